@@ -1,0 +1,1 @@
+"""The command line: arguments, printing, exit codes; a module per group of commands."""

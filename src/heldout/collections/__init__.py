@@ -1,0 +1,1 @@
+"""Collections to rank: the embedded one, made from the standard library's docstrings."""

@@ -1,0 +1,1 @@
+"""Sealed submissions: age files, and the OpenSSL form of the MS MARCO boards."""

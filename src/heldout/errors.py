@@ -1,0 +1,93 @@
+"""What can go wrong, as values and exceptions.
+
+    HeldoutError            everything we raise on purpose; never a bug
+    +-- InputError          somebody's file is wrong: one or many `Problem`s
+    +-- TrustError          a sealed file is not what it claims; says nothing more
+    +-- SetupError          something is not installed or not configured; says what to do
+    +-- StoreError          a board or vault on disk is damaged, locked or missing
+
+A policy's refusal is a value (a finding), not an exception. Bugs stay plain exceptions.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "HeldoutError",
+    "InputError",
+    "Problem",
+    "Severity",
+    "SetupError",
+    "StoreError",
+    "TrustError",
+]
+
+Severity = Literal["error", "note"]
+"""`error`: the input cannot be used as it is. `note`: it can, and this is how it was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing found in somebody's input, with its place.
+
+    Attributes:
+        code: short kebab-case name, listed in docs/errors.md.
+        path: the file (and field, as in `metadata.json:paper`) as its owner knows it.
+        line: 1-based line in the decompressed text, `None` where a line means nothing.
+        found: what stands there; quoted input is cut and has no control characters.
+        expected: what should stand there.
+        hint: what to do about it; may be empty.
+        severity: `error` or `note`.
+    """
+
+    code: str
+    path: str
+    found: str
+    expected: str
+    line: int | None = None
+    hint: str = ""
+    severity: Severity = "error"
+
+    @property
+    def place(self) -> str:
+        """The place as `path` or `path:line`."""
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+    def __str__(self) -> str:
+        text = f"{self.severity} {self.code} {self.place}: found {self.found}; "
+        text += f"expected {self.expected}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class HeldoutError(Exception):
+    """Base of everything raised on purpose; a user sees its text, never a traceback."""
+
+
+class InputError(HeldoutError):
+    """The user's input is wrong.
+
+    Attributes:
+        problems: at least one `Problem`, in the order of their lines.
+    """
+
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = (
+            (problems,) if isinstance(problems, Problem) else tuple(problems)
+        )
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class TrustError(HeldoutError):
+    """A sealed file cannot be trusted. One terse text for every cause, so it is no oracle."""
+
+    def __init__(self) -> None:
+        super().__init__("this submission cannot be opened")
+
+
+class SetupError(HeldoutError):
+    """Something is not installed or not set up; the text says which command mends it."""
+
+
+class StoreError(HeldoutError):
+    """A board or vault on disk is damaged, locked, missing or not where it should be."""

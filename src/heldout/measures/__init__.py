@@ -1,0 +1,1 @@
+"""Effectiveness measures, computed from the judged hits of one pass."""

@@ -1,0 +1,1 @@
+"""Strings the steps of a submission together; the only place that does."""

@@ -1,0 +1,1 @@
+"""Rankers that make the runs of the demo and of `heldout rank`."""

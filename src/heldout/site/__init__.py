@@ -1,0 +1,1 @@
+"""The public page: frozen data in, bytes out."""

@@ -1,0 +1,1 @@
+"""The edges: git, the public repository, the vault, where submissions arrive."""

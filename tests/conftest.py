@@ -1,0 +1,44 @@
+"""Shared fixtures: where the real data and the named programs are."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def _need(found: bool, what: str, variable: str) -> None:
+    """Skip with a reason, or fail where CI demands it."""
+    if found:
+        return
+    if os.environ.get(variable) == "1":
+        pytest.fail(f"{what}, and {variable}=1 forbids skipping")
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def data() -> Callable[[str], Path]:
+    """Path of a file or folder of the shared real data, read in place."""
+    root = Path(os.environ.get("HELDOUT_DATA", REPOSITORY.parent / "shared" / "data"))
+
+    def find(name: str) -> Path:
+        path = root / name
+        _need(path.exists(), f"real data not found: {name} (HELDOUT_DATA)", "HELDOUT_REQUIRE_DATA")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[[str], str]:
+    """Path of an external program that a test runs against (openssl, age, chromium)."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        _need(path is not None, f"program not installed: {name}", "HELDOUT_REQUIRE_TOOLS")
+        return str(path)
+
+    return find
