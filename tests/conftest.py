@@ -10,7 +10,7 @@ import pytest
 REPOSITORY = Path(__file__).parent.parent
 
 
-def _need(found: bool, what: str, variable: str) -> None:
+def _need(*, found: bool, what: str, variable: str) -> None:
     """Skip with a reason, or fail where CI demands it."""
     if found:
         return
@@ -26,7 +26,11 @@ def data() -> Callable[[str], Path]:
 
     def find(name: str) -> Path:
         path = root / name
-        _need(path.exists(), f"real data not found: {name} (HELDOUT_DATA)", "HELDOUT_REQUIRE_DATA")
+        _need(
+            found=path.exists(),
+            what=f"real data not found: {name} (HELDOUT_DATA)",
+            variable="HELDOUT_REQUIRE_DATA",
+        )
         return path
 
     return find
@@ -38,7 +42,11 @@ def program() -> Callable[[str], str]:
 
     def find(name: str) -> str:
         path = shutil.which(name)
-        _need(path is not None, f"program not installed: {name}", "HELDOUT_REQUIRE_TOOLS")
+        _need(
+            found=path is not None,
+            what=f"program not installed: {name}",
+            variable="HELDOUT_REQUIRE_TOOLS",
+        )
         return str(path)
 
     return find

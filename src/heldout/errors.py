@@ -17,8 +17,8 @@ __all__ = [
     "HeldoutError",
     "InputError",
     "Problem",
-    "Severity",
     "SetupError",
+    "Severity",
     "StoreError",
     "TrustError",
 ]
