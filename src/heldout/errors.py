@@ -21,6 +21,7 @@ __all__ = [
     "Severity",
     "StoreError",
     "TrustError",
+    "quote",
 ]
 
 Severity = Literal["error", "note"]
@@ -91,3 +92,15 @@ class SetupError(HeldoutError):
 
 class StoreError(HeldoutError):
     """A board or vault on disk is damaged, locked, missing or not where it should be."""
+
+
+def quote(value: object, *, limit: int = 100) -> str:
+    """Somebody's text for a message: quoted, cut, and with nothing a terminal would obey.
+
+    Args:
+        value: text, or anything else that came out of somebody's file.
+        limit: most characters kept.
+    """
+    text = repr(value)
+    safe = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return safe if len(safe) <= limit else safe[: limit - 1] + "…"

@@ -1,0 +1,237 @@
+"""The event log: append-only, each event holding the hash of the one before.
+
+One chain, two readers. An event's hashed bytes hold public fields in the clear and private ones
+as salted digests (`sealed`). The vault's line adds every value and salt (`opened`); the public
+line of the same event adds only those that may be known today. So `events.jsonl` and `log.jsonl`
+carry the same hashes, and a value that is revealed later can be checked against its old digest.
+
+Hashes are taken of the event's bytes as written, never of a re-serialisation.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from heldout.errors import StoreError
+from heldout.ids import Digest, commitment
+
+__all__ = [
+    "GENESIS",
+    "KINDS",
+    "Draft",
+    "Entry",
+    "Event",
+    "Opening",
+    "format_entry",
+    "format_time",
+    "link",
+    "parse_log",
+    "parse_time",
+    "redact",
+]
+
+GENESIS = Digest("0" * 64)
+"""What the first event names as its predecessor."""
+
+KINDS: Mapping[str, str] = {
+    "opened-board": "the board exists; its rules and the digests of its held-out labels",
+    "changed-rules": "board.toml changed; from here on submissions are judged by the new text",
+    "baseline": "an organiser's baseline is scored and shown",
+    "received": "sealed files arrived; this is the official time of the submission",
+    "reviewed": "opened and scored; findings and metadata, sealed",
+    "score-shown": "an organiser looked at the score before deciding",
+    "asked": "an organiser put a question to the team",
+    "updated": "the team replaced the metadata under the same key",
+    "withdrawn": "the team took the submission back before it was published",
+    "rejected": "an organiser refused the submission",
+    "published": "an organiser approved the submission; the released scores",
+    "corrected": "an erratum to a published entry",
+    "extended": "an organiser moved the end of an embargo",
+}
+"""Every kind of event there is, with what it says."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is hashed. Field order is part of the format.
+
+    Attributes:
+        seq: 0 for the first event, then one more each.
+        at: UTC time, to the second, `2026-11-20T17:10:00Z`; never before the event before.
+        kind: a key of `KINDS`.
+        by: the organiser who acted, as they call themselves.
+        submission: the submission it is about, or `None`.
+        public: fields that anybody may read at once.
+        sealed: field -> salted digest of its canonical JSON.
+        prev: hash of the event before, `GENESIS` for the first.
+        schema: version of this format.
+    """
+
+    seq: int
+    at: str
+    kind: str
+    by: str
+    submission: str | None
+    public: dict[str, Any]
+    sealed: dict[str, str]
+    prev: str
+    schema: int = 1
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A sealed field's value and the salt that its digest was made with."""
+
+    value: Any
+    salt: str
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    event: msgspec.Raw
+    hash: str
+    opened: dict[str, Opening]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of a log: the event, its hash, the bytes that were hashed, what is opened."""
+
+    event: Event
+    hash: Digest
+    raw: bytes
+    opened: Mapping[str, Opening]
+
+    @property
+    def time(self) -> datetime:
+        """When it happened, in UTC."""
+        return parse_time(self.event.at)
+
+    def get(self, field: str) -> Any:
+        """A field's value, public or opened; `None` where it is absent or still sealed."""
+        if field in self.event.public:
+            return self.event.public[field]
+        opening = self.opened.get(field)
+        return None if opening is None else opening.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An event before it has a place in the chain."""
+
+    kind: str
+    by: str
+    submission: str | None = None
+    public: Mapping[str, Any]
+    sealed: Mapping[str, Any]
+
+
+def format_time(moment: datetime) -> str:
+    """UTC to the second, `2026-11-20T17:10:00Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_time(text: str) -> datetime:
+    """The inverse of `format_time`; raises ValueError for anything else."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+
+
+def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[], str]) -> Entry:
+    """Put a draft behind the last event of a chain.
+
+    Args:
+        draft: what happened; its kind must be in `KINDS`.
+        last: the last entry, or `None` to begin a chain.
+        at: the time; must not lie before the last event.
+        new_salt: gives 16 or more random bytes as hexadecimal at each call.
+
+    Raises:
+        StoreError: the clock went backwards.
+    """
+    if draft.kind not in KINDS:
+        raise ValueError(draft.kind)
+    if last is not None and format_time(at) < last.event.at:
+        raise StoreError(
+            f"the clock says {format_time(at)}, but the last event is of {last.event.at}; "
+            "set the clock, events are never dated before others"
+        )
+    opened = {name: Opening(value=v, salt=new_salt()) for name, v in draft.sealed.items()}
+    event = Event(
+        seq=0 if last is None else last.event.seq + 1,
+        at=format_time(at),
+        kind=draft.kind,
+        by=draft.by,
+        submission=draft.submission,
+        public=dict(draft.public),
+        sealed={name: _seal(opening) for name, opening in opened.items()},
+        prev=GENESIS if last is None else last.hash,
+    )
+    raw = msgspec.json.encode(event)
+    return Entry(event=event, hash=_hash(raw), raw=raw, opened=opened)
+
+
+def redact(entry: Entry, fields: Iterable[str]) -> Entry:
+    """The same entry with only the given sealed fields opened."""
+    keep = set(fields)
+    opened = {name: value for name, value in entry.opened.items() if name in keep}
+    return Entry(event=entry.event, hash=entry.hash, raw=entry.raw, opened=opened)
+
+
+def format_entry(entry: Entry) -> bytes:
+    """One line of a log, newline included."""
+    line = _Line(event=msgspec.Raw(entry.raw), hash=entry.hash, opened=dict(entry.opened))
+    return msgspec.json.encode(line, order="deterministic") + b"\n"
+
+
+def parse_log(data: bytes, *, path: str) -> tuple[Entry, ...]:
+    """Read a log and verify all of it: hashes, links, numbers, times, openings.
+
+    Args:
+        data: whole lines; an unfinished last line is the caller's to cut.
+        path: name for errors.
+
+    Raises:
+        StoreError: with the line that breaks the chain.
+    """
+    entries: list[Entry] = []
+    for number, line in enumerate(data.splitlines(), 1):
+        entry = _parse_line(line, place=f"{path}:{number}")
+        _check_link(entry, entries, place=f"{path}:{number}")
+        entries.append(entry)
+    return tuple(entries)
+
+
+def _parse_line(line: bytes, *, place: str) -> Entry:
+    try:
+        parsed = msgspec.json.decode(line, type=_Line)
+        raw = bytes(parsed.event)
+        event = msgspec.json.decode(raw, type=Event)
+        parse_time(event.at)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise StoreError(f"{place}: not an event ({error})") from None
+    if event.schema != 1 or event.kind not in KINDS:
+        raise StoreError(f"{place}: event '{event.kind}' of schema {event.schema} is unknown here")
+    return Entry(event=event, hash=Digest(parsed.hash), raw=raw, opened=parsed.opened)
+
+
+def _check_link(entry: Entry, before: Sequence[Entry], *, place: str) -> None:
+    if _hash(entry.raw) != entry.hash:
+        raise StoreError(f"{place}: the event was changed, its hash does not match")
+    if entry.event.prev != (before[-1].hash if before else GENESIS):
+        raise StoreError(f"{place}: the chain is broken, an event is missing, added or moved")
+    if entry.event.seq != len(before):
+        raise StoreError(f"{place}: event number {entry.event.seq}, expected {len(before)}")
+    if before and entry.event.at < before[-1].event.at:
+        raise StoreError(f"{place}: dated before the event above it")
+    for name, opening in entry.opened.items():
+        if entry.event.sealed.get(name) != _seal(opening):
+            raise StoreError(f"{place}: field '{name}' does not match its sealed digest")
+
+
+def _seal(opening: Opening) -> str:
+    return commitment(opening.salt, msgspec.json.encode(opening.value, order="deterministic"))
+
+
+def _hash(raw: bytes) -> Digest:
+    return Digest(hashlib.sha256(raw).hexdigest())

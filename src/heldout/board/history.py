@@ -1,0 +1,185 @@
+"""What the log says: events folded into the submissions of a board.
+
+The same fold serves the organiser, whose log has every field opened, and anybody with the public
+log, where sealed fields are simply not known. Policy, standings and pipeline read this and never
+events.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from typing import Any, Literal
+
+from heldout.board.events import Entry
+
+__all__ = ["History", "Identity", "Status", "Submission", "read_history"]
+
+Status = Literal["received", "reviewed", "asked", "withdrawn", "rejected", "published"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who sent a submission and what it is: everything that an embargo hides."""
+
+    team: str
+    institution: str
+    description: str
+    paper: str
+    code: str
+    training_data: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """One submission or baseline as the log knows it.
+
+    Attributes:
+        id: its id; for a baseline the organiser's name for it.
+        received: official time of submission (UTC); a re-sent file moves it.
+        files: name of each sealed file -> SHA-256.
+        status: how far it has come.
+        type: submission type, `None` while sealed.
+        identity: who and what, `None` while not yet reviewed, or sealed.
+        embargo_until: the day of the reveal, `None` where there is no embargo.
+        scores: view -> released score as text; empty until published.
+        counts: view -> number of queries averaged over.
+        revision: of the metadata in force.
+        findings: codes of the findings it was published with.
+        why: the organiser's reason for the last decision.
+        errata: (time, reason) of each correction.
+        published: time of approval, `None` before.
+        score_shown: whether an organiser looked at the score before deciding.
+        baseline: whether it is an organiser's baseline.
+        events: (time, kind, hash) of every event about it, in order.
+    """
+
+    id: str
+    received: datetime
+    files: Mapping[str, str]
+    status: Status
+    type: str | None = None
+    identity: Identity | None = None
+    embargo_until: date | None = None
+    scores: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    revision: int = 0
+    findings: tuple[str, ...] = ()
+    why: str = ""
+    errata: tuple[tuple[datetime, str], ...] = ()
+    published: datetime | None = None
+    score_shown: bool = False
+    baseline: bool = False
+    events: tuple[tuple[datetime, str, str], ...] = ()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a decision is still to come."""
+        return self.status in ("received", "reviewed", "asked")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """Everything the log says.
+
+    Attributes:
+        submissions: id -> submission, in the order of their first events; baselines among them.
+        rules: (time, text of board.toml) from the opening on, in order.
+        labels: held-out set -> SHA-256 of its labels; empty where sealed.
+    """
+
+    submissions: Mapping[str, Submission]
+    rules: tuple[tuple[datetime, str], ...]
+    labels: Mapping[str, str]
+
+    def rules_at(self, moment: datetime) -> str:
+        """The board.toml in force at a moment; the first one for anything earlier."""
+        texts = [text for since, text in self.rules if since <= moment]
+        return texts[-1] if texts else self.rules[0][1]
+
+
+def read_history(entries: Iterable[Entry]) -> History:
+    """Fold a verified log into its submissions."""
+    submissions: dict[str, Submission] = {}
+    rules: list[tuple[datetime, str]] = []
+    labels: Mapping[str, str] = {}
+    for entry in entries:
+        name = entry.event.submission
+        if name is not None:
+            submissions[name] = _apply(submissions.get(name), entry, name)
+        elif entry.event.kind in ("opened-board", "changed-rules"):
+            rules.append((entry.time, str(entry.get("board.toml"))))
+            labels = entry.get("labels") or labels
+    return History(submissions=submissions, rules=tuple(rules), labels=labels)
+
+
+def _apply(before: Submission | None, entry: Entry, name: str) -> Submission:
+    now = before or Submission(id=name, received=entry.time, files={}, status="received")
+    changes = _CHANGES[entry.event.kind](now, entry)
+    stamp = (entry.time, entry.event.kind, str(entry.hash))
+    return replace(now, events=(*now.events, stamp), **changes)
+
+
+def _received(_: Submission, entry: Entry) -> dict[str, Any]:
+    return {"received": entry.time, "files": entry.get("files"), "status": "received"}
+
+
+def _reviewed(now: Submission, entry: Entry) -> dict[str, Any]:
+    return {"status": "reviewed" if now.pending else now.status, **_metadata(entry)}
+
+
+def _published(_: Submission, entry: Entry) -> dict[str, Any]:
+    return {
+        "status": "published",
+        "published": entry.time,
+        "findings": tuple(entry.get("findings") or ()),
+        "why": entry.get("why") or "",
+        **_metadata(entry),
+        **_scores(entry),
+    }
+
+
+def _baseline(_: Submission, entry: Entry) -> dict[str, Any]:
+    return {**_published(_, entry), "received": entry.time, "baseline": True}
+
+
+def _corrected(now: Submission, entry: Entry) -> dict[str, Any]:
+    return {"errata": (*now.errata, (entry.time, str(entry.get("why")))), **_scores(entry)}
+
+
+def _decided(status: Status) -> Callable[[Submission, Entry], dict[str, Any]]:
+    return lambda _, entry: {"status": status, "why": entry.get("why") or ""}
+
+
+def _scores(entry: Entry) -> dict[str, Any]:
+    return {"scores": entry.get("scores"), "counts": entry.get("queries")}
+
+
+def _metadata(entry: Entry) -> dict[str, Any]:
+    """What the event says of who and what; a field that it lacks, or that is sealed, stays."""
+    identity = entry.get("identity")
+    changes: dict[str, Any] = {"identity": Identity(**identity)} if identity else {}
+    for name in ("type", "revision"):
+        if entry.get(name) is not None:
+            changes[name] = entry.get(name)
+    if "embargo_until" in entry.event.public or "embargo_until" in entry.opened:
+        changes["embargo_until"] = _day(entry.get("embargo_until"))
+    return changes
+
+
+def _day(text: str | None) -> date | None:
+    return None if text is None else date.fromisoformat(text)
+
+
+_CHANGES: Mapping[str, Callable[[Submission, Entry], dict[str, Any]]] = {
+    "received": _received,
+    "reviewed": _reviewed,
+    "score-shown": lambda _now, _entry: {"score_shown": True},
+    "asked": _decided("asked"),
+    "updated": lambda _now, entry: _metadata(entry),
+    "withdrawn": _decided("withdrawn"),
+    "rejected": _decided("rejected"),
+    "published": _published,
+    "baseline": _baseline,
+    "corrected": _corrected,
+    "extended": lambda _now, entry: {"embargo_until": _day(entry.get("embargo_until"))},
+}

@@ -1,0 +1,277 @@
+"""board.toml: what a board is, read into values; a wrong one gets an error with its line."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+import msgspec
+
+from heldout.envelope.bundle import Form
+from heldout.errors import InputError, Problem, quote
+from heldout.measures.spec import parse_measure
+from heldout.trec.ranking import Order
+
+__all__ = ["BoardSpec", "Policy", "QuerySet", "Runs", "View", "parse_spec"]
+
+
+class QuerySet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[sets.NAME]`: one set of queries that every submission answers.
+
+    Attributes:
+        queries: path in the board, `qid<TAB>text`.
+        qrels: path of public labels in the board; absent where they are held out.
+        candidates: path in the board of the official documents for re-ranking, if there are any.
+    """
+
+    queries: str
+    qrels: str | None = None
+    candidates: str | None = None
+
+    @property
+    def held_out(self) -> bool:
+        """Whether the labels lie in the vault and nowhere else."""
+        return self.qrels is None
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[[views]]`: query set, labels, measure, who may see it.
+
+    Attributes:
+        name: what the column is called, and the key in every JSON.
+        set: a name of `[sets.NAME]`.
+        measure: as ir_measures names it, `RR@10`.
+        public: whether its score is released when a submission is published.
+    """
+
+    name: str
+    set: str
+    measure: str
+    public: bool = True
+
+
+class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[runs]`: what a run file must be.
+
+    Attributes:
+        order: how documents are ordered: `msmarco`, `trec` or `trec9`.
+        depth: most documents per query.
+        min_depth: fewest documents per answered query.
+        complete: whether every query must be answered.
+    """
+
+    order: Order = "msmarco"
+    depth: int = 1000
+    min_depth: int = 1
+    complete: bool = True
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[policy]`: the rules' numbers; docs/policy.md has each rule and its reason.
+
+    Attributes:
+        quota: most submissions of one team within `quota_days`.
+        quota_days: length of the rolling window.
+        embargo_months: longest embargo, counted from the day of submission.
+        id_days: how far the date in an id may be from the day of submission.
+        off: names of rules that this board does not apply.
+    """
+
+    quota: int = 2
+    quota_days: int = 30
+    embargo_months: int = 9
+    id_days: int = 7
+    off: tuple[str, ...] = ()
+
+
+class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole board.toml, version 1.
+
+    Attributes:
+        name: short name, used in file names and feeds.
+        title: heading of the page.
+        task: one or two sentences that say what a system has to do.
+        opens: first day of the board.
+        closes: last day, or absent.
+        primary: the view whose released score ranks the entries.
+        decimals: digits after the point of every released score.
+        types: submission types; `reranking` ones keep to the candidates where a set has them.
+        envelope: `age` or `openssl`.
+        recipients: public keys of the organisers: age recipients, or one PEM key.
+        contact: where to reach the organisers; may be empty.
+        submit: how and where to submit, for the page; may be empty.
+        runs: what a run file must be.
+        sets: the query sets by name.
+        views: at least one, in the order of their columns.
+        policy: the rules' numbers.
+    """
+
+    schema: int = 1
+    name: str
+    title: str
+    task: str
+    opens: date
+    closes: date | None = None
+    primary: str
+    decimals: int = 3
+    types: tuple[str, ...] = ("full ranking", "reranking")
+    envelope: Form = "age"
+    recipients: tuple[str, ...]
+    contact: str = ""
+    submit: str = ""
+    runs: Runs = Runs()
+    sets: dict[str, QuerySet]
+    views: tuple[View, ...]
+    policy: Policy = Policy()
+
+    def view(self, name: str) -> View:
+        """The view of that name; raises KeyError."""
+        return next(view for view in self.views if view.name == name)
+
+    @property
+    def public_views(self) -> tuple[View, ...]:
+        """The views whose scores are released, in the order of their columns."""
+        return tuple(view for view in self.views if view.public)
+
+
+def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
+    """Read a board.toml.
+
+    Raises:
+        InputError: with the line of every mistake that could be told apart.
+    """
+    lines = data.decode("utf-8", errors="replace").splitlines()
+    try:
+        table = tomllib.loads(data.decode("utf-8"))
+        spec = msgspec.convert(table, BoardSpec, strict=True)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(_syntax_problem(error, path)) from None
+    except msgspec.ValidationError as error:
+        raise InputError(_type_problem(error, lines, path)) from None
+    problems = [_place(problem, lines, path) for problem in _check(spec)]
+    if problems:
+        raise InputError(problems)
+    return spec
+
+
+_Mistake = tuple[str, object, str, str]  # key path, found, expected, hint
+
+
+def _check(spec: BoardSpec) -> Iterator[_Mistake]:
+    yield from _check_views(spec)
+    yield from _check_numbers(spec)
+    for name, queries in spec.sets.items():
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
+            yield (f"sets.{name}", name, "a name of letters, digits, _ and -", "")
+        for key in ("queries", "qrels", "candidates"):
+            file = getattr(queries, key)
+            if file is not None and (file.startswith("/") or ".." in file.split("/")):
+                yield (f"sets.{name}.{key}", file, "a path inside the board", "")
+    if not spec.recipients:
+        yield ("recipients", "no key", "the public key of at least one organiser", "")
+    if spec.closes is not None and spec.closes < spec.opens:
+        yield ("closes", spec.closes.isoformat(), f"a day from {spec.opens} on", "")
+    if not spec.types:
+        yield ("types", "none", "at least one submission type", "")
+
+
+def _check_views(spec: BoardSpec) -> Iterator[_Mistake]:
+    names = [view.name for view in spec.views]
+    for index, view in enumerate(spec.views):
+        if names.index(view.name) != index or not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", view.name):
+            yield (f"views[{index}].name", view.name, "a name of its own: letters, digits, _ -", "")
+        if view.set not in spec.sets:
+            yield (f"views[{index}].set", view.set, "one of " + ", ".join(spec.sets), "")
+        try:
+            parse_measure(view.measure)
+        except InputError as error:
+            first = error.problems[0]
+            yield (f"views[{index}].measure", view.measure, first.expected, first.hint)
+    if spec.primary not in names:
+        yield ("primary", spec.primary, "the name of a view: " + ", ".join(names), "")
+    elif not spec.view(spec.primary).public:
+        yield ("primary", spec.primary, "a public view", "the score that ranks must be released")
+
+
+def _check_numbers(spec: BoardSpec) -> Iterator[_Mistake]:
+    most_decimals = 6
+    if spec.schema != 1:
+        yield ("schema", spec.schema, "1", "this heldout knows version 1")
+    if not 1 <= spec.decimals <= most_decimals:
+        yield ("decimals", spec.decimals, f"1 to {most_decimals}", "3 is what the real boards show")
+    if not 1 <= spec.runs.min_depth <= spec.runs.depth:
+        yield ("runs.min_depth", spec.runs.min_depth, f"1 to {spec.runs.depth} (depth)", "")
+    for name in ("quota", "quota_days"):
+        if getattr(spec.policy, name) < 1:
+            yield (f"policy.{name}", getattr(spec.policy, name), "a whole number from 1 up", "")
+    for name in ("embargo_months", "id_days"):
+        if getattr(spec.policy, name) < 0:
+            yield (f"policy.{name}", getattr(spec.policy, name), "a whole number from 0 up", "")
+
+
+def _place(mistake: _Mistake, lines: list[str], path: str) -> Problem:
+    key, found, expected, hint = mistake
+    return Problem(
+        code="board-spec",
+        path=path,
+        line=_find_line(key, lines),
+        found=f"{key} = {quote(found)}",
+        expected=expected,
+        hint=hint,
+    )
+
+
+def _syntax_problem(error: Exception, path: str) -> Problem:
+    where = re.search(r"at line (\d+)", str(error))
+    return Problem(
+        code="not-toml",
+        path=path,
+        line=int(where[1]) if where else None,
+        found=str(error),
+        expected="a TOML file in UTF-8",
+    )
+
+
+def _type_problem(error: Exception, lines: list[str], path: str) -> Problem:
+    text, _, place = str(error).partition(" - at ")
+    unknown = re.search(r"unknown field `(.+)`", text)
+    key = place.strip("`").removeprefix("$").removeprefix(".")
+    key = f"{key}.{unknown[1]}".strip(".") if unknown else key
+    expected = "a key that board.toml has (docs/board.md)" if unknown else "what docs/board.md says"
+    return Problem(
+        code="board-spec",
+        path=path,
+        line=_find_line(key, lines),
+        found=f"{key}: {text}" if key else text,
+        expected=expected,
+    )
+
+
+def _find_line(key: str, lines: list[str]) -> int | None:
+    """The line of a key path such as `views[1].set`; of its table where the key is absent."""
+    best = None
+    for place, number in _key_lines(lines).items():
+        if key == place:
+            return number
+        if key.startswith((f"{place}.", f"{place}[")):
+            best = number
+    return best
+
+
+def _key_lines(lines: list[str]) -> Mapping[str, int]:
+    """Key path -> line, for the plain layout that people write: headers and `key = value`."""
+    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    table = ""
+    for number, line in enumerate(lines, 1):
+        if many := re.match(r"\s*\[\[\s*([\w.-]+)\s*\]\]", line):
+            index = counts.get(many[1], 0)
+            counts[many[1]] = index + 1
+            table = f"{many[1]}[{index}]"
+            found[table] = number
+        elif one := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
+            table = one[1]
+            found[table] = number
+        elif pair := re.match(r"\s*([\w.-]+)\s*=", line):
+            found.setdefault(f"{table}.{pair[1]}".strip("."), number)
+    return found

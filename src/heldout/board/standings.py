@@ -1,0 +1,213 @@
+"""The rows of the leaderboard on a given day: a pure function of log, rules and now."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+from heldout.board.events import Entry, redact
+from heldout.board.history import History, Identity, Submission, read_history
+from heldout.board.spec import BoardSpec
+
+__all__ = ["ANONYMOUS", "Row", "Standings", "best_so_far", "make_standings", "project"]
+
+ANONYMOUS = "Anonymous"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One entry of the leaderboard.
+
+    Attributes:
+        rank: 1 for the best; `None` for a baseline.
+        id: permanent id.
+        received: official time of submission.
+        published: when it was approved.
+        team, institution, description, paper, code, training_data: as the team wrote them;
+            "Anonymous" and "" while embargoed.
+        type: submission type.
+        scores: public view -> released score as text.
+        counts: public view -> number of queries averaged over.
+        trophy: strictly above everything submitted before it, baselines too.
+        embargoed: its identity is hidden now.
+        reveal_due: the embargo's day has come, but this log does not hold the identity yet.
+        embargo_until: the day of the reveal, also after it; `None` without an embargo.
+        baseline: an organiser's baseline.
+        rank_low, rank_high: simultaneous rank range; `None` where not computed.
+        findings: codes of the findings it was accepted with.
+        errata: (time, reason) of each correction.
+        events: (time, kind, hash) of every event about it.
+        files: name of each sealed file -> SHA-256.
+    """
+
+    rank: int | None
+    id: str
+    received: datetime
+    published: datetime
+    team: str
+    institution: str
+    description: str
+    paper: str
+    code: str
+    training_data: str
+    type: str
+    scores: Mapping[str, str]
+    counts: Mapping[str, int]
+    trophy: bool
+    embargoed: bool
+    reveal_due: bool
+    embargo_until: date | None
+    baseline: bool
+    rank_low: int | None = None
+    rank_high: int | None = None
+    findings: tuple[str, ...] = ()
+    errata: tuple[tuple[datetime, str], ...] = ()
+    events: tuple[tuple[datetime, str, str], ...] = ()
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standings:
+    """The leaderboard as of a moment.
+
+    Attributes:
+        board: the board's name.
+        as_of: the moment, UTC.
+        primary: the view that ranks.
+        rows: by official score, ties to the earlier submission, baselines in their places.
+        waiting: received submissions without a decision.
+        decision_days: median days from submission to decision, `None` before the first.
+    """
+
+    board: str
+    as_of: datetime
+    primary: str
+    rows: tuple[Row, ...]
+    waiting: int
+    decision_days: float | None
+
+
+def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
+    """The public log of a moment: what is still secret stays sealed.
+
+    A published entry's identity is opened from the first moment of the day of its reveal. All
+    else that is sealed (metadata before publication, labels' digests) stays so.
+    """
+    entries = tuple(entries)
+    submissions = read_history(entries).submissions
+    return tuple(redact(entry, _may_open(entry, submissions, now.date())) for entry in entries)
+
+
+def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) -> tuple[str, ...]:
+    if entry.event.kind not in ("published", "baseline", "updated"):
+        return ()
+    submission = submissions[str(entry.event.submission)]
+    if submission.status != "published":
+        return ()
+    hidden = submission.embargo_until is not None and today < submission.embargo_until
+    return () if hidden else ("identity", "why", "findings")
+
+
+def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) -> Standings:
+    """The leaderboard of a moment.
+
+    Args:
+        entries: a verified log, the vault's or the public one; the result is the same.
+        spec: the rules in force.
+        now: the moment (UTC); decides what is embargoed.
+    """
+    history = read_history(project(entries, now=now))
+    shown = [s for s in history.submissions.values() if s.status == "published"]
+    trophies = _trophies(shown, spec.primary)
+    shown.sort(key=lambda s: (-Decimal(s.scores[spec.primary]), s.received, s.id))
+    rows = []
+    rank = 0
+    for submission in shown:
+        rank += not submission.baseline
+        place = None if submission.baseline else rank
+        rows.append(_row(submission, place, trophy=submission.id in trophies, today=now.date()))
+    return Standings(
+        board=spec.name,
+        as_of=now,
+        primary=spec.primary,
+        rows=tuple(rows),
+        waiting=sum(s.pending for s in history.submissions.values()),
+        decision_days=_median_days(history),
+    )
+
+
+def best_so_far(rows: Iterable[Row], primary: str) -> tuple[Row, ...]:
+    """The line of records: each entry above the best baseline and every earlier entry.
+
+    Source: significant-improvements, section 3; the organisers' baselines come first whatever
+    their dates, so the line begins with the first entry above the best of them.
+    """
+    rows = sorted(rows, key=lambda row: (row.received, row.id))
+    best = max((Decimal(r.scores[primary]) for r in rows if r.baseline), default=None)
+    line = []
+    for row in (row for row in rows if not row.baseline):
+        score = Decimal(row.scores[primary])
+        if best is None or score > best:
+            best = score
+            line.append(row)
+    return tuple(line)
+
+
+def _trophies(shown: Iterable[Submission], primary: str) -> frozenset[str]:
+    """Entries strictly above every earlier one (fostering-coopetition, section 3)."""
+    best: Decimal | None = None
+    winners = set()
+    for submission in sorted(shown, key=lambda s: (s.received, s.id)):
+        score = Decimal(submission.scores[primary])
+        if best is None or score > best:
+            best = score
+            if not submission.baseline:
+                winners.add(submission.id)
+    return frozenset(winners)
+
+
+def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date) -> Row:
+    identity = submission.identity or Identity(
+        team=ANONYMOUS, institution="", description="", paper="", code="", training_data=""
+    )
+    until = submission.embargo_until
+    if submission.published is None or submission.type is None:
+        raise ValueError(submission.id)
+    return Row(
+        rank=rank,
+        id=submission.id,
+        received=submission.received,
+        published=submission.published,
+        team=identity.team,
+        institution=identity.institution,
+        description=identity.description,
+        paper=identity.paper,
+        code=identity.code,
+        training_data=identity.training_data,
+        type=submission.type,
+        scores=submission.scores,
+        counts=submission.counts,
+        trophy=trophy,
+        embargoed=submission.identity is None,
+        reveal_due=submission.identity is None and until is not None and today >= until,
+        embargo_until=until,
+        baseline=submission.baseline,
+        findings=submission.findings,
+        errata=submission.errata,
+        events=submission.events,
+        files=submission.files,
+    )
+
+
+def _median_days(history: History) -> float | None:
+    days = sorted(
+        (moment - submission.received).total_seconds() / 86_400
+        for submission in history.submissions.values()
+        if not submission.baseline
+        for moment, kind, _ in submission.events
+        if kind in ("published", "rejected")
+    )
+    middle = len(days) // 2
+    if not days:
+        return None
+    return days[middle] if len(days) % 2 else (days[middle - 1] + days[middle]) / 2
