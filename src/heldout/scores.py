@@ -1,0 +1,177 @@
+"""ScoreTable: one measure of many systems on the same queries. Missing is not zero."""
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from io import StringIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem
+from heldout.ids import Digest
+
+__all__ = ["ScoreTable", "parse_scores", "table_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScoreTable:
+    """Scores of systems on queries.
+
+    Attributes:
+        systems: names, unique.
+        queries: names, unique.
+        values: float64, shape (systems, queries), read-only; 0 where not `known`.
+        known: bool, same shape, read-only; false where a system has no score for a query.
+        digest: SHA-256 over all of the above, equal for equal tables.
+    """
+
+    systems: tuple[str, ...]
+    queries: tuple[str, ...]
+    values: NDArray[np.float64]
+    known: NDArray[np.bool_]
+    digest: Digest
+
+    @property
+    def complete(self) -> bool:
+        """Whether every system has a score for every query."""
+        return bool(self.known.all())
+
+    def mean(self, system: str) -> float | None:
+        """Mean over the queries where the system has a score; `None` where it has none."""
+        row = self.systems.index(system)
+        values = self.values[row][self.known[row]].tolist()
+        return math.fsum(values) / len(values) if values else None
+
+
+def table_of(
+    scores: Mapping[str, Mapping[str, float | None]], *, queries: Sequence[str] | None = None
+) -> ScoreTable:
+    """A table from scores by system and query.
+
+    Args:
+        scores: finite score by system and query; `None` or absent is missing.
+        queries: their order; by default in the order of first appearance.
+
+    Raises:
+        ValueError: a score is NaN or infinite, or a query is named twice.
+    """
+    named = dict.fromkeys(query for row in scores.values() for query in row)
+    order = tuple(named if queries is None else queries)
+    if len(set(order)) < len(order):
+        raise ValueError("a query is named twice")
+    rows = [[row.get(query) for query in order] for row in scores.values()]
+    shape = (len(scores), len(order))
+    known = np.array([value is not None for row in rows for value in row], np.bool_).reshape(shape)
+    values = np.array([value or 0.0 for row in rows for value in row], np.float64).reshape(shape)
+    if not np.isfinite(values).all():
+        raise ValueError("a score is not finite")
+    known.setflags(write=False)
+    values.setflags(write=False)
+    systems = tuple(scores)
+    digest = _digest(systems, order, values, known)
+    return ScoreTable(systems=systems, queries=order, values=values, known=known, digest=digest)
+
+
+def _digest(
+    systems: tuple[str, ...],
+    queries: tuple[str, ...],
+    values: NDArray[np.float64],
+    known: NDArray[np.bool_],
+) -> Digest:
+    names = repr((systems, queries)).encode()
+    # 0.0 + x turns -0.0 into 0.0, which is the same score
+    return Digest(
+        sha256(names + (0.0 + values).astype("<f8").tobytes() + known.tobytes()).hexdigest()
+    )
+
+
+def parse_scores(text: str, *, path: str) -> ScoreTable:
+    """Read a CSV table: a header of system names, then one row per query.
+
+    A first column headed `query` names the queries; else they are numbered from 1. An empty
+    cell is a missing score.
+
+    Args:
+        text: the file's text.
+        path: its name, for errors.
+
+    Raises:
+        InputError: all problems at once, with their lines. Codes `scores-syntax`,
+            `scores-empty`, `scores-header`, `scores-columns`, `scores-number`,
+            `scores-repeated-query`.
+    """
+    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    try:
+        rows = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        raise InputError(
+            _problem("scores-syntax", path, reader.line_num, str(error), "a CSV table")
+        ) from error
+    if len(rows) <= 1:
+        raise InputError(
+            _problem(
+                "scores-empty", path, None, f"{len(rows)} rows", "a header and a row per query"
+            )
+        )
+    (line, header), body = rows[0], rows[1:]
+    named = header[0].strip().lower() == "query"
+    systems = [name.strip() for name in header[named:]]
+    problems = [
+        *_check_header(systems, path, line),
+        *_check_rows(body, width=len(header), named=named, path=path),
+    ]
+    if problems:
+        raise InputError(problems)
+    queries = [row[0] if named else str(count) for count, (_, row) in enumerate(body, start=1)]
+    columns = {
+        system: {query: _number(row[index]) for query, (_, row) in zip(queries, body, strict=True)}
+        for index, system in enumerate(systems, start=int(named))
+    }
+    return table_of(columns, queries=queries)
+
+
+def _number(cell: str) -> float | None:
+    return float(cell) if cell.strip() else None
+
+
+def _problem(code: str, path: str, line: int | None, found: str, expected: str) -> Problem:
+    return Problem(code=code, path=path, line=line, found=found, expected=expected)
+
+
+def _check_header(systems: list[str], path: str, line: int) -> Iterator[Problem]:
+    repeated = sorted({name for name in systems if systems.count(name) > 1})
+    if not systems or "" in systems or repeated:
+        found = f"{', '.join(repeated)} twice" if repeated else repr(",".join(systems)[:100])
+        yield _problem("scores-header", path, line, found, "a different name for each system")
+
+
+def _check_rows(
+    body: list[tuple[int, list[str]]], *, width: int, named: bool, path: str
+) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for line, row in body:
+        if len(row) != width:
+            expected = f"{width}, as in the header"
+            yield _problem("scores-columns", path, line, f"{len(row)} columns", expected)
+            continue
+        if named and row[0] in seen:
+            found = f"{row[0][:100]!r} again, first on line {seen[row[0]]}"
+            yield _problem("scores-repeated-query", path, line, found, "each query once")
+        if named:
+            seen.setdefault(row[0], line)
+        for cell in row[named:]:
+            if not _is_score(cell):
+                expected = "a finite number, or nothing where a score is missing"
+                yield _problem("scores-number", path, line, repr(cell[:100]), expected)
+
+
+def _is_score(cell: str) -> bool:
+    try:
+        number = _number(cell)
+    except ValueError:
+        return False
+    # Python reads 1_0 as ten; a table that says so more likely has lost a comma
+    return number is None or (math.isfinite(number) and "_" not in cell)
