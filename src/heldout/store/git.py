@@ -1,0 +1,253 @@
+"""git: the only module that starts it. Plumbing on objects and refs; nothing is ever checked out.
+
+A participant's branch is data here: its blobs are read by id and its paths are compared. No hook,
+filter, external diff or helper of a repository is run.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from heldout.errors import SetupError, StoreError
+
+__all__ = ["Author", "Change", "Git"]
+
+_SAFE = (
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.quotePath=false"),
+    *("-c", "commit.gpgSign=false"),
+    *("-c", "protocol.ext.allow=never"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "gc.auto=0"),
+)
+_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Name and address on a commit."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One path that differs between two commits.
+
+    Attributes:
+        status: git's letter: A added, M modified, D deleted, T type changed.
+        mode: mode of the new side, `100644` for a plain file.
+        blob: object id of the new side.
+        path: path in the repository.
+    """
+
+    status: str
+    mode: str
+    blob: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """A git repository, by the root of its working tree (or the folder of a bare one)."""
+
+    root: Path
+
+    def is_repository(self) -> bool:
+        """Whether this very folder is the root of a working tree, or a bare repository."""
+        result = self._start(["rev-parse", "--show-cdup", "--is-bare-repository"])
+        lines = result.stdout.decode().splitlines()
+        return result.returncode == 0 and lines in (["", "false"], ["true"], ["", "true"])
+
+    def init(self, branch: str = "main") -> None:
+        """Make it a repository with an empty branch; nothing happens where it is one."""
+        if not self.is_repository():
+            self._run(["init", "-q", "-b", branch, "."])
+
+    def refs(self, *patterns: str) -> Mapping[str, str]:
+        """Full ref name -> commit, for patterns as `git for-each-ref` takes them."""
+        form = "--format=%(objectname) %(refname)"
+        lines = self._run(["for-each-ref", form, *patterns]).decode().splitlines()
+        return {name: commit for commit, name in (line.split(" ", 1) for line in lines)}
+
+    def head(self) -> str | None:
+        """The commit that is checked out; `None` before the first."""
+        result = self._start(["rev-parse", "-q", "--verify", "HEAD^{commit}"])
+        return result.stdout.decode().strip() if result.returncode == 0 else None
+
+    def branch(self) -> str:
+        """Name of the branch that is checked out."""
+        return self._run(["symbolic-ref", "--short", "HEAD"]).decode().strip()
+
+    def remotes(self) -> tuple[str, ...]:
+        """Names of the remotes."""
+        return tuple(self._run(["remote"]).decode().split())
+
+    def fetch(self, remote: str, *refspecs: str) -> None:
+        """Fetch refs from a remote; tags and submodules stay away."""
+        self._run(["fetch", "-q", "--no-tags", "--no-recurse-submodules", remote, *refspecs])
+
+    def push(self, remote: str, refspec: str) -> None:
+        """Push one ref."""
+        self._run(["push", "-q", remote, refspec])
+
+    def changes(self, base: str, tip: str) -> tuple[Change, ...]:
+        """What `tip` changed since it left `base`, by path; renames are not guessed."""
+        merge_base = self._start(["merge-base", base, tip])
+        since = merge_base.stdout.decode().strip() or _EMPTY_TREE
+        raw = self._run(["diff-tree", "-r", "-z", "--raw", "--no-renames", since, tip])
+        fields = raw.split(b"\0")
+        pairs = zip(fields[0::2], fields[1::2], strict=False)
+        return tuple(_parse_change(head, path) for head, path in pairs)
+
+    def author(self, commit: str) -> Author:
+        """Author of a commit."""
+        text = self._run(["show", "-s", "--format=%an%x00%ae", commit]).decode(errors="replace")
+        name, _, email = text.strip("\n").partition("\0")
+        return Author(name=name, email=email)
+
+    def configured_author(self) -> Author | None:
+        """Who git would name as author here, `None` where it does not know."""
+        name = self._start(["config", "user.name"]).stdout.decode().strip()
+        email = self._start(["config", "user.email"]).stdout.decode().strip()
+        return Author(name=name, email=email) if name and email else None
+
+    def blob_size(self, blob: str) -> int:
+        """Bytes in a blob."""
+        return int(self._run(["cat-file", "-s", blob]))
+
+    def read_blob(self, blob: str, *, limit: int) -> bytes:
+        """A blob's bytes.
+
+        Raises:
+            StoreError: it is larger than `limit` bytes.
+        """
+        size = self.blob_size(blob)
+        if size > limit:
+            raise StoreError(f"a file of {size:,} bytes in git, at most {limit:,} are taken")
+        return self._run(["cat-file", "blob", blob])
+
+    def read_path(self, commit: str, path: str, *, limit: int) -> bytes | None:
+        """A file's bytes at a commit, `None` where there is none."""
+        result = self._start(["rev-parse", "-q", "--verify", f"{commit}:{path}"])
+        if result.returncode != 0:
+            return None
+        return self.read_blob(result.stdout.decode().strip(), limit=limit)
+
+    def commit_on(
+        self,
+        branch: str,
+        parent: str,
+        files: Mapping[str, bytes],
+        *,
+        message: str,
+        author: Author,
+    ) -> str:
+        """Point a branch at a new commit: `parent` with these files, working tree untouched.
+
+        Returns:
+            The commit. A branch that already is `parent` plus these files stays as it is.
+        """
+        with self._scratch_index() as index:
+            self._run(["read-tree", parent], env=index)
+            for path, data in files.items():
+                blob = self._run(["hash-object", "-w", "--stdin"], data=data).decode().strip()
+                entry = f"100644,{blob},{path}"
+                self._run(["update-index", "--add", "--cacheinfo", entry], env=index)
+            tree = self._run(["write-tree"], env=index).decode().strip()
+        ref = f"refs/heads/{branch}"
+        now = self.refs(ref).get(ref)
+        if now and self._run(["rev-parse", f"{now}^{{tree}}"]).decode().strip() == tree:
+            return now
+        env = _signature(author)
+        commit = self._run(["commit-tree", tree, "-p", parent, "-m", message], env=env)
+        self._run(["update-ref", ref, commit.decode().strip(), now or "0" * 40])
+        return commit.decode().strip()
+
+    def commit_paths(self, paths: Sequence[str], *, message: str, author: Author) -> str | None:
+        """Commit the state of these paths of the working tree, and of nothing else.
+
+        Returns:
+            The commit, or `None` where nothing differs.
+        """
+        present = [path for path in paths if (self.root / path).exists()]
+        self._run(["add", "--force", "--", *present])
+        if self._start(["diff", "--cached", "--quiet", "--", *present]).returncode == 0:
+            return None
+        command = ["commit", "-q", "--no-verify", "--only", "-m", message, "--", *present]
+        self._run(command, env=_signature(author))
+        return self.head()
+
+    @contextmanager
+    def _scratch_index(self) -> Iterator[Mapping[str, str]]:
+        with TemporaryDirectory(prefix="heldout-index-") as folder:
+            yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+
+    def _run(
+        self,
+        arguments: Sequence[str],
+        *,
+        data: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> bytes:
+        result = self._start(arguments, data=data, env=env)
+        if result.returncode != 0:
+            said = result.stderr.decode(errors="replace").strip()
+            lines = [line for line in said.splitlines() if not line.startswith("hint:")]
+            raise StoreError(f"git {arguments[0]} failed: {lines[-1] if lines else 'no message'}")
+        return result.stdout
+
+    def _start(
+        self,
+        arguments: Sequence[str],
+        *,
+        data: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(  # noqa: S603 - fixed program, arguments never through a shell
+                ["git", *_SAFE, *arguments],  # noqa: S607 - found on the user's PATH by intent
+                cwd=self.root,
+                input=data,
+                stdin=subprocess.DEVNULL if data is None else None,
+                capture_output=True,
+                env={**_environment(), **(env or {})},
+                timeout=_SECONDS,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise SetupError("git is not installed, or the folder is gone") from None
+        except subprocess.TimeoutExpired:
+            raise StoreError(f"git {arguments[0]} took over {_SECONDS} s") from None
+
+
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+def _environment() -> dict[str, str]:
+    """The caller's environment, without what would make git act on another repository."""
+    kept = {k: v for k, v in os.environ.items() if not re.match(r"GIT_(?!SSH|ASKPASS|EXEC)", k)}
+    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+
+def _signature(author: Author) -> Mapping[str, str]:
+    return {
+        "GIT_AUTHOR_NAME": author.name,
+        "GIT_AUTHOR_EMAIL": author.email,
+        "GIT_COMMITTER_NAME": author.name,
+        "GIT_COMMITTER_EMAIL": author.email,
+    }
+
+
+def _parse_change(head: bytes, path: bytes) -> Change:
+    _, mode, _, blob, status = head.decode("ascii").removeprefix(":").split(" ")
+    return Change(
+        status=status[0], mode=mode, blob=blob, path=path.decode("utf-8", "backslashreplace")
+    )

@@ -1,0 +1,139 @@
+"""The vault: identities, held-out labels, sealed files, scores, signatures, the event log.
+
+vault/                   mode 0700, never inside the board
+  identities/*.txt       the organisers' private keys, 0600
+  labels/SET.qrels       labels of each held-out query set, as given
+  labels/SET.exclude     ids of its queries that do not count, one a line; may be absent
+  sealed/SHA256          every sealed file that was received, by its digest
+  scores/ID.json         true scores per query of a submission, by digest of its files
+  signatures/ID.npz      the first documents of each query as 64-bit hashes
+  events.jsonl           everything that happened; append-only, hash-chained
+"""
+
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from heldout.board.events import Draft, Entry, format_entry, link, parse_log
+from heldout.errors import StoreError
+from heldout.ids import Digest, digest_bytes
+from heldout.store.files import append_line, exclusive, read_lines, write_whole
+
+__all__ = ["Vault", "check_apart"]
+
+_FOLDERS = ("identities", "labels", "sealed", "scores", "signatures")
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """A vault on disk, by its folder."""
+
+    root: Path
+
+    @staticmethod
+    def create(root: Path, *, board: Path) -> "Vault":
+        """Make an empty vault.
+
+        Raises:
+            StoreError: it would lie inside the board, or the folder holds something.
+        """
+        check_apart(root, board)
+        if root.exists() and any(root.iterdir()):
+            raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        root.chmod(0o700)
+        for name in _FOLDERS:
+            (root / name).mkdir(mode=0o700)
+        write_whole(root / ".gitignore", b"lock\n.writing-*\n", mode=0o600)
+        return Vault(root)
+
+    @staticmethod
+    def open(root: Path, *, board: Path) -> "Vault":
+        """Open a vault that exists.
+
+        Raises:
+            StoreError: it is none, others may read it, or it lies inside the board.
+        """
+        if not (root / "identities").is_dir():
+            raise StoreError(f"{root} is not a vault (--vault DIR or HELDOUT_VAULT names one)")
+        check_apart(root, board)
+        if stat.S_IMODE(root.stat().st_mode) & 0o077:
+            raise StoreError(f"others may read the vault; run: chmod 700 {root}")
+        return Vault(root)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time."""
+        with exclusive(self.root / "lock"):
+            yield
+
+    def identities(self) -> tuple[str, ...]:
+        """The private keys, as text."""
+        files = sorted((self.root / "identities").glob("*.txt"))
+        return tuple(file.read_text("ascii") for file in files)
+
+    def add_identity(self, name: str, text: str) -> None:
+        """Store a private key."""
+        write_whole(self.root / "identities" / f"{name}.txt", text.encode("ascii"), mode=0o600)
+
+    def labels(self, name: str) -> Path:
+        """File of a held-out set's labels."""
+        return self.root / "labels" / f"{name}.qrels"
+
+    def excluded(self, name: str) -> frozenset[str]:
+        """Queries of a held-out set that do not count."""
+        file = self.root / "labels" / f"{name}.exclude"
+        return frozenset(file.read_text("utf-8").split()) if file.exists() else frozenset()
+
+    def keep_sealed(self, data: bytes) -> Digest:
+        """Store a sealed file by its digest."""
+        digest = digest_bytes(data)
+        write_whole(self.root / "sealed" / digest, data, mode=0o600)
+        return digest
+
+    def sealed(self, digest: str) -> Path:
+        """File of a sealed file that was received.
+
+        Raises:
+            StoreError: it is missing or damaged.
+        """
+        file = self.root / "sealed" / digest
+        if not file.is_file() or digest_bytes(file.read_bytes()) != digest:
+            raise StoreError(f"{file} is missing or damaged; restore it from the backup")
+        return file
+
+    def scores(self, submission: str) -> Path:
+        """File of a submission's true scores."""
+        return self.root / "scores" / f"{submission}.json"
+
+    def signature(self, submission: str) -> Path:
+        """File of a submission's first documents."""
+        return self.root / "signatures" / f"{submission}.npz"
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The whole log, verified."""
+        file = self.root / "events.jsonl"
+        return parse_log(read_lines(file), path=file.name)
+
+    def append(self, draft: Draft, *, now: datetime) -> Entry:
+        """Append an event; it has happened when this returns."""
+        entries = self.entries()
+        last = entries[-1] if entries else None
+        entry = link(draft, last, at=now, new_salt=lambda: secrets.token_hex(16))
+        append_line(self.root / "events.jsonl", format_entry(entry))
+        return entry
+
+
+def check_apart(vault: Path, board: Path) -> None:
+    """Refuse a vault inside the board: one `git add` would publish the labels.
+
+    Raises:
+        StoreError: the vault is the board or lies in it.
+    """
+    inner, outer = vault.resolve(), board.resolve()
+    if inner == outer or outer in inner.parents:
+        raise StoreError("the vault lies inside the board, where git would publish it; move it out")
