@@ -40,7 +40,7 @@ EACH = [
     "nDCG",
     "nDCG@5",
     "nDCG(dcg='exp-log2')@10",
-    "nDCG(gains={1:0,2:7})@10",
+    "nDCG(gains={1:0,3:7,4:7})@10",
     "AP",
     "AP(rel=2)@10",
     "P@5",
@@ -125,15 +125,15 @@ def test_mean_is_that_of_ir_measures(
     names = ["RR@10", "RR(rel=2)", "nDCG@10", "nDCG(gains={1:0,2:7})", "AP", "R@5", "Bpref(rel=2)"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        theirs = [ir_measures.parse_measure(name) for name in names]
+        theirs: list[Any] = [ir_measures.parse_measure(name) for name in names]
     scores = {query: scores_of(docs) for query, docs in run.items()}
-    expected: Mapping[Any, float] = ir_measures.calc_aggregate(theirs, qrels, scores)
+    # one at a time: asked together, nDCG may get the gains of nDCG(gains=...) (ir_measures 0.4.3)
+    expected = {str(measure): measure.calc_aggregate(qrels, scores) for measure in theirs}
     rankings = {query: from_list(docs, qrels.get(query, {})) for query, docs in run.items()}
     found = evaluate(rankings, qrels, [parse_measure(name) for name in names])
     assert found.unanswered == len(set(qrels) - set(run))
     for measure, scored in found.scores.items():
-        by_name = {str(other): value for other, value in expected.items()}
-        assert scored.mean == pytest.approx(by_name[str(measure)], abs=1e-12)
+        assert scored.mean == pytest.approx(expected[str(measure)], abs=1e-12)
 
 
 def test_equal_to_gdeval(program: Callable[[str], str]) -> None:
