@@ -1,0 +1,195 @@
+"""Where submissions arrive: branches and pull-request refs of the board, or a folder.
+
+Everything here is somebody else's data. Names are checked before they are used, sizes before
+bytes are read; a branch that touches anything but the files of its own submission is refused.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heldout.envelope.bundle import Form, file_names
+from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
+from heldout.store.git import Change, Git
+
+__all__ = ["Arrival", "branch_name", "fetch", "find_in_folder", "find_in_git"]
+
+_MOST_BYTES = 1 << 30
+_REFS = ("refs/heads/submission/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
+_KINDS = {"D": "a deletion", "T": "a change of type"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """Sealed files that wait somewhere, or what is wrong with them.
+
+    Attributes:
+        source: where they came from: `branch submission/ID`, `pull request 31`, `folder inbox`.
+        id: the submission, `None` where not even that is clear.
+        fingerprint: changes when any of the files does; compared before anything is read.
+        problems: why it is refused.
+        read: gives base name -> bytes: all three files, or the metadata alone for an update.
+    """
+
+    source: str
+    id: SubmissionId | None
+    fingerprint: str
+    problems: tuple[Problem, ...]
+    read: Callable[[], Mapping[str, bytes]]
+
+
+def branch_name(submission: SubmissionId) -> str:
+    """The branch on which `submit` puts a submission."""
+    return f"submission/{submission}"
+
+
+def fetch(git: Git, remote: str) -> None:
+    """Bring branches `submission/*` and pull-request refs of a remote here, as data."""
+    git.fetch(
+        remote,
+        f"+refs/heads/submission/*:refs/remotes/{remote}/submission/*",
+        "+refs/pull/*/head:refs/pull/*/head",
+        "+refs/merge-requests/*/head:refs/merge-requests/*/head",
+    )
+
+
+def find_in_git(git: Git, form: Form, *, main: str) -> Iterator[Arrival]:
+    """Submissions on branches `submission/*`, here or on a remote, and on pull-request refs.
+
+    Args:
+        git: the board's repository; blobs are read, nothing is checked out.
+        form: the board's envelope.
+        main: the commit that branches are compared with.
+    """
+    seen: set[str] = set()
+    for ref, commit in sorted(git.refs(*_REFS).items()):
+        source = _source(ref)
+        changes = () if source is None else git.changes(main, commit)
+        arrival = _from_changes(git, form, changes, source or "")
+        if changes and arrival.fingerprint not in seen:
+            seen.add(arrival.fingerprint)
+            yield arrival
+
+
+def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
+    """Submissions whose files lie in a folder, the three of each side by side.
+
+    Raises:
+        StoreError: there is no such folder.
+    """
+    if not folder.is_dir():
+        raise StoreError(f"{folder} is not a folder")
+    named: dict[SubmissionId, dict[str, Path]] = {}
+    for path in sorted(folder.iterdir()):
+        submission = _owner(path.name, form)
+        if submission is not None and path.is_file() and not path.is_symlink():
+            named.setdefault(submission, {})[path.name] = path
+    for submission, paths in named.items():
+        yield _from_paths(folder, form, submission, paths)
+
+
+def _source(ref: str) -> str | None:
+    if number := re.fullmatch(r"refs/(?:pull|merge-requests)/(\d+)/head", ref):
+        return f"pull request {number[1]}"
+    if branch := re.fullmatch(r"refs/(?:heads|remotes/[^/]+)/(submission/.+)", ref):
+        return f"branch {branch[1]}"
+    return None
+
+
+def _from_paths(
+    folder: Path, form: Form, submission: SubmissionId, paths: Mapping[str, Path]
+) -> Arrival:
+    sizes = {name: path.stat().st_size for name, path in paths.items()}
+    problems = tuple(_check_files(submission, form, sizes))
+    marks = {} if problems else {name: digest_bytes(p.read_bytes()) for name, p in paths.items()}
+    return Arrival(
+        source=f"folder {folder.name}",
+        id=submission,
+        fingerprint=_fingerprint(marks or {n: str(size) for n, size in sizes.items()}),
+        problems=problems,
+        read=lambda: {name: path.read_bytes() for name, path in paths.items()},
+    )
+
+
+def _from_changes(git: Git, form: Form, changes: Sequence[Change], source: str) -> Arrival:
+    owners = {_owner_of_path(change.path, form) for change in changes} - {None}
+    blobs = {change.path.rpartition("/")[2]: change.blob for change in changes}
+    problems = list(_check_changes(changes, len(owners), form))
+    submission = next(iter(owners)) if len(owners) == 1 else None
+    if not problems and submission is not None:
+        sizes = {name: git.blob_size(blob) for name, blob in blobs.items()}
+        problems += _check_files(submission, form, sizes)
+    return Arrival(
+        source=source,
+        id=submission,
+        fingerprint=_fingerprint({change.path: change.blob for change in changes}),
+        problems=tuple(problems),
+        read=lambda: {n: git.read_blob(blob, limit=_MOST_BYTES) for n, blob in blobs.items()},
+    )
+
+
+def _fingerprint(marks: Mapping[str, str]) -> str:
+    text = "\n".join(f"{name} {mark}" for name, mark in sorted(marks.items()))
+    return digest_bytes(text.encode())
+
+
+def _check_changes(changes: Sequence[Change], owners: int, form: Form) -> Iterator[Problem]:
+    if owners > 1:
+        yield Problem(
+            code="foreign-change",
+            path="the branch",
+            found=f"files of {owners} submissions",
+            expected="the sealed files of one submission",
+            hint="one branch for each submission",
+        )
+    for change in changes:
+        plain = change.mode == "100644" and change.status in "AM"
+        if not plain or _owner_of_path(change.path, form) is None:
+            yield Problem(
+                code="foreign-change",
+                path=quote(change.path),
+                found=_KINDS.get(change.status, f"a file of mode {change.mode}"),
+                expected="nothing but the sealed files of its own submission, plain files",
+                hint="branch off the board's main branch and add those files only",
+            )
+
+
+def _check_files(
+    submission: SubmissionId, form: Form, sizes: Mapping[str, int]
+) -> Iterator[Problem]:
+    names = file_names(form, submission)
+    missing = sorted(set(names.all) - set(sizes))
+    if missing and set(sizes) != {names.metadata}:
+        yield Problem(
+            code="missing-file",
+            path=str(submission),
+            found="no " + " and no ".join(missing),
+            expected="all three sealed files, or the metadata alone for an update",
+            hint=f"heldout submit {submission}",
+        )
+    for name, size in sizes.items():
+        if size > _MOST_BYTES:
+            yield Problem(
+                code="too-large",
+                path=name,
+                found=f"{size:,} bytes",
+                expected=f"at most {_MOST_BYTES:,} bytes",
+            )
+
+
+def _owner_of_path(path: str, form: Form) -> SubmissionId | None:
+    folder, _, name = path.rpartition("/")
+    return _owner(name, form) if folder == "submissions" else None
+
+
+def _owner(name: str, form: Form) -> SubmissionId | None:
+    """The submission that a sealed file's name belongs to."""
+    for ending in file_names(form, SubmissionId("")).all:
+        if name.endswith(ending):
+            try:
+                return parse_submission_id(name.removesuffix(ending))
+            except InputError:
+                continue
+    return None

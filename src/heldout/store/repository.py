@@ -1,0 +1,105 @@
+"""The board on disk: the public layout, read and written.
+
+board/
+  board.toml                what the board is
+  README.md                 how to take part
+  queries/, qrels/          queries of every set, labels of the public ones
+  keys/organisers.txt       whom submissions are sealed for, as `age -R` takes it
+  submissions/              sealed files of published submissions
+  log.jsonl                 the public log
+  leaderboard/              index.html, entries/, CSV, JSON
+  drafts/, .heldout/        a participant's own; git ignores them
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from heldout.board.events import Entry, parse_log
+from heldout.board.spec import BoardSpec, parse_spec
+from heldout.errors import InputError, Problem, StoreError
+from heldout.store.files import read_lines, write_whole
+from heldout.store.git import Git
+
+__all__ = ["LEADERBOARD", "LOG", "SPEC", "Repository", "find_board"]
+
+SPEC = "board.toml"
+LOG = "log.jsonl"
+LEADERBOARD = "leaderboard"
+
+
+def find_board(start: Path) -> "Repository":
+    """The board that a folder belongs to: itself or the nearest one above with a board.toml.
+
+    Raises:
+        StoreError: there is none.
+    """
+    for folder in (start.resolve(), *start.resolve().parents):
+        if (folder / SPEC).is_file():
+            return Repository(folder)
+    raise StoreError(f"no board.toml in {start} or above it; change into a clone of a board")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A board on disk, by its folder."""
+
+    root: Path
+
+    @property
+    def git(self) -> Git:
+        """The board as a git repository."""
+        return Git(self.root)
+
+    def rules(self) -> str:
+        """The text of board.toml."""
+        try:
+            return (self.root / SPEC).read_text("utf-8")
+        except UnicodeDecodeError:
+            problem = Problem(
+                code="bad-utf8", path=SPEC, found="bytes that are not UTF-8", expected="UTF-8"
+            )
+            raise InputError(problem) from None
+
+    def spec(self) -> BoardSpec:
+        """The rules in force."""
+        return parse_spec(self.rules().encode(), path=SPEC)
+
+    def file(self, name: str) -> Path:
+        """A file that board.toml names.
+
+        Raises:
+            StoreError: it is missing, or leads out of the board.
+        """
+        path = self.root / name
+        if self.root.resolve() not in path.resolve().parents or not path.is_file():
+            raise StoreError(f"board.toml names {name}, but there is no such file in the board")
+        return path
+
+    def log(self) -> tuple[Entry, ...]:
+        """The public log, verified; empty where there is none yet."""
+        return parse_log(read_lines(self.root / LOG), path=LOG)
+
+    def write_leaderboard(self, pages: Mapping[str, bytes]) -> int:
+        """Write the page and its files; pages that are no more are removed.
+
+        Args:
+            pages: path in the board, below `leaderboard/`, to content.
+
+        Returns:
+            How many files changed.
+        """
+        changed = sum(write_whole(self.root / path, data) for path, data in pages.items())
+        folder = self.root / LEADERBOARD
+        stale = [
+            path
+            for path in folder.rglob("*")
+            if path.is_file() and path.relative_to(self.root).as_posix() not in pages
+        ]
+        for path in stale:
+            path.unlink()
+        return changed + len(stale)
+
+    def write_file(self, name: str, data: bytes) -> bool:
+        """Write one public file; says whether it changed."""
+        return write_whole(self.root / name, data)
