@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem
 from heldout.measures.ranked import Judgments, has_relevant, summarise
 from heldout.measures.spec import Measure
+from heldout.trec.problems import show
 from heldout.trec.ranking import JudgedRanking
 
 __all__ = ["Evaluation", "MeasureScores", "evaluate"]
@@ -150,7 +151,7 @@ def _check_scale(measure: Measure, judgments: Mapping[str, Judgments]) -> None:
                 Problem(
                     code="grade-above-maximum",
                     path="qrels",
-                    found=f"grade {summary.grades[0]} for query {query}",
+                    found=f"grade {summary.grades[0]} for query {show(query)}",
                     expected=f"grades up to {highest} under {measure}",
                     hint="name the highest grade of the scale, as in "
                     f"{measure.name}(max_rel={summary.grades[0]})"

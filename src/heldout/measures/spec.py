@@ -131,7 +131,9 @@ def parse_measure(text: str, *, path: str = "measure") -> Measure:
     given = dict(_read_parameters(match["inside"], name=name, text=text, path=path))
     if match["cutoff"] is not None:
         if "cutoff" in given:
-            raise _refusal("measure-parameter", path, text, "one cutoff", f"for example {name}@10")
+            raise _refusal(
+                "measure-parameter", path, repr(text), "one cutoff", f"for example {name}@10"
+            )
         given["cutoff"] = _read_value(match["cutoff"])
     for parameter, value in given.items():
         _check_value(parameter, value, text=text, path=path)
@@ -173,7 +175,7 @@ def _read_parameters(
         parameter, written = pair.groups()
         if parameter not in allowed or parameter in seen:
             hint = _near(parameter, allowed)
-            found = f"{parameter} in {text}" + (" for the second time" * (parameter in seen))
+            found = f"{parameter} in {text!r}" + (" for the second time" * (parameter in seen))
             expected = f"of {name} only " + (", ".join(allowed))
             raise _refusal("measure-parameter", path, found, expected, hint)
         seen.add(parameter)
@@ -212,15 +214,15 @@ def _read_gains(written: str) -> tuple[tuple[int, int], ...] | None:
 def _check_value(parameter: str, value: object, *, text: str, path: str) -> None:
     rule = _PARAMETERS[parameter]
     if not rule.accepts(value):
-        raise _refusal("measure-parameter", path, f"{parameter} in {text}", rule.expected)
+        raise _refusal("measure-parameter", path, f"{parameter} in {text!r}", rule.expected)
 
 
 def _check_together(name: str, given: dict[str, Any], *, text: str, path: str) -> None:
     kind = MEASURES[name]
     if kind.cutoff == "required" and "cutoff" not in given:
-        raise _refusal("measure-parameter", path, text, "a cutoff", f"for example {name}@10")
+        raise _refusal("measure-parameter", path, repr(text), "a cutoff", f"for example {name}@10")
     if kind.cutoff == "none" and "cutoff" in given:
-        raise _refusal("measure-parameter", path, text, f"{name} without a cutoff")
+        raise _refusal("measure-parameter", path, repr(text), f"{name} without a cutoff")
     if name == "RBP" and "rel" in given and "max_rel" in given:
         expected = "rel (binary gains) or max_rel (graded gains), not both"
-        raise _refusal("measure-parameter", path, text, expected)
+        raise _refusal("measure-parameter", path, repr(text), expected)
