@@ -1,0 +1,204 @@
+"""The embedded collection: the docstrings of Python's own standard library.
+
+A document is a docstring without its first paragraph, a query is that first paragraph, and
+the one known relevant document is the rest of the same docstring. A docstring of a single
+paragraph is a document that answers no query.
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+import sysconfig
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heldout.collections.collection import Collection
+from heldout.collections.docstrings import Docstring, parse_docstrings, split_paragraphs
+from heldout.errors import SetupError
+from heldout.ids import DocId, QueryId
+
+__all__ = ["DocstringSource", "Skipped", "build_collection", "read_docstrings"]
+
+QUERY_WORDS = range(3, 26)
+"""Numbers of words that a query may have."""
+ANSWER_WORDS = 10
+"""Fewest words of a document that a query may be asked for; a shorter rest ("See also
+`close`.") could not be told from others. It stays as a document."""
+
+_SCRIPT = Path(__file__).with_name("extension_docstrings.py")
+_LIMIT_SECONDS = 60.0
+# Tests and their data are not the library; idlelib and turtledemo are programs; the rest are
+# copies of other people's packages.
+_LEFT_OUT = frozenset(
+    {"test", "tests", "idle_test", "idlelib", "turtledemo", "site-packages", "_bundled"}
+)
+_TEST_EXTENSIONS = ("_test", "_ctypes_test", "xx", "_xx")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A module whose docstrings could not be read.
+
+    Attributes:
+        module: its dotted name.
+        reason: what went wrong.
+    """
+
+    module: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocstringSource:
+    """What was read from an installed Python.
+
+    Attributes:
+        docstrings: in the order of their modules' names.
+        skipped: modules that could not be read, in the same order.
+    """
+
+    docstrings: tuple[Docstring, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def read_docstrings() -> DocstringSource:
+    """Read the docstrings of the running Python's standard library.
+
+    Modules with source are parsed and never imported. Built-in and extension modules, which
+    have none, are imported in one other process, started isolated and without `site`, with a
+    time limit. Where a module cannot be parsed or imported, it is skipped and said so.
+
+    Raises:
+        SetupError: this Python has no library source on disk, or the other process failed.
+    """
+    root = Path(sysconfig.get_path("stdlib"))
+    files = sorted(path for path in root.rglob("*.py") if _belongs(path.relative_to(root)))
+    if not files:
+        message = f"no standard library source in {root}: this Python was installed without it"
+        raise SetupError(message)
+    docstrings: list[Docstring] = []
+    skipped: list[Skipped] = []
+    for path in files:
+        module = _module_name(path.relative_to(root))
+        try:
+            docstrings.extend(parse_docstrings(path.read_bytes(), module=module))
+        except (OSError, SyntaxError, ValueError) as error:
+            skipped.append(Skipped(module=module, reason=f"{type(error).__name__}: {error}"))
+    extensions = _read_extensions(_extension_modules(root))
+    return DocstringSource(
+        docstrings=(*docstrings, *extensions.docstrings),
+        skipped=(*skipped, *extensions.skipped),
+    )
+
+
+def build_collection(docstrings: Iterable[Docstring]) -> Collection:
+    """Make documents, queries and judgments out of docstrings.
+
+    Repeated docstrings and repeated documents count once. A first paragraph becomes a query
+    if it has 3 to 25 words, if no other document has the same first paragraph, and if its
+    document has at least 10 words and does not contain it. A one-paragraph docstring that is
+    word for word somebody's first paragraph is no document, since it would be a second
+    answer that nobody judged. Texts are compared without regard to case and spacing.
+
+    Ids are content digests, `d` and `q` with twelve hexadecimal digits, so a docstring that
+    did not change keeps its ids under another Python version, and no id tells which document
+    belongs to which query.
+
+    Args:
+        docstrings: in any order; names play no part.
+
+    Returns:
+        The collection, ordered by id, one relevant document (grade 1) per query.
+    """
+    parts = [(split[0], " ".join(split[1:])) for split in _distinct(docstrings)]
+    openings = Counter(_identity("q", first) for first, rest in parts if rest)
+    documents: dict[DocId, str] = {}
+    queries: dict[QueryId, str] = {}
+    qrels: dict[QueryId, dict[DocId, int]] = {}
+    for first, rest in parts:
+        query = QueryId(_identity("q", first))
+        if not rest and query in openings:
+            continue
+        document = DocId(_identity("d", rest or first))
+        repeated = document in documents
+        documents.setdefault(document, rest or first)
+        if openings[query] == 1 and not repeated and _is_fair(first, rest):
+            queries[query] = first
+            qrels[query] = {document: 1}
+    return Collection(
+        documents=dict(sorted(documents.items())),
+        queries=dict(sorted(queries.items())),
+        qrels=dict(sorted(qrels.items())),
+    )
+
+
+def _distinct(docstrings: Iterable[Docstring]) -> list[list[str]]:
+    """Paragraphs of each different docstring, in an order that hangs on the texts alone."""
+    found = {
+        _folded("\n".join(paragraphs)): paragraphs
+        for paragraphs in sorted(split_paragraphs(docstring.text) for docstring in docstrings)
+        if paragraphs
+    }
+    return [found[key] for key in sorted(found)]
+
+
+def _is_fair(query: str, document: str) -> bool:
+    return (
+        len(query.split()) in QUERY_WORDS
+        and len(document.split()) >= ANSWER_WORDS
+        and _folded(query) not in _folded(document)
+    )
+
+
+def _folded(text: str) -> str:
+    return text.casefold()
+
+
+def _identity(prefix: str, text: str) -> str:
+    digest = hashlib.sha256(_folded(text).encode()).hexdigest()
+    return f"{prefix}{digest[:12]}"
+
+
+def _belongs(path: Path) -> bool:
+    return not (_LEFT_OUT & set(path.parts) or path.parts[0].startswith("config-"))
+
+
+def _module_name(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def _extension_modules(root: Path) -> list[str]:
+    """Names of the library's modules that have no Python source."""
+    suffixes = (".so", ".pyd")
+    folders = [Path(sysconfig.get_path("platstdlib")) / "lib-dynload", root.parent / "DLLs"]
+    files = {
+        path.name.split(".")[0]
+        for folder in folders
+        for path in folder.glob("*")
+        if path.suffix in suffixes
+    }
+    library = (files | set(sys.builtin_module_names)) & sys.stdlib_module_names
+    return sorted(name for name in library if not name.startswith(_TEST_EXTENSIONS))
+
+
+def _read_extensions(modules: Sequence[str]) -> DocstringSource:
+    """Run the script that imports them; no more than its printed words comes back."""
+    try:
+        done = subprocess.run(  # noqa: S603 - this Python, our own script
+            [sys.executable, "-I", "-S", str(_SCRIPT)],
+            input=json.dumps(modules).encode(),
+            capture_output=True,
+            check=True,
+            timeout=_LIMIT_SECONDS,
+        )
+        found = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        message = f"the docstrings of built-in modules could not be read: {error}"
+        raise SetupError(message) from error
+    return DocstringSource(
+        docstrings=tuple(Docstring(name=name, text=text) for name, text in found["docstrings"]),
+        skipped=tuple(Skipped(module=name, reason=reason) for name, reason in found["skipped"]),
+    )
