@@ -11,8 +11,9 @@ from datetime import date, datetime
 from typing import Any, Literal
 
 from heldout.board.events import Entry
+from heldout.board.manifest import Manifest
 
-__all__ = ["History", "Identity", "Status", "Submission", "read_history"]
+__all__ = ["History", "Identity", "Status", "Submission", "identity_fields", "read_history"]
 
 Status = Literal["received", "reviewed", "asked", "withdrawn", "rejected", "published"]
 
@@ -97,6 +98,18 @@ class History:
         return texts[-1] if texts else self.rules[0][1]
 
 
+def identity_fields(manifest: Manifest) -> dict[str, str]:
+    """The part of a manifest that an embargo hides, as events hold it."""
+    return {
+        "team": manifest.team,
+        "institution": manifest.institution,
+        "description": manifest.model_description,
+        "paper": manifest.paper,
+        "code": manifest.code,
+        "training_data": manifest.training_data,
+    }
+
+
 def read_history(entries: Iterable[Entry]) -> History:
     """Fold a verified log into its submissions."""
     submissions: dict[str, Submission] = {}
@@ -121,6 +134,13 @@ def _apply(before: Submission | None, entry: Entry, name: str) -> Submission:
 
 def _received(_: Submission, entry: Entry) -> dict[str, Any]:
     return {"received": entry.time, "files": entry.get("files"), "status": "received"}
+
+
+def _updated(now: Submission, entry: Entry) -> dict[str, Any]:
+    """New metadata: the official time stays, an undecided submission is reviewed again."""
+    files = {**now.files, **entry.get("files")}
+    status = "received" if now.pending else now.status
+    return {"files": files, "status": status, **_metadata(entry)}
 
 
 def _reviewed(now: Submission, entry: Entry) -> dict[str, Any]:
@@ -175,8 +195,8 @@ _CHANGES: Mapping[str, Callable[[Submission, Entry], dict[str, Any]]] = {
     "reviewed": _reviewed,
     "score-shown": lambda _now, _entry: {"score_shown": True},
     "asked": _decided("asked"),
-    "updated": lambda _now, entry: _metadata(entry),
-    "withdrawn": _decided("withdrawn"),
+    "updated": _updated,
+    "withdrawn": lambda now, entry: {**_updated(now, entry), "status": "withdrawn"},
     "rejected": _decided("rejected"),
     "published": _published,
     "baseline": _baseline,

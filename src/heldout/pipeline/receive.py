@@ -1,0 +1,187 @@
+"""Takes in what has arrived: sealed bytes into the vault, then the event that fixes their time."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from heldout.board.history import Submission, identity_fields
+from heldout.board.manifest import Manifest, parse_manifest
+from heldout.board.spec import BoardSpec
+from heldout.envelope.bundle import check_binding, file_names, open_metadata
+from heldout.errors import HeldoutError, InputError, Problem, TrustError
+from heldout.ids import SubmissionId
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.score import open_manifest
+from heldout.store.arrivals import Arrival
+
+__all__ = ["Receipt", "receive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of one arrival.
+
+    Attributes:
+        source: where it came from.
+        id: the submission, `None` where not even that is clear.
+        kind: the event's kind, `refused`, or `known` where it was taken in before.
+        problems: why it was refused.
+    """
+
+    source: str
+    id: SubmissionId | None
+    kind: str
+    problems: tuple[Problem, ...] = ()
+
+
+def receive(desk: Desk, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
+    """Log every arrival that is new; each is safe in the vault before its event is written.
+
+    A refused arrival is told and leaves no event: it has no place in the board's history.
+    """
+    return tuple(_take(desk, arrival) for arrival in arrivals)
+
+
+def _take(desk: Desk, arrival: Arrival) -> Receipt:
+    if arrival.problems or arrival.id is None:
+        return _receipt(arrival, "refused", arrival.problems)
+    if _is_known(desk, arrival):
+        return _receipt(arrival, "known")
+    try:
+        kind = _log(desk, arrival, arrival.id)
+    except InputError as error:
+        return _receipt(arrival, "refused", error.problems)
+    except TrustError as error:
+        return _receipt(arrival, "refused", (_untrusted(arrival, error),))
+    return _receipt(arrival, kind)
+
+
+def _receipt(arrival: Arrival, kind: str, problems: tuple[Problem, ...] = ()) -> Receipt:
+    return Receipt(source=arrival.source, id=arrival.id, kind=kind, problems=problems)
+
+
+def _is_known(desk: Desk, arrival: Arrival) -> bool:
+    return any(
+        entry.event.submission == arrival.id and entry.get("fingerprint") == arrival.fingerprint
+        for entry in desk.vault.entries()
+    )
+
+
+def _log(desk: Desk, arrival: Arrival, submission: SubmissionId) -> str:
+    spec = desk.repository.spec()
+    names = file_names(spec.envelope, submission)
+    files = arrival.read()
+    before = desk.history().submissions.get(submission)
+    if names.key not in files:
+        return _update(desk, arrival, spec, files[names.metadata], before)
+    if before is not None and not (before.pending and _is_same_sender(before, files, desk)):
+        raise InputError(_taken(submission, before))
+    digests = {name: str(desk.vault.keep_sealed(data)) for name, data in files.items()}
+    public = {"files": digests, "fingerprint": arrival.fingerprint, "source": arrival.source}
+    desk.log("received", submission, public=public)
+    return "received"
+
+
+def _is_same_sender(before: Submission, files: Mapping[str, bytes], desk: Desk) -> bool:
+    """Whether new files come from whoever sent the old ones: the metadata opens under their key.
+
+    A resubmission may carry a new key, but then its metadata would not open under the old one;
+    so whoever replaces files before a decision seals them under the key that they have.
+    """
+    spec = desk.repository.spec()
+    names = file_names(spec.envelope, SubmissionId(before.id))
+    try:
+        key, _ = open_manifest(desk.vault, desk.spec_at(before.received), before)
+        open_metadata(spec.envelope, files[names.metadata], key=key)
+    except HeldoutError:
+        return False
+    return True
+
+
+def _update(
+    desk: Desk, arrival: Arrival, spec: BoardSpec, sealed: bytes, before: Submission | None
+) -> str:
+    """New metadata under the same key: opens under it, has the same id, a higher revision."""
+    if before is None or before.baseline or before.status in ("withdrawn", "rejected"):
+        raise InputError(_nothing_to_update(arrival, before))
+    key, old = open_manifest(desk.vault, desk.spec_at(before.received), before)
+    new = parse_manifest(open_metadata(spec.envelope, sealed, key=key))
+    check_binding(
+        spec.envelope,
+        submission_id=SubmissionId(before.id),
+        bound_id=new.id,
+        bound_digests=new.digests,
+        digests=old.digests or None,
+    )
+    _check_revision(spec, old, new, before)
+    names = file_names(spec.envelope, SubmissionId(before.id))
+    digest = str(desk.vault.keep_sealed(sealed))
+    kind = "withdrawn" if new.withdrawn else "updated"
+    public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
+    fields = identity_fields(new)
+    desk.log(kind, before.id, public=public, sealed={"identity": fields, "revision": new.revision})
+    return kind
+
+
+def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submission) -> None:
+    higher = new.revision > old.revision
+    if spec.envelope == "age" and not higher:
+        raise InputError(
+            Problem(
+                code="stale-revision",
+                path="metadata.json:revision",
+                found=str(new.revision),
+                expected=f"more than {old.revision}, the revision in force",
+                hint="an old file sent again is refused; heldout amend counts up by itself",
+            )
+        )
+    if before.status != "published":
+        return
+    if new.withdrawn:
+        raise InputError(
+            Problem(
+                code="published-stays",
+                path="metadata.json:withdrawn",
+                found="a withdrawal of a published entry",
+                expected="a submission without a released score",
+                hint="a released score cannot be taken back; ask the organisers for an erratum",
+            )
+        )
+    if (new.type, new.embargo_until) != (old.type, old.embargo_until):
+        raise InputError(
+            Problem(
+                code="published-stays",
+                path="metadata.json",
+                found=f"type {new.type!r}, embargo until {new.embargo_until}",
+                expected=f"type {old.type!r}, embargo until {old.embargo_until}, as published",
+                hint="an embargo is moved by the organisers: heldout extend",
+            )
+        )
+
+
+def _taken(submission: SubmissionId, before: Submission) -> Problem:
+    return Problem(
+        code="id-taken",
+        path=str(submission),
+        found=f"other sealed files under an id that is {before.status} already",
+        expected="a new id, or files sealed under the key of the first ones",
+        hint="heldout draft makes a new id",
+    )
+
+
+def _nothing_to_update(arrival: Arrival, before: Submission | None) -> Problem:
+    return Problem(
+        code="nothing-to-update",
+        path=str(arrival.id),
+        found="metadata alone",
+        expected="a submission that was received before and still stands",
+        hint="it was " + before.status if before is not None else "submit all three files first",
+    )
+
+
+def _untrusted(arrival: Arrival, error: TrustError) -> Problem:
+    return Problem(
+        code="untrusted",
+        path=str(arrival.id),
+        found=str(error),
+        expected="metadata sealed under the submission's own key",
+    )

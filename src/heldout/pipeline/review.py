@@ -1,0 +1,230 @@
+"""Opens, scores and judges what was received; decides nothing and publishes nothing."""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+import heldout
+from heldout.board.history import Submission, identity_fields
+from heldout.board.manifest import Manifest
+from heldout.board.policy import Case, Finding, QuotaState, judge, quota_state
+from heldout.errors import InputError, Problem, TrustError
+from heldout.ids import SubmissionId
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.score import Opened, ViewScore, open_manifest, open_submission
+from heldout.pipeline.sets import SetData
+from heldout.store.files import write_whole
+from heldout.trec.runs import Scan, Signature
+
+__all__ = ["Review", "ScoreFile", "read_scores", "review", "show_score"]
+
+
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What one pass over a run file found.
+
+    Attributes:
+        digest: SHA-256 of the file as packed.
+        problems: the first of each kind.
+        counts: code -> how many there are.
+        queries: answered queries.
+        documents: rows in them.
+        queries_tied: queries with equal scores.
+        queries_displaced: queries whose rank column disagrees with the order in the top ten.
+        repeated_ranks: rows whose rank another row of the query has.
+        first_ranks: rank in a query's first line -> number of queries.
+    """
+
+    digest: str
+    problems: tuple[Problem, ...]
+    counts: dict[str, int]
+    queries: int
+    documents: int
+    queries_tied: int
+    queries_displaced: int
+    repeated_ranks: int
+    first_ranks: dict[str, int]
+
+
+class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
+    """`scores/ID.json` in the vault: all that opening a submission gave.
+
+    Attributes:
+        files: the sealed files it was made from, name -> SHA-256.
+        code_version: of heldout.
+        refusal: why nothing could be opened; empty where it could.
+        metadata_problems: what is wrong with the metadata.
+        runs: query set -> what the scan found.
+        views: view -> true score; empty where a run has errors.
+        schema: version of this format.
+    """
+
+    files: dict[str, str]
+    code_version: str
+    refusal: str = ""
+    metadata_problems: tuple[Problem, ...] = ()
+    runs: dict[str, RunReport] = msgspec.field(default_factory=dict)
+    views: dict[str, ViewScore] = msgspec.field(default_factory=dict)
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """A submission with everything that a person decides by.
+
+    Attributes:
+        submission: as the log knows it now.
+        manifest: its metadata, `None` where it does not open or is wrong.
+        scores: what opening it gave.
+        findings: what the policy of its day says.
+        quota: the team's, `None` without a manifest.
+        done_before: whether an earlier call had opened and scored it.
+    """
+
+    submission: Submission
+    manifest: Manifest | None
+    scores: ScoreFile
+    findings: tuple[Finding, ...]
+    quota: QuotaState | None
+    done_before: bool
+
+    @property
+    def stands_against(self) -> tuple[Finding, ...]:
+        """The findings that forbid publication."""
+        return tuple(finding for finding in self.findings if finding.severity == "reject")
+
+    @property
+    def needs_reason(self) -> tuple[Finding, ...]:
+        """The findings that a person has to answer with a reason."""
+        return tuple(finding for finding in self.findings if finding.severity == "review")
+
+
+def read_scores(desk: Desk, submission: str) -> ScoreFile | None:
+    """What the vault knows of a submission's scores, `None` before its first review."""
+    file = desk.vault.scores(submission)
+    return msgspec.json.decode(file.read_bytes(), type=ScoreFile) if file.exists() else None
+
+
+def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Review:
+    """Open, score and judge one submission; what was done before is not done again.
+
+    Raises:
+        InputError: the log knows no such submission.
+    """
+    submission = desk.find(submission_id)
+    scores = read_scores(desk, submission_id)
+    known = scores is not None and scores.files == dict(submission.files)
+    if scores is None or not known:
+        scores = _open(desk, sets, submission)
+    manifest = None if scores.refusal or scores.metadata_problems else _manifest(desk, submission)
+    if submission.status == "received":
+        _log(desk, submission, manifest)
+        submission = desk.find(submission_id)
+    findings, quota = _judge(desk, submission, manifest, scores)
+    return Review(
+        submission=submission,
+        manifest=manifest,
+        scores=scores,
+        findings=findings,
+        quota=quota,
+        done_before=known,
+    )
+
+
+def show_score(desk: Desk, result: Review) -> Mapping[str, ViewScore]:
+    """The true scores of a reviewed submission, once it is logged that somebody looked."""
+    if result.submission.pending and not result.submission.score_shown:
+        desk.log("score-shown", result.submission.id)
+    return result.scores.views
+
+
+def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> ScoreFile:
+    spec = desk.spec_at(submission.received)
+    outcome = ScoreFile(files=dict(submission.files), code_version=heldout.__version__)
+    try:
+        opened = open_submission(desk.vault, spec, sets, submission)
+    except TrustError as error:
+        outcome = msgspec.structs.replace(outcome, refusal=str(error))
+    except InputError as error:
+        outcome = msgspec.structs.replace(outcome, metadata_problems=error.problems)
+    else:
+        outcome = _describe(outcome, opened)
+        _keep_signature(desk, submission, opened.scans)
+    data = msgspec.json.encode(outcome, order="deterministic")
+    write_whole(desk.vault.scores(submission.id), data, mode=0o600)
+    return outcome
+
+
+def _describe(outcome: ScoreFile, opened: Opened) -> ScoreFile:
+    runs = {name: _report(scan) for name, scan in opened.scans.items()}
+    return msgspec.structs.replace(outcome, runs=runs, views=dict(opened.scores))
+
+
+def _report(scan: Scan) -> RunReport:
+    facts = scan.facts
+    return RunReport(
+        digest=str(scan.digest),
+        problems=scan.problems,
+        counts=dict(scan.counts),
+        queries=facts.queries,
+        documents=facts.documents,
+        queries_tied=facts.queries_tied,
+        queries_displaced=facts.queries_displaced_top,
+        repeated_ranks=facts.repeated_ranks,
+        first_ranks={str(rank): count for rank, count in facts.first_ranks.items()},
+    )
+
+
+def _keep_signature(desk: Desk, submission: Submission, scans: Mapping[str, Scan]) -> None:
+    """Store the first documents of each query: later runs are compared with them, not the run."""
+    arrays = {}
+    for name, scan in scans.items():
+        if scan.ok:
+            signature: Signature = scan.signature
+            arrays[f"{name}.documents"] = signature.documents
+            arrays[f"{name}.queries"] = np.array(signature.queries)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    write_whole(desk.vault.signature(submission.id), buffer.getvalue(), mode=0o600)
+
+
+def _manifest(desk: Desk, submission: Submission) -> Manifest:
+    _, manifest = open_manifest(desk.vault, desk.spec_at(submission.received), submission)
+    return manifest
+
+
+def _log(desk: Desk, submission: Submission, manifest: Manifest | None) -> None:
+    if manifest is None:
+        desk.log("reviewed", submission.id)
+        return
+    until = manifest.embargo_until
+    sealed = {
+        "identity": identity_fields(manifest),
+        "type": manifest.type,
+        "embargo_until": None if until is None else until.isoformat(),
+        "revision": manifest.revision,
+    }
+    desk.log("reviewed", submission.id, sealed=sealed)
+
+
+def _judge(
+    desk: Desk, submission: Submission, manifest: Manifest | None, scores: ScoreFile
+) -> tuple[tuple[Finding, ...], QuotaState | None]:
+    if manifest is None:
+        reasons = [scores.refusal] if scores.refusal else [str(p) for p in scores.metadata_problems]
+        rule = "sealed" if scores.refusal else "metadata"
+        return tuple(Finding(rule=rule, severity="reject", evidence=r) for r in reasons), None
+    spec = desk.spec_at(submission.received)
+    history = desk.history()
+    case = Case(
+        spec=spec,
+        history=history,
+        id=SubmissionId(submission.id),
+        received=submission.received,
+        manifest=manifest,
+        problems={name: run.problems for name, run in scores.runs.items()},
+    )
+    quota = quota_state(history, manifest.team, spec.policy, now=desk.now)
+    return judge(case), quota

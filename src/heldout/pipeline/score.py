@@ -1,0 +1,180 @@
+"""Opens a sealed submission and scores it: one pass over each run file, nothing on disk."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import msgspec
+
+from heldout.board.history import Submission
+from heldout.board.manifest import Manifest, parse_manifest
+from heldout.board.spec import BoardSpec, View
+from heldout.envelope.bundle import check_binding, file_names, open_key, open_metadata, open_runs
+from heldout.errors import InputError, Problem
+from heldout.ids import SubmissionId
+from heldout.measures.evaluate import evaluate
+from heldout.measures.spec import parse_measure
+from heldout.pipeline.sets import SetData, expected_run
+from heldout.store.vault import Vault
+from heldout.trec.runs import Scan, scan_run
+from heldout.trec.streams import Limits
+
+__all__ = ["Opened", "ViewScore", "open_manifest", "open_submission", "score_run", "score_views"]
+
+
+class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
+    """A true score, as it lies in the vault.
+
+    Attributes:
+        measure: what was measured.
+        mean: over `n` queries.
+        n: judged and not excluded queries.
+        unanswered: how many of them the run does not answer; they count 0.
+        without_relevant: how many of them have no relevant document; they count 0.
+        per_query: query -> score, `None` where the measure is undefined.
+    """
+
+    measure: str
+    mean: float
+    n: int
+    unanswered: int
+    without_relevant: int
+    per_query: dict[str, float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A submission in the clear.
+
+    Attributes:
+        manifest: its metadata.
+        scans: query set -> what one pass over the run found.
+        scores: view -> true score; empty where a run has errors.
+    """
+
+    manifest: Manifest
+    scans: Mapping[str, Scan]
+    scores: Mapping[str, ViewScore]
+
+    @property
+    def problems(self) -> Mapping[str, tuple[Problem, ...]]:
+        """Query set -> problems of its run."""
+        return {name: scan.problems for name, scan in self.scans.items()}
+
+
+def open_manifest(vault: Vault, spec: BoardSpec, submission: Submission) -> tuple[bytes, Manifest]:
+    """Open a submission's key and metadata.
+
+    Returns:
+        The submission's own key, and the metadata.
+
+    Raises:
+        TrustError: they do not open, or belong to another submission.
+        InputError: the metadata is wrong.
+    """
+    names = file_names(spec.envelope, SubmissionId(submission.id))
+    files = submission.files
+    sealed_key = vault.sealed(files[names.key]).read_bytes()
+    key = open_key(spec.envelope, sealed_key, vault.identities())
+    data = open_metadata(spec.envelope, vault.sealed(files[names.metadata]).read_bytes(), key=key)
+    manifest = parse_manifest(data)
+    check_binding(
+        spec.envelope,
+        submission_id=SubmissionId(submission.id),
+        bound_id=manifest.id,
+        bound_digests=manifest.digests,
+        digests=None,
+    )
+    return key, manifest
+
+
+def open_submission(
+    vault: Vault, spec: BoardSpec, sets: Mapping[str, SetData], submission: Submission
+) -> Opened:
+    """Open a submission, scan its runs as they stream out of the envelope, and score them.
+
+    Raises:
+        TrustError: something sealed is not what it claims.
+        InputError: the metadata is wrong. (A wrong run is told in `Opened.scans`.)
+    """
+    key, manifest = open_manifest(vault, spec, submission)
+    names = file_names(spec.envelope, SubmissionId(submission.id))
+
+    def scan(name: str, stream: BinaryIO) -> Scan:
+        return score_run(spec, sets[name], stream, path=name, submission_type=manifest.type)
+
+    with vault.sealed(submission.files[names.tar]).open("rb") as sealed:
+        scans = open_runs(
+            spec.envelope,
+            sealed,
+            key=key,
+            submission_id=SubmissionId(submission.id),
+            sets=sets.keys(),
+            consume=scan,
+        )
+    check_binding(
+        spec.envelope,
+        submission_id=SubmissionId(submission.id),
+        bound_id=manifest.id,
+        bound_digests=manifest.digests,
+        digests={name: str(scan.digest) for name, scan in scans.items()},
+    )
+    return Opened(manifest=manifest, scans=scans, scores=score_views(spec, sets, scans))
+
+
+def score_run(
+    spec: BoardSpec, data: SetData, stream: BinaryIO, *, path: str, submission_type: str
+) -> Scan:
+    """Scan one run file by the board's rules."""
+    return scan_run(
+        stream,
+        path=path,
+        order=spec.runs.order,
+        qrels=None if data.qrels is None else data.qrels.judgments,
+        expected=expected_run(spec, data, submission_type=submission_type),
+        limits=Limits(),
+    )
+
+
+def score_views(
+    spec: BoardSpec, sets: Mapping[str, SetData], scans: Mapping[str, Scan]
+) -> Mapping[str, ViewScore]:
+    """The true score of every view whose labels are at hand; none where a run has errors.
+
+    Raises:
+        InputError: a view has no judged query, so its score is undefined.
+    """
+    if not all(scan.ok for scan in scans.values()):
+        return {}
+    return {
+        view.name: _score(view, sets[view.set], scans[view.set])
+        for view in spec.views
+        if sets[view.set].qrels is not None and view.set in scans
+    }
+
+
+def _score(view: View, data: SetData, scan: Scan) -> ViewScore:
+    if data.qrels is None:
+        raise ValueError(view.name)
+    measure = parse_measure(view.measure)
+    evaluation = evaluate(scan.rankings, data.qrels.judgments, [measure], excluded=data.excluded)
+    scores = evaluation.scores[measure]
+    if scores.mean is None:
+        raise InputError(
+            Problem(
+                code="undefined-score",
+                path=f"view {view.name}",
+                found=scores.why,
+                expected=f"a query over which {view.measure} can be averaged",
+                hint="look at the labels of the set: heldout board describe",
+            )
+        )
+    per_query = evaluation.per_query()
+    return ViewScore(
+        measure=view.measure,
+        mean=scores.mean,
+        n=scores.n,
+        unanswered=evaluation.unanswered,
+        without_relevant=scores.without_relevant,
+        per_query={query: values[measure] for query, values in per_query.items()},
+    )
