@@ -9,13 +9,14 @@ Three named orders:
 - `msmarco`: by the rank column.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ORDERS", "JudgedRanking", "Order"]
+__all__ = ["ORDERS", "JudgedRanking", "Order", "order_by_rank", "order_by_score", "sort_keys"]
 
 Order = Literal["trec", "trec9", "msmarco"]
 ORDERS: tuple[Order, ...] = ("trec", "trec9", "msmarco")
@@ -36,3 +37,56 @@ class JudgedRanking:
     positions: NDArray[np.int64]
     grades: NDArray[np.int64]
     retrieved: int
+
+
+def sort_keys(scores: NDArray[np.float64], order: Order) -> NDArray[np.float64]:
+    """The scores as the order compares them.
+
+    Args:
+        scores: float64, shape (documents,).
+        order: under `trec9` scores become the nearest float32, so near-equal ones are equal
+            and those beyond its range infinite.
+
+    Returns:
+        float64, same shape.
+    """
+    if order != "trec9":
+        return scores
+    with np.errstate(over="ignore", under="ignore"):
+        return scores.astype(np.float32).astype(np.float64)
+
+
+def order_by_score(keys: NDArray[np.float64], documents: Sequence[bytes]) -> NDArray[np.int64]:
+    """Rows from best to worst: key descending, then document id descending bytewise.
+
+    Args:
+        keys: float64, shape (documents,), no NaN; from `sort_keys`.
+        documents: their ids in UTF-8, each once.
+
+    Returns:
+        int64, a permutation of the rows, independent of the order of the input.
+    """
+    if bool((keys[1:] < keys[:-1]).all()):
+        return np.arange(len(keys), dtype=np.int64)
+    rows = np.argsort(-keys, kind="stable").astype(np.int64)
+    ordered = keys[rows]
+    breaks = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    starts = np.concatenate(([0], breaks))
+    ends = np.concatenate((breaks, [len(rows)]))
+    tied = np.flatnonzero(ends - starts > 1)
+    for start, end in zip(starts[tied].tolist(), ends[tied].tolist(), strict=True):
+        group = sorted(rows[start:end].tolist(), key=documents.__getitem__, reverse=True)
+        rows[start:end] = group
+    return rows
+
+
+def order_by_rank(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows from best to worst by the rank column; equal ranks stay in the order of the file.
+
+    Args:
+        ranks: int64, shape (documents,).
+
+    Returns:
+        int64, a permutation of the rows.
+    """
+    return np.argsort(ranks, kind="stable").astype(np.int64)

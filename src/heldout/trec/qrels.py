@@ -1,0 +1,128 @@
+"""Judgments: query, iteration, document, grade; one format for TREC and MS MARCO.
+
+The second column is ignored (`0`, `Q0`, or a judging round as in TREC-COVID). Grades are whole
+numbers and stay as they are: 0 is a judgment and not relevance, negative grades are kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import BinaryIO
+
+from heldout.errors import Problem, Severity
+from heldout.ids import Digest, DocId, QueryId
+from heldout.trec.numbers import parse_integer
+from heldout.trec.problems import ProblemLog, show
+from heldout.trec.streams import Limits, TextReader, read_lines
+from heldout.trec.text import check_line
+
+__all__ = ["Judgments", "Qrels", "format_qrels", "parse_qrels", "read_qrels"]
+
+Judgments = Mapping[QueryId, Mapping[DocId, int]]
+"""Query -> document -> grade, both in the order of the file."""
+
+_COLUMNS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Qrels:
+    """A qrels file.
+
+    Attributes:
+        judgments: query -> document -> grade; every query has at least one.
+        digest: SHA-256 of the received bytes.
+        notes: what was read in a way worth telling, the first of each code.
+    """
+
+    judgments: Judgments
+    digest: Digest
+    notes: tuple[Problem, ...] = ()
+
+
+def parse_qrels(data: bytes, *, path: str, limits: Limits | None = None) -> Qrels:
+    """As `read_qrels`, from bytes."""
+    return read_qrels(BytesIO(data), path=path, limits=limits)
+
+
+def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> Qrels:
+    """Read a qrels file to its end: plain, gzip, bzip2 or zstd.
+
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        limits: how much is read.
+
+    Raises:
+        InputError: all problems up to `limits.problems`: `wrong-columns`, `grade-not-a-number`,
+            `conflicting-judgment`, `bad-utf8`, `control-character`, and those of `TextReader`.
+            Notes are `repeated-judgment`, `blank-line`, `comment-line`, `byte-order-mark`.
+    """
+    limits = limits or Limits()
+    reader = TextReader(source, path=path, limits=limits)
+    log = ProblemLog(limits.problems)
+    judgments: dict[QueryId, dict[DocId, int]] = {}
+    for number, line in read_lines(reader):
+        problem = check_line(line, path=path, number=number)
+        if problem is None:
+            problem = _add(judgments, line, path, number)
+        if problem is not None:
+            log.add(problem)
+    log.extend(reader.notes)
+    if not judgments and not log.errors:
+        log.add(
+            Problem(
+                code="empty-file", path=path, found="no judgments", expected="at least one line"
+            )
+        )
+    log.raise_errors()
+    return Qrels(judgments=judgments, digest=reader.digest(), notes=log.notes())
+
+
+def format_qrels(judgments: Mapping[str, Mapping[str, int]]) -> bytes:
+    """A qrels file in the given order: `query 0 document grade`, separated by blanks."""
+    lines = (
+        f"{query} 0 {document} {grade}\n"
+        for query, grades in judgments.items()
+        for document, grade in grades.items()
+    )
+    return "".join(lines).encode()
+
+
+def _add(
+    judgments: dict[QueryId, dict[DocId, int]], line: bytes, path: str, number: int
+) -> Problem | None:
+    columns = line.split()
+    if len(columns) != _COLUMNS:
+        return Problem(
+            code="wrong-columns",
+            path=path,
+            line=number,
+            found=f"{len(columns)} columns in {show(line)}",
+            expected="4 columns: query, 0, document, grade",
+        )
+    grade = parse_integer(columns[3])
+    if grade is None:
+        return Problem(
+            code="grade-not-a-number",
+            path=path,
+            line=number,
+            found=f"grade {show(columns[3])}",
+            expected="a whole number",
+        )
+    grades = judgments.setdefault(QueryId(columns[0].decode()), {})
+    document = DocId(columns[2].decode())
+    if document not in grades:
+        grades[document] = grade
+        return None
+    same = grades[document] == grade
+    severity: Severity = "note" if same else "error"
+    return Problem(
+        code="repeated-judgment" if same else "conflicting-judgment",
+        path=path,
+        line=number,
+        found=f"{show(columns[2])} for {show(columns[0])} again, "
+        f"grade {grade} after {grades[document]}",
+        expected="one judgment per query and document",
+        hint="it was skipped" if same else "decide which grade holds",
+        severity=severity,
+    )

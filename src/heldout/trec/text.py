@@ -1,0 +1,93 @@
+"""What a line of text may hold, the same for runs, qrels and queries."""
+
+import re
+
+from heldout.errors import Problem
+from heldout.trec.problems import show
+
+__all__ = ["check_line", "is_clean"]
+
+_CLEAN_BYTES = bytes({*range(0x20, 0x7F), *range(0x80, 0x100)} | {0x09, 0x0A})
+
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+
+
+def check_line(line: bytes, *, path: str, number: int, prose: bool = False) -> Problem | None:
+    """Why a line is no row, `None` if it may be one.
+
+    Args:
+        line: without its end.
+        path: the file, for messages.
+        number: 1-based.
+        prose: whether people wrote it: then only control characters are refused.
+
+    Returns:
+        The notes `blank-line` and `comment-line` (`#` first, as in trec_eval 10), or the errors
+        `bad-utf8` and `control-character`.
+    """
+    if _is_clean_prose(line) if prose else is_clean(line):
+        if not line.strip(b" \t"):
+            return _skipped("blank-line", "an empty line", path, number)
+        if line.startswith(b"#"):
+            return _skipped("comment-line", f"a comment, {show(line)}", path, number)
+        return None
+    return _unclean(line, path, number)
+
+
+def is_clean(text: bytes) -> bool:
+    """Whether lines are UTF-8 without control characters but tabs, and visible beyond ASCII.
+
+    Blanks of other scripts and direction marks are refused: nobody sees them in an id.
+    """
+    if text.translate(None, _CLEAN_BYTES):
+        return False
+    return text.isascii() or _is_printable(text)
+
+
+def _is_clean_prose(text: bytes) -> bool:
+    try:
+        return _CONTROL.search(text.decode()) is None
+    except UnicodeDecodeError:
+        return False
+
+
+def _is_printable(text: bytes) -> bool:
+    try:
+        decoded = text.decode()
+    except UnicodeDecodeError:
+        return False
+    return decoded.replace("\n", "").replace("\t", "").isprintable()
+
+
+def _skipped(code: str, found: str, path: str, number: int) -> Problem:
+    return Problem(
+        code=code,
+        path=path,
+        line=number,
+        found=found,
+        expected="a row in each line",
+        hint="it was skipped",
+        severity="note",
+    )
+
+
+def _unclean(line: bytes, path: str, number: int) -> Problem:
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return Problem(
+            code="bad-utf8",
+            path=path,
+            line=number,
+            found=f"byte {line[error.start]:#04x} in column {error.start + 1} of {show(line)}",
+            expected="text in UTF-8",
+            hint="save the file as UTF-8",
+        )
+    return Problem(
+        code="control-character",
+        path=path,
+        line=number,
+        found=show(line),
+        expected="printable characters, blanks and tabs",
+        hint="remove them; ids are made of visible characters",
+    )
