@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from heldout.trec.problems import show
 from heldout.trec.ranking import JudgedRanking
 
 __all__ = ["Evaluation", "MeasureScores", "evaluate"]
+
+Query = TypeVar("Query", bound=str)
+Document = TypeVar("Document", bound=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +82,7 @@ class Evaluation:
 
 def evaluate(
     rankings: Mapping[str, JudgedRanking],
-    qrels: Mapping[str, Mapping[str, int]],
+    qrels: Mapping[Query, Mapping[Document, int]],
     measures: Sequence[Measure],
     *,
     excluded: AbstractSet[str] = frozenset(),
@@ -94,9 +98,11 @@ def evaluate(
     Raises:
         InputError: code `grade-above-maximum` where a judgment lies above a measure's scale.
     """
-    judged = {query for query, judgments in qrels.items() if judgments}
-    queries = tuple(sorted(judged - excluded))
-    judgments = {query: summarise(qrels[query]) for query in queries}
+    judged: dict[str, Judgments] = {
+        query: summarise(grades.values()) for query, grades in qrels.items() if grades
+    }
+    queries = tuple(sorted(judged.keys() - excluded))
+    judgments = {query: judged[query] for query in queries}
     for measure in measures:
         _check_scale(measure, judgments)
     answered = {query: ranking for query, ranking in rankings.items() if ranking.retrieved}
@@ -105,7 +111,7 @@ def evaluate(
         scores={measure: _score(measure, queries, answered, judgments) for measure in measures},
         unanswered=sum(query not in answered for query in queries),
         ignored=sum(query not in judged for query in answered),
-        excluded=len(judged & excluded),
+        excluded=len(judged.keys() & excluded),
     )
 
 

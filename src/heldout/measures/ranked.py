@@ -14,7 +14,7 @@ or on how a run was scanned.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,9 +62,9 @@ class Judgments:
         return sum(grade >= level for grade in self.grades)
 
 
-def summarise(judgments: Mapping[str, int]) -> Judgments:
-    """Grades of one query's judgments (document id to grade), in an order of their own."""
-    return Judgments(grades=tuple(sorted(judgments.values(), reverse=True)))
+def summarise(grades: Iterable[int]) -> Judgments:
+    """The grades of one query's judgments, whatever their order."""
+    return Judgments(grades=tuple(sorted(grades, reverse=True)))
 
 
 def has_relevant(judgments: Judgments, params: Params) -> bool:
