@@ -295,9 +295,10 @@ class Examiner:
         displaced = 0
         repeated = 0
         if ranks is not None:
-            by_rank = order_by_rank(ranks)[:_TOP]
+            sequence = order_by_rank(ranks)
+            by_rank = sequence[:_TOP]
             displaced = int((by_rank != best[:_TOP]).sum())
-            repeated = len(ranks) - len(np.unique(ranks))
+            repeated = int((np.diff(ranks[sequence]) == 0).sum())
         if displaced:
             self._displaced(rows, best, by_rank)
         return QueryFacts(
