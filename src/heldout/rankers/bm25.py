@@ -14,6 +14,7 @@ from heldout.rankers.text import TextSettings, make_tokeniser
 
 __all__ = ["Bm25Settings", "Rm3Settings", "rank_bm25", "rank_rm3"]
 
+_MOST = 1000.0
 _COMMON = 0.1
 """A term in a larger share of the documents expands no query."""
 
@@ -23,9 +24,9 @@ class Bm25Settings(TextSettings):
     """The free parameters of BM25.
 
     Attributes:
-        k1: how much repetition of a term counts, >= 0.
+        k1: how much repetition of a term counts, 0 to 1,000.
         b: how much the length of a document is held against it, in [0, 1].
-        delta: lower bound of `bm25l` and `bm25+`, >= 0; the others ignore it.
+        delta: lower bound of `bm25l` and `bm25+`, 0 to 1,000; the others ignore it.
         variant: the formula, as bm25s names them.
         stem: as in `TextSettings`, but on.
     """
@@ -38,8 +39,8 @@ class Bm25Settings(TextSettings):
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their ranges."""
-        if not (self.k1 >= 0 and 0 <= self.b <= 1 and self.delta >= 0):
-            raise ValueError("wanted: k1 >= 0, 0 <= b <= 1, delta >= 0")
+        if not (0 <= self.k1 <= _MOST and 0 <= self.b <= 1 and 0 <= self.delta <= _MOST):
+            raise ValueError("wanted: k1 and delta in 0..1000, b in 0..1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Rm3Settings(TextSettings):
     """BM25 (variant `lucene`) twice: as asked, then with the words of the best documents.
 
     Attributes:
-        k1: how much repetition of a term counts, >= 0.
+        k1: how much repetition of a term counts, 0 to 1,000.
         b: how much the length of a document is held against it, in [0, 1].
         documents: how many best documents are taken as relevant, >= 1.
         terms: how many of their terms are added to the query, >= 1.
@@ -64,10 +65,10 @@ class Rm3Settings(TextSettings):
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their ranges."""
-        counts = self.documents >= 1 and self.terms >= 1
-        if not (counts and self.k1 >= 0 and 0 <= self.b <= 1 and 0 <= self.original <= 1):
-            message = "wanted: documents and terms >= 1, k1 >= 0, b and original in [0, 1]"
-            raise ValueError(message)
+        if not (0 <= self.k1 <= _MOST and 0 <= self.b <= 1 and 0 <= self.original <= 1):
+            raise ValueError("wanted: k1 in 0..1000, b and original in 0..1")
+        if self.documents < 1 or self.terms < 1:
+            raise ValueError("wanted: documents and terms of at least 1")
 
 
 def rank_bm25(task: Task, settings: Bm25Settings) -> Run:

@@ -13,6 +13,8 @@ from heldout.rankers.text import TextSettings, make_tokeniser
 
 __all__ = ["LikelihoodSettings", "rank_likelihood"]
 
+_MOST = 1_000_000.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikelihoodSettings(TextSettings):
@@ -20,7 +22,7 @@ class LikelihoodSettings(TextSettings):
 
     Attributes:
         smoothing: `dirichlet` or `jelinek-mercer`.
-        mu: weight of the collection in words, > 0 (`dirichlet`).
+        mu: weight of the collection in words, above 0 and up to 1,000,000 (`dirichlet`).
         lam: share of the collection, in (0, 1) (`jelinek-mercer`).
     """
 
@@ -30,8 +32,8 @@ class LikelihoodSettings(TextSettings):
 
     def __post_init__(self) -> None:
         """Refuse weights that give no probability."""
-        if not (self.mu > 0 and 0 < self.lam < 1):
-            raise ValueError("wanted: mu > 0 and 0 < lam < 1")
+        if not (0 < self.mu <= _MOST and 0 < self.lam < 1):
+            raise ValueError("wanted: 0 < mu <= 1000000 and 0 < lam < 1")
 
 
 def rank_likelihood(task: Task, settings: LikelihoodSettings) -> Run:

@@ -19,7 +19,9 @@ from heldout.rankers.vector_space import (
     rank_tfidf,
 )
 
-__all__ = ["METHODS", "FusionSettings", "Method", "rank", "rank_fusion"]
+__all__ = ["METHODS", "FusionSettings", "Method", "choose_method", "rank_fusion"]
+
+_MOST = 1_000_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,7 @@ class FusionSettings:
     Attributes:
         of: names of methods, divided by commas; each runs with its own defaults.
         rule: `rrf` (ranks) or `combsum` (scores).
-        k: constant of `rrf`, >= 0.
+        k: constant of `rrf`, 0 to 1,000,000.
     """
 
     of: str = "bm25,char-ngrams,query-likelihood"
@@ -38,9 +40,9 @@ class FusionSettings:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be fused."""
-        if self.k < 0 or not set(self.names) <= METHODS.keys() - {"fusion"}:
+        if not 0 <= self.k <= _MOST or not set(self.names) <= METHODS.keys() - {"fusion"}:
             choice = ", ".join(sorted(METHODS.keys() - {"fusion"}))
-            message = f"wanted: k >= 0, and of made of {choice}"
+            message = f"wanted: k in 0..1000000, and of made of {choice}"
             raise ValueError(message)
 
     @property
@@ -64,29 +66,32 @@ class Method:
     rank: Callable[[Task, Any], Run]
 
 
-def rank(task: Task, method: str, parameters: Mapping[str, str]) -> Run:
-    """Run a method of the table.
+def choose_method(name: str, parameters: Mapping[str, str]) -> Callable[[Task], Run]:
+    """The ranker of that name with these parameters.
 
     Args:
-        task: what to rank.
-        method: a name in `METHODS`.
+        name: a name in `METHODS`.
         parameters: values as text, by the field names of the method's settings.
+
+    Returns:
+        From a task to its run; raises SetupError where the method needs an extra that is not
+        installed.
 
     Raises:
         InputError: code `rank-method` or `rank-parameter`.
-        SetupError: the method needs an extra that is not installed.
     """
-    if method not in METHODS:
+    if name not in METHODS:
         raise InputError(
             Problem(
                 code="rank-method",
                 path="--method",
-                found=repr(method[:40]),
+                found=repr(name[:40]),
                 expected=f"one of {', '.join(METHODS)}",
             )
         )
-    chosen = METHODS[method]
-    return chosen.rank(task, _settings(chosen, parameters))
+    method = METHODS[name]
+    settings = _settings(method, parameters)
+    return lambda task: method.rank(task, settings)
 
 
 def rank_fusion(task: Task, settings: FusionSettings) -> Run:
@@ -95,7 +100,7 @@ def rank_fusion(task: Task, settings: FusionSettings) -> Run:
     Raises:
         SetupError: one of them needs an extra that is not installed.
     """
-    runs = [rank(task, name, {}) for name in settings.names]
+    runs = [choose_method(name, {})(task) for name in settings.names]
     if settings.rule == "rrf":
         return fuse_reciprocal(runs, depth=task.depth, k=settings.k)
     return fuse_scores(runs, depth=task.depth)
