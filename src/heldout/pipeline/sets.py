@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from heldout.board.spec import BoardSpec
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
-from heldout.trec.candidates import read_candidates
-from heldout.trec.qrels import Qrels, read_qrels
-from heldout.trec.queries import Queries, read_queries
+from heldout.trec.qrels import Qrels
+from heldout.trec.queries import Queries
 from heldout.trec.runs import Expected
 
 __all__ = ["RERANKING", "SetData", "expected_run", "load_sets"]
@@ -49,18 +48,17 @@ def load_sets(
 
 def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | None) -> SetData:
     files = spec.sets[name]
-    labels = None
+    qrels = None
     if files.qrels is not None:
-        labels = repository.file(files.qrels)
+        qrels = repository.qrels(files.qrels)
     elif vault is not None:
-        labels = vault.labels(name)
+        qrels = vault.labels(name)
+    given = files.candidates
     return SetData(
-        queries=read_queries(repository.file(files.queries)),
-        qrels=None if labels is None else read_qrels(labels),
-        excluded=vault.excluded(name) if vault is not None else frozenset(),
-        candidates=(
-            None if files.candidates is None else read_candidates(repository.file(files.candidates))
-        ),
+        queries=repository.queries(files.queries),
+        qrels=qrels,
+        excluded=frozenset() if vault is None else vault.excluded(name),
+        candidates=None if given is None else repository.candidates(given),
     )
 
 

@@ -20,6 +20,9 @@ from heldout.board.spec import BoardSpec, parse_spec
 from heldout.errors import InputError, Problem, StoreError
 from heldout.store.files import read_lines, write_whole
 from heldout.store.git import Git
+from heldout.trec.candidates import read_candidates
+from heldout.trec.qrels import Qrels, read_qrels
+from heldout.trec.queries import Queries, read_queries
 
 __all__ = ["LEADERBOARD", "LOG", "SPEC", "Repository", "find_board"]
 
@@ -75,6 +78,21 @@ class Repository:
         if self.root.resolve() not in path.resolve().parents or not path.is_file():
             raise StoreError(f"board.toml names {name}, but there is no such file in the board")
         return path
+
+    def queries(self, name: str) -> Queries:
+        """The queries in a file of the board."""
+        with self.file(name).open("rb") as file:
+            return read_queries(file, path=name)
+
+    def qrels(self, name: str) -> Qrels:
+        """The public labels in a file of the board."""
+        with self.file(name).open("rb") as file:
+            return read_qrels(file, path=name)
+
+    def candidates(self, name: str) -> Mapping[str, frozenset[str]]:
+        """The official documents for re-ranking in a file of the board."""
+        with self.file(name).open("rb") as file:
+            return read_candidates(file, path=name)
 
     def log(self) -> tuple[Entry, ...]:
         """The public log, verified; empty where there is none yet."""

@@ -22,6 +22,7 @@ from heldout.board.events import Draft, Entry, format_entry, link, parse_log
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.store.files import append_line, exclusive, read_lines, write_whole
+from heldout.trec.qrels import Qrels, read_qrels
 
 __all__ = ["Vault", "check_apart"]
 
@@ -80,8 +81,20 @@ class Vault:
         """Store a private key."""
         write_whole(self.root / "identities" / f"{name}.txt", text.encode("ascii"), mode=0o600)
 
-    def labels(self, name: str) -> Path:
-        """File of a held-out set's labels."""
+    def labels(self, name: str) -> Qrels:
+        """A held-out set's labels.
+
+        Raises:
+            StoreError: they are missing.
+        """
+        file = self.labels_file(name)
+        if not file.is_file():
+            raise StoreError(f"{file} is missing; restore it from the backup")
+        with file.open("rb") as source:
+            return read_qrels(source, path=f"{name}.qrels")
+
+    def labels_file(self, name: str) -> Path:
+        """Where a held-out set's labels lie."""
         return self.root / "labels" / f"{name}.qrels"
 
     def excluded(self, name: str) -> frozenset[str]:

@@ -1,0 +1,121 @@
+"""Everything public, made anew from log, board.toml and now: a crash in it costs nothing."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from heldout.board.events import Entry, format_entry
+from heldout.board.history import History, read_history
+from heldout.board.spec import BoardSpec
+from heldout.board.standings import Standings, make_standings, project
+from heldout.pipeline.desk import Desk, note_rules
+from heldout.site.facts import BoardFacts, Example, SetFacts
+from heldout.site.render import render_board
+from heldout.store.git import Author
+from heldout.store.repository import LEADERBOARD, LOG, SPEC, Repository
+
+__all__ = ["Rebuilt", "rebuild", "rebuild_public"]
+
+_KEEPER = Author(name="heldout", email="heldout@localhost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What a rebuild left.
+
+    Attributes:
+        standings: the leaderboard of the moment.
+        changed: how many public files changed.
+        commit: the new commit, `None` where nothing differed.
+    """
+
+    standings: Standings
+    changed: int
+    commit: str | None
+
+
+def rebuild(desk: Desk) -> Rebuilt:
+    """Bring the board up to the vault's log: sealed files, public log, page, one commit.
+
+    An embargo that ended is revealed here. A board.toml that was edited is logged first.
+    """
+    note_rules(desk)
+    entries = desk.vault.entries()
+    public = project(entries, now=desk.now)
+    changed = _write_submissions(desk, read_history(entries))
+    changed += desk.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
+    standings, pages = _write_pages(desk.repository, public, desk.now)
+    commit = _commit(desk, entries[-1])
+    return Rebuilt(standings=standings, changed=changed + pages, commit=commit)
+
+
+def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
+    """The page alone, from the public log: what anybody with a clone can make.
+
+    What is sealed stays so; an embargo past its day is shown as `reveal due`.
+    """
+    standings, pages = _write_pages(repository, repository.log(), now)
+    return Rebuilt(standings=standings, changed=pages, commit=None)
+
+
+def _write_submissions(desk: Desk, history: History) -> int:
+    """The sealed files of published submissions, as they were received."""
+    return sum(
+        desk.repository.write_file(f"submissions/{name}", desk.vault.sealed(digest).read_bytes())
+        for submission in history.submissions.values()
+        if submission.status == "published"
+        for name, digest in submission.files.items()
+    )
+
+
+def _write_pages(
+    repository: Repository, public: tuple[Entry, ...], now: datetime
+) -> tuple[Standings, int]:
+    spec = repository.spec()
+    standings = make_standings(public, spec, now=now)
+    facts = _facts(repository, spec, public, standings)
+    return standings, repository.write_leaderboard(render_board(standings, spec, facts))
+
+
+def _facts(
+    repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], standings: Standings
+) -> BoardFacts:
+    counts = {
+        spec.view(name).set: count for row in standings.rows for name, count in row.counts.items()
+    }
+    sets = {
+        name: SetFacts(
+            queries=len(repository.queries(files.queries).texts),
+            judged=counts.get(name),
+        )
+        for name, files in spec.sets.items()
+    }
+    return BoardFacts(
+        sets=sets,
+        events=len(public),
+        head=public[-1].hash,
+        example=_example(repository, spec),
+    )
+
+
+def _example(repository: Repository, spec: BoardSpec) -> Example | None:
+    """The first query with public labels that has a relevant document."""
+    for files in spec.sets.values():
+        if files.qrels is None:
+            continue
+        qrels = repository.qrels(files.qrels).judgments
+        for query, text in repository.queries(files.queries).texts.items():
+            relevant = [d for d, grade in qrels.get(query, {}).items() if grade > 0]
+            if relevant:
+                return Example(query=text, document=relevant[0])
+    return None
+
+
+def _commit(desk: Desk, last: Entry) -> str | None:
+    git = desk.repository.git
+    if not git.is_repository():
+        return None
+    about = last.event.submission or desk.repository.spec().name
+    message = f"{last.event.kind} {about} (event {last.event.seq})"
+    author = git.configured_author() or _KEEPER
+    paths = (SPEC, LOG, LEADERBOARD, "submissions")
+    return git.commit_paths(paths, message=message, author=author)

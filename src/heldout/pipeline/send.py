@@ -1,0 +1,221 @@
+"""Seals a draft and sends it: pack, amend, withdraw, submit; in a clone of the board."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.manifest import Manifest, format_manifest
+from heldout.board.spec import BoardSpec
+from heldout.envelope.bundle import file_names, seal, seal_metadata
+from heldout.errors import InputError, Problem
+from heldout.ids import SubmissionId, digest_bytes
+from heldout.pipeline.draft import METADATA, run_files
+from heldout.store.arrivals import branch_name
+from heldout.store.files import write_whole
+from heldout.store.git import Author, Git
+from heldout.store.repository import Repository
+
+__all__ = ["Packed", "pack", "receipt_of", "submit", "update"]
+
+_NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
+_RECIPIENTS = "recipients"
+
+
+class _State(msgspec.Struct, frozen=True, kw_only=True):
+    """What was sealed last, `.heldout/packed/ID.json`: digests of what went in and came out."""
+
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """Sealed files as they lie in the clone.
+
+    Attributes:
+        files: base name -> bytes on disk, of those that are to be sent.
+        receipt: SHA-256 over the sealed files' digests, to look for in the public log.
+        revision: of the sealed metadata.
+        done_before: whether an earlier call had sealed just these runs and this metadata.
+    """
+
+    files: Mapping[str, int]
+    receipt: str
+    revision: int
+    done_before: bool
+
+
+def receipt_of(digests: Mapping[str, str]) -> str:
+    """One digest for the sealed files of a submission, by name and digest of each."""
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    return digest_bytes(lines.encode())
+
+
+def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -> Packed:
+    """Seal a checked draft for the organisers; an unchanged one is not sealed again.
+
+    The submission's own key stays in `.heldout/keys/ID`, mode 0600.
+    """
+    spec = repository.spec()
+    runs = {
+        name: (path.name.removeprefix(name), path.read_bytes())
+        for name, path in run_files(repository, spec, submission).items()
+    }
+    digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
+    metadata = format_manifest(_bind(spec, manifest, submission, digests))
+    inputs = {**digests, METADATA: digest_bytes(metadata), _RECIPIENTS: _mark(spec)}
+    before = _read_state(repository, submission)
+    if before is not None and before.inputs == inputs and _is_whole(repository, before):
+        return _packed(repository, before, before.outputs, done_before=True)
+    sealed = seal(
+        spec.envelope, submission, runs=runs, metadata=metadata, recipients=spec.recipients
+    )
+    write_whole(_key_file(repository, submission), sealed.key, mode=0o600)
+    outputs = _write_sealed(repository, sealed.files)
+    state = _State(inputs=inputs, outputs=outputs, revision=manifest.revision)
+    _write_state(repository, submission, state)
+    return _packed(repository, state, outputs, done_before=False)
+
+
+def update(
+    repository: Repository, submission: SubmissionId, manifest: Manifest, *, withdrawn: bool
+) -> Packed:
+    """Seal new metadata under the submission's own key, one revision up.
+
+    Raises:
+        InputError: the key of this submission is not in this clone.
+    """
+    spec = repository.spec()
+    key, before = _read_key(repository, submission)
+    digests = {name: before.inputs[name] for name in spec.sets}
+    bound = _bind(spec, manifest, submission, digests)
+    revision = before.revision + 1
+    bound = msgspec.structs.replace(bound, revision=revision, withdrawn=withdrawn)
+    metadata = format_manifest(bound)
+    name = file_names(spec.envelope, submission).metadata
+    blob = seal_metadata(spec.envelope, metadata, key=key)
+    written = _write_sealed(repository, {name: blob})
+    inputs = {**before.inputs, METADATA: digest_bytes(metadata)}
+    state = _State(inputs=inputs, outputs={**before.outputs, **written}, revision=revision)
+    _write_state(repository, submission, state)
+    return _packed(repository, state, written, done_before=False)
+
+
+def submit(
+    repository: Repository, submission: SubmissionId, packed: Packed, *, embargoed: bool
+) -> str:
+    """Put sealed files on a branch of their own, off the board's main line.
+
+    Args:
+        repository: the clone.
+        submission: its id; the branch is named after it.
+        packed: the files to send.
+        embargoed: commit under a neutral author.
+
+    Returns:
+        The branch.
+    """
+    git = repository.git
+    folder = repository.root / "submissions"
+    files = {f"submissions/{name}": (folder / name).read_bytes() for name in packed.files}
+    author = _NEUTRAL if embargoed else git.configured_author() or _NEUTRAL
+    branch = branch_name(submission)
+    git.commit_on(
+        branch, _main_commit(git), files, message=f"Submission {submission}", author=author
+    )
+    return branch
+
+
+def _bind(
+    spec: BoardSpec, manifest: Manifest, submission: SubmissionId, digests: Mapping[str, str]
+) -> Manifest:
+    """The metadata with the id and the runs' digests in it, where the form has room for them."""
+    if spec.envelope != "age":
+        return manifest
+    return msgspec.structs.replace(manifest, id=str(submission), digests=dict(digests))
+
+
+def _mark(spec: BoardSpec) -> str:
+    return digest_bytes("\n".join(spec.recipients).encode())
+
+
+def _write_sealed(repository: Repository, files: Mapping[str, bytes]) -> dict[str, str]:
+    for name, data in files.items():
+        write_whole(repository.root / "submissions" / name, data)
+    return {name: str(digest_bytes(data)) for name, data in files.items()}
+
+
+def _packed(
+    repository: Repository, state: _State, sent: Mapping[str, str], *, done_before: bool
+) -> Packed:
+    folder = repository.root / "submissions"
+    return Packed(
+        files={name: (folder / name).stat().st_size for name in sent},
+        receipt=receipt_of(state.outputs),
+        revision=state.revision,
+        done_before=done_before,
+    )
+
+
+def _is_whole(repository: Repository, state: _State) -> bool:
+    """Whether the sealed files still lie there as they were written."""
+    folder = repository.root / "submissions"
+    return all(
+        (folder / name).is_file() and digest_bytes((folder / name).read_bytes()) == digest
+        for name, digest in state.outputs.items()
+    )
+
+
+def _key_file(repository: Repository, submission: SubmissionId) -> Path:
+    return repository.root / ".heldout" / "keys" / submission
+
+
+def _state_file(repository: Repository, submission: SubmissionId) -> Path:
+    return repository.root / ".heldout" / "packed" / f"{submission}.json"
+
+
+def _read_state(repository: Repository, submission: SubmissionId) -> _State | None:
+    file = _state_file(repository, submission)
+    return msgspec.json.decode(file.read_bytes(), type=_State) if file.is_file() else None
+
+
+def _write_state(repository: Repository, submission: SubmissionId, state: _State) -> None:
+    write_whole(_state_file(repository, submission), msgspec.json.encode(state), mode=0o600)
+
+
+def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, _State]:
+    file = _key_file(repository, submission)
+    state = _read_state(repository, submission)
+    if state is not None and file.is_file():
+        return file.read_bytes(), state
+    raise InputError(
+        Problem(
+            code="no-key",
+            path=str(submission),
+            found="no key of this submission in .heldout/keys",
+            expected="the key that it was sealed under",
+            hint="work in the clone that sent it, or copy its .heldout folder here",
+        )
+    )
+
+
+def _main_commit(git: Git) -> str:
+    """The commit to branch off: the remote's main line where there is one, else our own."""
+    refs = git.refs("refs/remotes/origin/")
+    for name in ("refs/remotes/origin/HEAD", f"refs/remotes/origin/{git.branch()}"):
+        if name in refs:
+            return refs[name]
+    head = git.head()
+    if head is not None:
+        return head
+    raise InputError(
+        Problem(
+            code="no-commit",
+            path="the clone",
+            found="a repository without a commit",
+            expected="a clone of the board",
+        )
+    )
