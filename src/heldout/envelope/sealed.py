@@ -1,0 +1,92 @@
+"""The values that both forms of envelope share: names, keys, bindings, limits."""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, Literal
+
+from heldout.ids import Digest, SubmissionId
+
+__all__ = [
+    "METADATA_LIMIT",
+    "RUN_LIMIT",
+    "Binding",
+    "FileNames",
+    "Form",
+    "KeyPair",
+    "Plaintext",
+    "Sealed",
+    "read_fully",
+]
+
+Form = Literal["age", "openssl"]
+"""`age`: authenticated, several organisers. `openssl`: byte-compatible with MS MARCO's scripts."""
+
+Plaintext = Generator[bytes, None, None]
+"""Decrypted pieces of any size; whole and sound only when it has ended by itself."""
+
+METADATA_LIMIT = 1 << 20
+"""Largest metadata file that is opened, bytes."""
+RUN_LIMIT = 1 << 28
+"""Largest run file as stored (compressed) that is opened unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileNames:
+    """Base names of the three files of one submission."""
+
+    tar: str
+    metadata: str
+    key: str
+
+    @property
+    def all(self) -> tuple[str, str, str]:
+        """All three: tar, metadata, key."""
+        return (self.tar, self.metadata, self.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """A sealed submission.
+
+    Attributes:
+        names: what its files are called.
+        files: base name to ciphertext; these three may be published.
+        key: the submission's own secret as text; the participant keeps it to send a later
+            revision of the metadata, and nobody else may see it.
+    """
+
+    names: FileNames
+    files: Mapping[str, bytes]
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyPair:
+    """An organiser's keys: `private` goes into the vault, `recipient` into the board."""
+
+    private: str
+    recipient: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What the metadata says about the files that it came with.
+
+    Attributes:
+        submission_id: the submission that the metadata belongs to.
+        revision: 1 for the first metadata file, greater for each later one.
+        digests: query set to SHA-256 of its run file as stored in the tarball.
+    """
+
+    submission_id: SubmissionId
+    revision: int
+    digests: Mapping[str, Digest]
+
+
+def read_fully(source: BinaryIO, size: int) -> bytes:
+    """Read `size` bytes, fewer only at the end of the source."""
+    parts: list[bytes] = []
+    while size > 0 and (part := source.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
