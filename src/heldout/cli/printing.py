@@ -1,0 +1,195 @@
+"""What every command prints with: problems, tables, JSON, failures.
+
+Answers go to standard output, everything else to standard error. Colour only repeats what the
+words say, and is absent in a pipe. Nothing that somebody wrote reaches the terminal unchecked:
+control and direction-changing characters are printed as escapes.
+"""
+
+import functools
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from textwrap import wrap
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from heldout.errors import HeldoutError, InputError, Problem
+
+__all__ = [
+    "answers",
+    "count_errors",
+    "fail",
+    "messages",
+    "number",
+    "plain",
+    "plural",
+    "print_facts",
+    "print_json",
+    "print_problems",
+    "print_table",
+    "problem_json",
+    "reports_errors",
+]
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_STYLES = {"error": "bold red", "note": "yellow"}
+_INDENT = 7  # under the code, after "error  "
+
+
+def answers() -> Console:
+    """A console on standard output."""
+    return _console(stderr=False)
+
+
+def messages() -> Console:
+    """A console on standard error."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    # The stream is looked up now, so that redirection is respected.
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def plain(text: str) -> str:
+    r"""The text on one line, unprintable characters as `\x1b`-like escapes."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def number(value: float | None, *, decimals: int = 4) -> str:
+    """A score for display, `-` where it is undefined."""
+    return "-" if value is None else f"{value:.{decimals}f}"
+
+
+def count_errors(problems: Sequence[Problem], counts: Mapping[str, int]) -> int:
+    """How many errors there are, with those that are only counted.
+
+    Args:
+        problems: at least one of each code.
+        counts: how many there are of each code; a code that is absent has only those shown.
+    """
+    shown = Counter(problem.code for problem in problems)
+    notes = {problem.code for problem in problems if problem.severity == "note"}
+    return sum(counts.get(code, count) for code, count in shown.items() if code not in notes)
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """`1 query`, `1,050 queries`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
+    """Lines of `name      what there is to say`; an empty name goes on with the one above."""
+    for name, text in facts:
+        _print_hanging(console, f"{plain(name):<10}", text)
+
+
+def print_problems(
+    console: Console, problems: Sequence[Problem], *, counts: Mapping[str, int] | None = None
+) -> None:
+    """Each problem with its place, then found, expected and hint below it.
+
+    What is expected and the hint are not said again where they are those of the problem before.
+
+    Args:
+        console: where to.
+        problems: those to show, in this order.
+        counts: how many there are of each code, where not all are shown.
+    """
+    for before, problem in zip((None, *problems), problems, strict=False):
+        _print_problem(console, problem, again=before is not None and _alike(before, problem))
+    for code, count in (counts or {}).items():
+        hidden = count - sum(problem.code == code for problem in problems)
+        if hidden > 0:
+            console.print(f"{'':{_INDENT}}and {hidden:,} more of {plain(code)}")
+
+
+def _alike(one: Problem, other: Problem) -> bool:
+    return (one.code, one.expected, one.hint) == (other.code, other.expected, other.hint)
+
+
+def _print_problem(console: Console, problem: Problem, *, again: bool) -> None:
+    head = Text()
+    head.append(f"{problem.severity:<{_INDENT}}", style=_STYLES[problem.severity])
+    head.append(f"{plain(problem.code)}  {plain(problem.place)}")
+    console.print(head)
+    for name in ("found",) if again else ("found", "expected", "hint"):
+        text = getattr(problem, name)
+        if text:
+            _print_hanging(console, f"{'':{_INDENT}}{name:<10}", text)
+
+
+def _print_hanging(console: Console, head: str, text: str) -> None:
+    """A line that goes on below its own text, on a terminal; a pipe gets it whole."""
+    room = console.width - len(head)
+    lines = wrap(plain(text), room) if console.is_terminal and room > len(head) else [plain(text)]
+    for index, line in enumerate(lines or [""]):
+        console.print(((head if index == 0 else " " * len(head)) + line).rstrip())
+
+
+def print_table(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns under their names: the first to the left, the others to the right."""
+    cells = [[plain(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        first, *others = zip(row, widths, strict=True)
+        line = f"{first[0]:<{first[1]}}" + "".join(f"  {text:>{width}}" for text, width in others)
+        console.print(line.rstrip())
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output.
+
+    Raises:
+        ValueError: it holds NaN or an infinite number, which JSON cannot say.
+    """
+    click.echo(json.dumps(value, indent=2, allow_nan=False))
+
+
+def problem_json(problem: Problem) -> dict[str, object]:
+    """A problem as it stands in JSON output."""
+    return {
+        "code": problem.code,
+        "severity": problem.severity,
+        "path": problem.path,
+        "line": problem.line,
+        "found": problem.found,
+        "expected": problem.expected,
+        "hint": problem.hint,
+    }
+
+
+def fail(error: HeldoutError, *, status: int = 2) -> NoReturn:
+    """Say on standard error what went wrong, and end with this exit code."""
+    console = messages()
+    if isinstance(error, InputError):
+        print_problems(console, error.problems)
+    else:
+        _print_hanging(console, f"{'error':<{_INDENT}}", str(error))
+    raise click.exceptions.Exit(status)
+
+
+def reports_errors(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let a command end by `fail` where it raises one of our errors.
+
+    With `--debug` on the outermost command the error goes on, with its traceback.
+    """
+
+    @functools.wraps(command)
+    def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return command(*args, **kwargs)
+        except HeldoutError as error:
+            context = click.get_current_context(silent=True)
+            if context is not None and context.find_root().params.get("debug"):
+                raise
+            fail(error)
+
+    return guarded
