@@ -69,7 +69,7 @@ def split_queries(collection: Collection, *, dev: float, rng: np.random.Generato
         ValueError: `dev` lies outside (0, 1).
     """
     if not 0 < dev < 1:
-        raise ValueError(dev)
+        raise ValueError("the dev share lies strictly between 0 and 1")
     queries = tuple(collection.queries)
     groups = near_duplicate_groups(tuple(collection.queries.values()))
     wanted = dev * len(queries)

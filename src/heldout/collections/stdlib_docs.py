@@ -99,9 +99,10 @@ def build_collection(docstrings: Iterable[Docstring]) -> Collection:
 
     Repeated docstrings and repeated documents count once. A first paragraph becomes a query
     if it has 3 to 25 words, if no other document has the same first paragraph, and if its
-    document has at least 10 words and does not contain it. A one-paragraph docstring that is
-    word for word somebody's first paragraph is no document, since it would be a second
-    answer that nobody judged. Texts are compared without regard to case and spacing.
+    document has at least 10 words and does not contain it. A query and a document are never
+    the same text, since that would be a second answer that nobody judged: a one-paragraph
+    docstring that repeats somebody's first paragraph is no document, and a first paragraph
+    that repeats somebody's rest is no query. Texts are compared without regard to case and spacing.
 
     Ids are content digests, `d` and `q` with twelve hexadecimal digits, so a docstring that
     did not change keeps its ids under another Python version, and no id tells which document
@@ -128,10 +129,11 @@ def build_collection(docstrings: Iterable[Docstring]) -> Collection:
         if openings[query] == 1 and not repeated and _is_fair(first, rest):
             queries[query] = first
             qrels[query] = {document: 1}
+    fair = sorted(key for key, text in queries.items() if _identity("d", text) not in documents)
     return Collection(
         documents=dict(sorted(documents.items())),
-        queries=dict(sorted(queries.items())),
-        qrels=dict(sorted(qrels.items())),
+        queries={query: queries[query] for query in fair},
+        qrels={query: qrels[query] for query in fair},
     )
 
 
@@ -173,7 +175,8 @@ def _module_name(path: Path) -> str:
 def _extension_modules(root: Path) -> list[str]:
     """Names of the library's modules that have no Python source."""
     suffixes = (".so", ".pyd")
-    folders = [Path(sysconfig.get_path("platstdlib")) / "lib-dynload", root.parent / "DLLs"]
+    # Not `platstdlib`: in a virtual environment that is the environment's own empty folder.
+    folders = [root / "lib-dynload", root.parent / "DLLs"]
     files = {
         path.name.split(".")[0]
         for folder in folders
