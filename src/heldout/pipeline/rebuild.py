@@ -15,6 +15,10 @@ from heldout.store.repository import LEADERBOARD, LOG, SPEC, Repository
 
 __all__ = ["Rebuilt", "rebuild", "rebuild_public"]
 
+_PUBLIC = (
+    *(SPEC, "README.md", ".gitignore", "keys", "queries", "qrels", "candidates"),
+    *("submissions", LOG, LEADERBOARD),
+)
 _KEEPER = Author(name="heldout", email="heldout@localhost")
 
 
@@ -117,5 +121,4 @@ def _commit(desk: Desk, last: Entry) -> str | None:
     about = last.event.submission or desk.repository.spec().name
     message = f"{last.event.kind} {about} (event {last.event.seq})"
     author = git.configured_author() or _KEEPER
-    paths = (SPEC, LOG, LEADERBOARD, "submissions")
-    return git.commit_paths(paths, message=message, author=author)
+    return git.commit_paths(_PUBLIC, message=message, author=author)

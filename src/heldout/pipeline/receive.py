@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest, parse_manifest
 from heldout.board.spec import BoardSpec
-from heldout.envelope.bundle import check_binding, file_names, open_metadata
+from heldout.envelope.bundle import file_names, open_metadata
 from heldout.errors import HeldoutError, InputError, Problem, TrustError
 from heldout.ids import SubmissionId
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.score import open_manifest
+from heldout.pipeline.score import check_id, open_manifest
 from heldout.store.arrivals import Arrival
 
 __all__ = ["Receipt", "receive"]
@@ -105,13 +105,9 @@ def _update(
         raise InputError(_nothing_to_update(arrival, before))
     key, old = open_manifest(desk.vault, desk.spec_at(before.received), before)
     new = parse_manifest(open_metadata(spec.envelope, sealed, key=key))
-    check_binding(
-        spec.envelope,
-        submission_id=SubmissionId(before.id),
-        bound_id=new.id,
-        bound_digests=new.digests,
-        digests=old.digests or None,
-    )
+    check_id(spec, new, before.id)
+    if new.digests != old.digests:
+        raise TrustError
     _check_revision(spec, old, new, before)
     names = file_names(spec.envelope, SubmissionId(before.id))
     digest = str(desk.vault.keep_sealed(sealed))

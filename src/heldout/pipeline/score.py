@@ -9,9 +9,9 @@ import msgspec
 from heldout.board.history import Submission
 from heldout.board.manifest import Manifest, parse_manifest
 from heldout.board.spec import BoardSpec, View
-from heldout.envelope.bundle import check_binding, file_names, open_key, open_metadata, open_runs
-from heldout.errors import InputError, Problem
-from heldout.ids import SubmissionId
+from heldout.envelope.bundle import Binding, file_names, open_key, open_metadata, open_runs
+from heldout.errors import InputError, Problem, TrustError
+from heldout.ids import Digest, SubmissionId
 from heldout.measures.evaluate import evaluate
 from heldout.measures.spec import parse_measure
 from heldout.pipeline.sets import SetData, expected_run
@@ -19,7 +19,15 @@ from heldout.store.vault import Vault
 from heldout.trec.runs import Scan, scan_run
 from heldout.trec.streams import Limits
 
-__all__ = ["Opened", "ViewScore", "open_manifest", "open_submission", "score_run", "score_views"]
+__all__ = [
+    "Opened",
+    "ViewScore",
+    "check_id",
+    "open_manifest",
+    "open_submission",
+    "score_run",
+    "score_views",
+]
 
 
 class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,13 +86,7 @@ def open_manifest(vault: Vault, spec: BoardSpec, submission: Submission) -> tupl
     key = open_key(spec.envelope, sealed_key, vault.identities())
     data = open_metadata(spec.envelope, vault.sealed(files[names.metadata]).read_bytes(), key=key)
     manifest = parse_manifest(data)
-    check_binding(
-        spec.envelope,
-        submission_id=SubmissionId(submission.id),
-        bound_id=manifest.id,
-        bound_digests=manifest.digests,
-        digests=None,
-    )
+    check_id(spec, manifest, submission.id)
     return key, manifest
 
 
@@ -104,22 +106,37 @@ def open_submission(
         return score_run(spec, sets[name], stream, path=name, submission_type=manifest.type)
 
     with vault.sealed(submission.files[names.tar]).open("rb") as sealed:
-        scans = open_runs(
+        opened = open_runs(
             spec.envelope,
             sealed,
             key=key,
             submission_id=SubmissionId(submission.id),
             sets=sets.keys(),
+            binding=_binding(manifest),
             consume=scan,
         )
-    check_binding(
-        spec.envelope,
-        submission_id=SubmissionId(submission.id),
-        bound_id=manifest.id,
-        bound_digests=manifest.digests,
-        digests={name: str(scan.digest) for name, scan in scans.items()},
-    )
+    scans = {name: run.value for name, run in opened.items()}
     return Opened(manifest=manifest, scans=scans, scores=score_views(spec, sets, scans))
+
+
+def check_id(spec: BoardSpec, manifest: Manifest, submission: str) -> None:
+    """Refuse metadata that was sealed for another submission, where the form binds an id.
+
+    Raises:
+        TrustError: it was.
+    """
+    if manifest.id != submission and (spec.envelope == "age" or manifest.id):
+        raise TrustError
+
+
+def _binding(manifest: Manifest) -> Binding | None:
+    if not manifest.id:
+        return None
+    return Binding(
+        submission_id=SubmissionId(manifest.id),
+        revision=manifest.revision,
+        digests={name: Digest(digest) for name, digest in manifest.digests.items()},
+    )
 
 
 def score_run(

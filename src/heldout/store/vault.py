@@ -26,6 +26,7 @@ from heldout.trec.qrels import Qrels, read_qrels
 
 __all__ = ["Vault", "check_apart"]
 
+_FOUNDING = "founding"
 _FOLDERS = ("identities", "labels", "sealed", "scores", "signatures")
 
 
@@ -37,20 +38,32 @@ class Vault:
 
     @staticmethod
     def create(root: Path, *, board: Path) -> "Vault":
-        """Make an empty vault.
+        """Make an empty vault, or go on with one that a crash left unfinished.
+
+        It is unfinished while the file `founding` lies in it.
 
         Raises:
             StoreError: it would lie inside the board, or the folder holds something.
         """
         check_apart(root, board)
-        if root.exists() and any(root.iterdir()):
+        vault = Vault(root)
+        if root.exists() and any(root.iterdir()) and not vault.is_unfinished():
             raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root.chmod(0o700)
+        write_whole(root / _FOUNDING, b"", mode=0o600)
         for name in _FOLDERS:
-            (root / name).mkdir(mode=0o700)
+            (root / name).mkdir(mode=0o700, exist_ok=True)
         write_whole(root / ".gitignore", b"lock\n.writing-*\n", mode=0o600)
-        return Vault(root)
+        return vault
+
+    def is_unfinished(self) -> bool:
+        """Whether its founding was begun and not finished."""
+        return (self.root / _FOUNDING).exists()
+
+    def finish(self) -> None:
+        """The founding is done."""
+        (self.root / _FOUNDING).unlink(missing_ok=True)
 
     @staticmethod
     def open(root: Path, *, board: Path) -> "Vault":
@@ -59,7 +72,7 @@ class Vault:
         Raises:
             StoreError: it is none, others may read it, or it lies inside the board.
         """
-        if not (root / "identities").is_dir():
+        if not (root / "identities").is_dir() or Vault(root).is_unfinished():
             raise StoreError(f"{root} is not a vault (--vault DIR or HELDOUT_VAULT names one)")
         check_apart(root, board)
         if stat.S_IMODE(root.stat().st_mode) & 0o077:

@@ -1,0 +1,93 @@
+"""The files that a new board begins with, as text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.resources import files
+from string import Template
+
+import msgspec
+
+from heldout.envelope.bundle import Form
+from heldout.trec.ranking import Order
+
+__all__ = ["NewBoard", "new_board_files"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBoard:
+    """What an organiser says of a board that does not exist yet.
+
+    Attributes:
+        name: short name.
+        title: heading of the page.
+        task: what a system has to do.
+        opens: first day.
+        envelope: form of the sealed files.
+        recipients: the organisers' public keys.
+        measure: of every view.
+        order: of documents.
+        depth: most documents per query.
+        sets: query set -> whether its labels are public, in the order of the views' columns.
+        primary: the set whose view ranks.
+    """
+
+    name: str
+    title: str
+    task: str
+    opens: date
+    envelope: Form
+    recipients: Sequence[str]
+    measure: str
+    order: Order
+    depth: int
+    sets: Mapping[str, bool]
+    primary: str
+
+
+def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
+    """Path in the board -> content: board.toml, README.md, .gitignore, the public keys."""
+    words = {
+        "name": _quote(board.name),
+        "title": _quote(board.title),
+        "task": _quote(board.task),
+        "opens": board.opens.isoformat(),
+        "primary": _quote(board.primary),
+        "envelope": _quote(board.envelope),
+        "recipients": _quote(list(board.recipients)),
+        "order": _quote(board.order),
+        "depth": str(board.depth),
+        "sets": "\n".join(_set_table(name, public=p) for name, p in board.sets.items()),
+        "views": "\n".join(_view_table(name, board.measure) for name in board.sets),
+    }
+    plain = {
+        "title": board.title,
+        "task": board.task,
+        "runs": " ".join(f"--run {name}=FILE" for name in board.sets),
+    }
+    return {
+        "board.toml": _fill("board.toml", words),
+        "README.md": _fill("README.md", plain),
+        ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
+        "keys/organisers.txt": "".join(f"{r.strip()}\n" for r in board.recipients).encode(),
+    }
+
+
+def _set_table(name: str, *, public: bool) -> str:
+    lines = [f"[sets.{name}]", f'queries = "queries/{name}.tsv"']
+    lines += [f'qrels = "qrels/{name}.qrels"'] if public else ["# labels: in the vault"]
+    return "\n".join(lines) + "\n"
+
+
+def _view_table(name: str, measure: str) -> str:
+    return f'[[views]]\nname = "{name}"\nset = "{name}"\nmeasure = {_quote(measure)}\n'
+
+
+def _quote(value: object) -> str:
+    """A string, or a list of them, as TOML: JSON's escapes are TOML's."""
+    return msgspec.json.encode(value).decode()
+
+
+def _fill(name: str, words: Mapping[str, str]) -> bytes:
+    text = files("heldout.board").joinpath("templates", name).read_text("utf-8")
+    return Template(text).substitute(words).encode()

@@ -1,0 +1,122 @@
+"""Founds a board: both directories, from given queries and judgments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from heldout.board.spec import parse_spec
+from heldout.board.template import NewBoard, new_board_files
+from heldout.envelope.bundle import new_identity, recipient_of, short_recipient
+from heldout.errors import StoreError
+from heldout.ids import digest_bytes
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.rebuild import rebuild
+from heldout.store.files import write_whole
+from heldout.store.repository import SPEC, Repository
+from heldout.store.vault import Vault, check_apart
+from heldout.trec.qrels import Qrels, format_qrels
+from heldout.trec.queries import Queries, format_queries
+
+__all__ = ["GivenSet", "found_board", "organiser_name", "sit_down"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenSet:
+    """A query set that an organiser gives.
+
+    Attributes:
+        queries: its queries.
+        qrels: its labels.
+        public: whether the labels may be published; else they go into the vault.
+    """
+
+    queries: Queries
+    qrels: Qrels
+    public: bool
+
+
+def found_board(
+    root: Path,
+    vault_root: Path,
+    plan: NewBoard,
+    sets: Mapping[str, GivenSet],
+    *,
+    now: datetime,
+) -> Desk:
+    """Make board and vault, the first key, the first event, the first page, the first commit.
+
+    Args:
+        root: the board's folder, which must not hold a board.
+        vault_root: the vault's folder, which must be new and outside the board.
+        plan: what the board is; its `recipients` are replaced by the new key.
+        sets: its query sets by name.
+        now: the moment of the founding.
+
+    Raises:
+        StoreError: a folder is taken, or the vault would lie inside the board.
+    """
+    check_apart(vault_root, root)
+    going_on = Vault(vault_root).is_unfinished()
+    if not going_on and root.exists() and any(path.name != ".git" for path in root.iterdir()):
+        raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
+    root.mkdir(parents=True, exist_ok=True)
+    vault = Vault.create(vault_root, board=root)
+    files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
+    parse_spec(files[SPEC])
+    repository = Repository(root)
+    for name, given in sets.items():
+        _write_set(repository, vault, name, given)
+    for path, data in files.items():
+        write_whole(root / path, data)
+    desk = sit_down(repository, vault, now=now)
+    with vault.locked():
+        _open(desk, files[SPEC].decode(), sets)
+        vault.finish()
+    return desk
+
+
+def _recipient(vault: Vault, plan: NewBoard) -> str:
+    """The public half of the vault's first key, which is made where there is none yet."""
+    if not vault.identities():
+        vault.add_identity("organiser", new_identity(plan.envelope).private)
+    return recipient_of(plan.envelope, vault.identities()[0])
+
+
+def sit_down(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
+    """The desk of whoever holds the vault's first key."""
+    return Desk(repository=repository, vault=vault, now=now, by=organiser_name(repository, vault))
+
+
+def organiser_name(repository: Repository, vault: Vault) -> str:
+    """How this organiser is named in the log: the vault's first key, cut short."""
+    form = repository.spec().envelope
+    identities = vault.identities()
+    if not identities:
+        raise StoreError("the vault has no key; restore identities/ from the backup")
+    return short_recipient(form, recipient_of(form, identities[0]))
+
+
+def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet) -> None:
+    repository.write_file(f"queries/{name}.tsv", format_queries(given.queries.texts))
+    labels = format_qrels(given.qrels.judgments)
+    if given.public:
+        repository.write_file(f"qrels/{name}.qrels", labels)
+    else:
+        write_whole(vault.labels_file(name), labels, mode=0o600)
+
+
+def _open(desk: Desk, rules: str, sets: Mapping[str, GivenSet]) -> None:
+    """The first event: the rules in the open, the digests of the held-out labels sealed.
+
+    The salted digest commits the organiser to the labels without showing anything of them.
+    """
+    labels = {
+        name: digest_bytes(desk.vault.labels_file(name).read_bytes())
+        for name, given in sets.items()
+        if not given.public
+    }
+    if not desk.vault.entries():
+        desk.log("opened-board", None, public={"board.toml": rules}, sealed={"labels": labels})
+    desk.repository.git.init()
+    rebuild(desk)
