@@ -11,7 +11,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judged import DOCUMENTS, JUDGMENTS, LISTS, anchored, from_list, scores_of
+from judged import DOCUMENTS, JUDGMENTS, LISTS, anchored, from_list, needs_their_parser, scores_of
 
 from heldout.measures.evaluate import evaluate
 from heldout.measures.ranked import MEASURES, Judgments, Params, has_relevant
@@ -115,6 +115,7 @@ def test_judged_only_is_option_j_of_trec_eval(
     assert value == pytest.approx(expected["ndcg"], abs=1e-12)
 
 
+@needs_their_parser
 @settings(max_examples=60, deadline=None)
 @given(run=RUNS, free=QRELS)
 def test_mean_is_that_of_ir_measures(

@@ -1,6 +1,5 @@
 """Names of measures: what we write is what ir_measures writes."""
 
-import ast
 import warnings
 from typing import Any
 
@@ -8,6 +7,7 @@ import ir_measures
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import needs_their_parser
 
 from heldout.errors import InputError
 from heldout.measures.ranked import MEASURES
@@ -50,7 +50,7 @@ def theirs(text: str) -> Any:
         return ir_measures.parse_measure(text)
 
 
-@pytest.mark.skipif(not hasattr(ast, "Num"), reason="ir_measures' parser needs Python < 3.14")
+@needs_their_parser
 @given(text=shared_names())
 def test_we_write_what_ir_measures_writes(text: str) -> None:
     ours = str(parse_measure(text))
