@@ -1,9 +1,9 @@
 """One query's rows checked, ordered and seen through the judgments."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,7 @@ __all__ = ["SIGNATURE_DEPTH", "Answer", "Examiner", "QueryFacts", "hash_document
 
 SIGNATURE_DEPTH: Final = 100
 _TOP = 10
+_HASH_BYTES = 8
 _USUAL_RANKS = [b"%d" % rank for rank in range(1, 1001)]
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -65,7 +66,7 @@ class Answer:
 
 def hash_document(document: bytes) -> int:
     """64 bits of BLAKE2b of a document id in UTF-8: the same on every machine."""
-    return int.from_bytes(hashlib.blake2b(document, digest_size=8).digest(), "big")
+    return int.from_bytes(blake2b(document, digest_size=_HASH_BYTES).digest(), "big")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,11 +333,7 @@ def _see(
 ) -> JudgedRanking:
     """Places and grades of the judged documents; `places` gives each document's row."""
     retrieved = len(best)
-    hits = [
-        (places[key], grade)
-        for document, grade in (judged or {}).items()
-        if (key := document.encode()) in places
-    ]
+    hits = _hits(places, judged or {})
     if not hits:
         return JudgedRanking(positions=_NONE, grades=_NONE, retrieved=retrieved)
     rows, grades = np.array(hits, dtype=np.int64).T
@@ -349,6 +346,16 @@ def _see(
     )
 
 
+def _hits(places: Mapping[bytes, int], judged: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Row and grade of each judged document; looks up the shorter list in the longer one."""
+    if len(judged) < len(places):
+        found = ((places.get(document.encode()), grade) for document, grade in judged.items())
+        return [(row, grade) for row, grade in found if row is not None]
+    seen = ((row, judged.get(document.decode())) for document, row in places.items())
+    return [(row, grade) for row, grade in seen if grade is not None]
+
+
 def _top(documents: list[bytes], best: NDArray[np.int64]) -> NDArray[np.uint64]:
     first = best[:SIGNATURE_DEPTH].tolist()
-    return np.array([hash_document(documents[row]) for row in first], dtype=np.uint64)
+    digests = [blake2b(documents[row], digest_size=_HASH_BYTES).digest() for row in first]
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import BinaryIO
 
 from heldout.errors import Problem
-from heldout.ids import QueryId
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.streams import Limits, TextReader, read_lines
 from heldout.trec.text import check_line
@@ -18,7 +17,7 @@ _DOCUMENT_COLUMN = {2: 1, 3: 1, 6: 2}
 
 def read_candidates(
     source: BinaryIO, *, path: str, limits: Limits | None = None
-) -> Mapping[QueryId, frozenset[str]]:
+) -> Mapping[str, frozenset[str]]:
     """Read candidates to their end: plain, gzip, bzip2 or zstd.
 
     All rows have the layout of the first: query and document; a run of 3 or 6 columns; or, as
@@ -39,7 +38,7 @@ def read_candidates(
     limits = limits or Limits()
     reader = TextReader(source, path=path, limits=limits)
     log = ProblemLog(limits.problems)
-    candidates: dict[QueryId, set[str]] = {}
+    candidates: dict[str, set[str]] = {}
     width = 0
     for number, line in read_lines(reader):
         problem = check_line(line, path=path, number=number, prose=True)
@@ -52,7 +51,7 @@ def read_candidates(
             log.add(_wrong_columns(line, len(columns), path, number))
             continue
         document = columns[_DOCUMENT_COLUMN.get(width, 1)].decode()
-        candidates.setdefault(QueryId(columns[0].decode()), set()).add(document)
+        candidates.setdefault(columns[0].decode(), set()).add(document)
     if not candidates and not log.errors:
         log.add(Problem(code="empty-file", path=path, found="no rows", expected="at least one row"))
     log.raise_errors()

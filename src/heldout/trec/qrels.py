@@ -10,16 +10,13 @@ from io import BytesIO
 from typing import BinaryIO
 
 from heldout.errors import Problem, Severity
-from heldout.ids import Digest, DocId, QueryId
+from heldout.ids import Digest
 from heldout.trec.numbers import parse_integer
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.streams import Limits, TextReader, read_lines
 from heldout.trec.text import check_line
 
-__all__ = ["Judgments", "Qrels", "format_qrels", "parse_qrels", "read_qrels"]
-
-Judgments = Mapping[QueryId, Mapping[DocId, int]]
-"""Query -> document -> grade, both in the order of the file."""
+__all__ = ["Qrels", "format_qrels", "parse_qrels", "read_qrels"]
 
 _COLUMNS = 4
 
@@ -29,12 +26,13 @@ class Qrels:
     """A qrels file.
 
     Attributes:
-        judgments: query -> document -> grade; every query has at least one.
+        judgments: query -> document -> grade, both in the order of the file; every query has
+            at least one.
         digest: SHA-256 of the received bytes.
         notes: what was read in a way worth telling, the first of each code.
     """
 
-    judgments: Judgments
+    judgments: Mapping[str, Mapping[str, int]]
     digest: Digest
     notes: tuple[Problem, ...] = ()
 
@@ -60,7 +58,7 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
     limits = limits or Limits()
     reader = TextReader(source, path=path, limits=limits)
     log = ProblemLog(limits.problems)
-    judgments: dict[QueryId, dict[DocId, int]] = {}
+    judgments: dict[str, dict[str, int]] = {}
     for number, line in read_lines(reader):
         problem = check_line(line, path=path, number=number)
         if problem is None:
@@ -89,7 +87,7 @@ def format_qrels(judgments: Mapping[str, Mapping[str, int]]) -> bytes:
 
 
 def _add(
-    judgments: dict[QueryId, dict[DocId, int]], line: bytes, path: str, number: int
+    judgments: dict[str, dict[str, int]], line: bytes, path: str, number: int
 ) -> Problem | None:
     columns = line.split()
     if len(columns) != _COLUMNS:
@@ -109,8 +107,8 @@ def _add(
             found=f"grade {show(columns[3])}",
             expected="a whole number",
         )
-    grades = judgments.setdefault(QueryId(columns[0].decode()), {})
-    document = DocId(columns[2].decode())
+    grades = judgments.setdefault(columns[0].decode(), {})
+    document = columns[2].decode()
     if document not in grades:
         grades[document] = grade
         return None

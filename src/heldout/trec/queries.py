@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import BinaryIO
 
 from heldout.errors import Problem
-from heldout.ids import Digest, QueryId
+from heldout.ids import Digest
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.streams import Limits, TextReader
 from heldout.trec.text import check_line
@@ -26,7 +26,7 @@ class Queries:
         notes: what was read in a way worth telling, the first of each code.
     """
 
-    texts: Mapping[QueryId, str]
+    texts: Mapping[str, str]
     digest: Digest
     notes: tuple[Problem, ...] = ()
 
@@ -121,8 +121,8 @@ def _find_topics(text: str, path: str, log: ProblemLog) -> list[Topic]:
     return topics
 
 
-def _collect(topics: list[Topic], path: str, log: ProblemLog) -> dict[QueryId, str]:
-    texts: dict[QueryId, str] = {}
+def _collect(topics: list[Topic], path: str, log: ProblemLog) -> dict[str, str]:
+    texts: dict[str, str] = {}
     first: dict[str, int] = {}
     for topic in topics:
         problem = _topic_problem(topic, first.get(topic.query), path)
@@ -130,7 +130,7 @@ def _collect(topics: list[Topic], path: str, log: ProblemLog) -> dict[QueryId, s
             log.add(problem)
             continue
         first[topic.query] = topic.line
-        texts[QueryId(topic.query)] = topic.text
+        texts[topic.query] = topic.text
     return texts
 
 

@@ -22,6 +22,7 @@ _LAYOUT: dict[Form, str] = {
     "msmarco": "3 columns: query, document, rank",
     "trec": "6 columns: query, Q0, document, rank, score, tag",
 }
+_LOOKED_AT = 1000
 _SPACE = ord(" ")
 
 
@@ -57,8 +58,9 @@ class Rows:
 
 
 def detect_form(block: Block) -> Form | None:
-    """The form that most lines of the first block have; `None` if no line has 3 or 6 columns."""
-    counts = Counter(len(line.split()) for line in block.text.split(b"\n"))
+    """The form that most of the first lines have; `None` if none of them has 3 or 6 columns."""
+    lines = block.text.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]
+    counts = Counter(len(line.split()) for line in lines)
     trec, msmarco = counts[COLUMNS["trec"]], counts[COLUMNS["msmarco"]]
     if not trec and not msmarco:
         return None

@@ -1,0 +1,192 @@
+"""Streams: what comes out of a file is its text, or a refusal that says why."""
+
+import bz2
+import gzip
+import hashlib
+import io
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heldout.errors import InputError
+from heldout.trec.streams import Limits, Replay, TextReader, open_input, read_lines
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+ARCHIVES = [name for name in COMPRESS if name != "plain"]
+
+
+def text_of(data: bytes, limits: Limits | None = None) -> bytes:
+    reader = TextReader(io.BytesIO(data), path="f", limits=limits or Limits())
+    return b"".join(block.text for block in reader.blocks())
+
+
+def refusal(data: bytes, limits: Limits | None = None) -> tuple[str, int | None]:
+    with pytest.raises(InputError) as caught:
+        text_of(data, limits)
+    (problem,) = caught.value.problems
+    return problem.code, problem.line
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_text_and_digest_of_every_kind(kind: str) -> None:
+    text = b"".join(b"line %d\n" % number for number in range(100_000))
+    data = COMPRESS[kind](text)
+    reader = TextReader(io.BytesIO(data), path="f", limits=Limits())
+    assert b"".join(block.text for block in reader.blocks()) == text
+    assert reader.lines == 100_000
+    assert reader.digest() == hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_several_members_are_one_text(kind: str) -> None:
+    assert text_of(COMPRESS[kind](b"a\nb") + COMPRESS[kind](b"c\nd\n")) == b"a\nbc\nd\n"
+
+
+@given(
+    lines=st.lists(st.binary(max_size=30).map(lambda b: b.translate(None, b"\r\n\0"))),
+    kind=st.sampled_from(sorted(COMPRESS)),
+    newline=st.sampled_from([b"\n", b"\r\n"]),
+    ended=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_lines_have_their_true_numbers(
+    lines: list[bytes], kind: str, newline: bytes, *, ended: bool
+) -> None:
+    text = newline.join([*lines, b"last"]) + (newline if ended else b"")
+    if text.startswith((b"BZh", b"\x1f\x8b", b"\xef\xbb\xbf")):
+        return
+    reader = TextReader(io.BytesIO(COMPRESS[kind](text)), path="f", limits=Limits())
+    assert list(read_lines(reader)) == list(enumerate([*lines, b"last"], start=1))
+
+
+class Dribble(io.RawIOBase):
+    """A pipe that gives a few bytes at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self.inner = io.BytesIO(data)
+
+    def read(self, size: int = -1) -> bytes:
+        return self.inner.read(min(size, 3))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_chunks_of_any_size(kind: str) -> None:
+    reader = TextReader(Dribble(COMPRESS[kind](b"a\r\nb\r\nc")), path="f", limits=Limits())
+    assert [line for _, line in read_lines(reader)] == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_an_empty_file_is_refused(kind: str) -> None:
+    assert refusal(COMPRESS[kind](b"")) == ("empty-file", None)
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_trailing_bytes_are_refused(kind: str) -> None:
+    data = COMPRESS[kind](b"a\n")
+    for tail in (b"\0", b"\0" * 512, b"x", b"more text\n"):
+        assert refusal(data + tail) == ("trailing-bytes", None)
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_every_truncation_is_refused(kind: str) -> None:
+    data = COMPRESS[kind](b"some text\n" * 20)
+    codes = {refusal(data[:size])[0] for size in range(4, len(data))}
+    assert codes == {"truncated-archive"}
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_bomb_is_refused_by_its_bytes(kind: str) -> None:
+    data = COMPRESS[kind]((b"x" * 1000 + b"\n") * 2000)
+    assert refusal(data, Limits(bytes=1_000_000)) == ("archive-bomb", None)
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_bomb_is_refused_by_its_ratio(kind: str) -> None:
+    data = COMPRESS[kind]((b"x" * 60_000 + b"\n") * 600)
+    assert refusal(data) == ("archive-bomb", None)
+    assert len(text_of(data, Limits(ratio=1_000_000))) == 600 * 60_001
+
+
+def test_a_large_plain_file_is_no_bomb() -> None:
+    assert refusal(b"abcd\n" * 10, Limits(bytes=20)) == ("too-large", None)
+    assert refusal(b"abcd\n" * 10, Limits(compressed_bytes=20)) == ("too-large", None)
+
+
+def test_too_many_lines() -> None:
+    assert refusal(b"a\n" * 5, Limits(lines=4)) == ("too-many-lines", 5)
+
+
+def test_a_long_line_is_refused_before_it_ends() -> None:
+    assert refusal(b"a\n" + b"x" * 200_000, Limits(line_bytes=1000)) == ("line-too-long", 2)
+    assert refusal(b"a\nb\n" + b"x" * 20 + b"\nc\n", Limits(line_bytes=10)) == ("line-too-long", 3)
+
+    class Endless(io.RawIOBase):
+        served = 0
+
+        def read(self, size: int = -1) -> bytes:
+            self.served += size
+            return b"x" * size
+
+    endless = Endless()
+    reader = TextReader(endless, path="f", limits=Limits())
+    with pytest.raises(InputError, match="line-too-long"):
+        list(reader.blocks())
+    assert endless.served < 1 << 20
+
+
+def test_nul_bytes_are_refused_with_their_line() -> None:
+    assert refusal(b"a\nb\nc\0d\n") == ("nul-byte", 3)
+    assert refusal("1\tD1\t1\n".encode("utf-16-le")) == ("nul-byte", 1)
+
+
+def test_a_byte_order_mark_is_skipped_and_told() -> None:
+    reader = TextReader(io.BytesIO(b"\xef\xbb\xbf1 a\n"), path="f", limits=Limits())
+    assert list(read_lines(reader)) == [(1, b"1 a")]
+    assert [(note.code, note.severity) for note in reader.notes] == [("byte-order-mark", "note")]
+
+
+def test_the_digest_is_of_the_whole_file_even_after_a_refusal() -> None:
+    data = b"a\0\n" + b"rest\n" * 200_000
+    reader = TextReader(io.BytesIO(data), path="f", limits=Limits())
+    with pytest.raises(InputError):
+        list(reader.blocks())
+    assert reader.digest() == hashlib.sha256(data).hexdigest()
+
+
+def test_replay_of_files_and_pipes(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"skipped" + b"abc" * 1000)
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        tar.add(path, "f")
+    with (
+        open_input(path) as file,
+        tarfile.open(fileobj=io.BytesIO(archive.getvalue()), mode="r|") as stream,
+    ):
+        member = next(iter(stream))
+        piped = stream.extractfile(member)
+        assert piped is not None
+        sources: list[BinaryIO] = [file, io.BytesIO(path.read_bytes())]
+        for source in (*sources, piped):
+            assert source.read(7) == b"skipped"
+            replay = Replay(source)  # type: ignore[arg-type]  # IO[bytes] is a BinaryIO at run time
+            begun = replay.read(100)
+            replay.rewind()
+            again = b"".join(iter(lambda: replay.read(256), b""))  # noqa: B023 - used at once
+            assert (begun, again) == ((b"abc" * 34)[:100], b"abc" * 1000)
+
+
+def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="unreadable-file"):
+        open_input(tmp_path / "none")
