@@ -1,0 +1,302 @@
+"""The charts of a board: points in, Vega-Lite dicts out.
+
+Two charts: scores over time with the line of records, and the official score against dev. Nothing
+is left to the drawing program that depends on a machine: ticks, sizes and places of labels are all
+in the dict.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Any
+
+from heldout.site.labels import Box, Label, Spot, cut, place_labels
+from heldout.site.ticks import Tick, day_ticks, milliseconds, score_ticks
+
+__all__ = ["Canvas", "Point", "progress_spec", "scatter_spec"]
+
+_SIZE = 13
+_INK, _MUTED, _RULE, _HAIR, _LINK, _RECORD, _PAPER = (f"#00000{n}" for n in range(1, 8))
+_DOT, _MARK = 32, 96
+_Layer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canvas:
+    """Size of the plot's inside, the space around it, and of its labels, in CSS pixels."""
+
+    width: int
+    height: int
+    left: int = 48
+    right: int = 14
+    top: int = 14
+    bottom: int = 28
+    label: int = 36
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """An entry or a baseline in a chart.
+
+    Attributes:
+        label: what it is called; its tooltip.
+        day: day of submission.
+        score: the score that ranks.
+        other: the dev score, `None` where it has none.
+        record: whether it was best when it came and above every baseline.
+        baseline: an organiser's baseline.
+    """
+
+    label: str
+    day: date
+    score: float
+    other: float | None = None
+    record: bool = False
+    baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Frame:
+    """A canvas with its scales; `place` is what the drawing program does with them."""
+
+    canvas: Canvas
+    x: tuple[float, float]
+    y: tuple[float, float]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        right = (x - self.x[0]) / (self.x[1] - self.x[0])
+        up = (y - self.y[0]) / (self.y[1] - self.y[0])
+        return right * self.canvas.width, (1 - up) * self.canvas.height
+
+
+def progress_spec(points: Sequence[Point], canvas: Canvas, *, until: date) -> dict[str, Any]:
+    """Score over date: entries, the stepped line of records, baselines as dashed lines.
+
+    Args:
+        points: at least one.
+        canvas: how large.
+        until: where the line of records ends, the day of the page.
+    """
+    frame = _time_frame(points, canvas, until)
+    baselines = sorted((p for p in points if p.baseline), key=lambda p: -p.score)
+    records = sorted((p for p in points if p.record), key=lambda p: (p.day, p.score))
+    others = [p for p in points if not p.record and not p.baseline]
+    named = _name_baselines(baselines, frame)
+    end = milliseconds(until)
+    return _chart(
+        frame,
+        [
+            *(
+                _line([(frame.x[0], b.score), (frame.x[1], b.score)], frame, _MUTED, dash=[4, 4])
+                for b in baselines
+            ),
+            _line(_steps(records, end), frame, _RECORD),
+            _dots([(milliseconds(p.day), p.score, p.label) for p in others], frame, "circle"),
+            _dots([(milliseconds(p.day), p.score, p.label) for p in records], frame, "diamond"),
+            *_texts(named, _MUTED),
+            *_texts(_name_records(records, named, frame), _INK),
+        ],
+    )
+
+
+def scatter_spec(points: Sequence[Point], canvas: Canvas, *, ratio: float | None) -> dict[str, Any]:
+    """Official score over dev score, with the line of the median ratio.
+
+    Args:
+        points: at least one with a dev score; those without are left out.
+        canvas: how large.
+        ratio: official / dev along the line; `None` for no line.
+    """
+    both = [(p, p.other) for p in points if p.other is not None]
+    x = score_ticks([other for _, other in both], most=canvas.width // 72)
+    y = score_ticks([p.score for p, _ in both], most=canvas.height // 44)
+    frame = _Frame(
+        canvas=canvas, x=(x[0].at, x[-1].at), y=(y[0].at, y[-1].at), x_ticks=x, y_ticks=y
+    )
+    layers = [] if ratio is None else [_line(_along(ratio, frame), frame, _MUTED, dash=[4, 4])]
+    for shape in ("circle", "square", "diamond"):
+        spots = [(other, p.score, p.label) for p, other in both if _shape(p) == shape]
+        layers.append(_dots(spots, frame, shape))
+    return _chart(frame, layers)
+
+
+def _shape(point: Point) -> str:
+    if point.baseline:
+        return "square"
+    return "diamond" if point.record else "circle"
+
+
+def _time_frame(points: Sequence[Point], canvas: Canvas, until: date) -> _Frame:
+    days = [p.day for p in points if not p.baseline] or [until - timedelta(days=30)]
+    start, end = min(days), max(until, *days)
+    edge = max((end - start) * 0.02, timedelta(days=1))
+    y = score_ticks([p.score for p in points], most=canvas.height // 44)
+    return _Frame(
+        canvas=canvas,
+        x=(milliseconds(start - edge), milliseconds(end + edge)),
+        y=(y[0].at, y[-1].at),
+        x_ticks=day_ticks(start, end, most=max(2, canvas.width // 84)),
+        y_ticks=y,
+    )
+
+
+def _steps(records: Sequence[Point], end: float) -> list[tuple[float, float]]:
+    """The corners of the line: each record holds until the next, the last one until today."""
+    corners: list[tuple[float, float]] = []
+    for point in records:
+        day = float(milliseconds(point.day))
+        if corners:
+            corners.append((day, corners[-1][1]))
+        corners.append((day, point.score))
+    return [*corners, (end, corners[-1][1])] if corners else []
+
+
+def _along(ratio: float, frame: _Frame) -> list[tuple[float, float]]:
+    """The part of y = ratio * x that lies inside the frame."""
+    low = max(frame.x[0], frame.y[0] / ratio)
+    high = min(frame.x[1], frame.y[1] / ratio)
+    return [(low, low * ratio), (high, high * ratio)] if low < high else []
+
+
+def _name_baselines(baselines: Sequence[Point], frame: _Frame) -> tuple[Label, ...]:
+    """The baselines' names above the right ends of their lines, the best first."""
+    line_height = 16
+    named: list[Label] = []
+    for point in baselines:
+        x, y = frame.place(frame.x[1], point.score)
+        if all(abs(y - 8 - other.y) >= line_height for other in named):
+            text = cut(f"{point.label} (baseline)", frame.canvas.label)
+            named.append(Label(x=x, y=y - 8, text=text, align="right"))
+    return tuple(named)
+
+
+def _name_records(
+    records: Sequence[Point], named: Sequence[Label], frame: _Frame
+) -> tuple[Label, ...]:
+    """The records' names, the newest first where there is no room for all."""
+    canvas = frame.canvas
+    area = Box(left=-canvas.left, top=-canvas.top, right=canvas.width, bottom=canvas.height)
+    taken = [Box(left=0, top=n.y - 8, right=canvas.width, bottom=n.y + 10) for n in named]
+    corners = [frame.place(x, y) for x, y in _steps(records, frame.x[1])]
+    for (x0, y0), (x1, y1) in pairwise(corners):
+        taken.append(Box(left=x0 - 1, top=min(y0, y1) - 1, right=x1 + 1, bottom=max(y0, y1) + 1))
+    places = [(p, frame.place(milliseconds(p.day), p.score)) for p in reversed(records)]
+    spots = [Spot(x=x, y=y, text=cut(p.label, canvas.label)) for p, (x, y) in places]
+    return place_labels(spots, taken, size=_SIZE, area=area)
+
+
+def _line(
+    corners: Sequence[tuple[float, float]],
+    frame: _Frame,
+    colour: str,
+    *,
+    dash: Sequence[int] = (),
+) -> _Layer:
+    mark = {"type": "line", "stroke": colour, "strokeWidth": 1 if dash else 2}
+    values = [{"x": x, "y": y, "n": n} for n, (x, y) in enumerate(corners)]
+    return {
+        "data": {"values": values},
+        "mark": mark | ({"strokeDash": list(dash)} if dash else {"strokeJoin": "round"}),
+        "encoding": _axes(frame) | {"order": {"field": "n"}},
+    }
+
+
+def _dots(spots: Sequence[tuple[float, float, str]], frame: _Frame, shape: str) -> _Layer:
+    fill, stroke = {
+        "circle": (_PAPER, _MUTED),
+        "square": (_INK, _PAPER),
+        "diamond": (_RECORD, _PAPER),
+    }[shape]
+    return {
+        "data": {"values": [{"x": x, "y": y, "label": label} for x, y, label in spots]},
+        "mark": {
+            "type": "point",
+            "shape": shape,
+            "filled": False,
+            "fill": fill,
+            "stroke": stroke,
+            "strokeWidth": 1.5,
+            "opacity": 1,
+            "size": _MARK if shape == "diamond" else _DOT,
+        },
+        "encoding": _axes(frame) | {"description": {"field": "label"}},
+    }
+
+
+def _texts(labels: Sequence[Label], colour: str) -> list[_Layer]:
+    """Text at pixels, with an edge in the colour of the page so that no line runs through it."""
+    return [
+        {
+            "data": {"values": [{"text": label.text}]},
+            "mark": {
+                "type": "text",
+                "x": label.x,
+                "y": label.y,
+                "align": label.align,
+                "baseline": "middle",
+                "fontSize": _SIZE,
+                "fill": colour,
+                "stroke": _PAPER,
+                "strokeWidth": 4,
+            },
+            "encoding": {"text": {"field": "text"}},
+        }
+        for label in labels
+    ]
+
+
+def _axes(frame: _Frame) -> dict[str, Any]:
+    return {
+        "x": _axis("x", frame.x, frame.x_ticks) | {"field": "x"},
+        "y": _axis("y", frame.y, frame.y_ticks) | {"field": "y"},
+    }
+
+
+def _axis(field: str, domain: tuple[float, float], ticks: Sequence[Tick]) -> dict[str, Any]:
+    names = json.dumps([t.label for t in ticks])
+    upright = field == "y"
+    return {
+        "type": "quantitative",
+        "title": None,
+        "scale": {"domain": list(domain), "nice": False, "zero": False},
+        "axis": {
+            "values": [t.at for t in ticks],
+            "labelExpr": f"{names}[round(datum.index * {len(ticks) - 1})]",
+            "labelOverlap": False,
+            "labelBound": False,
+            "labelFlush": False,
+            "labelColor": _MUTED,
+            "labelFontSize": _SIZE,
+            "labelPadding": 8,
+            "grid": upright,
+            "gridColor": _HAIR,
+            "domain": not upright,
+            "domainColor": _RULE,
+            "ticks": not upright,
+            "tickColor": _RULE,
+            "tickSize": 4,
+        },
+    }
+
+
+def _chart(frame: _Frame, layers: Sequence[_Layer]) -> dict[str, Any]:
+    canvas = frame.canvas
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": canvas.width,
+        "height": canvas.height,
+        "autosize": {"type": "none"},
+        "padding": {
+            "left": canvas.left,
+            "right": canvas.right,
+            "top": canvas.top,
+            "bottom": canvas.bottom,
+        },
+        "background": None,
+        "config": {"view": {"stroke": None, "fill": None}},
+        "layer": [layer for layer in layers if layer["data"]["values"]],
+    }

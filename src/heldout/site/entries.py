@@ -1,0 +1,224 @@
+"""The page of one entry: what it is, how it stands, and the evidence of how it came there."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from heldout.board.events import format_time
+from heldout.board.spec import BoardSpec
+from heldout.board.standings import Row, Standings
+from heldout.site.facts import BoardFacts
+from heldout.site.pages import Frame, make_frame
+from heldout.site.rows import Column, TableRow, make_row
+from heldout.site.wording import clean, count, day_words, safe_link
+
+__all__ = [
+    "HISTORY_WORDS",
+    "EntryPage",
+    "Erratum",
+    "Moment",
+    "Sealed",
+    "format_bibtex",
+    "make_entry_page",
+]
+
+HISTORY_WORDS = {
+    "baseline": "Added by the organisers as a baseline",
+    "received": "Sealed files received; the official time of the submission",
+    "reviewed": "Opened and scored; the score still hidden",
+    "score-shown": "An organiser looked at the score before deciding",
+    "asked": "The organisers asked the team a question",
+    "updated": "The team replaced the metadata under the same key",
+    "withdrawn": "The team took the submission back",
+    "rejected": "Refused by the organisers",
+    "published": "Approved and published; the score released",
+    "corrected": "Corrected by the organisers",
+    "extended": "The end of the embargo was moved",
+}
+"""What each kind of event says on the page of its entry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One event in an entry's history."""
+
+    when: str
+    words: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """A sealed file and its SHA-256."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erratum:
+    """A correction and its reason."""
+
+    when: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreLine:
+    """A released score with the number of queries it is a mean over, in words."""
+
+    title: str
+    official: bool
+    text: str
+    over: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryPage:
+    """`leaderboard/entries/ID.html`.
+
+    Attributes:
+        frame: around it.
+        row: its line of the table.
+        place: its rank in words.
+        scores: the released scores.
+        training_data: what the team disclosed; "" while withheld.
+        findings: codes of the findings it was accepted with.
+        errata: its corrections.
+        history: what happened to it, in order.
+        files: its sealed files.
+        permalink: its address, or "" where the board's address is not known.
+        bibtex: how to cite it.
+    """
+
+    frame: Frame
+    row: TableRow
+    place: str
+    scores: tuple[ScoreLine, ...]
+    training_data: str
+    findings: tuple[str, ...]
+    errata: tuple[Erratum, ...]
+    history: tuple[Moment, ...]
+    files: tuple[Sealed, ...]
+    permalink: str
+    bibtex: str
+
+
+def make_entry_page(
+    row: Row,
+    rows: Sequence[Row],
+    columns: tuple[Column, ...],
+    *,
+    standings: Standings,
+    spec: BoardSpec,
+    facts: BoardFacts,
+) -> EntryPage:
+    """The page of one of the public rows.
+
+    Args:
+        row: the entry, one of `rows`.
+        rows: all public rows.
+        columns: the public views, the one that ranks first.
+        standings: of the board.
+        spec: its rules.
+        facts: its sizes and addresses.
+    """
+    line = make_row(row, columns)
+    permalink = _permalink(line, facts)
+    title = line.system if line.embargo is None else line.embargo.words
+    place = _say_place(row, rows, columns[0])
+    return EntryPage(
+        frame=make_frame(
+            f"{title} – {clean(spec.title)}",  # noqa: RUF001 - a dash between two titles
+            place,
+            root="../",
+            standings=standings,
+            spec=spec,
+            facts=facts,
+        ),
+        row=line,
+        place=place,
+        scores=tuple(_score_lines(row, line)),
+        training_data=row.training_data,
+        findings=tuple(map(clean, row.findings)),
+        errata=tuple(Erratum(when=day_words(at), why=clean(why)) for at, why in row.errata),
+        history=tuple(
+            Moment(
+                when=format_time(at), words=HISTORY_WORDS.get(kind, clean(kind)), hash=clean(digest)
+            )
+            for at, kind, digest in row.events
+        ),
+        files=tuple(Sealed(name=clean(n), sha256=clean(d)) for n, d in sorted(row.files.items())),
+        permalink=permalink,
+        bibtex=format_bibtex(line, board=clean(spec.title), link=permalink),
+    )
+
+
+def format_bibtex(row: TableRow, *, board: str, link: str) -> str:
+    """A BibTeX entry whose fields hold the team's words and nothing that TeX would obey."""
+    fields = {
+        "author": f"{{{_tex(row.team)}}}",
+        "title": f"{{{_tex(row.system)}}}",
+        "year": row.day[:4],
+        "note": f"{_tex(row.primary.column.title)} {row.primary.text}, {_tex(board)} leaderboard",
+        "url": _tex_link(link),
+    }
+    width = max(map(len, fields))
+    lines = [f"  {name:<{width}} = {{{value}}}," for name, value in fields.items() if value]
+    key = re.sub(r"[^A-Za-z0-9._-]", "-", row.id)
+    return "\n".join([f"@misc{{{key},", *lines, "}"])
+
+
+_TEX = {
+    "\\": r"{\textbackslash}",
+    "{": r"{\textbraceleft}",
+    "}": r"{\textbraceright}",
+    "^": r"{\textasciicircum}",
+    "~": r"{\textasciitilde}",
+    '"': r"{\textquotedbl}",
+    **{c: f"\\{c}" for c in "#$%&_"},
+}
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(c, c) for c in text)
+
+
+def _tex_link(link: str) -> str:
+    return re.sub(r"[{}\\%]", "", link)
+
+
+def _permalink(line: TableRow, facts: BoardFacts) -> str:
+    home = safe_link(facts.home)
+    return f"{home.rstrip('/')}/entries/{line.page}" if home else ""
+
+
+def _say_place(row: Row, rows: Sequence[Row], column: Column) -> str:
+    if row.rank is None:
+        return "A baseline of the organisers, without a rank"
+    entries = [other for other in rows if not other.baseline]
+    now = f"Rank {row.rank} of {len(entries)}"
+    score = Decimal(row.scores[column.key])
+    earlier = [e for e in entries if (e.received, e.id) < (row.received, row.id)]
+    better = sum(Decimal(e.scores[column.key]) >= score for e in earlier)
+    if better + 1 == row.rank:
+        return now
+    return f"{now}; rank {better + 1} of {len(earlier) + 1} when it was submitted"
+
+
+def _score_lines(row: Row, line: TableRow) -> list[ScoreLine]:
+    return [
+        ScoreLine(
+            title=score.column.title,
+            official=score.column.primary,
+            text=score.text,
+            over=_over(row.counts.get(score.column.key)),
+        )
+        for score in (line.primary, *line.scores)
+        if score.text
+    ]
+
+
+def _over(queries: int | None) -> str:
+    return "" if queries is None else f"mean over {count(queries, 'query', 'queries')}"

@@ -1,0 +1,117 @@
+"""The standings as CSV and JSON: the rows of the page, for programs and spreadsheets."""
+
+import csv
+import io
+import re
+from datetime import UTC
+from typing import Any
+
+import msgspec
+
+from heldout.board.spec import BoardSpec
+from heldout.board.standings import Row, Standings
+from heldout.site.rows import Column, make_columns, public_rows
+from heldout.site.wording import clean
+
+__all__ = ["format_csv", "format_json", "safe_cell"]
+
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", re.ASCII)
+
+
+def safe_cell(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula: an apostrophe goes before a dangerous one.
+
+    Source: OWASP, "CSV Injection": `=`, `+`, `-`, `@`, tab and carriage return start a formula;
+    so do the full-width forms of the signs in some programs.
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
+    """The rows as CSV by RFC 4180, UTF-8, with CRLF; no cell starts a formula."""
+    columns = make_columns(spec)
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    start = ["rank", "id", "date", "team", "description", "paper", "code", "type"]
+    end = ["trophy", "embargoed", "baseline", "rank_low", "rank_high"]
+    writer.writerow(map(safe_cell, [*start, *(c.key for c in columns), *end]))
+    for row in public_rows(standings):
+        writer.writerow(map(safe_cell, _cells(row, columns)))
+    return buffer.getvalue().encode()
+
+
+def format_json(standings: Standings, spec: BoardSpec) -> bytes:
+    """The standings as one JSON document; scores are numbers with the released digits.
+
+    What is undefined is `null`, and `why` beside it says why.
+    """
+    columns = make_columns(spec)
+    document = {
+        "board": clean(standings.board),
+        "as_of": standings.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "rows": [_json_row(row, columns) for row in public_rows(standings)],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def _cells(row: Row, columns: tuple[Column, ...]) -> list[str]:
+    return [
+        _text(row.rank),
+        row.id,
+        row.received.date().isoformat(),
+        row.team,
+        row.description,
+        row.paper,
+        row.code,
+        row.type,
+        *(row.scores.get(column.key, "") for column in columns),
+        str(row.trophy).lower(),
+        str(row.embargoed).lower(),
+        str(row.baseline).lower(),
+        _text(row.rank_low),
+        _text(row.rank_high),
+    ]
+
+
+def _text(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+def _json_row(row: Row, columns: tuple[Column, ...]) -> dict[str, Any]:
+    return {
+        "rank": row.rank,
+        "id": row.id,
+        "date": row.received.date().isoformat(),
+        "team": row.team,
+        "description": row.description,
+        "paper": row.paper,
+        "code": row.code,
+        "type": row.type,
+        "scores": {column.key: _number(row.scores.get(column.key)) for column in columns},
+        "trophy": row.trophy,
+        "embargoed": row.embargoed,
+        "baseline": row.baseline,
+        "rank_low": row.rank_low,
+        "rank_high": row.rank_high,
+        "why": _reasons(row, columns),
+    }
+
+
+def _number(text: str | None) -> msgspec.Raw | None:
+    """The released digits as a JSON number, trailing zeros kept."""
+    if text is None:
+        return None
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return msgspec.Raw(text.encode())
+
+
+def _reasons(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
+    reasons = {} if row.rank is not None else {"rank": "a baseline has no rank"}
+    for column in columns:
+        if column.key not in row.scores:
+            reasons[f"scores.{column.key}"] = "not scored on this view"
+    if row.rank_low is None or row.rank_high is None:
+        reasons["rank_low"] = reasons["rank_high"] = "rank ranges were not computed"
+    return reasons

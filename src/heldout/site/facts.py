@@ -1,0 +1,57 @@
+"""What a page says of a board that neither its standings nor its rules hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from heldout.ids import Digest
+
+__all__ = ["BoardFacts", "Example", "SetFacts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFacts:
+    """Sizes of one query set.
+
+    Attributes:
+        queries: how many queries a submission answers.
+        judged: how many of them a mean is taken over; `None` where nothing was published.
+    """
+
+    queries: int
+    judged: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A query with public labels and a document that answers it.
+
+    Attributes:
+        query: the query's text.
+        document: the id of a relevant document.
+        text: the document's text; empty where the board does not hold it.
+    """
+
+    query: str
+    document: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardFacts:
+    """A board's sizes and addresses.
+
+    Attributes:
+        sets: name of a query set -> its sizes.
+        events: number of events in the public log.
+        head: hash of the last of them.
+        example: a query and its answer, `None` where there is none to show.
+        repository: address of the board's repository, or "".
+        home: address under which `leaderboard/` is published, or ""; permalinks use it.
+    """
+
+    sets: Mapping[str, SetFacts] = field(default_factory=dict)
+    events: int
+    head: Digest
+    example: Example | None = None
+    repository: str = ""
+    home: str = ""

@@ -1,0 +1,169 @@
+"""The charts of a page with what is said of them, from standings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from statistics import median
+
+from heldout.board.standings import Row, Standings, best_so_far
+from heldout.site.charts import Canvas, Point, progress_spec, scatter_spec
+from heldout.site.rows import Column, Embargo, TableRow, make_row
+from heldout.site.sentences import name_entry
+from heldout.site.svg import draw
+from heldout.site.wording import Part, Phrase, count, phrase
+
+__all__ = ["Figure", "Record", "make_figures"]
+
+_PROGRESS = (Canvas(width=930, height=300), Canvas(width=292, height=230, left=42, label=24))
+_SCATTER = (Canvas(width=400, height=320), Canvas(width=292, height=250, left=42))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One step of the line of records, as a line of the chart's table."""
+
+    day_words: str
+    day: str
+    entry: Part
+    score: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A chart.
+
+    Attributes:
+        key: its id in the page.
+        title: its heading.
+        says: what it shows, in a sentence.
+        key_words: what its marks mean, as (shape, words).
+        wide, narrow: the same chart as SVG for a screen and for a phone.
+        records: the steps of the line of records; empty for other charts.
+    """
+
+    key: str
+    title: str
+    says: Phrase
+    key_words: tuple[tuple[str, str], ...]
+    wide: str
+    narrow: str
+    records: tuple[Record, ...]
+
+
+def make_figures(
+    standings: Standings, rows: Sequence[Row], columns: tuple[Column, ...]
+) -> tuple[Figure, ...]:
+    """The charts that the rows can fill: none on an empty board.
+
+    Args:
+        standings: for its day.
+        rows: its public rows.
+        columns: the public views, the one that ranks first.
+    """
+    if all(row.baseline for row in rows):
+        return ()
+    today = standings.as_of.date()
+    dev = _dev_column(columns)
+    figures = [_progress(rows, columns, dev, today)]
+    if dev is not None:
+        figures += _scatter(rows, columns, dev)
+    return tuple(figures)
+
+
+def _dev_column(columns: tuple[Column, ...]) -> Column | None:
+    """The public counterpart of the official view: the same measure where there is one."""
+    official, *others = columns
+    dev = [c for c in others if not c.held_out]
+    same = [c for c in dev if c.measure == official.measure]
+    return next(iter(same or dev), None)
+
+
+def _points(rows: Sequence[Row], columns: tuple[Column, ...], dev: Column | None) -> list[Point]:
+    official = columns[0].key
+    records = {row.id for row in best_so_far(rows, official)}
+    return [
+        Point(
+            label=_label(make_row(row, columns)),
+            day=row.received.date(),
+            score=float(row.scores[official]),
+            other=float(row.scores[dev.key]) if dev and dev.key in row.scores else None,
+            record=row.id in records,
+            baseline=row.baseline,
+        )
+        for row in rows
+    ]
+
+
+def _label(row: TableRow) -> str:
+    embargo: Embargo | None = row.embargo
+    return row.system if embargo is None else embargo.words
+
+
+def _progress(
+    rows: Sequence[Row], columns: tuple[Column, ...], dev: Column | None, today: date
+) -> Figure:
+    points = _points(rows, columns, dev)
+    records = [make_row(row, columns) for row in best_so_far(rows, columns[0].key)]
+    wide, narrow = (draw(progress_spec(points, canvas, until=today)) for canvas in _PROGRESS)
+    marks = [("diamond", "record"), ("circle", "other entry")]
+    if any(point.baseline for point in points):
+        marks.append(("dash", "baseline"))
+    return Figure(
+        key="progress",
+        title=f"{columns[0].title} over time",
+        says=_say_progress(records, columns[0]),
+        key_words=tuple(marks),
+        wide=wide,
+        narrow=narrow,
+        records=tuple(_record(row) for row in records),
+    )
+
+
+def _record(row: TableRow) -> Record:
+    return Record(
+        day_words=row.day_words, day=row.day, entry=name_entry(row), score=row.primary.text
+    )
+
+
+def _say_progress(records: Sequence[TableRow], column: Column) -> Phrase:
+    if not records:
+        return phrase("No entry is above the best baseline yet.")
+    first, last = records[0], records[-1]
+    if first is last:
+        return phrase(
+            f"The record on {column.title} is {last.primary.text}, by ",
+            name_entry(last),
+            f" since {last.day_words}.",
+        )
+    return phrase(
+        f"The record rose from {first.primary.text} on {first.day_words} to "
+        f"{last.primary.text} on {last.day_words}, in {count(len(records), 'step')}. "
+        "It begins with the first entry above the best baseline.",
+    )
+
+
+def _scatter(rows: Sequence[Row], columns: tuple[Column, ...], dev: Column) -> list[Figure]:
+    points = [p for p in _points(rows, columns, dev) if p.other is not None]
+    ratios = [p.score / p.other for p in points if p.other]
+    fewest = 3
+    if len(points) < fewest or len(ratios) < fewest or not all(ratios):
+        return []
+    ratio = median(ratios)
+    wide, narrow = (draw(scatter_spec(points, canvas, ratio=ratio)) for canvas in _SCATTER)
+    official = columns[0]
+    return [
+        Figure(
+            key="dev-and-official",
+            title=f"{official.title} against {dev.title}",
+            says=phrase(
+                f"Over {count(len(ratios), 'entry', 'entries')}, {official.title} is {ratio:.3f} "
+                f"of {dev.title} in the median (the dashed line), from {min(ratios):.3f} to "
+                f"{max(ratios):.3f}. An entry far below the line did better on the queries whose "
+                "labels its makers could see.",
+            ),
+            key_words=(("diamond", "record"), ("circle", "other entry"), ("square", "baseline")),
+            wide=wide,
+            narrow=narrow,
+            records=(),
+        )
+    ]

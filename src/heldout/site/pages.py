@@ -1,0 +1,201 @@
+"""The pages as data: each template receives exactly the fields of its page, and nothing else."""
+
+from dataclasses import dataclass
+from datetime import UTC, date
+
+from heldout.board.spec import BoardSpec
+from heldout.board.standings import Row, Standings
+from heldout.site.facts import BoardFacts, Example
+from heldout.site.figures import Figure, make_figures
+from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
+from heldout.site.rules import Download, Rule, Step, list_downloads, list_rules, list_steps
+from heldout.site.sentences import say_standing
+from heldout.site.wording import Phrase, clean, count, day_words, plain, safe_link
+
+__all__ = ["BoardPage", "Frame", "make_board_page", "make_frame"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What every page has around its content.
+
+    Attributes:
+        title: of the browser's tab.
+        summary: one sentence for search engines and previews.
+        root: the way from the page to `leaderboard/`, "" or "../".
+        board: title of the board.
+        as_of: day of the standings, in words.
+        moment: the same as `2026-11-20T17:10:00Z`.
+        events: length of the public log, in words.
+        head: hash of its last event.
+    """
+
+    title: str
+    summary: str
+    root: str
+    board: str
+    as_of: str
+    moment: str
+    events: str
+    head: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardPage:
+    """`leaderboard/index.html`.
+
+    Attributes:
+        frame: around it.
+        task: what a system has to do.
+        facts: short facts about the board, in their order.
+        example: a query with its answer.
+        standing: who leads.
+        columns: the public views, the one that ranks first.
+        rows: the table.
+        entries: how many rows are no baselines, in words.
+        types: the submission types among the rows, for the filter.
+        has_ranges: whether any row has a rank range.
+        figures: the charts.
+        steps: the commands of a participant.
+        submit: the organisers' own words on submitting.
+        contact: where to reach them.
+        rules: the board's rules in words.
+        downloads: its files.
+        repository: address of its repository, or "".
+    """
+
+    frame: Frame
+    task: str
+    facts: tuple[str, ...]
+    example: Example | None
+    standing: Phrase
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+    entries: str
+    types: tuple[str, ...]
+    has_ranges: bool
+    figures: tuple[Figure, ...]
+    steps: tuple[Step, ...]
+    submit: str
+    contact: str
+    rules: tuple[Rule, ...]
+    downloads: tuple[Download, ...]
+    repository: str
+
+
+def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> BoardPage:
+    """The page of the whole board.
+
+    Raises:
+        SetupError: the `site` extra is not installed and there is a chart to draw.
+    """
+    columns = make_columns(spec)
+    shown = public_rows(standings)
+    rows = tuple(make_row(row, columns) for row in shown)
+    standing = say_standing(rows, columns[0], spec.opens, standings.as_of.date())
+    title = clean(spec.title)
+    return BoardPage(
+        frame=make_frame(
+            title, plain(standing), root="", standings=standings, spec=spec, facts=facts
+        ),
+        task=clean(spec.task),
+        facts=_facts(standings, shown, spec, facts),
+        example=_example(facts.example),
+        standing=standing,
+        columns=columns,
+        rows=rows,
+        entries=count(sum(not row.baseline for row in rows), "entry", "entries"),
+        types=tuple(dict.fromkeys(row.type for row in rows if row.type)),
+        has_ranges=any(row.ranks for row in rows),
+        figures=make_figures(standings, shown, columns),
+        steps=list_steps(spec),
+        submit=clean(spec.submit),
+        contact=clean(spec.contact),
+        rules=list_rules(spec),
+        downloads=list_downloads(spec, facts),
+        repository=safe_link(facts.repository),
+    )
+
+
+def make_frame(
+    title: str, summary: str, *, root: str, standings: Standings, spec: BoardSpec, facts: BoardFacts
+) -> Frame:
+    """What stands around a page."""
+    moment = standings.as_of.astimezone(UTC)
+    return Frame(
+        title=title,
+        summary=summary,
+        root=root,
+        board=clean(spec.title),
+        as_of=day_words(moment),
+        moment=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        events=count(facts.events, "event"),
+        head=facts.head,
+    )
+
+
+def _facts(
+    standings: Standings, rows: tuple[Row, ...], spec: BoardSpec, facts: BoardFacts
+) -> tuple[str, ...]:
+    return (
+        _say_open(spec, standings.as_of.date()),
+        _say_entries(rows),
+        *_say_queries(spec, facts),
+        *_say_desk(standings),
+    )
+
+
+def _say_open(spec: BoardSpec, today: date) -> str:
+    if today < spec.opens:
+        return f"Opens on {day_words(spec.opens)}"
+    if spec.closes is None:
+        return f"Open since {day_words(spec.opens)}"
+    if today <= spec.closes:
+        return f"Open until {day_words(spec.closes)}"
+    return f"Closed since {day_words(spec.closes)}"
+
+
+def _say_entries(rows: tuple[Row, ...]) -> str:
+    entries = [row for row in rows if not row.baseline]
+    teams = {row.team for row in entries if not row.embargoed}
+    anonymous = sum(row.embargoed for row in entries)
+    parts = [count(len(entries), "entry", "entries")]
+    if teams:
+        parts.append(count(len(teams), "team"))
+    if anonymous:
+        parts.append(f"{anonymous} anonymous")
+    return ", ".join(parts)
+
+
+def _say_queries(spec: BoardSpec, facts: BoardFacts) -> list[str]:
+    name = spec.view(spec.primary).set
+    sizes = facts.sets.get(name)
+    if sizes is None:
+        return []
+    judged = sizes.queries if sizes.judged is None else sizes.judged
+    held = "held-out " if spec.sets[name].held_out else ""
+    return [count(judged, f"{held}query", f"{held}queries")]
+
+
+def _say_desk(standings: Standings) -> list[str]:
+    said = []
+    if standings.decision_days is not None:
+        days = standings.decision_days
+        said.append("median decision " + (f"{days:.0f} days" if days >= 2 else _short(days)))  # noqa: PLR2004 - the smallest plural
+    if standings.waiting:
+        said.append(f"{standings.waiting} waiting")
+    return said
+
+
+def _short(days: float) -> str:
+    if days < 1:
+        return "within a day"
+    return "1 day" if round(days, 1) == 1 else f"{days:.1f} days"
+
+
+def _example(example: Example | None) -> Example | None:
+    if example is None:
+        return None
+    return Example(
+        query=clean(example.query), document=clean(example.document), text=clean(example.text)
+    )

@@ -1,0 +1,206 @@
+"""Rows of the table: what of a standings row may be shown, as words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from urllib.parse import quote
+
+from heldout.board.spec import BoardSpec, View
+from heldout.board.standings import ANONYMOUS, Row, Standings
+from heldout.site.wording import clean, day_words, file_stem, safe_link
+
+__all__ = ["Column", "Embargo", "Score", "TableRow", "make_columns", "make_row", "public_rows"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A public view as a column.
+
+    Attributes:
+        key: the view's name.
+        measure: `RR@10`.
+        set: name of its query set.
+        held_out: whether its labels are held out.
+        primary: whether it ranks.
+    """
+
+    key: str
+    measure: str
+    set: str
+    held_out: bool
+    primary: bool
+
+    @property
+    def title(self) -> str:
+        """What a sentence calls it: `eval RR@10`."""
+        return f"{self.set} {self.measure}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A released score in its column; `text` is "" where the entry has none."""
+
+    column: Column
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embargo:
+    """When an anonymous entry gets its name, in the words for before and after that day."""
+
+    until: str
+    before: str
+    after: str
+    due: bool
+
+    @property
+    def words(self) -> str:
+        """The words that hold on the day of the page."""
+        return self.after if self.due else self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """One line of the leaderboard, cleaned; nothing of an embargoed identity is in it.
+
+    Attributes:
+        rank: `None` for a baseline.
+        ranks: first and last rank where a rank range was computed, else "".
+        id: the entry's id.
+        page: file name of its page, as it stands in a link.
+        anchor: id of its element.
+        day: date of submission, `2026-11-20`.
+        day_words: the same to be read.
+        system, team, institution: as the team wrote them.
+        paper, code: http or https addresses, or "".
+        type: submission type.
+        primary: the score that ranks.
+        scores: the others, in the order of the columns.
+        trophy: best when it was submitted.
+        baseline: an organiser's baseline.
+        corrected: an erratum was published.
+        embargo: `None` where the identity is shown.
+    """
+
+    rank: int | None
+    ranks: str
+    id: str
+    page: str
+    anchor: str
+    day: str
+    day_words: str
+    system: str
+    team: str
+    institution: str
+    paper: str
+    code: str
+    type: str
+    primary: Score
+    scores: tuple[Score, ...]
+    trophy: bool
+    baseline: bool
+    corrected: bool
+    embargo: Embargo | None
+
+
+def make_columns(spec: BoardSpec) -> tuple[Column, ...]:
+    """The public views, the one that ranks first."""
+    views = sorted(spec.public_views, key=lambda view: view.name != spec.primary)
+    return tuple(_column(view, spec) for view in views)
+
+
+def public_rows(standings: Standings) -> tuple[Row, ...]:
+    """The rows with what an embargo hides taken out, whatever they held, and all text cleaned."""
+    return tuple(_public(row) for row in standings.rows)
+
+
+def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
+    """One line of the table from a row of `public_rows`."""
+    first, *others = (Score(column=c, text=_score(row.scores, c.key)) for c in columns)
+    stem = file_stem(row.id)
+    return TableRow(
+        rank=row.rank,
+        ranks=_range(row),
+        id=row.id,
+        page=quote(stem) + ".html",
+        anchor=f"entry-{stem}",
+        day=row.received.date().isoformat(),
+        day_words=day_words(row.received),
+        system=row.description or row.id,
+        team=row.team,
+        institution=row.institution,
+        paper=row.paper,
+        code=row.code,
+        type=row.type,
+        primary=first,
+        scores=tuple(others),
+        trophy=row.trophy,
+        baseline=row.baseline,
+        corrected=bool(row.errata),
+        embargo=_embargo(row),
+    )
+
+
+def _column(view: View, spec: BoardSpec) -> Column:
+    return Column(
+        key=view.name,
+        measure=view.measure,
+        set=view.set,
+        held_out=spec.sets[view.set].held_out,
+        primary=view.name == spec.primary,
+    )
+
+
+def _public(row: Row) -> Row:
+    if row.embargoed:
+        row = replace(
+            row,
+            team=ANONYMOUS,
+            institution="",
+            description=ANONYMOUS,
+            paper="",
+            code="",
+            training_data="",
+            findings=(),
+        )
+    return replace(
+        row,
+        id=clean(row.id),
+        team=clean(row.team),
+        institution=clean(row.institution),
+        description=clean(row.description),
+        paper=safe_link(row.paper),
+        code=safe_link(row.code),
+        training_data=clean(row.training_data),
+        type=clean(row.type),
+    )
+
+
+def _score(scores: Mapping[str, str], view: str) -> str:
+    """The released digits; anything that is no number is a bug upstream and raises."""
+    if view not in scores:
+        return ""
+    if not Decimal(scores[view]).is_finite():
+        raise ValueError(scores[view])
+    return scores[view]
+
+
+def _range(row: Row) -> str:
+    if row.rank_low is None or row.rank_high is None:
+        return ""
+    return f"{row.rank_low}–{row.rank_high}"  # noqa: RUF001 - an en dash is what a range takes
+
+
+def _embargo(row: Row) -> Embargo | None:
+    if not row.embargoed:
+        return None
+    until: date | None = row.embargo_until
+    if until is None:
+        return Embargo(until="", before=ANONYMOUS, after=ANONYMOUS, due=False)
+    return Embargo(
+        until=until.isoformat(),
+        before=f"{ANONYMOUS} until {day_words(until)}",
+        after=f"{ANONYMOUS}; reveal due since {day_words(until)}",
+        due=row.reveal_due,
+    )

@@ -1,0 +1,170 @@
+"""The rules of a board in words: from its board.toml, and nothing that is not there."""
+
+from dataclasses import dataclass
+
+from heldout.board.spec import BoardSpec, QuerySet
+from heldout.site.facts import BoardFacts
+from heldout.site.wording import clean, count
+
+__all__ = ["Download", "Rule", "Step", "list_downloads", "list_rules", "list_steps"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule: what it is about, and what it says."""
+
+    about: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A command of a participant, and what it does."""
+
+    command: str
+    does: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """A file of the board: its address from `leaderboard/`, its name, what is in it."""
+
+    href: str
+    name: str
+    holds: str
+
+
+_ORDERS = {
+    "msmarco": "Documents are ordered by the rank column; scores are not asked for.",
+    "trec": (
+        "Documents are ordered as trec_eval 10 does: by score as float64, ties by document id "
+        "descending. The rank column is ignored."
+    ),
+    "trec9": (
+        "Documents are ordered as trec_eval 9 does: by score as float32, ties by document id "
+        "descending. The rank column is ignored."
+    ),
+}
+
+
+def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
+    """Every rule that board.toml sets, in the order in which a participant meets them."""
+    rules = (
+        Rule(about="Runs", says=_say_runs(spec)),
+        Rule(about="Types", says=_say_types(spec)),
+        Rule(about="Sealing", says=_say_sealing(spec)),
+        Rule(about="How often", says=_say_quota(spec)),
+        Rule(about="Staying anonymous", says=_say_embargo(spec)),
+        Rule(about="Dates", says=_say_dates(spec)),
+        Rule(about="Ranking", says=_say_ranking(spec)),
+        Rule(about="Not applied here", says=clean(", ".join(sorted(spec.policy.off)))),
+    )
+    return tuple(rule for rule in rules if rule.says)
+
+
+def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
+    """The three commands that take part."""
+    files = " ".join(f"--{name} {name}.run.gz" for name in spec.sets)
+    return (
+        Step(
+            command=f"heldout draft my-system {files}",
+            does="makes a dated id, a folder that git ignores, and a metadata file to fill in.",
+        ),
+        Step(
+            command="heldout check ID",
+            does="runs the organisers' own checks here, and scores what has public labels.",
+        ),
+        Step(
+            command="heldout submit ID",
+            does="seals the runs so that only the organisers can open them, and sends them.",
+        ),
+    )
+
+
+def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
+    """Every public file that a reader or a participant may want."""
+    return (
+        Download(href="leaderboard.csv", name="leaderboard.csv", holds="this table"),
+        Download(href="leaderboard.json", name="leaderboard.json", holds="the same as JSON"),
+        *(file for name, queries in spec.sets.items() for file in _set_files(name, queries)),
+        Download(
+            href="../board.toml", name="board.toml", holds="the rules, as the program reads them"
+        ),
+        Download(
+            href="../log.jsonl",
+            name="log.jsonl",
+            holds=f"the public log: {count(facts.events, 'event')}, each with the hash of the last",
+        ),
+    )
+
+
+def _set_files(name: str, queries: QuerySet) -> list[Download]:
+    name = clean(name)
+    found = [(queries.queries, f"{name} queries")]
+    if queries.qrels is not None:
+        found.append((queries.qrels, f"{name} labels"))
+    if queries.candidates is not None:
+        found.append((queries.candidates, f"{name} candidates for re-ranking"))
+    return [
+        Download(href=f"../{path}", name=clean(path.rsplit("/", 1)[-1]), holds=holds)
+        for path, holds in found
+    ]
+
+
+def _say_runs(spec: BoardSpec) -> str:
+    runs = spec.runs
+    exact = runs.min_depth == runs.depth
+    depth = f"{runs.depth:,}" if exact else f"{runs.min_depth:,} to {runs.depth:,}"
+    noun = "document" if runs.depth == 1 else "documents"
+    answered = "Every query" if runs.complete else "A query that is answered"
+    rest = "" if runs.complete else " A query without an answer counts 0."
+    names = " and ".join(map(clean, spec.sets))
+    asked = f"One run for each of {names}. {answered} has {depth} {noun}, each once."
+    return f"{asked}{rest} {_ORDERS[runs.order]}"
+
+
+def _say_types(spec: BoardSpec) -> str:
+    text = f"{' or '.join(map(clean, spec.types))}.".capitalize()
+    fixed = any(queries.candidates for queries in spec.sets.values())
+    if fixed and "reranking" in spec.types:
+        text += " A re-ranking run keeps to the official candidates."
+    return text
+
+
+def _say_sealing(spec: BoardSpec) -> str:
+    organisers = count(len(spec.recipients), "organiser's key", "organisers' keys")
+    sealed = f"Runs and metadata are sealed with {spec.envelope} to {organisers}"
+    return f"{sealed}; nobody else can open them."
+
+
+def _say_quota(spec: BoardSpec) -> str:
+    most = count(spec.policy.quota, "submission")
+    return f"At most {most} of a team within {count(spec.policy.quota_days, 'day')}."
+
+
+def _say_embargo(spec: BoardSpec) -> str:
+    if not spec.policy.embargo_months:
+        return "Not possible on this board."
+    months = count(spec.policy.embargo_months, "month")
+    return (
+        f"For at most {months} from the day of submission. Score, date and type are shown "
+        "meanwhile; team, description, paper and code on the day that it ends."
+    )
+
+
+def _say_dates(spec: BoardSpec) -> str:
+    days = count(spec.policy.id_days, "day")
+    return (
+        "The time of a submission is the time at which it was received. The date in its id may "
+        f"differ by {days}."
+    )
+
+
+def _say_ranking(spec: BoardSpec) -> str:
+    view = spec.view(spec.primary)
+    return (
+        f"By {view.measure} on {clean(view.set)}, rounded to {count(spec.decimals, 'decimal')}; of "
+        "equal scores the earlier submission ranks higher. A trophy marks an entry that scored "
+        "above everything submitted before it. Baselines of the organisers have no rank and no "
+        "trophy."
+    )

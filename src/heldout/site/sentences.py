@@ -1,0 +1,104 @@
+"""The standing of a board in one generated sentence or two."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+
+from heldout.site.rows import Column, TableRow
+from heldout.site.wording import Part, Phrase, clean, count, day_words, join_names, name, phrase
+
+__all__ = ["name_entry", "say_standing"]
+
+
+def say_standing(rows: Sequence[TableRow], column: Column, opens: date, today: date) -> Phrase:
+    """Who leads, by how much, and what that is worth.
+
+    Args:
+        rows: the table, best first, baselines in their places.
+        column: the view that ranks.
+        opens: the board's first day.
+        today: the day of the page.
+    """
+    entries = [row for row in rows if not row.baseline]
+    baseline = next((row for row in rows if row.baseline), None)
+    if not entries:
+        return _say_empty(baseline, column, opens, today)
+    if len(entries) == 1:
+        return _say_single(entries[0], baseline, column)
+    return phrase(_say_lead(entries, column), _say_worth(entries), _say_below(entries[0], baseline))
+
+
+def name_entry(row: TableRow) -> Part:
+    """An entry as a sentence calls it: its system, or that it is anonymous."""
+    href = f"entries/{row.page}"
+    if row.embargo is not None:
+        return Part(text="an anonymous entry", href=href)
+    return name(row.system, href)
+
+
+def _say_empty(baseline: TableRow | None, column: Column, opens: date, today: date) -> Phrase:
+    verb = "opened" if opens <= today else "opens"
+    opening = f"the board {verb} on {day_words(opens)}."
+    if baseline is None:
+        return phrase("No entries yet; ", opening)
+    score = _strong(baseline)
+    on = f" on {clean(column.title)} to beat; "
+    return phrase(
+        "No entries yet. The baseline ", name_entry(baseline), " stands at ", score, on, opening
+    )
+
+
+def _say_single(entry: TableRow, baseline: TableRow | None, column: Column) -> Phrase:
+    start = phrase(_capital(name_entry(entry)), " is the only entry, with ", _strong(entry))
+    on = f" on {clean(column.title)}: too few to compare."
+    return phrase(start, on, _say_below(entry, baseline))
+
+
+def _say_lead(entries: Sequence[TableRow], column: Column) -> Phrase:
+    leader, second = entries[0], entries[1]
+    gap = Decimal(leader.primary.text) - Decimal(second.primary.text)
+    start = phrase(_capital(name_entry(leader)), " leads with ", _strong(leader))
+    if not gap:
+        return phrase(start, f" on {column.title}; ", name_entry(second), " has the same, later.")
+    rest = f" on {column.title}, {gap} ahead of "
+    return phrase(start, rest, name_entry(second), ".")
+
+
+def _say_worth(entries: Sequence[TableRow]) -> Phrase:
+    if not all(row.ranks for row in entries):
+        return phrase(" Whether such gaps are more than luck has not been tested here.")
+    group = [row for row in entries[1:] if row.ranks.startswith("1–")]  # noqa: RUF001 - a range
+    if not group:
+        return phrase(" The lead is significant.")
+    shown = 3
+    if len(group) <= shown:
+        return phrase(
+            " ", join_names(_capital(name_entry(row)) for row in group[:1]), *_cannot(group)
+        )
+    return phrase(f" {count(len(group), 'entry', 'entries')} can't be told apart from it.")
+
+
+def _cannot(group: Sequence[TableRow]) -> Phrase:
+    others = (
+        phrase() if len(group) == 1 else phrase(" and ", join_names(map(name_entry, group[1:])))
+    )
+    return phrase(others, " can't be told apart from it.")
+
+
+def _say_below(leader: TableRow, baseline: TableRow | None) -> Phrase:
+    if baseline is None or Decimal(leader.primary.text) > Decimal(baseline.primary.text):
+        return phrase()
+    return phrase(
+        " The baseline ", name_entry(baseline), " has not been beaten: ", _strong(baseline), "."
+    )
+
+
+def _strong(row: TableRow) -> Part:
+    return Part(text=row.primary.text, strong=True)
+
+
+def _capital(part: Part) -> Part:
+    """An anonymous entry at the start of a sentence; names stay as they are written."""
+    if part.name:
+        return part
+    return Part(text=part.text[:1].upper() + part.text[1:], href=part.href)

@@ -1,0 +1,88 @@
+"""Round numbers and first days for the axes of a chart, with their labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from heldout.site.wording import day_words, month_words
+
+__all__ = ["Tick", "day_ticks", "milliseconds", "score_ticks"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A place on an axis and what is written there."""
+
+    at: float
+    label: str
+
+
+def score_ticks(values: Sequence[float], *, most: int) -> tuple[Tick, ...]:
+    """Round numbers in steps of 1, 2 or 5 that enclose the values.
+
+    Args:
+        values: at least one, finite.
+        most: how many there may be, at least 3.
+    """
+    low, high = Decimal(repr(min(values))), Decimal(repr(max(values)))
+    if low == high:
+        low, high = low - Decimal("0.01"), high + Decimal("0.01")
+    magnitude = (high - low).adjusted() - 2
+    steps = (Decimal(n).scaleb(magnitude + e) for e in range(6) for n in (1, 2, 5))
+    step = next(s for s in steps if _last(high, s) - _first(low, s) < most)
+    places = max(0, -int(step.normalize().as_tuple().exponent))
+    return tuple(
+        Tick(at=float(step * n), label=f"{step * n:.{places}f}")
+        for n in range(_first(low, step), _last(high, step) + 1)
+    )
+
+
+def day_ticks(start: date, end: date, *, most: int) -> tuple[Tick, ...]:
+    """First days of months or years, or days where the span is short, within the span.
+
+    Args:
+        start: first day.
+        end: last day, not before it.
+        most: how many there may be, at least 2.
+    """
+    short = timedelta(days=60)
+    if end - start <= short:
+        return _short_ticks(start, end, most)
+    for step in (1, 2, 3, 6, 12, 24, 60, 120, 600):
+        months = [m for m in _months(start, end) if (m.year * 12 + m.month - 1) % step == 0]
+        if len(months) <= most:
+            yearly = step % 12 == 0
+            return tuple(_day_tick(m, str(m.year) if yearly else month_words(m)) for m in months)
+    return ()
+
+
+def milliseconds(day: date) -> int:
+    """A day as the time axis counts: milliseconds since 1970, UTC."""
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
+
+
+def _short_ticks(start: date, end: date, most: int) -> tuple[Tick, ...]:
+    span = (end - start).days
+    step = next(s for s in (1, 2, 7, 14, 28, 56) if span // s < most)
+    days = [start + timedelta(days=n) for n in range(0, span + 1, step)]
+    return tuple(_day_tick(day, day_words(day).rpartition(" ")[0]) for day in days)
+
+
+def _day_tick(day: date, label: str) -> Tick:
+    return Tick(at=milliseconds(day), label=label)
+
+
+def _months(start: date, end: date) -> list[date]:
+    first = start.year * 12 + start.month - 1
+    last = end.year * 12 + end.month - 1
+    months = (date(n // 12, n % 12 + 1, 1) for n in range(first, last + 1))
+    return [month for month in months if start <= month <= end]
+
+
+def _first(value: Decimal, step: Decimal) -> int:
+    return int((value / step).to_integral_value(ROUND_FLOOR))
+
+
+def _last(value: Decimal, step: Decimal) -> int:
+    return int((value / step).to_integral_value(ROUND_CEILING))

