@@ -1,1 +1,5 @@
 """The command line: arguments, printing, exit codes; a module per group of commands."""
+
+from heldout.cli.program import main
+
+__all__ = ["main"]

@@ -19,7 +19,7 @@ from heldout.pipeline.sets import SetData
 from heldout.store.files import write_whole
 from heldout.trec.runs import Scan, Signature
 
-__all__ = ["Review", "ScoreFile", "read_scores", "review", "show_score"]
+__all__ = ["Review", "RunReport", "ScoreFile", "read_scores", "rescore", "review", "show_score"]
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +138,15 @@ def show_score(desk: Desk, result: Review) -> Mapping[str, ViewScore]:
     if result.submission.pending and not result.submission.score_shown:
         desk.log("score-shown", result.submission.id)
     return result.scores.views
+
+
+def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
+    """Open and score a submission anew, with the labels and the code of today.
+
+    Raises:
+        InputError: the log knows no such submission.
+    """
+    return _open(desk, sets, desk.find(submission_id))
 
 
 def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> ScoreFile:

@@ -1,0 +1,443 @@
+"""The organiser's commands: inbox, review, decisions, rebuild, audit."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from heldout.board.manifest import parse_day
+from heldout.cli.context import Place, at_board
+from heldout.cli.printing import (
+    answers,
+    messages,
+    plain,
+    plural,
+    print_facts,
+    print_json,
+    print_problems,
+    problem_json,
+    reports_errors,
+)
+from heldout.cli.reviews import print_review, review_json
+from heldout.errors import HeldoutError
+from heldout.pipeline.audit import audit_board
+from heldout.pipeline.decide import Decision
+from heldout.pipeline.decide import ask as ask_team
+from heldout.pipeline.decide import correct as correct_entry
+from heldout.pipeline.decide import extend as extend_embargo
+from heldout.pipeline.decide import publish as publish_submission
+from heldout.pipeline.decide import reject as reject_submission
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.rebuild import Rebuilt, rebuild_public
+from heldout.pipeline.rebuild import rebuild as rebuild_board
+from heldout.pipeline.receive import Receipt, receive
+from heldout.pipeline.review import Review, rescore, show_score
+from heldout.pipeline.review import review as review_submission
+from heldout.pipeline.sets import load_sets
+from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
+
+__all__ = [
+    "ask",
+    "audit",
+    "correct",
+    "extend",
+    "inbox",
+    "publish",
+    "rebuild",
+    "reject",
+    "review",
+]
+
+
+@click.command()
+@click.option(
+    "--from",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Also take submissions from this folder.",
+)
+@click.option("--no-fetch", is_flag=True, help="Do not ask the remote.")
+@at_board
+@reports_errors
+def inbox(
+    *,
+    folders: tuple[Path, ...],
+    no_fetch: bool,
+    place: Place,
+) -> None:
+    """Take in what has arrived, and say what waits.
+
+    Looks at branches submission/*, at pull-request refs, and at the folders given. The official
+    time of a submission is that of its arrival here.
+
+    Example: heldout inbox --from ../uploads
+    """
+    with place.desk() as desk:
+        receipts = receive(desk, _arrivals(desk, folders, ask_remote=not no_fetch))
+        if any(receipt.kind not in ("known", "refused") for receipt in receipts):
+            rebuild_board(desk)
+        waiting = [s for s in desk.history().submissions.values() if s.pending]
+        soon = _reveals(desk)
+    if place.as_json:
+        print_json(
+            {
+                "received": [_receipt_json(r) for r in receipts if r.kind != "known"],
+                "waiting": [
+                    {"id": s.id, "status": s.status, "received": s.received.isoformat()}
+                    for s in waiting
+                ],
+                "reveals": [{"id": name, "date": day.isoformat()} for name, day in soon],
+            }
+        )
+        return
+    _print_receipts(receipts)
+    facts = []
+    for submission in sorted(waiting, key=lambda s: s.received):
+        whom = "the team, your question stands" if submission.status == "asked" else "you"
+        facts.append(
+            ("waits", f"{submission.id}  for {whom}, {_ago(place.now - submission.received)}")
+        )
+    facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in soon]
+    print_facts(answers(), facts or [("inbox", "empty, nothing waits")])
+    if waiting:
+        print_facts(answers(), [("", ""), ("next", f"heldout review {waiting[0].id}")])
+
+
+@click.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--score", "with_score", is_flag=True, help="Show the scores; it is logged.")
+@at_board
+@reports_errors
+def review(
+    *,
+    ids: tuple[str, ...],
+    with_score: bool,
+    place: Place,
+) -> None:
+    """Open, score and judge submissions. Nothing is decided and nothing is published.
+
+    Exit code 1 where a finding stands against publication.
+
+    Example: heldout review 20261120-lighthouse-monot5
+    """
+    shown: list[dict[str, Any]] = []
+    against = False
+    with place.desk() as desk:
+        sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+        for submission in ids:
+            result = review_submission(desk, sets, submission)
+            scores = show_score(desk, result) if with_score else None
+            against |= bool(result.stands_against)
+            if place.as_json:
+                shown.append(review_json(result, scores, desk.repository.spec()))
+            else:
+                print_review(answers(), result, scores, desk.repository.spec(), now=place.now)
+    if place.as_json:
+        print_json({"reviews": shown})
+    if against:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--why", default="", metavar="TEXT", help="The reason, where a finding asks for one.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@at_board
+@reports_errors
+def publish(
+    *,
+    ids: tuple[str, ...],
+    why: str,
+    yes: bool,
+    place: Place,
+) -> None:
+    """Release the scores of submissions and rebuild the page once. It cannot be taken back.
+
+    Submissions that a finding stands against are named, and the others go on (exit code 1).
+
+    Example: heldout publish 20261120-lighthouse-monot5 --yes
+    """
+    with place.desk() as desk:
+        sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+        reviews = [review_submission(desk, sets, name) for name in ids]
+        why = _confirm(reviews, why, yes=yes)
+        decisions = [
+            publish_submission(desk, review_submission(desk, sets, r.submission.id), why=why)
+            for r in reviews
+        ]
+        rebuilt = rebuild_board(desk)
+        left = sum(s.pending for s in desk.history().submissions.values())
+    _report(decisions, rebuilt, left=left, verb="published", as_json=place.as_json)
+
+
+@click.command()
+@click.argument("submission", metavar="ID")
+@click.option("--why", required=True, metavar="TEXT", help="The reason; the team reads it.")
+@at_board
+@reports_errors
+def reject(
+    *,
+    submission: str,
+    why: str,
+    place: Place,
+) -> None:
+    """Refuse a submission. The reason is public; the team's quota is given back.
+
+    Example: heldout reject 20261120-lighthouse-monot5 --why "the third run in 30 days"
+    """
+    with place.desk() as desk:
+        _decide(
+            desk, reject_submission(desk, submission, why=why), "rejected", as_json=place.as_json
+        )
+
+
+@click.command()
+@click.argument("submission", metavar="ID")
+@click.argument("text", metavar="TEXT")
+@at_board
+@reports_errors
+def ask(
+    *,
+    submission: str,
+    text: str,
+    place: Place,
+) -> None:
+    """Put a question to the team; it is public, and the submission waits for the answer.
+
+    Example: heldout ask 20261120-lighthouse-monot5 "Which group of the institute is this?"
+    """
+    with place.desk() as desk:
+        _decide(desk, ask_team(desk, submission, text=text), "asked", as_json=place.as_json)
+
+
+@click.command()
+@click.argument("submission", metavar="ID")
+@click.option("--why", required=True, metavar="TEXT", help="What was wrong.")
+@at_board
+@reports_errors
+def correct(
+    *,
+    submission: str,
+    why: str,
+    place: Place,
+) -> None:
+    """Publish an erratum: score an entry anew with today's labels, and say why.
+
+    Example: heldout correct 20261120-lighthouse-monot5 --why "two labels were on wrong queries"
+    """
+    with place.desk() as desk:
+        sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+        scores = rescore(desk, sets, submission)
+        decision = correct_entry(desk, submission, scores, why=why)
+        _decide(desk, decision, "corrected", as_json=place.as_json)
+
+
+@click.command()
+@click.argument("submission", metavar="ID")
+@click.argument("day", metavar="DATE")
+@click.option("--why", required=True, metavar="TEXT", help="The reason; it is public.")
+@at_board
+@reports_errors
+def extend(
+    *,
+    submission: str,
+    day: str,
+    why: str,
+    place: Place,
+) -> None:
+    """Move the end of an embargo, for a reason.
+
+    Example: heldout extend 20261120-anon-5b1e09c4 2027-09-01 --why "the review was delayed"
+    """
+    with place.desk() as desk:
+        decision = extend_embargo(desk, submission, until=_day(day), why=why)
+        _decide(desk, decision, "extended", as_json=place.as_json)
+
+
+@click.command()
+@at_board
+@reports_errors
+def rebuild(*, place: Place) -> None:
+    """Make everything public anew from the log, board.toml and the time.
+
+    Reveals embargoes that ended. Without a vault it remakes the page from the public log.
+
+    Example: heldout rebuild
+    """
+    if place.vault is None:
+        rebuilt = rebuild_public(place.board(), now=place.now)
+    else:
+        with place.desk() as desk:
+            rebuilt = rebuild_board(desk)
+    if place.as_json:
+        print_json(_rebuilt_json(rebuilt))
+    else:
+        print_facts(answers(), [_rebuilt_fact(rebuilt)])
+
+
+@click.command()
+@at_board
+@reports_errors
+def audit(*, place: Place) -> None:
+    """Verify the public log, and with a vault also its own: chain, openings, scores, files.
+
+    Exit code 1 where something does not hold.
+
+    Example: heldout audit --vault ../kb-vault
+    """
+    found = audit_board(place.board(), place.vault)
+    if place.as_json:
+        print_json({"ok": not found.faults, "events": found.events, "faults": list(found.faults)})
+    else:
+        facts = [("fault", fault) for fault in found.faults]
+        checked = ", ".join(found.checked)
+        print_facts(answers(), facts or [("sound", f"{plural(found.events, 'event')}: {checked}")])
+    if found.faults:
+        raise click.exceptions.Exit(1)
+
+
+def _arrivals(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> list[Arrival]:
+    git = desk.repository.git
+    form = desk.repository.spec().envelope
+    found: list[Arrival] = []
+    head = git.head() if git.is_repository() else None
+    if head is not None:
+        for remote in git.remotes() if ask_remote else ():
+            _try_fetch(desk, remote)
+        found += find_in_git(git, form, main=head)
+    for folder in folders:
+        found += find_in_folder(folder, form)
+    return found
+
+
+def _try_fetch(desk: Desk, remote: str) -> None:
+    """Ask a remote; one that does not answer is told, and the rest goes on."""
+    try:
+        fetch(desk.repository.git, remote)
+    except HeldoutError as error:
+        print_facts(messages(), [("note", f"remote {remote} was not asked: {error}")])
+
+
+def _reveals(desk: Desk) -> list[tuple[str, date]]:
+    """Embargoes that end within a week."""
+    week = 7
+    return sorted(
+        (s.id, s.embargo_until)
+        for s in desk.history().submissions.values()
+        if s.status == "published"
+        and s.embargo_until is not None
+        and 0 <= (s.embargo_until - desk.now.date()).days <= week
+    )
+
+
+def _print_receipts(receipts: Sequence[Receipt]) -> None:
+    for receipt in receipts:
+        if receipt.kind == "refused":
+            name = receipt.id or "no submission"
+            print_facts(answers(), [("refused", f"{name}  from {receipt.source}")])
+            print_problems(answers(), receipt.problems)
+        elif receipt.kind != "known":
+            print_facts(answers(), [(receipt.kind, f"{receipt.id}  from {receipt.source}")])
+
+
+def _receipt_json(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "id": receipt.id,
+        "source": receipt.source,
+        "kind": receipt.kind,
+        "problems": [problem_json(problem) for problem in receipt.problems],
+    }
+
+
+def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
+    """Say what publishing does, ask for a missing reason, ask whether to go on."""
+    fresh = [r for r in reviews if r.submission.pending and not r.stands_against]
+    if yes or not fresh:
+        return why
+    names = ", ".join(plain(r.submission.id) for r in fresh)
+    click.echo(f"This releases the scores of {names}. It cannot be taken back.", err=True)
+    asks = sorted({finding.rule for r in fresh for finding in r.needs_reason})
+    if asks and not why:
+        why = click.prompt(f"Your reason for accepting {', '.join(asks)}", err=True)
+    click.confirm("Publish?", abort=True, err=True)
+    return why
+
+
+def _decide(desk: Desk, decision: Decision, verb: str, *, as_json: bool) -> None:
+    rebuilt = rebuild_board(desk)
+    left = sum(s.pending for s in desk.history().submissions.values())
+    _report([decision], rebuilt, left=left, verb=verb, as_json=as_json)
+
+
+def _report(
+    decisions: Sequence[Decision], rebuilt: Rebuilt, *, left: int, verb: str, as_json: bool
+) -> None:
+    if as_json:
+        print_json(
+            {
+                "decisions": [
+                    {"id": d.id, "done": d.done, "done_before": d.done_before, "why": d.why_not}
+                    for d in decisions
+                ],
+                **_rebuilt_json(rebuilt),
+            }
+        )
+    else:
+        rows = {row.id: row for row in rebuilt.standings.rows}
+        for decision in decisions:
+            _print_decision(decision, verb, rows)
+        facts = [_rebuilt_fact(rebuilt), ("", "")]
+        facts.append(("next", f"heldout inbox   ({left} left)" if left else "git push"))
+        print_facts(answers(), facts)
+    if not all(decision.done for decision in decisions):
+        raise click.exceptions.Exit(1)
+
+
+def _print_decision(decision: Decision, verb: str, rows: Mapping[str, Any]) -> None:
+    if not decision.done:
+        print_facts(answers(), [("refused", f"{decision.id}: nothing was published")])
+        print_facts(answers(), [("", reason) for reason in decision.why_not])
+        return
+    before = "   (done before)" if decision.done_before else ""
+    print_facts(answers(), [(verb, f"{decision.id}{before}")])
+    row = rows.get(decision.id)
+    if row is not None and verb in ("published", "corrected"):
+        scores = ", ".join(
+            f"{name} {score} (n = {row.counts[name]:,})" for name, score in row.scores.items()
+        )
+        best = "; best so far" if row.trophy else ""
+        print_facts(answers(), [("released", scores), ("standing", f"rank {row.rank}{best}")])
+
+
+def _rebuilt_fact(rebuilt: Rebuilt) -> tuple[str, str]:
+    entries = plural(len(rebuilt.standings.rows), "entry", "entries")
+    if not rebuilt.changed and rebuilt.commit is None:
+        return ("rebuilt", f"{entries}; everything was up to date")
+    return ("rebuilt", f"{entries}; {plural(rebuilt.changed, 'file')} changed")
+
+
+def _rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
+    return {
+        "entries": len(rebuilt.standings.rows),
+        "changed": rebuilt.changed,
+        "commit": rebuilt.commit,
+    }
+
+
+def _ago(span: timedelta) -> str:
+    hours = int(span.total_seconds() // 3600)
+    day = 24
+    if hours >= 2 * day:
+        return plural(hours // day, "day")
+    return plural(hours, "hour") if hours else plural(int(span.total_seconds() // 60), "minute")
+
+
+def _day(text: str) -> date:
+    try:
+        return parse_day(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no day like 2027-05-20") from None

@@ -1,0 +1,117 @@
+"""The program: one explicit table of commands, each loaded when it is called.
+
+`heldout --help` imports none of numpy, scipy or torch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+
+import heldout
+
+__all__ = ["BOARD_COMMANDS", "COMMANDS", "Command", "board", "main"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that is loaded late.
+
+    Attributes:
+        place: `module:attribute` below `heldout.cli`.
+        group: heading in the help.
+        help: one line.
+    """
+
+    place: str
+    group: str
+    help: str
+
+
+COMMANDS: Mapping[str, Command] = {
+    "demo": Command("demo:demo", "start", "The whole story on the embedded collection."),
+    "evaluate": Command("files:evaluate", "files", "Score run files."),
+    "validate": Command("files:validate", "files", "Every problem of a run file, with its line."),
+    "rank": Command("ranking:rank", "files", "Make a run."),
+    "draft": Command("participant:draft", "participant", "A dated id, its folder, metadata."),
+    "check": Command("participant:check", "participant", "The organisers' own checks."),
+    "pack": Command("participant:pack", "participant", "Seal a draft and look at it first."),
+    "submit": Command("participant:submit", "participant", "Check, seal and send a draft."),
+    "status": Command("participant:status", "participant", "How far a submission has come."),
+    "amend": Command("participant:amend", "participant", "New metadata under the same key."),
+    "withdraw": Command("participant:withdraw", "participant", "Take a submission back."),
+    "board": Command("program:board", "organiser", "Found a board; look at its sets."),
+    "inbox": Command("organiser:inbox", "organiser", "Take in what has arrived; what waits."),
+    "review": Command("organiser:review", "organiser", "Open, score, show findings."),
+    "publish": Command("organiser:publish", "organiser", "Release the score; the page follows."),
+    "reject": Command("organiser:reject", "organiser", "Refuse a submission, with a reason."),
+    "ask": Command("organiser:ask", "organiser", "Put a question to the team."),
+    "correct": Command("organiser:correct", "organiser", "An erratum to a published entry."),
+    "extend": Command("organiser:extend", "organiser", "Move the end of an embargo."),
+    "rebuild": Command("organiser:rebuild", "organiser", "Make everything public anew."),
+    "audit": Command("organiser:audit", "organiser", "Verify both logs."),
+}
+"""Every command of the program."""
+
+BOARD_COMMANDS: Mapping[str, Command] = {
+    "new": Command("founding:new", "board", "Make a board and its vault."),
+    "describe": Command("founding:describe", "board", "What the query sets hold."),
+    "baseline": Command("founding:baseline", "board", "Show an organiser's own run."),
+}
+"""The commands of `heldout board`."""
+
+_EPILOG = "Documentation: docs/commands.md. Start with: heldout demo"
+
+
+class _Lazy(click.Group):
+    """A group whose commands stand in a table and are imported when called."""
+
+    table: Mapping[str, Command]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        entry = self.table.get(cmd_name)
+        if entry is None:
+            return None
+        module, name = entry.place.split(":")
+        command: click.Command = getattr(import_module(f"heldout.cli.{module}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands under their headings, from the table alone."""
+        del ctx
+        for group in dict.fromkeys(entry.group for entry in self.table.values()):
+            with formatter.section(group):
+                formatter.write_dl(
+                    [(name, e.help) for name, e in self.table.items() if e.group == group]
+                )
+
+
+class _Program(_Lazy):
+    table = COMMANDS
+
+
+class _Board(_Lazy):
+    table = BOARD_COMMANDS
+
+
+@click.group(cls=_Program, epilog=_EPILOG, context_settings={"max_content_width": 100})
+@click.version_option(heldout.__version__, prog_name="heldout")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def main(**_options: Any) -> None:
+    """Leaderboards for ranking and retrieval that stay valid."""
+
+
+@click.group(cls=_Board)
+def board() -> None:
+    """Found a board, and look at what its query sets hold.
+
+    Example: heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels
+    --eval eval.tsv eval.qrels -m RR@10
+    """

@@ -1,0 +1,150 @@
+"""A review on one screen: what a person decides by."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+
+from heldout.board.policy import Finding
+from heldout.board.release import release_score
+from heldout.board.spec import BoardSpec
+from heldout.cli.printing import number, plural, print_facts, print_problems, problem_json
+from heldout.pipeline.review import Review, RunReport
+from heldout.pipeline.score import ViewScore
+
+__all__ = ["print_review", "review_json"]
+
+
+def print_review(
+    console: Console,
+    result: Review,
+    scores: Mapping[str, ViewScore] | None,
+    spec: BoardSpec,
+    *,
+    now: datetime,
+) -> None:
+    """Print a review.
+
+    Args:
+        console: where to.
+        result: the review.
+        scores: the true scores where they were asked for, else `None`.
+        spec: the board's rules.
+        now: the moment, for how long it waits.
+    """
+    submission = result.submission
+    waits = f", waiting {(now - submission.received).days} days" if submission.pending else ""
+    before = "   (opened before)" if result.done_before else ""
+    print_facts(
+        console,
+        [
+            ("id", f"{submission.id}{before}"),
+            ("arrived", f"{submission.received:%d %b %Y %H:%M} UTC{waits}"),
+            ("status", submission.status),
+            *_who(result),
+            *[("runs", _run_line(name, run)) for name, run in result.scores.runs.items()],
+            ("", ""),
+        ],
+    )
+    print_problems(console, result.scores.metadata_problems)
+    for run in result.scores.runs.values():
+        print_problems(console, run.problems, counts=run.counts)
+    print_facts(console, [_finding_line(finding) for finding in result.findings])
+    if not result.findings:
+        print_facts(console, [("findings", "none")])
+    print_facts(console, [("", ""), *_score_lines(result, scores, spec), *_next(result)])
+
+
+def review_json(
+    result: Review, scores: Mapping[str, ViewScore] | None, spec: BoardSpec
+) -> dict[str, Any]:
+    """A review as JSON; scores with the released digits, and only where they were asked for."""
+    shown = None
+    if scores is not None:
+        shown = {
+            name: float(release_score(score.mean, decimals=spec.decimals))
+            for name, score in scores.items()
+        }
+    return {
+        "id": result.submission.id,
+        "status": result.submission.status,
+        "received": result.submission.received.isoformat(),
+        "findings": [
+            {"rule": f.rule, "severity": f.severity, "evidence": f.evidence}
+            for f in result.findings
+        ],
+        "problems": {
+            name: [problem_json(problem) for problem in run.problems]
+            for name, run in result.scores.runs.items()
+        },
+        "scores": shown,
+        "done_before": result.done_before,
+    }
+
+
+def _who(result: Review) -> list[tuple[str, str]]:
+    manifest, quota = result.manifest, result.quota
+    if manifest is None or quota is None:
+        return []
+    until = manifest.embargo_until
+    embargo = "no embargo" if until is None else f"embargo until {until:%d %b %Y}"
+    team = ", ".join(name for name in (manifest.institution, manifest.team) if name)
+    used = f"{len(quota.used)} of {quota.limit} in its window"
+    links = [link for link in (manifest.paper, manifest.code) if link]
+    return [
+        ("team", f"{team}; {used}"),
+        ("system", f"{manifest.model_description}; {manifest.type}; {embargo}"),
+        *[("link", link) for link in links],
+        ("trained on", manifest.training_data or "not said"),
+    ]
+
+
+def _run_line(name: str, run: RunReport) -> str:
+    odd = [
+        (run.queries_tied, "with ties"),
+        (run.queries_displaced, "whose ranks disagree with the order"),
+    ]
+    notes = "".join(f"; {plural(count, 'query', 'queries')} {what}" for count, what in odd if count)
+    return (
+        f"{name}: {plural(run.queries, 'query', 'queries')}, "
+        f"{plural(run.documents, 'document')}{notes}"
+    )
+
+
+def _finding_line(finding: Finding) -> tuple[str, str]:
+    return (finding.severity, f"{finding.rule}: {finding.evidence}")
+
+
+def _score_lines(
+    result: Review, scores: Mapping[str, ViewScore] | None, spec: BoardSpec
+) -> list[tuple[str, str]]:
+    if not result.scores.views:
+        return [("score", "none: it could not be scored")]
+    if scores is None:
+        return [("score", "computed, hidden while you judge by the rules (--score shows it)")]
+    return [
+        (
+            "score",
+            _score_line(name, score, spec),
+        )
+        for name, score in scores.items()
+    ]
+
+
+def _score_line(name: str, score: ViewScore, spec: BoardSpec) -> str:
+    return (
+        f"{name} {score.measure} {number(score.mean, decimals=spec.decimals)}, "
+        f"n = {score.n:,}, {score.unanswered:,} unanswered, "
+        f"{score.without_relevant:,} without a relevant document"
+    )
+
+
+def _next(result: Review) -> list[tuple[str, str]]:
+    if not result.submission.pending:
+        return []
+    name = result.submission.id
+    publish = [] if result.stands_against else [("next", f"heldout publish {name}")]
+    rest = [f'heldout reject {name} --why "…"', f'heldout ask {name} "…"']
+    lines = [*publish, *[("", line) for line in rest]]
+    return [("", ""), ("next", lines[0][1]), *lines[1:]]
