@@ -35,7 +35,7 @@ def format_run(run: Run, *, form: RunForm, tag: str) -> bytes:
         ValueError: the tag is empty or has white space.
     """
     if tag.split() != [tag]:
-        raise ValueError(tag)
+        raise ValueError("the tag of a run is one word")
     rows = (
         (query, hit.document, rank, hit.score)
         for query, hits in run.items()

@@ -1,0 +1,49 @@
+"""A small collection for the rankers' tests, and random ones."""
+
+from hypothesis import strategies as st
+
+from heldout.ids import DocId, QueryId
+from heldout.rankers.run import Hit, Run, Task
+
+WORDS = ("open", "file", "read", "close", "the", "buffer", "path", "walk")
+
+TEXTS = {
+    "d1": "Open the file at this path and return it, or raise OSError.",
+    "d2": "Close the file. A closed file cannot be read or written.",
+    "d3": "Read up to size bytes from the buffer and return them; readInto_buffer is faster.",
+    "d4": "Walk a directory tree and yield the path of each file.",
+    "d5": "...",
+    "d6": "Return the sum of the numbers.",
+    "é7": "Files, files, files: open, read, close.",
+}
+ASKED = {"007": "open a file", "7": "read into the buffer", "8": "xylophone", "9": ""}
+
+
+def small_task(depth: int = 5) -> Task:
+    return Task(
+        documents={DocId(key): text for key, text in TEXTS.items()},
+        queries={QueryId(key): text for key, text in ASKED.items()},
+        depth=depth,
+    )
+
+
+_text = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
+
+
+@st.composite
+def tasks(draw: st.DrawFn) -> Task:
+    """Tasks of a few words, so that ties are common."""
+    documents = draw(st.lists(_text, min_size=1, max_size=8))
+    queries = draw(st.lists(_text, min_size=1, max_size=3))
+    return Task(
+        documents={DocId(f"d{number}"): text for number, text in enumerate(documents)},
+        queries={QueryId(f"q{number}"): text for number, text in enumerate(queries)},
+        depth=draw(st.integers(1, 10)),
+    )
+
+
+def run_of(rankings: dict[str, list[tuple[str, float]]]) -> Run:
+    return {
+        QueryId(query): [Hit(DocId(document), score) for document, score in hits]
+        for query, hits in rankings.items()
+    }

