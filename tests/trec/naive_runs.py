@@ -1,0 +1,72 @@
+"""A second, naive reading of a run: every row in memory, everything sorted."""
+
+import io
+import struct
+from collections.abc import Iterable, Mapping
+
+from heldout.trec.ranking import Order
+from heldout.trec.runs import Expected, Scan, scan_run
+from heldout.trec.streams import Limits
+
+Row = tuple[str, str, int, str]
+"""Query, document, rank, score as text."""
+
+
+def scan(
+    data: bytes,
+    order: Order,
+    *,
+    qrels: Mapping[str, Mapping[str, int]] | None = None,
+    expected: Expected | None = None,
+    limits: Limits | None = None,
+) -> Scan:
+    return scan_run(
+        io.BytesIO(data), path="run", order=order, qrels=qrels, expected=expected, limits=limits
+    )
+
+
+def format_run(rows: Iterable[Row], *, trec: bool) -> bytes:
+    if trec:
+        return "".join(f"{q} Q0 {d} {r} {s} tag\n" for q, d, r, s in rows).encode()
+    return "".join(f"{q}\t{d}\t{r}\n" for q, d, r, _ in rows).encode()
+
+
+def as_float32(score: float) -> float:
+    """The nearest float32, by the machine's own conversion."""
+    return float(struct.unpack("f", struct.pack("f", score))[0])
+
+
+def ranked_documents(rows: Iterable[Row], order: Order) -> dict[str, list[str]]:
+    """Query -> documents, best first."""
+    by_query: dict[str, list[Row]] = {}
+    for row in rows:
+        by_query.setdefault(row[0], []).append(row)
+    ranked = {}
+    for query, members in by_query.items():
+        if order == "msmarco":
+            members.sort(key=lambda row: row[2])
+        else:
+            convert = as_float32 if order == "trec9" else float
+            members.sort(key=lambda row: (convert(float(row[3])), row[1].encode()), reverse=True)
+        ranked[query] = [row[1] for row in members]
+    return ranked
+
+
+def judged(
+    ranked: Mapping[str, list[str]], qrels: Mapping[str, Mapping[str, int]]
+) -> dict[str, tuple[list[int], list[int], int]]:
+    """Query -> positions, grades, number retrieved."""
+    seen = {}
+    for query, documents in ranked.items():
+        grades = qrels.get(query, {})
+        hits = [(place, grades[d]) for place, d in enumerate(documents, 1) if d in grades]
+        seen[query] = ([p for p, _ in hits], [g for _, g in hits], len(documents))
+    return seen
+
+
+def integers(found: Scan) -> dict[str, tuple[list[int], list[int], int]]:
+    """The scan's rankings in the form of `judged`."""
+    return {
+        query: (ranking.positions.tolist(), ranking.grades.tolist(), ranking.retrieved)
+        for query, ranking in found.rankings.items()
+    }

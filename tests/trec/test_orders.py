@@ -1,0 +1,141 @@
+"""The order of documents does not depend on the file's, and is that of the named tools."""
+
+import math
+import random
+from typing import Any
+
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_runs import Row, as_float32, format_run, integers, judged, ranked_documents, scan
+
+from heldout.trec.answers import hash_document
+from heldout.trec.ranking import ORDERS, Order
+
+# Few values, many ties; some differ as float64 and are one as float32.
+SCORES = st.sampled_from(
+    [
+        "1",
+        "1.0",
+        "1.000000001",
+        "0.1",
+        "0.10000000001",
+        "0",
+        "-0.0",
+        "-3.5",
+        "2e1",
+        "1e-40",
+        "9e-41",
+    ]
+)
+DOCUMENTS = st.sampled_from(
+    ["a", "b", "B", "aa", "10", "9", "007", "7", "é", "z", "\U0001f600", "-"]
+)
+QUERIES = st.sampled_from(["1", "01", "q2", "ü"])
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Row]:
+    """Rows of up to four queries with true ranks, mixed up."""
+    pairs = draw(st.lists(st.tuples(QUERIES, DOCUMENTS), unique=True, min_size=1, max_size=30))
+    depth: dict[str, int] = {}
+    rows = []
+    for query, document in pairs:
+        depth[query] = depth.get(query, 0) + 1
+        rows.append((query, document, depth[query], draw(SCORES)))
+    return draw(st.permutations(rows))
+
+
+QRELS = st.dictionaries(
+    QUERIES, st.dictionaries(DOCUMENTS, st.integers(-1, 3), min_size=1), max_size=4
+)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(rows=runs(), qrels=QRELS)
+@settings(deadline=None)
+def test_a_scan_equals_the_naive_reading(
+    order: Order, rows: list[Row], qrels: dict[str, dict[str, int]]
+) -> None:
+    found = scan(format_run(rows, trec=order != "msmarco"), order, qrels=qrels)
+    ranked = ranked_documents(rows, order)
+    assert integers(found) == judged(ranked, qrels)
+    assert list(found.rankings) == sorted(ranked, key=str.encode)
+    assert found.signature.queries == tuple(found.rankings)
+    for query, tops in zip(found.signature.queries, found.signature.documents, strict=True):
+        hashes = [hash_document(document.encode()) for document in ranked[query]]
+        assert tops.tolist() == hashes + [0] * (100 - len(hashes))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(rows=runs(), qrels=QRELS, seed=st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_the_order_of_lines_means_nothing(
+    order: Order, rows: list[Row], qrels: dict[str, dict[str, int]], seed: random.Random
+) -> None:
+    shuffled = seed.sample(rows, len(rows))
+    grouped = sorted(rows, key=lambda row: row[0])
+    scans = [
+        scan(format_run(lines, trec=order != "msmarco"), order, qrels=qrels)
+        for lines in (rows, shuffled, grouped)
+    ]
+    first = scans[0]
+    for other in scans[1:]:
+        assert integers(other) == integers(first)
+        assert other.facts == first.facts
+        assert (other.signature.documents == first.signature.documents).all()
+        assert other.counts == first.counts
+
+
+@given(rows=runs(), qrels=QRELS)
+@settings(deadline=None)
+def test_both_forms_say_the_same_by_rank(rows: list[Row], qrels: dict[str, dict[str, int]]) -> None:
+    by_form = [scan(format_run(rows, trec=trec), "msmarco", qrels=qrels) for trec in (True, False)]
+    assert integers(by_form[0]) == integers(by_form[1])
+    assert [found.form for found in by_form] == ["trec", "msmarco"]
+
+
+@given(st.lists(st.tuples(DOCUMENTS, SCORES), unique_by=lambda pair: pair[0], min_size=1))
+@settings(deadline=None)
+def test_trec9_places_documents_as_pytrec_eval(pairs: list[tuple[str, str]]) -> None:
+    rows = [("q", document, place, score) for place, (document, score) in enumerate(pairs, 1)]
+    scores = {document: float(score) for document, score in pairs}
+    for document in scores:
+        found = scan(format_run(rows, trec=True), "trec9", qrels={"q": {document: 1}})
+        oracle: Any = pytrec_eval.RelevanceEvaluator({"q": {document: 1}}, {"recip_rank"})
+        reciprocal = oracle.evaluate({"q": scores})["q"]["recip_rank"]
+        (place,) = found.rankings["q"].positions.tolist()
+        assert 1 / place == pytest.approx(reciprocal, rel=1e-12)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=64))
+def test_float32_is_the_machines_own(score: float) -> None:
+    """A score and its float32 tie under `trec9`, whatever its digits."""
+    try:
+        rounded = as_float32(score)
+    except OverflowError:
+        rounded = math.inf
+    if math.isinf(rounded):
+        assert "score-infinite" in scan(f"q 0 a 1 {score!r} t\n".encode(), "trec9").counts
+        return
+    rows = [("q", "a", 1, repr(score)), ("q", "b", 2, repr(rounded))]
+    found = scan(format_run(rows, trec=True), "trec9", qrels={"q": {"b": 1}})
+    assert found.rankings["q"].positions.tolist() == [1]
+    assert found.facts.tied == 1
+
+
+def test_a_long_interleaved_run_equals_the_grouped_one() -> None:
+    """Rank by rank over all queries: every query's rows stand apart, over many blocks."""
+    rng = random.Random(0)  # noqa: S311 - a test's data
+    rows = [
+        (f"q{query}", f"d{rng.randrange(10**6)}-{rank}", rank, f"{1000 - rank}")
+        for rank in range(1, 301)
+        for query in range(80)
+    ]
+    qrels = {f"q{query}": {row[1]: 1 for row in rows[query :: 80 * 7]} for query in range(80)}
+    grouped = sorted(rows, key=lambda row: row[0])
+    for order in ORDERS:
+        data, tidy = (format_run(r, trec=order != "msmarco") for r in (rows, grouped))
+        assert len(data) > 1 << 18
+        assert integers(scan(data, order, qrels=qrels)) == integers(scan(tidy, order, qrels=qrels))

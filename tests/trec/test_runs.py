@@ -1,0 +1,157 @@
+"""What a scan says of a good run."""
+
+import bz2
+import gzip
+import hashlib
+import io
+
+import numpy as np
+import pytest
+import zstandard
+from naive_runs import format_run, integers, scan
+
+from heldout.trec.answers import hash_document
+from heldout.trec.runs import Expected, Facts, check_run, scan_run
+
+MSMARCO = b"7\tb\t1\n7\ta\t2\n9\tc\t1\n"
+TREC = b"7 Q0 a 1 0.5 t\n7 Q0 b 2 0.75 t\n7 Q0 c 3 0.5 t\n9\tQ0\tc\t1\t-1\tt\n"
+QRELS = {"7": {"a": 0, "c": 2, "x": 3}, "8": {"c": 1}}
+
+
+def test_a_run_by_rank() -> None:
+    found = scan(MSMARCO, "msmarco", qrels=QRELS)
+    assert found.ok
+    assert (found.form, found.order, found.path) == ("msmarco", "msmarco", "run")
+    assert integers(found) == {"7": ([2], [0], 2), "9": ([], [], 1)}
+    assert found.digest == hashlib.sha256(MSMARCO).hexdigest()
+    assert found.problems == ()
+
+
+def test_a_run_by_score() -> None:
+    found = scan(TREC, "trec", qrels=QRELS)
+    assert integers(found) == {"7": ([2, 3], [2, 0], 3), "9": ([], [], 1)}
+    assert found.facts == Facts(
+        lines=4,
+        queries=2,
+        documents=4,
+        min_depth=1,
+        max_depth=3,
+        first_ranks={1: 2},
+        tied=1,
+        tied_top=1,
+        queries_tied=1,
+        queries_tied_top=1,
+        displaced_top=3,
+        queries_displaced_top=1,
+        repeated_ranks=0,
+        queries_repeated_ranks=0,
+    )
+    (note,) = found.problems
+    assert (note.code, note.line, note.severity) == ("rank-disagrees", 1, "note")
+    assert note.found == "a at rank 1 for 7, but place 3 by score"
+
+
+def test_arrays_have_their_types() -> None:
+    found = scan(TREC, "trec9", qrels=QRELS)
+    for ranking in found.rankings.values():
+        assert ranking.positions.dtype == np.int64
+        assert ranking.grades.dtype == np.int64
+    assert found.signature.queries == ("7", "9")
+    assert found.signature.documents.dtype == np.uint64
+    assert found.signature.documents.shape == (2, 100)
+    first = [hash_document(document) for document in (b"b", b"c", b"a")]
+    assert found.signature.documents[0].tolist() == first + [0] * 97
+
+
+def test_the_hash_of_a_document_never_changes() -> None:
+    """Signatures are kept for years."""
+    assert hash_document(b"d04417") == int(
+        hashlib.blake2b(b"d04417", digest_size=8).hexdigest(), 16
+    )
+    assert hash_document(b"") == 0xE4A6A0577479B2B4
+
+
+@pytest.mark.parametrize(
+    "compress", [gzip.compress, bz2.compress, zstandard.ZstdCompressor().compress]
+)
+def test_archives_are_told_by_content(compress: object) -> None:
+    assert callable(compress)
+    data = compress(MSMARCO)
+    found = scan(data, "msmarco", qrels=QRELS)
+    assert integers(found) == integers(scan(MSMARCO, "msmarco", qrels=QRELS))
+    assert found.digest == hashlib.sha256(data).hexdigest()
+
+
+def test_more_judged_than_retrieved_and_the_other_way() -> None:
+    rows = [("q", f"d{rank}", rank, str(-rank)) for rank in range(1, 51)]
+    few = {"q": {"d50": 1, "d7": 2}}
+    many = {"q": {f"d{number}": number for number in range(0, 400, 7)}}
+    data = format_run(rows, trec=True)
+    assert integers(scan(data, "trec", qrels=few)) == {"q": ([7, 50], [2, 1], 50)}
+    places = list(range(7, 50, 7))
+    assert integers(scan(data, "trec", qrels=many)) == {"q": (places, places, 50)}
+
+
+def test_checking_sees_depths_and_no_judgments() -> None:
+    found = check_run(io.BytesIO(MSMARCO), path="r", order="msmarco")
+    assert integers(found) == {"7": ([], [], 2), "9": ([], [], 1)}
+
+
+def test_reading_starts_where_the_source_stands_even_the_second_time() -> None:
+    apart = b"7\tb\t1\n9\tc\t1\n7\ta\t2\n"
+    source = io.BytesIO(b"head" + apart)
+    source.seek(4)
+    found = scan_run(source, path="r", order="msmarco", qrels=QRELS)
+    assert integers(found) == integers(scan(MSMARCO, "msmarco", qrels=QRELS))
+    assert found.digest == hashlib.sha256(apart).hexdigest()
+
+
+def test_a_pipe_can_be_scanned_where_queries_stand_apart() -> None:
+    class Pipe(io.RawIOBase):
+        def __init__(self, data: bytes) -> None:
+            self.inner = io.BytesIO(data)
+
+        def read(self, size: int = -1) -> bytes:
+            return self.inner.read(min(size, 5))
+
+    apart = gzip.compress(b"7\tb\t1\n9\tc\t1\n7\ta\t2\n")
+    found = scan_run(Pipe(apart), path="r", order="msmarco", qrels=QRELS)  # type: ignore[arg-type]  # a pipe reads, no more is needed
+    assert integers(found) == integers(scan(MSMARCO, "msmarco", qrels=QRELS))
+    assert found.digest == hashlib.sha256(apart).hexdigest()
+
+
+def test_errors_of_the_source_are_not_swallowed() -> None:
+    class Broken(io.RawIOBase):
+        def read(self, _size: int = -1) -> bytes:
+            raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        scan_run(Broken(), path="r", order="msmarco")  # type: ignore[arg-type]  # as above
+
+
+def test_a_query_over_block_borders_is_one_query() -> None:
+    rows = [
+        (f"{query}", f"doc{rank:08d}", rank, "0") for query in range(3) for rank in range(1, 20001)
+    ]
+    data = format_run(rows, trec=False)
+    assert len(data) > 4 << 18
+    found = scan(data, "msmarco", qrels={"1": {"doc00019999": 1}})
+    assert found.facts.max_depth == found.facts.min_depth == 20000
+    assert found.rankings["1"].positions.tolist() == [19999]
+
+
+def test_candidates_bind_only_listed_queries() -> None:
+    expected = Expected(candidates={"7": {"a", "b"}})
+    assert scan(MSMARCO, "msmarco", expected=expected).ok
+
+
+def test_depths_at_the_bounds_are_allowed() -> None:
+    expected = Expected(min_depth=1, max_depth=2, queries=("7", "9"), complete=True)
+    assert scan(MSMARCO, "msmarco", expected=expected).problems == ()
+
+
+def test_repeated_ranks_are_counted() -> None:
+    data = b"1 Q0 a 1 3 t\n1 Q0 b 1 2 t\n1 Q0 c 1 1 t\n2 Q0 a 0 1 t\n3 Q0 a x 1 t\n"
+    facts = scan(data, "trec").facts
+    assert (facts.repeated_ranks, facts.queries_repeated_ranks) == (2, 1)
+    assert facts.first_ranks == {0: 1, 1: 1, None: 1}
