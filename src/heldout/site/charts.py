@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any
 
 from heldout.site.labels import Box, Label, Spot, cut, place_labels
-from heldout.site.ticks import Tick, day_ticks, milliseconds, score_ticks
+from heldout.site.ticks import Tick, day_ticks, milliseconds, score_span, score_ticks
 
-__all__ = ["Canvas", "Point", "progress_spec", "scatter_spec"]
+__all__ = ["Canvas", "Names", "Point", "progress_spec", "scatter_spec"]
 
 _SIZE = 13
 _INK, _MUTED, _RULE, _HAIR, _LINK, _RECORD, _PAPER = (f"#00000{n}" for n in range(1, 8))
@@ -31,7 +31,7 @@ class Canvas:
     height: int
     left: int = 48
     right: int = 14
-    top: int = 14
+    top: int = 28
     bottom: int = 28
     label: int = 36
 
@@ -58,6 +58,14 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What is written at the ends of the axes; "" where time needs no name."""
+
+    y: str
+    x: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Frame:
     """A canvas with its scales; `place` is what the drawing program does with them."""
 
@@ -73,13 +81,16 @@ class _Frame:
         return right * self.canvas.width, (1 - up) * self.canvas.height
 
 
-def progress_spec(points: Sequence[Point], canvas: Canvas, *, until: date) -> dict[str, Any]:
+def progress_spec(
+    points: Sequence[Point], canvas: Canvas, *, until: date, names: Names
+) -> dict[str, Any]:
     """Score over date: entries, the stepped line of records, baselines as dashed lines.
 
     Args:
         points: at least one.
         canvas: how large.
         until: where the line of records ends, the day of the page.
+        names: of the vertical axis.
     """
     frame = _time_frame(points, canvas, until)
     baselines = sorted((p for p in points if p.baseline), key=lambda p: -p.score)
@@ -97,30 +108,38 @@ def progress_spec(points: Sequence[Point], canvas: Canvas, *, until: date) -> di
             _line(_steps(records, end), frame, _RECORD),
             _dots([(milliseconds(p.day), p.score, p.label) for p in others], frame, "circle"),
             _dots([(milliseconds(p.day), p.score, p.label) for p in records], frame, "diamond"),
-            *_texts(named, _MUTED),
-            *_texts(_name_records(records, named, frame), _INK),
+            *_texts([*named, *_name_axes(names, frame)], _MUTED),
+            *_texts(_name_records(records, [*_around(others, frame), *_under(named)], frame), _INK),
         ],
     )
 
 
-def scatter_spec(points: Sequence[Point], canvas: Canvas, *, ratio: float | None) -> dict[str, Any]:
+def scatter_spec(
+    points: Sequence[Point], canvas: Canvas, *, ratio: float | None, names: Names
+) -> dict[str, Any]:
     """Official score over dev score, with the line of the median ratio.
 
     Args:
         points: at least one with a dev score; those without are left out.
         canvas: how large.
         ratio: official / dev along the line; `None` for no line.
+        names: of both axes.
     """
     both = [(p, p.other) for p in points if p.other is not None]
-    x = score_ticks([other for _, other in both], most=canvas.width // 72)
-    y = score_ticks([p.score for p, _ in both], most=canvas.height // 44)
+    x = score_span([other for _, other in both])
+    y = score_span([p.score for p, _ in both])
     frame = _Frame(
-        canvas=canvas, x=(x[0].at, x[-1].at), y=(y[0].at, y[-1].at), x_ticks=x, y_ticks=y
+        canvas=canvas,
+        x=x,
+        y=y,
+        x_ticks=score_ticks(x, most=canvas.width // 56),
+        y_ticks=score_ticks(y, most=canvas.height // 40),
     )
     layers = [] if ratio is None else [_line(_along(ratio, frame), frame, _MUTED, dash=[4, 4])]
     for shape in ("circle", "square", "diamond"):
         spots = [(other, p.score, p.label) for p, other in both if _shape(p) == shape]
         layers.append(_dots(spots, frame, shape))
+    layers += _texts(_name_axes(names, frame), _MUTED)
     return _chart(frame, layers)
 
 
@@ -134,13 +153,13 @@ def _time_frame(points: Sequence[Point], canvas: Canvas, until: date) -> _Frame:
     days = [p.day for p in points if not p.baseline] or [until - timedelta(days=30)]
     start, end = min(days), max(until, *days)
     edge = max((end - start) * 0.02, timedelta(days=1))
-    y = score_ticks([p.score for p in points], most=canvas.height // 44)
+    y = score_span([p.score for p in points])
     return _Frame(
         canvas=canvas,
         x=(milliseconds(start - edge), milliseconds(end + edge)),
-        y=(y[0].at, y[-1].at),
+        y=y,
         x_ticks=day_ticks(start, end, most=max(2, canvas.width // 84)),
-        y_ticks=y,
+        y_ticks=score_ticks(y, most=canvas.height // 40),
     )
 
 
@@ -162,6 +181,13 @@ def _along(ratio: float, frame: _Frame) -> list[tuple[float, float]]:
     return [(low, low * ratio), (high, high * ratio)] if low < high else []
 
 
+def _name_axes(names: Names, frame: _Frame) -> list[Label]:
+    canvas = frame.canvas
+    up = Label(x=-canvas.left, y=-18, text=names.y, align="left")
+    right = Label(x=canvas.width, y=canvas.height - 12, text=names.x, align="right")
+    return [label for label in (up, right) if label.text]
+
+
 def _name_baselines(baselines: Sequence[Point], frame: _Frame) -> tuple[Label, ...]:
     """The baselines' names above the right ends of their lines, the best first."""
     line_height = 16
@@ -169,24 +195,36 @@ def _name_baselines(baselines: Sequence[Point], frame: _Frame) -> tuple[Label, .
     for point in baselines:
         x, y = frame.place(frame.x[1], point.score)
         if all(abs(y - 8 - other.y) >= line_height for other in named):
-            text = cut(f"{point.label} (baseline)", frame.canvas.label)
+            text = cut(point.label, frame.canvas.label)
             named.append(Label(x=x, y=y - 8, text=text, align="right"))
     return tuple(named)
 
 
 def _name_records(
-    records: Sequence[Point], named: Sequence[Label], frame: _Frame
+    records: Sequence[Point], taken: Sequence[Box], frame: _Frame
 ) -> tuple[Label, ...]:
     """The records' names, the newest first where there is no room for all."""
     canvas = frame.canvas
-    area = Box(left=-canvas.left, top=-canvas.top, right=canvas.width, bottom=canvas.height)
-    taken = [Box(left=0, top=n.y - 8, right=canvas.width, bottom=n.y + 10) for n in named]
+    area = Box(left=0, top=-canvas.top, right=canvas.width, bottom=canvas.height)
     corners = [frame.place(x, y) for x, y in _steps(records, frame.x[1])]
-    for (x0, y0), (x1, y1) in pairwise(corners):
-        taken.append(Box(left=x0 - 1, top=min(y0, y1) - 1, right=x1 + 1, bottom=max(y0, y1) + 1))
+    line = [
+        Box(left=x0 - 1, top=min(y0, y1) - 1, right=x1 + 1, bottom=max(y0, y1) + 1)
+        for (x0, y0), (x1, y1) in pairwise(corners)
+    ]
     places = [(p, frame.place(milliseconds(p.day), p.score)) for p in reversed(records)]
     spots = [Spot(x=x, y=y, text=cut(p.label, canvas.label)) for p, (x, y) in places]
-    return place_labels(spots, taken, size=_SIZE, area=area)
+    return place_labels(spots, [*taken, *line], size=_SIZE, area=area)
+
+
+def _around(points: Sequence[Point], frame: _Frame) -> list[Box]:
+    half = 4
+    places = [frame.place(milliseconds(p.day), p.score) for p in points]
+    return [Box(left=x - half, top=y - half, right=x + half, bottom=y + half) for x, y in places]
+
+
+def _under(named: Sequence[Label]) -> list[Box]:
+    """What the baselines take: their names are at the right, their lines everywhere."""
+    return [Box(left=0, top=label.y - 8, right=label.x, bottom=label.y + 10) for label in named]
 
 
 def _line(

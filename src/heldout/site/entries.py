@@ -44,6 +44,7 @@ class Moment:
     """One event in an entry's history."""
 
     when: str
+    when_words: str
     words: str
     hash: str
 
@@ -145,7 +146,10 @@ def make_entry_page(
         errata=tuple(Erratum(when=day_words(at), why=clean(why)) for at, why in row.errata),
         history=tuple(
             Moment(
-                when=format_time(at), words=HISTORY_WORDS.get(kind, clean(kind)), hash=clean(digest)
+                when=format_time(at),
+                when_words=f"{day_words(at)}, {at:%H:%M} UTC",
+                words=HISTORY_WORDS.get(kind, clean(kind)),
+                hash=clean(digest),
             )
             for at, kind, digest in row.events
         ),

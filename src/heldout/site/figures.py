@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from statistics import median
 
-from heldout.board.standings import Row, Standings, best_so_far
-from heldout.site.charts import Canvas, Point, progress_spec, scatter_spec
+from heldout.board.standings import ANONYMOUS, Row, Standings, best_so_far
+from heldout.site.charts import Canvas, Names, Point, progress_spec, scatter_spec
 from heldout.site.rows import Column, Embargo, TableRow, make_row
 from heldout.site.sentences import name_entry
 from heldout.site.svg import draw
@@ -96,7 +96,7 @@ def _points(rows: Sequence[Row], columns: tuple[Column, ...], dev: Column | None
 
 def _label(row: TableRow) -> str:
     embargo: Embargo | None = row.embargo
-    return row.system if embargo is None else embargo.words
+    return row.system if embargo is None else ANONYMOUS
 
 
 def _progress(
@@ -104,13 +104,16 @@ def _progress(
 ) -> Figure:
     points = _points(rows, columns, dev)
     records = [make_row(row, columns) for row in best_so_far(rows, columns[0].key)]
-    wide, narrow = (draw(progress_spec(points, canvas, until=today)) for canvas in _PROGRESS)
+    names = Names(y=columns[0].title)
+    wide, narrow = (
+        draw(progress_spec(points, canvas, until=today, names=names)) for canvas in _PROGRESS
+    )
     marks = [("diamond", "record"), ("circle", "other entry")]
     if any(point.baseline for point in points):
         marks.append(("dash", "baseline"))
     return Figure(
         key="progress",
-        title=f"{columns[0].title} over time",
+        title="Scores over time",
         says=_say_progress(records, columns[0]),
         key_words=tuple(marks),
         wide=wide,
@@ -149,14 +152,17 @@ def _scatter(rows: Sequence[Row], columns: tuple[Column, ...], dev: Column) -> l
     if len(points) < fewest or len(ratios) < fewest or not all(ratios):
         return []
     ratio = median(ratios)
-    wide, narrow = (draw(scatter_spec(points, canvas, ratio=ratio)) for canvas in _SCATTER)
     official = columns[0]
+    names = Names(y=official.title, x=dev.title)
+    wide, narrow = (
+        draw(scatter_spec(points, canvas, ratio=ratio, names=names)) for canvas in _SCATTER
+    )
     return [
         Figure(
             key="dev-and-official",
-            title=f"{official.title} against {dev.title}",
+            title="Official score against dev score",
             says=phrase(
-                f"Over {count(len(ratios), 'entry', 'entries')}, {official.title} is {ratio:.3f} "
+                f"Over {count(len(ratios), 'system')}, {official.title} is {ratio:.3f} "
                 f"of {dev.title} in the median (the dashed line), from {min(ratios):.3f} to "
                 f"{max(ratios):.3f}. An entry far below the line did better on the queries whose "
                 "labels its makers could see.",

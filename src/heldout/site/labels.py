@@ -77,10 +77,9 @@ def place_labels(
 
 
 def _candidates(spot: Spot) -> Iterable[Label]:
-    """Above the line to the left, where a rising line leaves room; then the other corners."""
-    for dy in (-9.0, -24.0, 14.0, 28.0):
-        yield Label(x=spot.x - _GAP, y=spot.y + dy, text=spot.text, align="right")
-        yield Label(x=spot.x + _GAP, y=spot.y + dy, text=spot.text, align="left")
+    """Where a rising line leaves room, and close enough that nobody takes it for another's."""
+    yield Label(x=spot.x - _GAP, y=spot.y - 9, text=spot.text, align="right")
+    yield Label(x=spot.x + _GAP, y=spot.y + 14, text=spot.text, align="left")
 
 
 def _box(label: Label, size: int) -> Box:

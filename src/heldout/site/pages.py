@@ -52,7 +52,7 @@ class BoardPage:
         standing: who leads.
         columns: the public views, the one that ranks first.
         rows: the table.
-        entries: how many rows are no baselines, in words.
+        empty: whether there is no entry yet, baselines aside.
         types: the submission types among the rows, for the filter.
         has_ranges: whether any row has a rank range.
         figures: the charts.
@@ -71,7 +71,7 @@ class BoardPage:
     standing: Phrase
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
-    entries: str
+    empty: bool
     types: tuple[str, ...]
     has_ranges: bool
     figures: tuple[Figure, ...]
@@ -104,7 +104,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         standing=standing,
         columns=columns,
         rows=rows,
-        entries=count(sum(not row.baseline for row in rows), "entry", "entries"),
+        empty=all(row.baseline for row in rows),
         types=tuple(dict.fromkeys(row.type for row in rows if row.type)),
         has_ranges=any(row.ranks for row in rows),
         figures=make_figures(standings, shown, columns),

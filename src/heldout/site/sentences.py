@@ -42,7 +42,7 @@ def _say_empty(baseline: TableRow | None, column: Column, opens: date, today: da
     if baseline is None:
         return phrase("No entries yet; ", opening)
     score = _strong(baseline)
-    on = f" on {clean(column.title)} to beat; "
+    on = f" on {clean(column.title)}; "
     return phrase(
         "No entries yet. The baseline ", name_entry(baseline), " stands at ", score, on, opening
     )

@@ -80,10 +80,10 @@ def _attributes(tag: str, element: ET.Element) -> Iterator[tuple[str, str]]:
         value = element.get(name)
         if value is not None and value != "translate(0,0)":
             yield name, _LONG_NUMBER.sub(_round, value).removesuffix("px")
-    for name in _PAINT:
+    for name in _PAINT if tag not in ("g", "svg") else ():
         value = element.get(name)
-        if value is not None and tag not in ("g", "svg"):
-            yield name, COLOURS.get(value, "none")
+        if value is not None or (name == "fill" and tag == "path"):
+            yield name, COLOURS.get(str(value), "none")
     if element.get("stroke") is not None:
         yield from ((n, v) for n in _STROKE if (v := element.get(n)) is not None)
         if tag == "text":

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from heldout.site.wording import day_words, month_words
 
-__all__ = ["Tick", "day_ticks", "milliseconds", "score_ticks"]
+__all__ = ["Tick", "day_ticks", "milliseconds", "score_span", "score_ticks"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,16 +18,25 @@ class Tick:
     label: str
 
 
-def score_ticks(values: Sequence[float], *, most: int) -> tuple[Tick, ...]:
-    """Round numbers in steps of 1, 2 or 5 that enclose the values.
+def score_span(values: Sequence[float]) -> tuple[float, float]:
+    """The part of an axis that shows the values with some room at both ends.
 
     Args:
         values: at least one, finite.
-        most: how many there may be, at least 3.
     """
-    low, high = Decimal(repr(min(values))), Decimal(repr(max(values)))
-    if low == high:
-        low, high = low - Decimal("0.01"), high + Decimal("0.01")
+    low, high = min(values), max(values)
+    room = (high - low) * 0.08 or 0.01
+    return low - room, high + room
+
+
+def score_ticks(span: tuple[float, float], *, most: int) -> tuple[Tick, ...]:
+    """Round numbers in steps of 1, 2 or 5 inside a span.
+
+    Args:
+        span: its ends, the first below the second.
+        most: how many there may be, at least 2.
+    """
+    low, high = (Decimal(repr(end)) for end in span)
     magnitude = (high - low).adjusted() - 2
     steps = (Decimal(n).scaleb(magnitude + e) for e in range(6) for n in (1, 2, 5))
     step = next(s for s in steps if _last(high, s) - _first(low, s) < most)
@@ -81,8 +90,8 @@ def _months(start: date, end: date) -> list[date]:
 
 
 def _first(value: Decimal, step: Decimal) -> int:
-    return int((value / step).to_integral_value(ROUND_FLOOR))
+    return int((value / step).to_integral_value(ROUND_CEILING))
 
 
 def _last(value: Decimal, step: Decimal) -> int:
-    return int((value / step).to_integral_value(ROUND_CEILING))
+    return int((value / step).to_integral_value(ROUND_FLOOR))

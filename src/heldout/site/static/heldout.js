@@ -155,6 +155,6 @@
     update({ sort: key, order: order ?? "" });
   });
   window.addEventListener("hashchange", readAddress);
-  document.getElementById("controls").hidden = false;
+  document.getElementById("controls").hidden = rows.length < 2;
   readAddress();
 })();
