@@ -32,6 +32,12 @@ _TRAILER_LIMIT = 1 << 20
 
 _BASENAME = re.compile(r"([A-Za-z0-9_-]+)(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
 _OCTAL = re.compile(rb"[0-7]{1,12}[ \0]*")
+_IGNORED_NUMBERS = {
+    # mode, time, device: nobody needs them, but other programs stop at a malformed one
+    re.compile(rb"[0-7]*[ \0]*"): ((100, 108), (136, 148), (329, 337), (337, 345)),
+    # owner and group may also be binary: GNU tar does so from 2,097,152 on
+    re.compile(rb"[0-7]*[ \0]*|\x80.{7}", re.DOTALL): ((108, 116), (116, 124)),
+}
 _MAGICS = (b"ustar\x0000", b"ustar  \x00")
 _FILES = (b"0", b"\0")
 _DIRECTORY = b"5"
@@ -228,6 +234,8 @@ def _parse_header(block: bytes) -> _Header | None:
     magic, kind = block[257:265], block[156:157]
     _require(magic in _MAGICS and kind in (*_FILES, _DIRECTORY, _PAX))
     _require(not any(block[157:257]))  # a link's target
+    for pattern, places in _IGNORED_NUMBERS.items():
+        _require(all(pattern.fullmatch(block, *place) for place in places))
     prefix = _text(block[345:500])
     # GNU tar keeps other things here: times of an incremental dump, the map of a sparse file.
     _require(not prefix or magic == _MAGICS[0])
@@ -255,9 +263,10 @@ def _check_pax(records: bytes) -> None:
         if match is None:
             raise TrustError
         end = place + int(match[1])
-        keyword = match[2]
+        keyword, value = match[2], records[match.end() : end - 1]
         _require(match.end() < end <= len(records) and records[end - 1 : end] == b"\n")
-        _require(keyword in _HARMLESS_PAX or keyword.startswith(_HARMLESS_PAX_PREFIXES))
+        plain = keyword in _HARMLESS_PAX and b"\n" not in value
+        _require(plain or keyword.startswith(_HARMLESS_PAX_PREFIXES))
         place = end
 
 

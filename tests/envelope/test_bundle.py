@@ -1,0 +1,385 @@
+"""Round trips, and what `open_runs` does with its consumer."""
+
+import bz2
+import io
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import BinaryIO, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sealing import FORMS, ID, SETS, format_binding, open_all, organiser, read_all
+
+from heldout.envelope.bundle import (
+    Form,
+    OpenedRun,
+    Sealed,
+    bind_runs,
+    file_names,
+    new_identity,
+    open_key,
+    open_metadata,
+    open_runs,
+    recipient_of,
+    seal,
+    seal_key,
+    seal_metadata,
+    short_recipient,
+)
+from heldout.errors import InputError, Problem, SetupError, TrustError
+from heldout.ids import digest_bytes
+
+T = TypeVar("T")
+Runs = Mapping[str, tuple[str, bytes]]
+
+RUNS: Runs = {
+    "dev": (".txt", b"1\tD1\t1\n"),
+    "eval": (".txt.bz2", bz2.compress(b"2\tD2\t1\n" * 50)),
+}
+# More than the decrypting thread's queue holds, so that it waits for its reader.
+LARGE: Runs = {name: (".bin", os.urandom(600_000)) for name in SETS}
+
+both_forms = pytest.mark.parametrize("form", FORMS)
+
+
+def sealed(form: Form, runs: Runs = RUNS) -> Sealed:
+    return seal(
+        form,
+        ID,
+        runs=runs,
+        metadata=format_binding(bind_runs(ID, runs)),
+        recipients=[organiser(form).recipient],
+    )
+
+
+def opened(
+    form: Form, envelope: Sealed, consume: Callable[[str, BinaryIO], T], *, runs: Runs = RUNS
+) -> dict[str, OpenedRun[T]]:
+    return open_runs(
+        form,
+        io.BytesIO(envelope.files[envelope.names.tar]),
+        key=envelope.key,
+        submission_id=ID,
+        sets=SETS,
+        binding=bind_runs(ID, runs),
+        consume=consume,
+    )
+
+
+def cut(envelope: Sealed, size: int) -> Sealed:
+    files = dict(envelope.files)
+    files[envelope.names.tar] = files[envelope.names.tar][:-size]
+    return Sealed(names=envelope.names, files=files, key=envelope.key)
+
+
+def problem(name: str) -> Problem:
+    return Problem(code="row", path=name, found="x", expected="y")
+
+
+@pytest.fixture(autouse=True)
+def _no_leaks() -> Iterator[None]:
+    """Every test leaves as many threads and open files as it found."""
+    threads, files = threading.active_count(), len(os.listdir("/dev/fd"))
+    yield
+    assert (threading.active_count(), len(os.listdir("/dev/fd"))) == (threads, files)
+
+
+@both_forms
+def test_what_is_sealed_opens(form: Form) -> None:
+    envelope = sealed(form)
+    metadata, runs = open_all(form, envelope.files, organiser(form).private)
+    assert metadata == format_binding(bind_runs(ID, RUNS))
+    assert runs == {name: content for name, (_, content) in RUNS.items()}
+
+
+@both_forms
+def test_what_is_known_of_a_run(form: Form) -> None:
+    run = opened(form, sealed(form), lambda name, stream: (name, stream.name))["eval"]
+    assert run.value == ("eval", f"{ID}/eval.txt.bz2")
+    assert (run.member, run.size) == (f"{ID}/eval.txt.bz2", len(RUNS["eval"][1]))
+    assert run.digest == digest_bytes(RUNS["eval"][1])
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("age", (f"{ID}.tar.age", f"{ID}-metadata.json.age", f"{ID}.key.age")),
+        ("openssl", (f"{ID}.tar.enc", f"{ID}-metadata.json.enc", f"{ID}.key.bin.enc")),
+    ],
+)
+def test_file_names(form: Form, names: tuple[str, str, str]) -> None:
+    assert file_names(form, ID).all == names
+    assert set(sealed(form).files) == set(names)
+
+
+@both_forms
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_round_trip(form: Form, data: st.DataObject) -> None:
+    names = st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True)
+    suffixes = st.from_regex(r"(\.[a-z0-9_-]{1,5}){0,3}", fullmatch=True)
+    content = st.binary(max_size=3000)
+    runs = data.draw(
+        st.dictionaries(names, st.tuples(suffixes, content), min_size=1, max_size=4), label="runs"
+    )
+    metadata = data.draw(st.binary(max_size=100_000), label="metadata")
+    recipients = [organiser(form).recipient]
+    envelope = seal(form, ID, runs=runs, metadata=metadata, recipients=recipients)
+    key = open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
+    assert key == envelope.key
+    assert open_metadata(form, envelope.files[envelope.names.metadata], key=key) == metadata
+    tar = io.BytesIO(envelope.files[envelope.names.tar])
+    found = open_runs(
+        form,
+        tar,
+        key=key,
+        submission_id=ID,
+        sets=runs,
+        binding=bind_runs(ID, runs),
+        consume=read_all,
+    )
+    assert {name: run.value for name, run in found.items()} == {
+        name: content for name, (_, content) in runs.items()
+    }
+
+
+@both_forms
+def test_two_seals_of_the_same_have_nothing_in_common(form: Form) -> None:
+    first, second = sealed(form), sealed(form)
+    assert first.key != second.key
+    for name in first.names.all:
+        assert first.files[name] != second.files[name]
+
+
+@both_forms
+def test_a_later_revision_opens_under_the_first_key(form: Form) -> None:
+    envelope = sealed(form)
+    later = seal_metadata(form, b"second", key=envelope.key)
+    key = open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
+    assert open_metadata(form, later, key=key) == b"second"
+
+
+@both_forms
+def test_the_key_for_another_organiser(form: Form) -> None:
+    envelope, successor = sealed(form), new_identity(form)
+    blob = seal_key(form, envelope.key, [successor.recipient])
+    assert open_key(form, blob, [organiser(form).private, successor.private]) == envelope.key
+    with pytest.raises(TrustError):
+        open_key(form, blob, [organiser(form).private])
+
+
+def test_every_organiser_alone_opens_the_age_form() -> None:
+    pairs = [new_identity("age") for _ in range(3)]
+    envelope = seal(
+        "age", ID, runs=RUNS, metadata=b"", recipients=[pair.recipient for pair in pairs]
+    )
+    for pair in pairs:
+        key = open_key("age", envelope.files[envelope.names.key], [pair.private])
+        assert key == envelope.key
+
+
+def test_thirty_organisers_are_not_too_many_and_hundred_are() -> None:
+    pair = new_identity("age")
+    blob = seal_key("age", sealed("age").key, [pair.recipient] * 30)
+    assert open_key("age", blob, [pair.private])
+    with pytest.raises(SetupError, match="100 recipients"):
+        seal_key("age", sealed("age").key, [pair.recipient] * 100)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("recipients", [[], ["age1q8f"], ["-----BEGIN PUBLIC KEY-----"], [""]])
+def test_a_wrong_recipient_is_the_setup_s_fault(form: Form, recipients: list[str]) -> None:
+    with pytest.raises(SetupError):
+        seal(form, ID, runs=RUNS, metadata=b"", recipients=recipients)
+
+
+def test_the_openssl_form_has_one_organiser() -> None:
+    with pytest.raises(SetupError, match="exactly one recipient, found 2"):
+        seal(
+            "openssl",
+            ID,
+            runs=RUNS,
+            metadata=b"",
+            recipients=[organiser("openssl").recipient] * 2,
+        )
+
+
+@both_forms
+@pytest.mark.parametrize("text", ["AGE-SECRET-KEY-1SECRET", "-----BEGIN PRIVATE KEY-----\nSECRET"])
+def test_a_malformed_identity_is_told_without_being_shown(form: Form, text: str) -> None:
+    blob = sealed(form).files[file_names(form, ID).key]
+    with pytest.raises(SetupError) as failure:
+        open_key(form, blob, [text])
+    assert "SECRET" not in str(failure.value)
+    with pytest.raises(SetupError):
+        recipient_of(form, text)
+
+
+@both_forms
+def test_no_identity_opens_nothing(form: Form) -> None:
+    with pytest.raises(TrustError):
+        open_key(form, sealed(form).files[file_names(form, ID).key], [])
+
+
+@both_forms
+def test_the_public_half_is_found_again(form: Form) -> None:
+    pair = organiser(form)
+    assert recipient_of(form, pair.private) == pair.recipient
+
+
+def test_recipients_cut_short() -> None:
+    recipient = organiser("age").recipient
+    assert short_recipient("age", recipient) == recipient[:7] + "…"
+    assert short_recipient("openssl", organiser("openssl").recipient).startswith("rsa-")
+
+
+@both_forms
+def test_metadata_limit(form: Form) -> None:
+    key = sealed(form).key
+    blob = seal_metadata(form, bytes(100_000), key=key)
+    assert len(open_metadata(form, blob, key=key, limit=100_000)) == 100_000
+    with pytest.raises(TrustError):
+        open_metadata(form, blob, key=key, limit=99_999)
+
+
+@both_forms
+@pytest.mark.parametrize("limit", [599_999, 600_000])
+def test_run_limit(form: Form, limit: int) -> None:
+    envelope = sealed(form, LARGE)
+
+    def read() -> dict[str, OpenedRun[bytes]]:
+        return open_runs(
+            form,
+            io.BytesIO(envelope.files[envelope.names.tar]),
+            key=envelope.key,
+            submission_id=ID,
+            sets=SETS,
+            binding=bind_runs(ID, LARGE),
+            consume=read_all,
+            limit=limit,
+        )
+
+    if limit == 600_000:
+        assert read()["dev"].value == LARGE["dev"][1]
+    else:
+        with pytest.raises(TrustError):
+            read()
+
+
+def read_nothing(_name: str, _stream: BinaryIO) -> int:
+    return 0
+
+
+def read_one(_name: str, stream: BinaryIO) -> int:
+    return len(stream.read(1))
+
+
+def close_early(_name: str, stream: BinaryIO) -> int:
+    stream.read(10)
+    stream.close()
+    return 0
+
+
+def wrap_as_text(_name: str, stream: BinaryIO) -> int:
+    # Its garbage collection closes what it wraps.
+    return len(io.TextIOWrapper(stream, encoding="latin-1").read(3))
+
+
+@both_forms
+@pytest.mark.parametrize("consume", [read_nothing, read_one, close_early, wrap_as_text])
+def test_a_consumer_need_not_read_to_the_end(
+    form: Form, consume: Callable[[str, BinaryIO], int]
+) -> None:
+    found = opened(form, sealed(form, LARGE), consume, runs=LARGE)
+    assert [run.digest for run in found.values()] == [
+        digest_bytes(content) for _, content in LARGE.values()
+    ]
+
+
+@both_forms
+def test_a_stream_kept_by_the_consumer_is_dead_afterwards(form: Form) -> None:
+    kept: list[BinaryIO] = []
+    opened(form, sealed(form), lambda _, stream: kept.append(stream))
+    for stream in kept:
+        with pytest.raises(ValueError, match="closed"):
+            stream.read(1)
+
+
+@both_forms
+def test_the_problems_of_all_runs_come_together(form: Form) -> None:
+    def refuse(name: str, _stream: BinaryIO) -> None:
+        raise InputError(problem(name))
+
+    with pytest.raises(InputError) as failure:
+        opened(form, sealed(form), refuse)
+    assert [found.path for found in failure.value.problems] == ["dev", "eval"]
+
+
+@both_forms
+@pytest.mark.parametrize("size", [1, 16, 5000, 900_000])
+def test_a_cut_file_takes_precedence_over_what_the_consumer_finds(form: Form, size: int) -> None:
+    def refuse(name: str, _stream: BinaryIO) -> None:
+        raise InputError(problem(name))
+
+    with pytest.raises(TrustError):
+        opened(form, cut(sealed(form, LARGE), size), refuse, runs=LARGE)
+
+
+@both_forms
+def test_other_digests_take_precedence_over_what_the_consumer_finds(form: Form) -> None:
+    def refuse(name: str, _stream: BinaryIO) -> None:
+        raise InputError(problem(name))
+
+    with pytest.raises(TrustError):
+        opened(form, sealed(form), refuse, runs=LARGE)
+
+
+@both_forms
+def test_a_consumer_cannot_swallow_the_refusal(form: Form) -> None:
+    def swallow(_name: str, stream: BinaryIO) -> int:
+        try:
+            return len(stream.read())
+        except TrustError:
+            return 0
+
+    with pytest.raises(TrustError):
+        opened(form, cut(sealed(form, LARGE), 900_000), swallow, runs=LARGE)
+
+
+@both_forms
+def test_a_bug_in_the_consumer_comes_through(form: Form) -> None:
+    with pytest.raises(ZeroDivisionError):
+        opened(form, sealed(form, LARGE), lambda _name, _stream: 1 // 0, runs=LARGE)
+
+
+@both_forms
+@pytest.mark.parametrize("after", [0, 10, 300, 100_000])
+def test_a_failing_disk_is_not_the_sender_s_fault(form: Form, after: int) -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            if self.tell() >= after:
+                raise OSError("the disk failed")
+            return super().read(min(size or 0, after) if after else size)
+
+    envelope = sealed(form, LARGE)
+    with pytest.raises(OSError, match="the disk failed"):
+        open_runs(
+            form,
+            Failing(envelope.files[envelope.names.tar]),
+            key=envelope.key,
+            submission_id=ID,
+            sets=SETS,
+            binding=bind_runs(ID, LARGE),
+            consume=read_all,
+        )
+
+
+@both_forms
+def test_a_refusal_says_nothing_of_its_cause(form: Form) -> None:
+    with pytest.raises(TrustError) as failure:
+        opened(form, cut(sealed(form), 1), read_all)
+    assert str(failure.value) == "this submission cannot be opened"
+    assert failure.value.__cause__ is None
+    assert failure.value.__context__ is None or failure.value.__suppress_context__
