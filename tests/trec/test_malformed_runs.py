@@ -125,6 +125,8 @@ CASES = [
          errors={"missing-query": None}),
     Case(name="too few", data=M + b"2\ta\t1\n", expected=Expected(min_depth=2),
          errors={"too-few-documents": 3}),
+    Case(name="too few and broken", data=M + b"2\ta\t0\n", expected=Expected(min_depth=2),
+         errors={"too-few-documents": 3, "rank-zero": 3}),
     Case(name="too many", data=M + b"1\tc\t3\n2\ta\t1\n", expected=Expected(max_depth=2),
          errors={"too-many-documents": 3}),
     Case(name="more documents than any", data=M + b"1\tc\t3\n1\td\t4\n",

@@ -82,7 +82,8 @@ class Dribble(io.RawIOBase):
 
 @pytest.mark.parametrize("kind", COMPRESS)
 def test_chunks_of_any_size(kind: str) -> None:
-    reader = TextReader(Dribble(COMPRESS[kind](b"a\r\nb\r\nc")), path="f", limits=Limits())
+    data = COMPRESS[kind](b"a\r\nb") + COMPRESS[kind](b"\r\nc")
+    reader = TextReader(Dribble(data), path="f", limits=Limits())
     assert [line for _, line in read_lines(reader)] == [b"a", b"b", b"c"]
 
 
@@ -162,6 +163,15 @@ def test_the_digest_is_of_the_whole_file_even_after_a_refusal() -> None:
     with pytest.raises(InputError):
         list(reader.blocks())
     assert reader.digest() == hashlib.sha256(data).hexdigest()
+
+
+def test_a_file_over_the_limit_is_not_read_to_its_end() -> None:
+    source = io.BytesIO(b"line\n" * 1_000_000)
+    reader = TextReader(source, path="f", limits=Limits(compressed_bytes=1000))
+    with pytest.raises(InputError, match="too-large"):
+        list(reader.blocks())
+    assert len(reader.digest()) == 64
+    assert source.tell() < 1_000_000
 
 
 def test_replay_of_files_and_pipes(tmp_path: Path) -> None:

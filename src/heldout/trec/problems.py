@@ -53,10 +53,6 @@ class ProblemLog:
         for problem in problems:
             self.add(problem)
 
-    def count(self, code: str, number: int) -> None:
-        """Count problems of a code beyond the one that was added to stand for them."""
-        self.counts[code] += number
-
     def _first(self, problems: Iterable[Problem]) -> list[Problem]:
         return sorted(problems, key=_place)[: self._limit]
 

@@ -284,7 +284,7 @@ class _Pass:
         if self.known is not None and query not in self.known:
             self._unknown(rows)
             return
-        if not self._depth_fits(rows):
+        if not self._check_depth(rows):
             return
         candidates = self.rules.expected.candidates
         answer = self.examiner.examine(
@@ -335,7 +335,8 @@ class _Pass:
             )
         )
 
-    def _depth_fits(self, rows: Rows) -> bool:
+    def _check_depth(self, rows: Rows) -> bool:
+        """Report a wrong depth; whether the rows are there to be examined all the same."""
         expected, limit = self.rules.expected, self.rules.limits.documents
         most = limit if expected.max_depth is None else min(limit, expected.max_depth)
         fewest = expected.min_depth or 0
@@ -353,7 +354,7 @@ class _Pass:
                 hint=f"cut each query to its best {most}" if many else "",
             )
         )
-        return many and depth <= limit
+        return depth <= limit
 
     def _check_answered(self) -> None:
         path = self.rules.path
