@@ -1,7 +1,7 @@
 """The organiser's commands: inbox, review, decisions, rebuild, audit."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import click
 from heldout.board.manifest import parse_day
 from heldout.cli.context import Place, at_board
 from heldout.cli.printing import (
+    ago,
     answers,
     messages,
     plain,
@@ -99,7 +100,7 @@ def inbox(
     for submission in sorted(waiting, key=lambda s: s.received):
         whom = "the team, your question stands" if submission.status == "asked" else "you"
         facts.append(
-            ("waits", f"{submission.id}  for {whom}, {_ago(place.now - submission.received)}")
+            ("waits", f"{submission.id}  for {whom}, {ago(place.now - submission.received)}")
         )
     facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in soon]
     print_facts(answers(), facts or [("inbox", "empty, nothing waits")])
@@ -291,10 +292,18 @@ def audit(*, place: Place) -> None:
     """
     found = audit_board(place.board(), place.vault)
     if place.as_json:
-        print_json({"ok": not found.faults, "events": found.events, "faults": list(found.faults)})
+        print_json(
+            {
+                "ok": not found.faults,
+                "events": found.events,
+                "faults": list(found.faults),
+                "notes": list(found.notes),
+            }
+        )
     else:
         facts = [("fault", fault) for fault in found.faults]
         checked = ", ".join(found.checked)
+        facts += [("note", note) for note in found.notes]
         print_facts(answers(), facts or [("sound", f"{plural(found.events, 'event')}: {checked}")])
     if found.faults:
         raise click.exceptions.Exit(1)
@@ -426,14 +435,6 @@ def _rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
         "changed": rebuilt.changed,
         "commit": rebuilt.commit,
     }
-
-
-def _ago(span: timedelta) -> str:
-    hours = int(span.total_seconds() // 3600)
-    day = 24
-    if hours >= 2 * day:
-        return plural(hours // day, "day")
-    return plural(hours, "hour") if hours else plural(int(span.total_seconds() // 60), "minute")
 
 
 def _day(text: str) -> date:

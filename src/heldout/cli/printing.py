@@ -10,6 +10,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from textwrap import wrap
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
@@ -20,6 +21,7 @@ from rich.text import Text
 from heldout.errors import HeldoutError, InputError, Problem
 
 __all__ = [
+    "ago",
     "answers",
     "count_errors",
     "fail",
@@ -78,6 +80,15 @@ def count_errors(problems: Sequence[Problem], counts: Mapping[str, int]) -> int:
     shown = Counter(problem.code for problem in problems)
     notes = {problem.code for problem in problems if problem.severity == "note"}
     return sum(counts.get(code, count) for code, count in shown.items() if code not in notes)
+
+
+def ago(span: timedelta) -> str:
+    """A span of time as a person says it: `3 hours`, `2 days`."""
+    hours = int(span.total_seconds() // 3600)
+    day = 24
+    if hours >= 2 * day:
+        return plural(hours // day, "day")
+    return plural(hours, "hour") if hours else plural(int(span.total_seconds() // 60), "minute")
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:

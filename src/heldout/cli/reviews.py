@@ -9,7 +9,7 @@ from rich.console import Console
 from heldout.board.policy import Finding
 from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec
-from heldout.cli.printing import number, plural, print_facts, print_problems, problem_json
+from heldout.cli.printing import ago, number, plural, print_facts, print_problems, problem_json
 from heldout.pipeline.review import Review, RunReport
 from heldout.pipeline.score import ViewScore
 
@@ -34,7 +34,7 @@ def print_review(
         now: the moment, for how long it waits.
     """
     submission = result.submission
-    waits = f", waiting {(now - submission.received).days} days" if submission.pending else ""
+    waits = f", waiting {ago(now - submission.received)}" if submission.pending else ""
     before = "   (opened before)" if result.done_before else ""
     print_facts(
         console,
@@ -96,7 +96,7 @@ def _who(result: Review) -> list[tuple[str, str]]:
         ("team", f"{team}; {used}"),
         ("system", f"{manifest.model_description}; {manifest.type}; {embargo}"),
         *[("link", link) for link in links],
-        ("trained on", manifest.training_data or "not said"),
+        ("trained", manifest.training_data or "not said"),
     ]
 
 

@@ -5,10 +5,10 @@ crash after the event costs nothing: the next call finds it in the log and goes 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 
-from heldout.board.history import Submission, identity_fields
+from heldout.board.history import Identity, Submission, identity_fields
 from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem
@@ -78,7 +78,7 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
 
 
 def publish_baseline(
-    desk: Desk, name: str, scores: Mapping[str, ViewScore], identity: Mapping[str, str]
+    desk: Desk, name: str, scores: Mapping[str, ViewScore], identity: Identity
 ) -> Decision:
     """Show an organiser's own run: no rank, no trophy, no quota.
 
@@ -86,10 +86,12 @@ def publish_baseline(
         InputError: the name is taken.
     """
     before = desk.history().submissions.get(name)
+    if before is not None and before.baseline and before.identity == identity:
+        return Decision(id=name, done=True, done_before=True)
     if before is not None:
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
     public = {**released(desk.repository.spec(), scores), "type": "baseline", "embargo_until": None}
-    desk.log("baseline", name, public=public, sealed={"identity": dict(identity)})
+    desk.log("baseline", name, public=public, sealed={"identity": asdict(identity)})
     return Decision(id=name, done=True)
 
 

@@ -121,4 +121,4 @@ def _commit(desk: Desk, last: Entry) -> str | None:
     about = last.event.submission or desk.repository.spec().name
     message = f"{last.event.kind} {about} (event {last.event.seq})"
     author = git.configured_author() or _KEEPER
-    return git.commit_paths(_PUBLIC, message=message, author=author)
+    return git.commit_paths(_PUBLIC, message=message, author=author, at=desk.now)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from heldout.store.files import write_whole
 from heldout.store.git import Author, Git
 from heldout.store.repository import Repository
 
-__all__ = ["Packed", "pack", "receipt_of", "submit", "update"]
+__all__ = ["Packed", "deliver", "pack", "receipt_of", "submit", "update"]
 
 _NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
 _RECIPIENTS = "recipients"
@@ -105,7 +106,12 @@ def update(
 
 
 def submit(
-    repository: Repository, submission: SubmissionId, packed: Packed, *, embargoed: bool
+    repository: Repository,
+    submission: SubmissionId,
+    packed: Packed,
+    *,
+    embargoed: bool,
+    now: datetime,
 ) -> str:
     """Put sealed files on a branch of their own, off the board's main line.
 
@@ -114,6 +120,7 @@ def submit(
         submission: its id; the branch is named after it.
         packed: the files to send.
         embargoed: commit under a neutral author.
+        now: the commit's date, UTC.
 
     Returns:
         The branch.
@@ -124,9 +131,20 @@ def submit(
     author = _NEUTRAL if embargoed else git.configured_author() or _NEUTRAL
     branch = branch_name(submission)
     git.commit_on(
-        branch, _main_commit(git), files, message=f"Submission {submission}", author=author
+        branch,
+        _main_commit(git),
+        files,
+        message=f"Submission {submission}",
+        author=author,
+        at=now,
     )
     return branch
+
+
+def deliver(repository: Repository, packed: Packed, folder: Path) -> None:
+    """Copy sealed files into a folder from which the organisers take them."""
+    for name in packed.files:
+        write_whole(folder / name, (repository.root / "submissions" / name).read_bytes())
 
 
 def _bind(

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -149,6 +150,7 @@ class Git:
         *,
         message: str,
         author: Author,
+        at: datetime,
     ) -> str:
         """Point a branch at a new commit: `parent` with these files, working tree untouched.
 
@@ -166,12 +168,14 @@ class Git:
         now = self.refs(ref).get(ref)
         if now and self._run(["rev-parse", f"{now}^{{tree}}"]).decode().strip() == tree:
             return now
-        env = _signature(author)
+        env = _signature(author, at)
         commit = self._run(["commit-tree", tree, "-p", parent, "-m", message], env=env)
         self._run(["update-ref", ref, commit.decode().strip(), now or "0" * 40])
         return commit.decode().strip()
 
-    def commit_paths(self, paths: Sequence[str], *, message: str, author: Author) -> str | None:
+    def commit_paths(
+        self, paths: Sequence[str], *, message: str, author: Author, at: datetime
+    ) -> str | None:
         """Commit the state of these paths of the working tree, and of nothing else.
 
         Returns:
@@ -182,7 +186,7 @@ class Git:
         if self._start(["diff", "--cached", "--quiet", "--", *present]).returncode == 0:
             return None
         command = ["commit", "-q", "--no-verify", "--only", "-m", message, "--", *present]
-        self._run(command, env=_signature(author))
+        self._run(command, env=_signature(author, at))
         return self.head()
 
     @contextmanager
@@ -237,8 +241,11 @@ def _environment() -> dict[str, str]:
     return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
 
-def _signature(author: Author) -> Mapping[str, str]:
+def _signature(author: Author, at: datetime) -> Mapping[str, str]:
+    date = f"@{int(at.timestamp())} +0000"
     return {
+        "GIT_AUTHOR_DATE": date,
+        "GIT_COMMITTER_DATE": date,
         "GIT_AUTHOR_NAME": author.name,
         "GIT_AUTHOR_EMAIL": author.email,
         "GIT_COMMITTER_NAME": author.name,

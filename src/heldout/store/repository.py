@@ -12,6 +12,7 @@ board/
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ __all__ = ["LEADERBOARD", "LOG", "SPEC", "Repository", "find_board"]
 SPEC = "board.toml"
 LOG = "log.jsonl"
 LEADERBOARD = "leaderboard"
+_MOST_LOG = 1 << 30
 
 
 def find_board(start: Path) -> "Repository":
@@ -97,6 +99,27 @@ class Repository:
     def log(self) -> tuple[Entry, ...]:
         """The public log, verified; empty where there is none yet."""
         return parse_log(read_lines(self.root / LOG), path=LOG)
+
+    def newest_log(self) -> tuple[Entry, ...]:
+        """The public log of the remote `origin` where there is one that answers, else our own.
+
+        Raises:
+            StoreError: the log is damaged.
+        """
+        if self.git.is_repository() and "origin" in self.git.remotes():
+            branch = self.git.branch()
+            ref = f"refs/remotes/origin/{branch}"
+            with suppress(StoreError):
+                self.git.fetch("origin", f"+refs/heads/{branch}:{ref}")
+            commit = self.git.refs(ref).get(ref)
+            data = self.git.read_path(commit, LOG, limit=_MOST_LOG) if commit else None
+            if data is not None:
+                return parse_log(data, path=f"origin:{LOG}")
+        return self.log()
+
+    def own_ids(self) -> tuple[str, ...]:
+        """Ids of the submissions that were sealed in this clone."""
+        return tuple(sorted(path.name for path in (self.root / ".heldout/keys").glob("*")))
 
     def write_leaderboard(self, pages: Mapping[str, bytes]) -> int:
         """Write the page and its files; pages that are no more are removed.

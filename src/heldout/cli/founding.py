@@ -1,0 +1,188 @@
+"""`heldout board`: found a board, look at its sets, show a baseline."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from heldout.board.describe import (
+    Description,
+    as_document,
+    describe_sets,
+    list_columns,
+    list_notes,
+)
+from heldout.board.template import NewBoard
+from heldout.cli.context import Place, at_board, json_option, now_option
+from heldout.cli.participant import read_runs
+from heldout.cli.printing import answers, print_facts, print_json, print_table, reports_errors
+from heldout.envelope.bundle import Form
+from heldout.pipeline.baseline import add_baseline
+from heldout.pipeline.found import GivenSet, found_board
+from heldout.pipeline.rebuild import rebuild
+from heldout.pipeline.sets import load_sets
+from heldout.store.vault import Vault
+from heldout.trec.qrels import read_qrels
+from heldout.trec.queries import read_queries
+from heldout.trec.ranking import Order
+from heldout.trec.streams import open_input
+
+__all__ = ["baseline", "describe", "new"]
+
+_file = click.Path(path_type=Path, dir_okay=False)
+_TASK = "Rank the documents of the collection for each query."
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--vault", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Outside DIR."
+)
+@click.option("--dev", nargs=2, type=_file, metavar="QUERIES QRELS", help="A set in the open.")
+@click.option(
+    "--eval", nargs=2, type=_file, metavar="QUERIES QRELS", help="The held-out set.", required=True
+)
+@click.option("-m", "--measure", default="RR@10", show_default=True, help="Of every view.")
+@click.option("--title", metavar="TEXT", help="Heading of the page [DIR's name].")
+@click.option("--task", default=_TASK, metavar="TEXT", help="What a system has to do.")
+@click.option("--order", type=click.Choice(get_args(Order)), default="msmarco", show_default=True)
+@click.option("--depth", type=click.IntRange(min=1), default=1000, show_default=True)
+@click.option("--envelope", type=click.Choice(get_args(Form)), default="age", show_default=True)
+@now_option
+@json_option
+@reports_errors
+def new(
+    *,
+    folder: Path,
+    vault: Path,
+    dev: tuple[Path, Path] | None,
+    eval: tuple[Path, Path],  # noqa: A002 - the option's name is a contract
+    measure: str,
+    title: str | None,
+    task: str,
+    order: Order,
+    depth: int,
+    envelope: Form,
+    now: datetime,
+    as_json: bool,
+) -> None:
+    """Make a board and its vault, and say what is in the query sets.
+
+    The eval labels go into the vault and nowhere else.
+
+    Example: heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels
+    --eval eval.tsv eval.qrels -m RR@10
+    """
+    sets = {"dev": _given(dev, public=True)} if dev is not None else {}
+    sets["eval"] = _given(eval, public=False)
+    plan = NewBoard(
+        name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.casefold()).strip("-") or "board",
+        title=title or folder.resolve().name,
+        task=task,
+        opens=now.date(),
+        envelope=envelope,
+        recipients=(),
+        measure=measure,
+        order=order,
+        depth=depth,
+        sets={name: given.public for name, given in sets.items()},
+        primary="eval",
+    )
+    desk = found_board(folder, vault.absolute(), plan, sets, now=now)
+    description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
+    if as_json:
+        print_json({"board": plan.name, "by": desk.by, **as_document(description)})
+        return
+    print_facts(
+        answers(),
+        [
+            ("board", f"{folder}: board.toml, queries, page; a git repository"),
+            ("vault", f"{vault}: the key {desk.by}, the labels of eval, the log"),
+            ("", ""),
+        ],
+    )
+    _print(description)
+    print_facts(answers(), [("", ""), *_ADVICE])
+
+
+_ADVICE = [
+    ("next", "back up the vault today: without its key nothing that is sent can be opened"),
+    ("", "read board.toml: the policy, the depth, the task; commit what you change"),
+    ("", "put the board where people find it: git remote add origin URL; git push -u origin main"),
+    ("", "show a first run: heldout board baseline 20261101-bm25 --dev FILE --eval FILE"),
+    ("", "another organiser: add their age recipient to board.toml and share the vault with them"),
+]
+
+
+@click.command()
+@at_board
+@reports_errors
+def describe(*, place: Place) -> None:
+    """Say what the query sets hold: sizes, lengths, judgments, overlaps, and what they can tell.
+
+    Without a vault nothing is said of the held-out labels.
+
+    Example: heldout board describe --vault ../kb-vault
+    """
+    repository = place.board()
+    vault = None
+    if place.vault is not None:
+        vault = Vault.open(place.vault.absolute(), board=repository.root)
+    sets = load_sets(repository, repository.spec(), vault=vault)
+    description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
+    if place.as_json:
+        print_json(as_document(description))
+    else:
+        _print(description)
+
+
+@click.command()
+@click.argument("name", metavar="ID")
+@click.option("--dev", type=_file, metavar="FILE", help="As --run dev=FILE.")
+@click.option("--eval", type=_file, metavar="FILE", help="As --run eval=FILE.")
+@click.option("--run", "runs", multiple=True, metavar="SET=FILE", help="The run over a query set.")
+@click.option("--description", required=True, metavar="TEXT", help="The system.")
+@at_board
+@reports_errors
+def baseline(
+    *,
+    place: Place,
+    name: str,
+    dev: Path | None,
+    eval: Path | None,  # noqa: A002 - the option's name is a contract
+    runs: tuple[str, ...],
+    description: str,
+) -> None:
+    """Score an organiser's own run and show it: no rank, no trophy, no quota.
+
+    Example: heldout board baseline 20261101-bm25 --dev d.tsv --eval e.tsv
+    --description "BM25, k1 0.9, b 0.4"
+    """
+    given = {"dev": dev, "eval": eval}
+    files = {key: path for key, path in given.items() if path is not None} | read_runs(runs)
+    with place.desk() as desk:
+        decision = add_baseline(desk, name, files, description=description)
+        rebuilt = rebuild(desk)
+    row = next(row for row in rebuilt.standings.rows if row.id == name)
+    if place.as_json:
+        print_json({"id": name, "scores": {key: float(v) for key, v in row.scores.items()}})
+        return
+    before = "   (done before)" if decision.done_before else ""
+    scores = ", ".join(f"{key} {score}" for key, score in row.scores.items())
+    print_facts(answers(), [("baseline", f"{name}{before}"), ("released", scores)])
+
+
+def _print(description: Description) -> None:
+    header, *rows = list_columns(description)
+    print_table(answers(), header, rows)
+    print_facts(answers(), [("", ""), *[("", note) for note in list_notes(description)]])
+
+
+def _given(files: tuple[Path, Path], *, public: bool) -> GivenSet:
+    queries, qrels = files
+    with open_input(queries) as source:
+        read = read_queries(source, path=str(queries))
+    with open_input(qrels) as source:
+        return GivenSet(queries=read, qrels=read_qrels(source, path=str(qrels)), public=public)

@@ -1,0 +1,419 @@
+"""A participant's commands, inside a clone of a board."""
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from heldout.board.history import Submission, read_history
+from heldout.board.manifest import parse_day
+from heldout.cli.context import Place, in_clone
+from heldout.cli.printing import (
+    answers,
+    count_errors,
+    fail,
+    number,
+    plural,
+    print_facts,
+    print_json,
+    print_problems,
+    problem_json,
+    reports_errors,
+)
+from heldout.envelope.bundle import short_recipient
+from heldout.errors import StoreError
+from heldout.ids import SubmissionId, parse_submission_id
+from heldout.pipeline.draft import Check, draft_id, read_metadata
+from heldout.pipeline.draft import check as check_draft
+from heldout.pipeline.draft import draft as make_draft
+from heldout.pipeline.send import Packed, deliver, receipt_of, update
+from heldout.pipeline.send import pack as pack_draft
+from heldout.pipeline.send import submit as submit_draft
+from heldout.store.repository import Repository
+
+__all__ = ["amend", "check", "draft", "pack", "status", "submit", "withdraw"]
+
+_send_to = click.option(
+    "--to",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Put the sealed files into this folder, not on a branch.",
+)
+
+
+@click.command()
+@click.argument("name", metavar="NAME")
+@click.option("--dev", type=click.Path(path_type=Path), metavar="FILE", help="As --run dev=FILE.")
+@click.option("--eval", type=click.Path(path_type=Path), metavar="FILE", help="As --run eval=FILE.")
+@click.option("--run", "runs", multiple=True, metavar="SET=FILE", help="The run over a query set.")
+@click.option("--embargo", metavar="DATE", help="Stay anonymous until this day.")
+@in_clone
+@reports_errors
+def draft(
+    *,
+    place: Place,
+    name: str,
+    dev: Path | None,
+    eval: Path | None,  # noqa: A002 - the option's name is a contract
+    runs: tuple[str, ...],
+    embargo: str | None,
+) -> None:
+    """Make the dated id of a submission, its folder, and metadata to fill in.
+
+    Git ignores the folder. Under an embargo the id says nothing but a random suffix.
+
+    Example: heldout draft lighthouse-monot5 --dev d.trec.gz --eval e.trec.gz
+    """
+    repository = place.board()
+    until = None if embargo is None else _day(embargo)
+    given = {"dev": dev, "eval": eval}
+    files = {key: path for key, path in given.items() if path is not None} | read_runs(runs)
+    submission = draft_id(name, today=place.now.date(), embargoed=until is not None)
+    folder = make_draft(repository, submission, files, embargo_until=until)
+    shown = folder.relative_to(repository.root).as_posix()
+    if place.as_json:
+        print_json({"id": submission, "folder": shown})
+        return
+    print_facts(
+        answers(),
+        [
+            ("drafted", submission),
+            ("wrote", f"{shown}/ with {plural(len(files), 'run')}; git ignores it"),
+            ("", ""),
+            ("next", f"fill in {shown}/metadata.json, then: heldout check {submission}"),
+        ],
+    )
+
+
+@click.command()
+@click.argument("submission", metavar="ID")
+@in_clone
+@reports_errors
+def check(*, place: Place, submission: str) -> None:
+    """Run the organisers' own checks, as far as they go without held-out labels.
+
+    Exit code 1 where something has to be mended. Nothing is sealed or sent.
+
+    Example: heldout check 20261120-lighthouse-monot5
+    """
+    repository = place.board()
+    found = check_draft(repository, parse_submission_id(submission), now=place.now)
+    if place.as_json:
+        print_json(_check_json(found))
+    else:
+        _print_check(found, repository, place)
+        count = _count(found)
+        next_step = f"heldout submit {found.id}"
+        last = (
+            [("next", next_step)]
+            if found.ok
+            else [("", f"{plural(count, 'problem')}; nothing was sealed or sent.")]
+        )
+        print_facts(answers(), [("", ""), *last])
+    if not found.ok:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("submission", metavar="ID")
+@in_clone
+@reports_errors
+def pack(*, place: Place, submission: str) -> None:
+    """Check and seal a draft, and send nothing: for those who look first.
+
+    Example: heldout pack 20261120-lighthouse-monot5
+    """
+    repository = place.board()
+    found, packed = _check_and_pack(repository, submission, place)
+    if place.as_json:
+        print_json(_packed_json(found.id, packed))
+        return
+    _print_packed(repository, found.id, packed)
+    print_facts(answers(), [("", ""), ("next", f"heldout submit {found.id}")])
+
+
+@click.command()
+@click.argument("submission", metavar="ID")
+@_send_to
+@in_clone
+@reports_errors
+def submit(*, place: Place, submission: str, folder: Path | None) -> None:
+    """Check, seal and send a draft: a branch of its own, or a folder with --to.
+
+    The branch is pushed to the remote `origin` where there is one.
+
+    Example: heldout submit 20261120-lighthouse-monot5
+    """
+    repository = place.board()
+    found, packed = _check_and_pack(repository, submission, place)
+    sent = _send(place, found.id, packed, folder)
+    if place.as_json:
+        print_json({**_packed_json(found.id, packed), "sent": sent})
+        return
+    _print_packed(repository, found.id, packed)
+    for warning in found.warnings:
+        print_facts(answers(), [("visible", warning)])
+    print_facts(answers(), [("sent", sent), ("", ""), ("next", f"heldout status {found.id}")])
+
+
+@click.command()
+@click.argument("submission", metavar="[ID]", required=False)
+@in_clone
+@reports_errors
+def status(*, place: Place, submission: str | None) -> None:
+    """Say how far a submission has come, by the board's public log.
+
+    Asks the remote `origin` for the newest log where there is one.
+
+    Example: heldout status 20261120-lighthouse-monot5
+    """
+    repository = place.board()
+    history = read_history(repository.newest_log())
+    known = history.submissions
+    names = [submission] if submission else sorted(set(repository.own_ids()))
+    shown = [_status_json(name, known.get(name), repository) for name in names]
+    if place.as_json:
+        print_json({"submissions": shown})
+        return
+    if not shown:
+        print_facts(answers(), [("status", "this clone has sent nothing yet")])
+    for row in shown:
+        _print_status(row)
+
+
+@click.command()
+@click.argument("submission", metavar="ID")
+@_send_to
+@in_clone
+@reports_errors
+def amend(*, place: Place, submission: str, folder: Path | None) -> None:
+    """Seal the draft's metadata anew under the same key, one revision up, and send it.
+
+    Example: heldout amend 20261120-lighthouse-monot5
+    """
+    _update(place, submission, folder, withdrawn=False)
+
+
+@click.command()
+@click.argument("submission", metavar="ID")
+@_send_to
+@in_clone
+@reports_errors
+def withdraw(*, place: Place, submission: str, folder: Path | None) -> None:
+    """Take a submission back before it is published; the quota is given back.
+
+    Example: heldout withdraw 20261120-lighthouse-monot5
+    """
+    _update(place, submission, folder, withdrawn=True)
+
+
+def _update(place: Place, submission: str, folder: Path | None, *, withdrawn: bool) -> None:
+    repository = place.board()
+    name = parse_submission_id(submission)
+    manifest = read_metadata(repository, name)
+    packed = update(repository, name, manifest, withdrawn=withdrawn)
+    sent = _send(place, name, packed, folder)
+    if place.as_json:
+        print_json({**_packed_json(name, packed), "sent": sent, "withdrawn": withdrawn})
+        return
+    what = "a withdrawal" if withdrawn else "new metadata"
+    print_facts(
+        answers(),
+        [
+            ("sealed", f"{what} under the key of {name}, revision {packed.revision}"),
+            ("sent", sent),
+            ("", ""),
+            ("next", f"heldout status {name}"),
+        ],
+    )
+
+
+def _check_and_pack(repository: Repository, submission: str, place: Place) -> tuple[Check, Packed]:
+    found = check_draft(repository, parse_submission_id(submission), now=place.now)
+    if not found.ok or found.manifest is None:
+        if place.as_json:
+            print_json(_check_json(found))
+        else:
+            _print_check(found, repository, place)
+            problems = plural(_count(found), "problem")
+            print_facts(answers(), [("", ""), ("", f"{problems}; nothing was sealed or sent.")])
+        raise click.exceptions.Exit(1)
+    return found, pack_draft(repository, found.id, found.manifest)
+
+
+def _send(place: Place, submission: SubmissionId, packed: Packed, folder: Path | None) -> str:
+    repository = place.board()
+    if folder is not None:
+        deliver(repository, packed, folder)
+        return f"{plural(len(packed.files), 'file')} to {folder}"
+    embargoed = read_metadata(repository, submission).embargo_until is not None
+    branch = submit_draft(repository, submission, packed, embargoed=embargoed, now=place.now)
+    git = repository.git
+    if "origin" not in git.remotes():
+        return f"branch {branch} in this repository"
+    try:
+        git.push("origin", f"+refs/heads/{branch}:refs/heads/{branch}")
+    except StoreError as error:
+        fail(
+            StoreError(
+                f"branch {branch} is ready, but could not be pushed ({error}); push it to a fork "
+                "and open a pull request"
+            ),
+            status=1,
+        )
+    return f"branch {branch}, pushed to origin"
+
+
+def _print_check(found: Check, repository: Repository, place: Place) -> None:
+    spec = repository.spec()
+    facts = []
+    for name, scan in found.scans.items():
+        size = f"{plural(scan.facts.queries, 'query', 'queries')} × {scan.facts.max_depth or 0}"
+        scores = [
+            f"{view.measure} {number(found.scores[view.name].mean, decimals=spec.decimals)}"
+            for view in spec.views
+            if view.set == name and view.name in found.scores
+        ]
+        errors = count_errors(scan.problems, scan.counts)
+        told = plural(errors, "problem") if errors else "    ".join([size, *scores])
+        facts.append((name, told))
+    facts.append(("metadata", plural(len(found.metadata), "problem") if found.metadata else "ok"))
+    if found.quota is not None:
+        quota = found.quota
+        when = (
+            "you may submit now"
+            if quota.next_allowed <= place.now
+            else f"you may submit again from {quota.next_allowed:%d %b %Y %H:%M} UTC"
+        )
+        used = f"{len(quota.used)} of {quota.limit} used since {quota.since:%d %b}"
+        facts.append(("quota", f"{used}; {when}"))
+    print_facts(answers(), facts)
+    if _count(found) or found.warnings:
+        print_facts(answers(), [("", "")])
+    for scan in found.scans.values():
+        print_problems(answers(), scan.problems, counts=scan.counts)
+    print_problems(answers(), found.metadata)
+    print_facts(answers(), [(f.severity, f"{f.rule}: {f.evidence}") for f in found.findings])
+    print_facts(answers(), [("visible", warning) for warning in found.warnings])
+
+
+def _count(found: Check) -> int:
+    runs = sum(count_errors(scan.problems, scan.counts) for scan in found.scans.values())
+    return runs + len(found.metadata) + sum(f.severity == "reject" for f in found.findings)
+
+
+def _check_json(found: Check) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "ok": found.ok,
+        "scores": {name: score.mean for name, score in found.scores.items()},
+        "problems": [
+            problem_json(problem) for scan in found.scans.values() for problem in scan.problems
+        ]
+        + [problem_json(problem) for problem in found.metadata],
+        "findings": [
+            {"rule": f.rule, "severity": f.severity, "evidence": f.evidence} for f in found.findings
+        ],
+        "warnings": list(found.warnings),
+    }
+
+
+def _print_packed(repository: Repository, submission: SubmissionId, packed: Packed) -> None:
+    spec = repository.spec()
+    keys = ", ".join(short_recipient(spec.envelope, key) for key in spec.recipients)
+    who = plural(len(spec.recipients), "organiser")
+    again = "   (done before)" if packed.done_before else ""
+    wrote = [(f"submissions/{name}", size) for name, size in packed.files.items()]
+    width = max(len(name) for name, _ in wrote)
+    print_facts(
+        answers(),
+        [
+            ("sealed", f"for {who} ({keys}); nobody else can open it{again}"),
+            *[
+                ("wrote" if i == 0 else "", f"{name:<{width}}  {_bytes(size):>8}")
+                for i, (name, size) in enumerate(wrote)
+            ],
+            ("receipt", packed.receipt),
+            ("your key", f".heldout/keys/{submission}"),
+            ("", "keep a copy: only this key can change the metadata later"),
+        ],
+    )
+
+
+def _packed_json(submission: SubmissionId, packed: Packed) -> dict[str, Any]:
+    return {
+        "id": submission,
+        "files": dict(packed.files),
+        "receipt": packed.receipt,
+        "revision": packed.revision,
+        "done_before": packed.done_before,
+    }
+
+
+def _status_json(
+    name: str, submission: Submission | None, repository: Repository
+) -> Mapping[str, Any]:
+    if submission is None:
+        return {"id": name, "status": "not received yet", "why": "", "scores": {}, "receipt": None}
+    spec = repository.spec()
+    return {
+        "id": name,
+        "status": submission.status,
+        "received": submission.received.isoformat(),
+        "why": submission.why,
+        "scores": {key: float(score) for key, score in submission.scores.items()},
+        "queries": dict(submission.counts),
+        "receipt": receipt_of(submission.files),
+        "primary": spec.primary,
+    }
+
+
+def _print_status(row: Mapping[str, Any]) -> None:
+    facts = [("id", str(row["id"])), ("status", _STATUS_WORDS[str(row["status"])])]
+    if row["why"]:
+        facts.append(("why", str(row["why"])))
+    facts += [
+        ("score", f"{name} {score} (n = {row['queries'][name]:,})")
+        for name, score in row["scores"].items()
+    ]
+    if row["receipt"]:
+        facts.append(("receipt", str(row["receipt"])))
+    print_facts(answers(), facts)
+
+
+_STATUS_WORDS = {
+    "not received yet": "not received yet: the organisers have not taken it in",
+    "received": "received, waits for review",
+    "reviewed": "in review",
+    "asked": "the organisers have a question",
+    "rejected": "refused",
+    "withdrawn": "withdrawn by you",
+    "published": "published",
+}
+
+
+def read_runs(runs: tuple[str, ...]) -> dict[str, Path]:
+    pairs = {}
+    for text in runs:
+        name, equals, path = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not SET=FILE", param_hint="--run")
+        pairs[name] = Path(path)
+    return pairs
+
+
+def _day(text: str) -> date:
+    try:
+        return parse_day(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is no day like 2027-05-20", param_hint="--embargo"
+        ) from None
+
+
+def _bytes(size: int) -> str:
+    kilo, mega = 1_000, 1_000_000
+    return f"{size / mega:.1f} MB" if size >= mega else f"{size / kilo:.1f} kB"

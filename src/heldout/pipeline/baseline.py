@@ -1,0 +1,45 @@
+"""An organiser's own run: scored like any other, shown without rank, trophy or quota."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from heldout.board.history import Identity
+from heldout.errors import InputError
+from heldout.ids import parse_submission_id
+from heldout.pipeline.decide import Decision, publish_baseline
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.score import score_run, score_views
+from heldout.pipeline.sets import load_sets
+
+__all__ = ["add_baseline"]
+
+_NAME = "organisers"
+
+
+def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description: str) -> Decision:
+    """Score an organiser's runs and log them as a baseline.
+
+    Args:
+        desk: its lock is held.
+        name: a submission id, yyyymmdd-name.
+        runs: query set -> run file, one for each set of the board.
+        description: the system, as the page shows it.
+
+    Raises:
+        InputError: a run is missing or has errors, or the name is taken.
+    """
+    parse_submission_id(name)
+    spec = desk.repository.spec()
+    sets = load_sets(desk.repository, spec, vault=desk.vault)
+    scans = {}
+    for set_name, path in runs.items():
+        with path.open("rb") as file:
+            scan = score_run(spec, sets[set_name], file, path=path.name, submission_type="")
+        scans[set_name] = scan
+    errors = [p for scan in scans.values() for p in scan.problems if p.severity == "error"]
+    if errors:
+        raise InputError(errors)
+    identity = Identity(
+        team=_NAME, institution="", description=description, paper="", code="", training_data=""
+    )
+    return publish_baseline(desk, name, score_views(spec, sets, scans), identity)
