@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from heldout.collections.collection import Collection
-from heldout.collections.tables import parse_texts, read_texts, write_collection
+from heldout.collections.tables import parse_documents, read_texts, write_collection
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 
@@ -40,19 +40,27 @@ def test_judgments_are_trec_qrels(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_said_with_its_line(content: bytes, code: str, line: int | None) -> None:
     with pytest.raises(InputError) as caught:
-        parse_texts(content, path="documents.tsv")
+        parse_documents(content, path="documents.tsv")
     (problem,) = caught.value.problems
     assert (problem.code, problem.line, problem.path) == (code, line, "documents.tsv")
 
 
 def test_no_more_than_twenty_problems() -> None:
     with pytest.raises(InputError) as caught:
-        parse_texts(b"no tab\n" * 50, path="documents.tsv")
+        parse_documents(b"no tab\n" * 50, path="documents.tsv")
     assert len(caught.value.problems) == 20
 
 
 def test_windows_line_ends_and_a_missing_last_one() -> None:
-    assert parse_texts(b"a\tx\r\nb\ty", path="p") == {"a": "x", "b": "y"}
+    assert parse_documents(b"a\tx\r\nb\ty", path="p") == {"a": "x", "b": "y"}
+
+
+def test_queries_are_read_as_any_query_file(tmp_path: Path) -> None:
+    write_collection(SMALL, tmp_path)
+    (tmp_path / "queries.tsv").write_text("1\tone\n1\ttwo\n")
+    with pytest.raises(InputError) as caught:
+        read_texts(tmp_path)
+    assert [problem.code for problem in caught.value.problems] == ["repeated-query"]
 
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:

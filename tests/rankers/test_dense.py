@@ -39,9 +39,9 @@ def test_the_encoder_finds_the_right_document(monkeypatch: pytest.MonkeyPatch) -
         pytest.skip("the extra `neural` is not installed")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     encode = load_encoder(DenseSettings())
-    run = rank_dense(small_task(), encode)
-    assert run[QueryId("007")][0].document == "d1"
-    assert run[QueryId("7")][0].document == "d3"
-    vectors = encode(["one text", "another"])
-    assert vectors.shape == (2, 384)
+    assert rank_dense(small_task(), encode)[QueryId("7")][0].document == "d3"
+    vectors = encode(["A man is eating food.", "Someone eats a meal.", "sort a list in place"])
+    assert vectors.shape == (3, 384)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-4)
+    alike, unlike = vectors[0] @ vectors[1], vectors[0] @ vectors[2]
+    assert alike > 0.5 > 0.3 > unlike

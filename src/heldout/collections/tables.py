@@ -1,17 +1,21 @@
 """A collection as a folder: `documents.tsv`, `queries.tsv` and `qrels.txt`.
 
-The tables have two columns, id and text, divided by a tab, one row per line, no header. The
-judgments have the four columns of TREC qrels.
+The tables have two columns, id and text, divided by a tab, one row per line, no header; the
+queries are read as any query file is (`trec.queries`). The judgments have the four columns of
+TREC qrels.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from heldout.collections.collection import Collection
 from heldout.errors import InputError, Problem
 from heldout.ids import DocId, QueryId
+from heldout.trec.qrels import format_qrels
+from heldout.trec.queries import format_queries, parse_queries
 
-__all__ = ["parse_texts", "read_texts", "write_collection"]
+__all__ = ["parse_documents", "read_texts", "write_collection"]
 
 _MOST_PROBLEMS = 20
 
@@ -24,9 +28,14 @@ def write_collection(collection: Collection, folder: Path) -> None:
         folder: made if it is missing; files of these names are replaced.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "documents.tsv").write_bytes(_format_texts(collection.documents))
-    (folder / "queries.tsv").write_bytes(_format_texts(collection.queries))
-    (folder / "qrels.txt").write_bytes(_format_qrels(collection.qrels))
+    (folder / "documents.tsv").write_bytes(_format_documents(collection.documents))
+    queries = {str(query): text for query, text in collection.queries.items()}
+    (folder / "queries.tsv").write_bytes(format_queries(queries))
+    qrels = {
+        str(query): {str(document): grade for document, grade in grades.items()}
+        for query, grades in collection.qrels.items()
+    }
+    (folder / "qrels.txt").write_bytes(format_qrels(qrels))
 
 
 def read_texts(folder: Path) -> tuple[dict[DocId, str], dict[QueryId, str]]:
@@ -36,18 +45,18 @@ def read_texts(folder: Path) -> tuple[dict[DocId, str], dict[QueryId, str]]:
         folder: holds `documents.tsv` and `queries.tsv`.
 
     Raises:
-        InputError: codes `collection-file`, `collection-encoding`, `collection-row`,
-            `collection-id`, `collection-empty`.
+        InputError: codes `collection-file`, those of `parse_documents`, and of the queries
+            those of `trec.queries`.
     """
-    documents, queries = (_read(folder / name) for name in ("documents.tsv", "queries.tsv"))
-    return (
-        {DocId(key): text for key, text in documents.items()},
-        {QueryId(key): text for key, text in queries.items()},
-    )
+    documents = folder / "documents.tsv"
+    queries = folder / "queries.tsv"
+    texts = parse_documents(_read(documents), path=str(documents))
+    found = parse_queries(_read(queries), path=str(queries))
+    return texts, {QueryId(query): text for query, text in found.texts.items()}
 
 
-def parse_texts(content: bytes, *, path: str) -> dict[str, str]:
-    """Parse one table of ids and texts.
+def parse_documents(content: bytes, *, path: str) -> dict[DocId, str]:
+    """Parse a table of documents.
 
     Args:
         content: UTF-8, rows `id<TAB>text`; the text may be empty and may hold further tabs.
@@ -69,10 +78,10 @@ def parse_texts(content: bytes, *, path: str) -> dict[str, str]:
     if lines == [""]:
         raise InputError(_problem(code="collection-empty", path=path, found="no row"))
     rows = [line.rstrip("\r").partition("\t") for line in lines]
-    problems = [problem for problem, _ in zip(_check(rows, path), range(_MOST_PROBLEMS))]  # noqa: B905 - the range only cuts
+    problems = list(islice(_check(rows, path), _MOST_PROBLEMS))
     if problems:
         raise InputError(problems)
-    return {key: text for key, _, text in rows}
+    return {DocId(key): text for key, _, text in rows}
 
 
 def _check(rows: list[tuple[str, str, str]], path: str) -> Iterator[Problem]:
@@ -107,22 +116,13 @@ def _problem(*, code: str, path: str, found: str, line: int | None = None) -> Pr
     return Problem(code=code, path=path, line=line, found=found, expected=_EXPECTED[code])
 
 
-def _read(path: Path) -> dict[str, str]:
+def _read(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         found = error.strerror or type(error).__name__
         raise InputError(_problem(code="collection-file", path=str(path), found=found)) from error
-    return parse_texts(content, path=str(path))
 
 
-def _format_texts(texts: Mapping[DocId, str] | Mapping[QueryId, str]) -> bytes:
+def _format_documents(texts: Mapping[DocId, str]) -> bytes:
     return "".join(f"{key}\t{text}\n" for key, text in texts.items()).encode()
-
-
-def _format_qrels(qrels: Mapping[QueryId, Mapping[DocId, int]]) -> bytes:
-    return "".join(
-        f"{query} 0 {document} {grade}\n"
-        for query, grades in qrels.items()
-        for document, grade in grades.items()
-    ).encode()
