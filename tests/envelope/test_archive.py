@@ -380,8 +380,8 @@ def test_what_we_accept_means_the_same_to_tarfile(
 ) -> None:
     tarball = bytearray(SMALL[seed])
     for place, data in edits:
-        place %= len(tarball)
-        tarball[place : place + len(data)] = data
+        start = place % len(tarball)
+        tarball[start : start + len(data)] = data
     mutant = mended(tarball)
     try:
         ours = read(mutant)
