@@ -86,7 +86,7 @@ def test_notes_say_what_was_found_and_nothing_else() -> None:
 
 def test_notes_on_two_sets() -> None:
     eval_queries = queries(
-        b"1\tother\n5\tSET UNION\n6\thow to sort a list?\n8\thow to sort a list in\n7\tunseen words\n"
+        b"1\tother\n5\tSET UNION\n6\thow to sort a list?\n8\thow to sort a list in\n7\tunseen\n"
     )
     described = describe_sets({"dev": (queries(QUERIES), None), "eval": (eval_queries, None)})
     notes = list_notes(described)

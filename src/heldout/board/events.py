@@ -9,6 +9,7 @@ Hashes are taken of the event's bytes as written, never of a re-serialisation.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,6 +37,8 @@ __all__ = [
 
 GENESIS = Digest("0" * 64)
 """What the first event names as its predecessor."""
+
+_SALT = re.compile("([0-9a-f]{2}){16,}", re.ASCII)
 
 KINDS: Mapping[str, str] = {
     "opened-board": "the board exists; its rules and the digests of its held-out labels",
@@ -129,12 +132,15 @@ class Draft:
 
 def format_time(moment: datetime) -> str:
     """UTC to the second, `2026-11-20T17:10:00Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def parse_time(text: str) -> datetime:
     """The inverse of `format_time`; raises ValueError for anything else."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    if format_time(moment) != text:
+        raise ValueError(text)
+    return moment
 
 
 def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[], str]) -> Entry:
@@ -185,7 +191,7 @@ def format_entry(entry: Entry) -> bytes:
 
 
 def parse_log(data: bytes, *, path: str) -> tuple[Entry, ...]:
-    """Read a log and verify all of it: hashes, links, numbers, times, openings.
+    """Read a log and verify all of it: hashes, links, numbers, times, openings, every byte.
 
     Args:
         data: whole lines; an unfinished last line is the caller's to cut.
@@ -195,7 +201,7 @@ def parse_log(data: bytes, *, path: str) -> tuple[Entry, ...]:
         StoreError: with the line that breaks the chain.
     """
     entries: list[Entry] = []
-    for number, line in enumerate(data.splitlines(), 1):
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else (), 1):
         entry = _parse_line(line, place=f"{path}:{number}")
         _check_link(entry, entries, place=f"{path}:{number}")
         entries.append(entry)
@@ -208,11 +214,14 @@ def _parse_line(line: bytes, *, place: str) -> Entry:
         raw = bytes(parsed.event)
         event = msgspec.json.decode(raw, type=Event)
         parse_time(event.at)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise StoreError(f"{place}: not an event ({error})") from None
     if event.schema != 1 or event.kind not in KINDS:
         raise StoreError(f"{place}: event '{event.kind}' of schema {event.schema} is unknown here")
-    return Entry(event=event, hash=Digest(parsed.hash), raw=raw, opened=parsed.opened)
+    entry = Entry(event=event, hash=Digest(parsed.hash), raw=raw, opened=parsed.opened)
+    if format_entry(entry) != line + b"\n":
+        raise StoreError(f"{place}: not written as heldout writes it")
+    return entry
 
 
 def _check_link(entry: Entry, before: Sequence[Entry], *, place: str) -> None:
@@ -225,7 +234,7 @@ def _check_link(entry: Entry, before: Sequence[Entry], *, place: str) -> None:
     if before and entry.event.at < before[-1].event.at:
         raise StoreError(f"{place}: dated before the event above it")
     for name, opening in entry.opened.items():
-        if entry.event.sealed.get(name) != _seal(opening):
+        if not _SALT.fullmatch(opening.salt) or entry.event.sealed.get(name) != _seal(opening):
             raise StoreError(f"{place}: field '{name}' does not match its sealed digest")
 
 

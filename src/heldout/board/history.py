@@ -41,6 +41,7 @@ class Submission:
         status: how far it has come.
         type: submission type, `None` while sealed.
         identity: who and what, `None` while not yet reviewed, or sealed.
+        teams: every team name that it has had: a new name does not free an old one's quota.
         embargo_until: the day of the reveal, `None` where there is no embargo.
         scores: view -> released score as text; empty until published.
         counts: view -> number of queries averaged over.
@@ -60,6 +61,7 @@ class Submission:
     status: Status
     type: str | None = None
     identity: Identity | None = None
+    teams: tuple[str, ...] = ()
     embargo_until: date | None = None
     scores: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -129,7 +131,10 @@ def _apply(before: Submission | None, entry: Entry, name: str) -> Submission:
     now = before or Submission(id=name, received=entry.time, files={}, status="received")
     changes = _CHANGES[entry.event.kind](now, entry)
     stamp = (entry.time, entry.event.kind, str(entry.hash))
-    return replace(now, events=(*now.events, stamp), **changes)
+    after = replace(now, events=(*now.events, stamp), **changes)
+    if after.identity is None or after.identity.team in after.teams:
+        return after
+    return replace(after, teams=(*after.teams, after.identity.team))
 
 
 def _received(_: Submission, entry: Entry) -> dict[str, Any]:

@@ -27,6 +27,10 @@ __all__ = [
 _MOST_CHARACTERS = 2000
 _MOST_REVISIONS = 1_000_000
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+# Letters, marks and symbols that show nothing: one of them would make another team of a name.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
+    map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -108,13 +112,14 @@ def parse_day(text: str) -> date:
 
 def team_key(team: str) -> str:
     """The name under which a team's submissions are counted: case, width and spaces folded."""
-    return " ".join(unicodedata.normalize("NFKC", team).casefold().split())
+    folded = unicodedata.normalize("NFKC", team).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 def _decode(data: bytes, path: str) -> Mapping[str, Any]:
     try:
         value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(
             Problem(
                 code="not-json",
@@ -157,7 +162,7 @@ def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
             yield _wrong(
                 path, name, f"{len(value):,} characters", f"at most {_MOST_CHARACTERS:,} characters"
             )
-        elif bad := next((c for c in value if unicodedata.category(c) in _INVISIBLE), None):
+        elif bad := next((c for c in value if _is_invisible(c)), None):
             yield Problem(
                 code="invisible-character",
                 path=f"{path}:{name}",
@@ -165,6 +170,10 @@ def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
                 expected="text that shows all it holds, on one line",
                 hint="retype the text by hand",
             )
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character) in _INVISIBLE or character in _BLANKS
 
 
 def _check_links(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -188,7 +197,7 @@ def _is_link(text: str) -> bool:
     except ValueError:
         return False
     host = parts.hostname or ""
-    tidy = not any(c.isspace() or c in "<>\"'`\\" for c in text)
+    tidy = not any(not c.isprintable() or c in " <>\"'`\\" for c in text)
     return parts.scheme in ("http", "https") and "." in host and parts.username is None and tidy
 
 
@@ -201,7 +210,8 @@ def _check_others(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
         yield _wrong(path, "revision", revision, "a whole number from 1 up")
     if not isinstance(fields.get("withdrawn", False), bool):
         yield _wrong(path, "withdrawn", fields["withdrawn"], "true or false")
-    if fields.get("schema", 1) != 1:
+    schema = fields.get("schema", 1)
+    if type(schema) is not int or schema != 1:
         yield _wrong(path, "schema", fields["schema"], "1")
     digests = fields.get("digests", {})
     if not isinstance(digests, dict) or not all(

@@ -130,13 +130,27 @@ def quota_state(history: History, team: str, policy: Policy, *, now: datetime) -
     counted = sorted(
         (s.received, s.id) for s in _counted(history, team) if now - window < s.received <= now
     )
-    full = len(counted) >= policy.quota
-    freed = counted[-policy.quota][0] + window if full else now
     return QuotaState(
         used=tuple(name for _, name in counted),
         limit=policy.quota,
         since=now - window,
-        next_allowed=freed,
+        next_allowed=_next_allowed([moment for moment, _ in counted], policy, now=now),
+    )
+
+
+def _next_allowed(moments: Sequence[datetime], policy: Policy, *, now: datetime) -> datetime:
+    """The earliest time from now on at which one more fits, before and after others."""
+    window = timedelta(days=policy.quota_days)
+    ends = sorted(moment + window for moment in moments)
+    return next(t for t in (now, *ends) if t >= now and _fits(moments, t, policy))
+
+
+def _fits(moments: Sequence[datetime], moment: datetime, policy: Policy) -> bool:
+    """Whether no window around one more submission holds more than the quota."""
+    window = timedelta(days=policy.quota_days)
+    starts = [start for start in (*moments, moment) if moment - window < start <= moment]
+    return all(
+        sum(start <= other < start + window for other in moments) < policy.quota for start in starts
     )
 
 
@@ -148,34 +162,30 @@ def _counted(history: History, team: str) -> Iterator[Submission]:
     """
     key = team_key(team)
     for submission in history.submissions.values():
-        identity = None if submission.baseline else submission.identity
         counts = submission.pending or submission.status == "published"
-        if identity is not None and counts and team_key(identity.team) == key:
+        named = key in map(team_key, submission.teams)
+        if counts and named and not submission.baseline:
             yield submission
 
 
 def _quota(case: Case) -> Iterator[str]:
     """No window of the policy's length around this submission may hold more than the quota."""
-    window = timedelta(days=case.spec.policy.quota_days)
-    others = [
-        s
+    policy = case.spec.policy
+    window = timedelta(days=policy.quota_days)
+    others = sorted(
+        (s.received, s.id)
         for s in _counted(case.history, case.manifest.team)
         if s.id != case.id and (s.received <= case.received or s.status == "published")
-    ]
-    moments = sorted([*((s.received, s.id) for s in others), (case.received, str(case.id))])
-    for start, _ in moments:
-        inside = [name for moment, name in moments if start <= moment < start + window]
-        if str(case.id) in inside and len(inside) > case.spec.policy.quota:
-            rest = ", ".join(name for name in inside if name != case.id)
-            free = quota_state(
-                case.history, case.manifest.team, case.spec.policy, now=case.received
-            ).next_allowed
-            yield (
-                f"{len(inside)} runs of this team within {case.spec.policy.quota_days} days "
-                f"(limit {case.spec.policy.quota}), the others {rest}; "
-                f"the next may come from {free:%d %b %Y %H:%M} UTC"
-            )
-            return
+    )
+    moments = [moment for moment, _ in others]
+    if _fits(moments, case.received, policy):
+        return
+    near = [name for moment, name in others if abs(moment - case.received) < window]
+    free = _next_allowed(moments, policy, now=case.received)
+    yield (
+        f"more than {policy.quota} runs of this team within {policy.quota_days} days, "
+        f"with {', '.join(near)}; the next may come from {free:%d %b %Y %H:%M:%S} UTC"
+    )
 
 
 def _id_date(case: Case) -> Iterator[str]:

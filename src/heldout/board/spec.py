@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import date
+from typing import Any
 
 import msgspec
 
@@ -12,7 +13,24 @@ from heldout.errors import InputError, Problem, quote
 from heldout.measures.spec import parse_measure
 from heldout.trec.ranking import Order
 
-__all__ = ["BoardSpec", "Policy", "QuerySet", "Runs", "View", "parse_spec"]
+__all__ = ["RULE_NAMES", "BoardSpec", "Policy", "QuerySet", "Runs", "View", "parse_spec"]
+
+RULE_NAMES = (
+    "board-open",
+    "id-date",
+    "team-named",
+    "institution-named",
+    "description",
+    "type-known",
+    "training-data",
+    "embargo",
+    "quota",
+    "candidates",
+    "runs",
+)
+"""The rules that a board may switch off: the keys of `policy.RULES`, which imports this module."""
+
+_LONGEST = {"quota": 1000, "quota_days": 3660, "embargo_months": 120, "id_days": 3660}
 
 
 class QuerySet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,7 +92,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         quota_days: length of the rolling window.
         embargo_months: longest embargo, counted from the day of submission.
         id_days: how far the date in an id may be from the day of submission.
-        off: names of rules that this board does not apply.
+        off: names of rules that this board does not apply, of `RULE_NAMES`.
     """
 
     quota: int = 2
@@ -88,7 +106,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A whole board.toml, version 1.
 
     Attributes:
-        name: short name, used in file names and feeds.
+        name: short name of letters, digits, `.`, `_`, `-`: used in file names and feeds.
         title: heading of the page.
         task: one or two sentences that say what a system has to do.
         opens: first day of the board.
@@ -145,9 +163,9 @@ def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
         table = tomllib.loads(data.decode("utf-8"))
         spec = msgspec.convert(table, BoardSpec, strict=True)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(_syntax_problem(error, path)) from None
+        raise InputError(_syntax_problem(error, lines, path)) from None
     except msgspec.ValidationError as error:
-        raise InputError(_type_problem(error, lines, path)) from None
+        raise InputError(_type_problem(error, table, lines, path)) from None
     problems = [_place(problem, lines, path) for problem in _check(spec)]
     if problems:
         raise InputError(problems)
@@ -167,6 +185,8 @@ def _check(spec: BoardSpec) -> Iterator[_Mistake]:
             file = getattr(queries, key)
             if file is not None and (file.startswith("/") or ".." in file.split("/")):
                 yield (f"sets.{name}.{key}", file, "a path inside the board", "")
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
+        yield ("name", spec.name, "1 to 64 letters, digits, . _ -", "a longer one is the title")
     if not spec.recipients:
         yield ("recipients", "no key", "the public key of at least one organiser", "")
     if spec.closes is not None and spec.closes < spec.opens:
@@ -201,12 +221,13 @@ def _check_numbers(spec: BoardSpec) -> Iterator[_Mistake]:
         yield ("decimals", spec.decimals, f"1 to {most_decimals}", "3 is what the real boards show")
     if not 1 <= spec.runs.min_depth <= spec.runs.depth:
         yield ("runs.min_depth", spec.runs.min_depth, f"1 to {spec.runs.depth} (depth)", "")
-    for name in ("quota", "quota_days"):
-        if getattr(spec.policy, name) < 1:
-            yield (f"policy.{name}", getattr(spec.policy, name), "a whole number from 1 up", "")
-    for name in ("embargo_months", "id_days"):
-        if getattr(spec.policy, name) < 0:
-            yield (f"policy.{name}", getattr(spec.policy, name), "a whole number from 0 up", "")
+    for name, most in _LONGEST.items():
+        least = int(name in ("quota", "quota_days"))
+        if not least <= getattr(spec.policy, name) <= most:
+            yield (f"policy.{name}", getattr(spec.policy, name), f"{least} to {most}", "")
+    for name in spec.policy.off:
+        if name not in RULE_NAMES:
+            yield ("policy.off", name, "one of " + ", ".join(RULE_NAMES), "docs/policy.md")
 
 
 def _place(mistake: _Mistake, lines: list[str], path: str) -> Problem:
@@ -221,21 +242,28 @@ def _place(mistake: _Mistake, lines: list[str], path: str) -> Problem:
     )
 
 
-def _syntax_problem(error: Exception, path: str) -> Problem:
-    where = re.search(r"at line (\d+)", str(error))
+def _syntax_problem(error: Exception, lines: list[str], path: str) -> Problem:
+    line = max(1, len(lines))
+    if isinstance(error, UnicodeDecodeError):
+        line = error.object[: error.start].count(b"\n") + 1
+    elif where := re.search(r"at line (\d+)", str(error)):
+        line = int(where[1])
     return Problem(
         code="not-toml",
         path=path,
-        line=int(where[1]) if where else None,
+        line=line,
         found=str(error),
         expected="a TOML file in UTF-8",
     )
 
 
-def _type_problem(error: Exception, lines: list[str], path: str) -> Problem:
+def _type_problem(
+    error: Exception, table: Mapping[str, Any], lines: list[str], path: str
+) -> Problem:
     text, _, place = str(error).partition(" - at ")
     unknown = re.search(r"unknown field `(.+)`", text)
     key = place.strip("`").removeprefix("$").removeprefix(".")
+    key = key.replace("sets[...]", f"sets.{_find_wrong_set(table)}")
     key = f"{key}.{unknown[1]}".strip(".") if unknown else key
     expected = "a key that board.toml has (docs/board.md)" if unknown else "what docs/board.md says"
     return Problem(
@@ -245,6 +273,16 @@ def _type_problem(error: Exception, lines: list[str], path: str) -> Problem:
         found=f"{key}: {text}" if key else text,
         expected=expected,
     )
+
+
+def _find_wrong_set(table: Mapping[str, Any]) -> str:
+    """The first query set that is none; msgspec says only that there is one."""
+    for name, queries in table["sets"].items():
+        try:
+            msgspec.convert(queries, QuerySet, strict=True)
+        except msgspec.ValidationError:
+            return str(name)
+    return ""
 
 
 def _find_line(key: str, lines: list[str]) -> int | None:

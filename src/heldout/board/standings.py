@@ -8,6 +8,7 @@ from decimal import Decimal
 from heldout.board.events import Entry, redact
 from heldout.board.history import History, Identity, Submission, read_history
 from heldout.board.spec import BoardSpec
+from heldout.errors import InputError, Problem
 
 __all__ = ["ANONYMOUS", "Row", "Standings", "best_so_far", "make_standings", "project"]
 
@@ -102,10 +103,17 @@ def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) 
     if entry.event.kind not in ("published", "baseline", "updated"):
         return ()
     submission = submissions[str(entry.event.submission)]
-    if submission.status != "published":
+    if submission.status != "published" or _is_draft(entry, submission):
         return ()
     hidden = submission.embargo_until is not None and today < submission.embargo_until
     return () if hidden else ("identity", "why", "findings")
+
+
+def _is_draft(entry: Entry, submission: Submission) -> bool:
+    """Whether an update came before publication: nobody but the organisers ever saw it."""
+    published = [event for _, kind, event in submission.events if kind == "published"]
+    events = [event for _, _, event in submission.events]
+    return any(events.index(entry.hash) < events.index(event) for event in published)
 
 
 def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) -> Standings:
@@ -115,9 +123,13 @@ def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) 
         entries: a verified log, the vault's or the public one; the result is the same.
         spec: the rules in force.
         now: the moment (UTC); decides what is embargoed.
+
+    Raises:
+        InputError: board.toml ranks by a view that an entry was never scored on.
     """
     history = read_history(project(entries, now=now))
     shown = [s for s in history.submissions.values() if s.status == "published"]
+    _check_primary(shown, spec.primary)
     trophies = _trophies(shown, spec.primary)
     shown.sort(key=lambda s: (-Decimal(s.scores[spec.primary]), s.received, s.id))
     rows = []
@@ -134,6 +146,20 @@ def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) 
         waiting=sum(s.pending for s in history.submissions.values()),
         decision_days=_median_days(history),
     )
+
+
+def _check_primary(shown: Iterable[Submission], primary: str) -> None:
+    missing = [s.id for s in shown if primary not in s.scores]
+    if missing:
+        raise InputError(
+            Problem(
+                code="board-spec",
+                path="board.toml",
+                found=f"primary = {primary!r}, of which {', '.join(missing[:3])} has no score",
+                expected="a view that every published entry has a released score of",
+                hint="name the view that it had before, a board's primary view stays",
+            )
+        )
 
 
 def best_so_far(rows: Iterable[Row], primary: str) -> tuple[Row, ...]:

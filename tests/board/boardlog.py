@@ -1,0 +1,207 @@
+"""Builds logs with the events and fields that the pipeline writes (docs/log.md lists them)."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from heldout.board.events import Draft, Entry, format_entry, link
+from heldout.board.history import History, identity_fields, read_history
+from heldout.board.manifest import Manifest
+from heldout.board.spec import BoardSpec, parse_spec
+
+START = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+RULES = """\
+schema = 1
+name = "kb"
+title = "Knowledge base"
+task = "Find the passage that answers the question."
+opens = 2026-11-01
+closes = 2027-12-31
+primary = "eval"
+decimals = 3
+types = ["full ranking", "reranking"]
+envelope = "age"
+recipients = ["age1example"]
+contact = "organisers@example.org"
+submit = "Open a pull request."
+
+[runs]
+order = "trec"
+depth = 100
+min_depth = 1
+complete = true
+
+[sets.dev]
+queries = "queries/dev.tsv"
+qrels = "qrels/dev.qrels"
+candidates = "candidates/dev.tsv"
+
+[sets.eval]
+queries = "queries/eval.tsv"
+
+[[views]]
+name = "dev"
+set = "dev"
+measure = "RR@10"
+
+[[views]]
+name = "eval"
+set = "eval"
+measure = "RR@10"
+public = true
+
+[policy]
+quota = 2
+quota_days = 30
+embargo_months = 9
+id_days = 7
+off = []
+"""
+
+
+def make_spec(**policy: Any) -> BoardSpec:
+    """The board of `RULES`, with other numbers in its policy."""
+    spec = parse_spec(RULES.encode())
+    return msgspec.structs.replace(spec, policy=msgspec.structs.replace(spec.policy, **policy))
+
+
+def make_manifest(team: str = "Lighthouse", **changes: Any) -> Manifest:
+    """Metadata that nothing stands against."""
+    manifest = Manifest(
+        team=team,
+        institution=f"Institute of {team}",
+        model_description=f"BM25 by {team}",
+        paper="https://example.org/paper",
+        code="https://example.org/code",
+        training_data="none",
+        type="full ranking",
+    )
+    return msgspec.structs.replace(manifest, **changes)
+
+
+@dataclass(slots=True)
+class BoardLog:
+    """A vault's log that grows; the clock stands still unless told."""
+
+    now: datetime = START
+    entries: list[Entry] = field(default_factory=list)
+    salts: Iterator[str] = field(default_factory=lambda: map(_salt, iter(range(10**9))))
+
+    @property
+    def history(self) -> History:
+        return read_history(self.entries)
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(map(format_entry, self.entries))
+
+    def add(
+        self,
+        kind: str,
+        submission: str | None,
+        public: Mapping[str, Any] | None = None,
+        sealed: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        draft = Draft(
+            kind=kind, by="age1q8f", submission=submission, public=public or {}, sealed=sealed or {}
+        )
+        last = self.entries[-1] if self.entries else None
+        entry = link(draft, last, at=self.now, new_salt=lambda: next(self.salts))
+        self.entries.append(entry)
+        return entry
+
+    def wait(self, **span: float) -> "BoardLog":
+        self.now += timedelta(**span)
+        return self
+
+    def open(self, rules: str = RULES) -> "BoardLog":
+        labels = {"eval": hashlib.sha256(b"labels").hexdigest()}
+        self.add("opened-board", None, {"board.toml": rules}, {"labels": labels})
+        return self
+
+    def change_rules(self, rules: str) -> None:
+        self.add("changed-rules", None, {"board.toml": rules})
+
+    def receive(self, name: str) -> None:
+        files = {f"{name}.{end}": _hash(name + end) for end in ("tar.age", "key.age")}
+        public = {"files": files, "fingerprint": _hash(name), "source": f"branch submission/{name}"}
+        self.add("received", name, public)
+
+    def review(self, name: str, manifest: Manifest | None = None) -> None:
+        if manifest is None:
+            self.add("reviewed", name)
+            return
+        sealed = {
+            "identity": identity_fields(manifest),
+            "type": manifest.type,
+            "embargo_until": _iso(manifest.embargo_until),
+            "revision": manifest.revision,
+        }
+        self.add("reviewed", name, sealed=sealed)
+
+    def publish(
+        self, name: str, manifest: Manifest, score: str, *, why: str = "", findings: Any = ()
+    ) -> None:
+        public = {
+            "scores": {"dev": score, "eval": score},
+            "queries": {"dev": 100, "eval": 90},
+            "type": manifest.type,
+            "embargo_until": _iso(manifest.embargo_until),
+            "revision": manifest.revision,
+        }
+        sealed = {"identity": identity_fields(manifest), "why": why, "findings": list(findings)}
+        self.add("published", name, public, sealed)
+
+    def submit(self, name: str, manifest: Manifest, score: str) -> None:
+        """Received, reviewed and published in one moment."""
+        self.receive(name)
+        self.review(name, manifest)
+        self.publish(name, manifest, score)
+
+    def baseline(self, name: str, score: str) -> None:
+        public = {
+            "scores": {"dev": score, "eval": score},
+            "queries": {"dev": 100, "eval": 90},
+            "type": "baseline",
+            "embargo_until": None,
+        }
+        self.add("baseline", name, public, {"identity": identity_fields(make_manifest("Us"))})
+
+    def update(self, name: str, manifest: Manifest, *, withdrawn: bool = False) -> None:
+        files = {f"{name}-metadata.json.age": _hash(repr(manifest))}
+        public = {"files": files, "fingerprint": _hash(repr(manifest) + name)}
+        sealed = {"identity": identity_fields(manifest), "revision": manifest.revision}
+        self.add("withdrawn" if withdrawn else "updated", name, public, sealed)
+
+    def reject(self, name: str) -> None:
+        self.add("rejected", name, {"why": "quota"})
+
+    def ask(self, name: str) -> None:
+        self.add("asked", name, {"why": "Which collection?"})
+
+    def show_score(self, name: str) -> None:
+        self.add("score-shown", name)
+
+    def correct(self, name: str, score: str, why: str = "labels mended") -> None:
+        public = {"scores": {"dev": score, "eval": score}, "queries": {"dev": 100, "eval": 89}}
+        self.add("corrected", name, {**public, "why": why})
+
+    def extend(self, name: str, until: date) -> None:
+        self.add("extended", name, {"embargo_until": _iso(until), "why": "review takes longer"})
+
+
+def _iso(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _salt(number: int) -> str:
+    return _hash(f"salt {number}")[:32]

@@ -1,0 +1,276 @@
+"""The chain: whatever is changed in a log is noticed, and what is sealed tells nothing."""
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import msgspec
+import pytest
+from boardlog import START, BoardLog, make_manifest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heldout.board.events import (
+    GENESIS,
+    KINDS,
+    Draft,
+    format_entry,
+    format_time,
+    link,
+    parse_log,
+    parse_time,
+    redact,
+)
+from heldout.errors import StoreError
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+fields = st.dictionaries(st.text(min_size=1, max_size=8), json_values, max_size=3)
+
+
+def small_log() -> BoardLog:
+    log = BoardLog().open("short = 1\n")
+    log.wait(hours=1).submit("20261101-a", make_manifest(), "0.403")
+    return log
+
+
+def chain(drafts: list[tuple[dict[str, object], dict[str, object]]]) -> BoardLog:
+    log = BoardLog()
+    for public, sealed in drafts:
+        log.wait(seconds=1).add("received", "20261101-a", public, sealed)
+    return log
+
+
+@given(st.lists(st.tuples(fields, fields), max_size=4))
+def test_a_log_is_read_as_it_was_written(drafts: list[tuple[dict[str, object], ...]]) -> None:
+    log = chain([(public, sealed) for public, sealed in drafts])
+    entries = parse_log(log.data, path="log")
+    assert list(entries) == log.entries
+    assert b"".join(map(format_entry, entries)) == log.data
+
+
+def test_events_are_numbered_and_linked() -> None:
+    entries = small_log().entries
+    assert [entry.event.seq for entry in entries] == [0, 1, 2, 3]
+    assert [entry.event.prev for entry in entries] == [GENESIS, *(e.hash for e in entries[:-1])]
+    assert all(entry.hash == hashlib.sha256(entry.raw).hexdigest() for entry in entries)
+    assert entries[0].time == START
+
+
+def test_every_changed_byte_is_noticed() -> None:
+    data = small_log().data
+    for place in range(len(data)):
+        for bit in (0x01, 0x20, 0x80):
+            changed = bytearray(data)
+            changed[place] ^= bit
+            with pytest.raises(StoreError):
+                parse_log(bytes(changed), path="log")
+
+
+def test_every_removed_or_added_byte_is_noticed() -> None:
+    data = small_log().data
+    for place in range(len(data) - 1):
+        with pytest.raises(StoreError):
+            parse_log(data[:place] + data[place + 1 :], path="log")
+        with pytest.raises(StoreError):
+            parse_log(data[:place] + b" " + data[place:], path="log")
+
+
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [((1, 2, 3), 1), ((0, 2, 3), 2), ((0, 2, 1, 3), 2), ((0, 1, 1, 2, 3), 3), ((0, 0), 2)],
+)
+def test_moved_missing_and_repeated_events(lines: tuple[int, ...], place: int) -> None:
+    whole = small_log().data.splitlines(keepends=True)
+    with pytest.raises(StoreError, match=f"log:{place}: the chain is broken"):
+        parse_log(b"".join(whole[line] for line in lines), path="log")
+
+
+def test_a_beginning_of_a_log_is_a_log() -> None:
+    log = small_log()
+    lines = log.data.splitlines(keepends=True)
+    for length in range(len(lines) + 1):
+        assert parse_log(b"".join(lines[:length]), path="log") == tuple(log.entries[:length])
+
+
+def rewrite(log: BoardLog, number: int, **changes: object) -> bytes:
+    """The log with an event changed and its own hash made anew, as a forger would."""
+    lines = []
+    for entry in log.entries:
+        event = msgspec.to_builtins(entry.event)
+        if entry.event.seq == number:
+            event.update(changes)
+        raw = msgspec.json.encode(event)
+        line = {
+            "event": msgspec.Raw(raw),
+            "hash": hashlib.sha256(raw).hexdigest(),
+            "opened": dict(entry.opened),
+        }
+        lines.append(msgspec.json.encode(line, order="deterministic") + b"\n")
+    return b"".join(lines)
+
+
+def test_the_forger_without_changes_changes_nothing() -> None:
+    log = small_log()
+    assert rewrite(log, 99) == log.data
+
+
+@pytest.mark.parametrize(
+    ("number", "changes", "message"),
+    [
+        (1, {"by": "someone"}, "log:3: the chain is broken"),
+        (3, {"seq": 7}, "log:4: event number 7, expected 3"),
+        (3, {"at": "2026-11-01T11:59:59Z"}, "log:4: dated before the event above it"),
+        (3, {"at": "2026-11-1T13:0:0Z"}, "log:4: not an event"),
+        (3, {"at": "2026-11-01T13:00:00+00:00"}, "log:4: not an event"),
+        (3, {"kind": "made-up"}, "log:4: event 'made-up' of schema 1 is unknown here"),
+        (3, {"schema": 2}, "log:4: event 'published' of schema 2 is unknown here"),
+        (3, {"sealed": {}}, "log:4: field '.*' does not match its sealed digest"),
+        (3, {"prev": GENESIS}, "log:4: the chain is broken"),
+        (3, {"extra": 1}, "log:4: not an event"),
+        (3, {"seq": "3"}, "log:4: not an event"),
+    ],
+)
+def test_a_forged_event_is_noticed(number: int, changes: dict[str, object], message: str) -> None:
+    with pytest.raises(StoreError, match=message):
+        parse_log(rewrite(small_log(), number, **changes), path="log")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\n",
+        b"{}\n",
+        b"null\n",
+        b"[" * 100_000 + b"\n",
+        b'{"event":' * 100_000 + b"\n",
+        b"\xff\n",
+        b"\x00" * 100 + b"\n",
+    ],
+)
+def test_what_is_no_log(data: bytes) -> None:
+    with pytest.raises(StoreError, match=r"log:1: not an event"):
+        parse_log(data, path="log")
+
+
+def test_an_unknown_kind_cannot_be_linked() -> None:
+    with pytest.raises(ValueError, match="made-up"):
+        BoardLog().add("made-up", None)
+
+
+def test_the_clock_cannot_go_backwards() -> None:
+    log = small_log()
+    log.now -= timedelta(seconds=1)
+    with pytest.raises(StoreError, match="set the clock"):
+        log.receive("20261101-b")
+    assert len(log.entries) == 4
+
+
+def test_events_of_one_second_are_allowed() -> None:
+    log = small_log()
+    log.now += timedelta(milliseconds=999)
+    log.receive("20261101-b")
+    log.now -= timedelta(milliseconds=998)
+    log.receive("20261101-c")
+    assert log.entries[-1].event.at == "2026-11-01T13:00:00Z"
+    assert len(parse_log(log.data, path="log")) == 6
+
+
+@given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)))  # noqa: DTZ001 - made aware below
+def test_times_are_in_utc_and_read_back(moment: datetime) -> None:
+    second = moment.replace(microsecond=0, tzinfo=UTC)
+    assert parse_time(format_time(moment.replace(tzinfo=UTC))) == second
+    east = second.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    assert format_time(east) == format_time(second)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2026-11-20", "2026-11-20T17:10:00", "2026-1-20T17:10:00Z", "2026-11-20T17:10Z"]
+)
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        parse_time(text)
+
+
+def test_redacted_lines_keep_the_chain_and_lose_the_values() -> None:
+    log = small_log()
+    redacted = [redact(entry, ()) for entry in log.entries]
+    data = b"".join(map(format_entry, redacted))
+    read = parse_log(data, path="log")
+    assert [entry.hash for entry in read] == [entry.hash for entry in log.entries]
+    assert b"Lighthouse" in log.data
+    assert b"Lighthouse" not in data
+    assert read[3].get("identity") is None
+    assert read[3].get("scores") == {"dev": "0.403", "eval": "0.403"}
+
+
+def test_a_part_can_be_opened() -> None:
+    entry = redact(small_log().entries[3], ("why", "no-such-field"))
+    assert set(entry.opened) == {"why"}
+    assert entry.get("identity") is None
+    assert entry.get("why") == ""
+
+
+def test_a_swapped_value_does_not_match_its_digest() -> None:
+    log = small_log()
+    entry = log.entries[3]
+    swapped = {**entry.opened, "why": msgspec.structs.replace(entry.opened["why"], value="other")}
+    line = format_entry(
+        type(entry)(event=entry.event, hash=entry.hash, raw=entry.raw, opened=swapped)
+    )
+    data = b"".join(map(format_entry, log.entries[:3])) + line
+    with pytest.raises(StoreError, match="log:4: field 'why' does not match"):
+        parse_log(data, path="log")
+
+
+@pytest.mark.parametrize("salt", ["", "00", "zz" * 16, "AB" * 16, "0" * 33, "é" * 32])
+def test_a_salt_is_sixteen_bytes_of_lower_hexadecimal(salt: str) -> None:
+    log = BoardLog()
+    log.add("received", "a", {}, {"x": 1})
+    right = log.entries[0].opened["x"].salt
+    changed = log.data.replace(right.encode(), salt.encode())
+    with pytest.raises(StoreError, match="does not match its sealed digest"):
+        parse_log(changed, path="log")
+
+
+def test_equal_values_have_unequal_digests() -> None:
+    log = BoardLog()
+    first = log.add("received", "a", {}, {"x": "yes", "y": "yes"})
+    second = log.add("received", "b", {}, {"x": "yes"})
+    digests = [*first.event.sealed.values(), *second.event.sealed.values()]
+    assert len(set(digests)) == 3
+
+
+def test_a_field_is_asked_for_by_name() -> None:
+    entry = link(
+        Draft(kind="received", by="me", public={"p": 1}, sealed={"s": 2}),
+        None,
+        at=START,
+        new_salt=lambda: "00" * 16,
+    )
+    assert (entry.get("p"), entry.get("s"), entry.get("q")) == (1, 2, None)
+
+
+@settings(max_examples=50)
+@given(fields, st.text("0123456789abcdef", min_size=32, max_size=32))
+def test_a_stranger_can_check_a_seal(sealed: dict[str, object], salt: str) -> None:
+    """With nothing but hashlib and json, as docs/log.md says."""
+    entry = link(
+        Draft(kind="received", by="me", public={}, sealed=sealed),
+        None,
+        at=START,
+        new_salt=lambda: salt,
+    )
+    for name, value in sealed.items():
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        digest = hashlib.sha256(bytes.fromhex(salt) + text.encode()).hexdigest()
+        assert entry.event.sealed[name] == digest
+
+
+def test_every_kind_says_what_it_means() -> None:
+    assert all(text and text[0].islower() for text in KINDS.values())
