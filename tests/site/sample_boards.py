@@ -291,8 +291,12 @@ def _entry(n: int, entries: int) -> Row:
     wobble = (n * 37 % 23) - 14
     score = 278 + _GAINS[system] + min(wobble, 4 if n % 5 == 0 else 0)
     dev = score + 8 + n * 13 % 9
-    team, institution = _TEAMS[(n * 7 + system) % len(_TEAMS)]
-    variant = "" if n * len(_SYSTEMS) % entries < len(_SYSTEMS) else f", seed {n % 7 + 2}"
+    team, institution = _TEAMS[(n * 3 + system) % len(_TEAMS)]
+    variant = (
+        ""
+        if n * len(_SYSTEMS) % entries < len(_SYSTEMS)
+        else (", larger batch", ", tuned", " (rerun)", ", no title field")[n % 4]
+    )
     until = {entries - 3: date(2027, 5, 20), entries - 12: date(2026, 11, 18)}.get(n)
     found = {"findings": ("near-variant",)} if variant else {}
     hidden: dict[str, Any] = {"team": "Anonymous", "institution": "", "description": ""}

@@ -234,7 +234,7 @@ def _line(
     *,
     dash: Sequence[int] = (),
 ) -> _Layer:
-    mark = {"type": "line", "stroke": colour, "strokeWidth": 1 if dash else 2}
+    mark = {"type": "line", "aria": False, "stroke": colour, "strokeWidth": 1 if dash else 2}
     values = [{"x": x, "y": y, "n": n} for n, (x, y) in enumerate(corners)]
     return {
         "data": {"values": values},
@@ -272,6 +272,7 @@ def _texts(labels: Sequence[Label], colour: str) -> list[_Layer]:
             "data": {"values": [{"text": label.text}]},
             "mark": {
                 "type": "text",
+                "aria": False,
                 "x": label.x,
                 "y": label.y,
                 "align": label.align,

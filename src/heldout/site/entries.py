@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from heldout.board.events import format_time
 from heldout.board.spec import BoardSpec
-from heldout.board.standings import Row, Standings
+from heldout.board.standings import ANONYMOUS, Row, Standings
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
 from heldout.site.rows import Column, TableRow, make_row
@@ -127,11 +127,11 @@ def make_entry_page(
     """
     line = make_row(row, columns)
     permalink = _permalink(line, facts)
-    title = line.system if line.embargo is None else line.embargo.words
+    title = line.system if line.embargo is None else f"{ANONYMOUS} entry"
     place = _say_place(row, rows, columns[0])
     return EntryPage(
         frame=make_frame(
-            f"{title} – {clean(spec.title)}",  # noqa: RUF001 - a dash between two titles
+            f"{title} – {clean(spec.title)}",
             place,
             root="../",
             standings=standings,

@@ -10,13 +10,12 @@ import msgspec
 
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Row, Standings
-from heldout.site.rows import Column, make_columns, public_rows
+from heldout.site.rows import Column, make_columns, public_rows, released
 from heldout.site.wording import clean
 
 __all__ = ["format_csv", "format_json", "safe_cell"]
 
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", re.ASCII)
 
 
 def safe_cell(text: str) -> str:
@@ -65,7 +64,7 @@ def _cells(row: Row, columns: tuple[Column, ...]) -> list[str]:
         row.paper,
         row.code,
         row.type,
-        *(row.scores.get(column.key, "") for column in columns),
+        *(released(row.scores, column.key) for column in columns),
         str(row.trophy).lower(),
         str(row.embargoed).lower(),
         str(row.baseline).lower(),
@@ -88,7 +87,7 @@ def _json_row(row: Row, columns: tuple[Column, ...]) -> dict[str, Any]:
         "paper": row.paper,
         "code": row.code,
         "type": row.type,
-        "scores": {column.key: _number(row.scores.get(column.key)) for column in columns},
+        "scores": {column.key: _number(released(row.scores, column.key)) for column in columns},
         "trophy": row.trophy,
         "embargoed": row.embargoed,
         "baseline": row.baseline,
@@ -98,13 +97,9 @@ def _json_row(row: Row, columns: tuple[Column, ...]) -> dict[str, Any]:
     }
 
 
-def _number(text: str | None) -> msgspec.Raw | None:
+def _number(text: str) -> msgspec.Raw | None:
     """The released digits as a JSON number, trailing zeros kept."""
-    if text is None:
-        return None
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(text)
-    return msgspec.Raw(text.encode())
+    return msgspec.Raw(text.encode()) if text else None
 
 
 def _reasons(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:

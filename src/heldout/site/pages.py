@@ -7,6 +7,7 @@ from heldout.board.spec import BoardSpec
 from heldout.board.standings import Row, Standings
 from heldout.site.facts import BoardFacts, Example
 from heldout.site.figures import Figure, make_figures
+from heldout.site.labels import cut
 from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
 from heldout.site.rules import Download, Rule, Step, list_downloads, list_rules, list_steps
 from heldout.site.sentences import say_standing
@@ -54,7 +55,6 @@ class BoardPage:
         rows: the table.
         empty: whether there is no entry yet, baselines aside.
         types: the submission types among the rows, for the filter.
-        has_ranges: whether any row has a rank range.
         figures: the charts.
         steps: the commands of a participant.
         submit: the organisers' own words on submitting.
@@ -73,7 +73,6 @@ class BoardPage:
     rows: tuple[TableRow, ...]
     empty: bool
     types: tuple[str, ...]
-    has_ranges: bool
     figures: tuple[Figure, ...]
     steps: tuple[Step, ...]
     submit: str
@@ -106,7 +105,6 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         rows=rows,
         empty=all(row.baseline for row in rows),
         types=tuple(dict.fromkeys(row.type for row in rows if row.type)),
-        has_ranges=any(row.ranks for row in rows),
         figures=make_figures(standings, shown, columns),
         steps=list_steps(spec),
         submit=clean(spec.submit),
@@ -196,6 +194,9 @@ def _short(days: float) -> str:
 def _example(example: Example | None) -> Example | None:
     if example is None:
         return None
+    most = 280
     return Example(
-        query=clean(example.query), document=clean(example.document), text=clean(example.text)
+        query=cut(clean(example.query), most),
+        document=clean(example.document),
+        text=cut(clean(example.text), most),
     )

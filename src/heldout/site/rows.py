@@ -1,16 +1,27 @@
 """Rows of the table: what of a standings row may be shown, as words."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from decimal import Decimal
 from urllib.parse import quote
 
 from heldout.board.spec import BoardSpec, View
 from heldout.board.standings import ANONYMOUS, Row, Standings
 from heldout.site.wording import clean, day_words, file_stem, safe_link
 
-__all__ = ["Column", "Embargo", "Score", "TableRow", "make_columns", "make_row", "public_rows"]
+__all__ = [
+    "Column",
+    "Embargo",
+    "Score",
+    "TableRow",
+    "make_columns",
+    "make_row",
+    "public_rows",
+    "released",
+]
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +128,7 @@ def public_rows(standings: Standings) -> tuple[Row, ...]:
 
 def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
     """One line of the table from a row of `public_rows`."""
-    first, *others = (Score(column=c, text=_score(row.scores, c.key)) for c in columns)
+    first, *others = (Score(column=c, text=released(row.scores, c.key)) for c in columns)
     stem = file_stem(row.id)
     return TableRow(
         rank=row.rank,
@@ -140,6 +151,18 @@ def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
         corrected=bool(row.errata),
         embargo=_embargo(row),
     )
+
+
+def released(scores: Mapping[str, str], view: str) -> str:
+    """The released digits on a view, "" where there are none.
+
+    Raises:
+        ValueError: they are no number; that is a bug upstream.
+    """
+    text = scores.get(view, "")
+    if text and not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return text
 
 
 def _column(view: View, spec: BoardSpec) -> Column:
@@ -177,19 +200,10 @@ def _public(row: Row) -> Row:
     )
 
 
-def _score(scores: Mapping[str, str], view: str) -> str:
-    """The released digits; anything that is no number is a bug upstream and raises."""
-    if view not in scores:
-        return ""
-    if not Decimal(scores[view]).is_finite():
-        raise ValueError(scores[view])
-    return scores[view]
-
-
 def _range(row: Row) -> str:
     if row.rank_low is None or row.rank_high is None:
         return ""
-    return f"{row.rank_low}–{row.rank_high}"  # noqa: RUF001 - an en dash is what a range takes
+    return f"{row.rank_low}–{row.rank_high}"
 
 
 def _embargo(row: Row) -> Embargo | None:

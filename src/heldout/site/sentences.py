@@ -67,7 +67,7 @@ def _say_lead(entries: Sequence[TableRow], column: Column) -> Phrase:
 def _say_worth(entries: Sequence[TableRow]) -> Phrase:
     if not all(row.ranks for row in entries):
         return phrase(" Whether such gaps are more than luck has not been tested here.")
-    group = [row for row in entries[1:] if row.ranks.startswith("1–")]  # noqa: RUF001 - a range
+    group = [row for row in entries[1:] if row.ranks.startswith("1–")]
     if not group:
         return phrase(" The lead is significant.")
     shown = 3

@@ -28,6 +28,7 @@ __all__ = [
 
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _NOT_TEXT = re.compile("[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_NOT_IN_LINKS = re.compile(r"""[\s"<>\\^`{|}]""")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -99,16 +100,19 @@ def clean(text: str) -> str:
 
 
 def safe_link(text: str) -> str:
-    """The address if it is http or https with a host and nothing odd in it, else ""."""
+    """The address if it is http or https with a host and nothing odd in it, else "".
+
+    Odd: white space, control characters, a user name, and what RFC 3986 allows nowhere.
+    """
     try:
         parts = urlsplit(text)
         host = parts.hostname
     except ValueError:
         return ""
-    plain_text = text == clean(text) and " " not in text and "\\" not in text
-    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
+    odd = text != clean(text) or _NOT_IN_LINKS.search(text)
+    if odd or parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
         return ""
-    return text if plain_text else ""
+    return text
 
 
 def file_stem(submission: str) -> str:

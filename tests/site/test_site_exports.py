@@ -1,0 +1,113 @@
+"""CSV and JSON: the rows of the page, safe to open in a spreadsheet."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from sample_boards import baseline, busy, hostile, row, spec, standings
+
+from heldout.board.spec import View
+from heldout.site.exports import format_csv, format_json, safe_cell
+from heldout.site.rows import public_rows
+
+COLUMNS = [
+    *("rank", "id", "date", "team", "description", "paper", "code", "type"),
+    *("eval", "dev", "trophy", "embargoed", "baseline", "rank_low", "rank_high"),
+]
+
+
+def read_csv(data: bytes) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(data.decode(), newline=""), strict=True))
+
+
+def read_json(data: bytes) -> Any:
+    return json.loads(data)
+
+
+def test_csv_has_the_rows_in_their_order() -> None:
+    board = busy()
+    head, *rows = read_csv(format_csv(board, spec()))
+    assert head == COLUMNS
+    assert [r[1] for r in rows] == [r.id for r in board.rows]
+    assert rows[0][8] == board.rows[0].scores["eval"]
+
+
+def test_csv_lines_end_as_rfc_4180_says() -> None:
+    data = format_csv(busy(), spec())
+    assert data.count(b"\r\n") == data.count(b"\n") == len(busy().rows) + 1
+
+
+@given(st.text())
+@example("=1+1")
+@example("  @SUM(A1)")
+@example("\t-1")
+@example("\uff1d1")
+def test_no_cell_starts_a_formula(text: str) -> None:
+    cell = safe_cell(text)
+    assert cell in (text, f"'{text}")
+    start = cell.lstrip()[:1]
+    assert start not in set("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20") or not start
+
+
+def test_no_cell_of_a_hostile_board_starts_a_formula() -> None:
+    rows = read_csv(format_csv(hostile(), spec()))
+    assert len(rows) == len(hostile().rows) + 1
+    assert all(len(r) == len(COLUMNS) for r in rows)
+    assert not [cell for r in rows for cell in r if cell.lstrip()[:1] in set("=+-@\t\r")]
+
+
+def test_a_view_that_looks_like_a_formula_is_quoted_in_the_head() -> None:
+    views = (View(name="-1", set="dev", measure="RR@10"), *spec().views)
+    head = read_csv(format_csv(standings([baseline()]), spec(views=views)))[0]
+    assert "'-1" in head
+
+
+def test_json_has_the_contract_s_keys() -> None:
+    document = read_json(format_json(busy(), spec()))
+    assert document["board"] == "stdlib-docs"
+    assert document["as_of"] == "2026-11-20T17:10:00Z"
+    first = document["rows"][0]
+    assert list(first) == [
+        *("rank", "id", "date", "team", "description", "paper", "code", "type", "scores"),
+        *("trophy", "embargoed", "baseline", "rank_low", "rank_high", "why"),
+    ]
+    assert set(first["scores"]) == {"dev", "eval"}
+
+
+def test_json_scores_are_numbers_with_the_released_digits() -> None:
+    data = format_json(standings([row("0.400", "0.410", days=1)]), spec())
+    assert b'"eval": 0.400' in data
+    assert read_json(data)["rows"][0]["scores"] == {"eval": 0.4, "dev": 0.41}
+
+
+def test_what_is_undefined_is_null_and_says_why() -> None:
+    board = standings([baseline(), row("0.4", days=1, rank_low=1, rank_high=1)])
+    entry, base = read_json(format_json(board, spec()))["rows"]
+    assert entry["scores"]["dev"] is None
+    assert entry["why"] == {"scores.dev": "not scored on this view"}
+    assert base["rank"] is None
+    assert set(base["why"]) == {"rank", "rank_low", "rank_high"}
+
+
+@pytest.mark.parametrize("score", ["NaN", "Infinity", "0,4", "0.4; DROP", "\u0660.\u0664"])
+def test_a_score_that_is_no_number_is_refused(score: str) -> None:
+    broken = row("0.4", days=1)
+    board = standings([row("0.4", days=1, scores={"eval": "0.4", "dev": score})])
+    assert read_json(format_json(standings([broken]), spec()))
+    with pytest.raises(ValueError, match=r".+"):
+        format_json(board, spec())
+
+
+def test_both_hold_the_same_rows() -> None:
+    board = hostile()
+    document = read_json(format_json(board, spec()))
+    rows = read_csv(format_csv(board, spec()))[1:]
+    for one, cells, shown in zip(document["rows"], rows, public_rows(board), strict=True):
+        assert one["id"] == cells[1].removeprefix("'") == shown.id
+        assert one["team"] == shown.team
+        assert cells[3] == safe_cell(shown.team)
+        assert one["paper"] == cells[5] == shown.paper

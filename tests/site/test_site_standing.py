@@ -1,0 +1,240 @@
+"""The generated sentences: standing, facts, rules, what a chart shows."""
+
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+from sample_boards import AS_OF, OPENS, baseline, busy, facts, row, spec, standings
+
+from heldout.board.spec import Policy, QuerySet, Runs
+from heldout.board.standings import Row, Standings
+from heldout.site.figures import make_figures
+from heldout.site.pages import make_board_page
+from heldout.site.rows import make_columns, make_row, public_rows
+from heldout.site.rules import list_downloads, list_rules, list_steps
+from heldout.site.sentences import say_standing
+from heldout.site.wording import plain
+
+
+def say(rows: list[Row], **changes: Any) -> str:
+    columns = make_columns(spec())
+    board = standings(rows)
+    lines = [make_row(r, columns) for r in public_rows(board)]
+    days = {"opens": OPENS.date(), "today": AS_OF.date()} | changes
+    return plain(say_standing(lines, columns[0], **days))
+
+
+def test_nobody_yet() -> None:
+    assert say([baseline()]) == (
+        "No entries yet. The baseline BM25, k1 0.9, b 0.4 stands at 0.273 on eval RR@10; "
+        "the board opened on 1 Sep 2025."
+    )
+    assert say([]) == "No entries yet; the board opened on 1 Sep 2025."
+    assert say([], today=date(2025, 8, 1)).endswith("the board opens on 1 Sep 2025.")
+
+
+def test_one_entry_is_too_few_to_compare() -> None:
+    text = say([baseline(), row("0.341", days=3)])
+    assert text == (
+        "monoT5 over BM25 top 100 is the only entry, with 0.341 on eval RR@10: too few to compare."
+    )
+
+
+def test_an_entry_below_the_baseline_is_told_so() -> None:
+    text = say([baseline("0.273"), row("0.273", days=3)])
+    assert text.endswith("The baseline BM25, k1 0.9, b 0.4 has not been beaten: 0.273.")
+
+
+def test_the_leader_and_the_gap() -> None:
+    rows = [row("0.403", days=1, description="A"), row("0.411", days=2, description="B")]
+    assert say(rows) == (
+        "B leads with 0.411 on eval RR@10, 0.008 ahead of A. "
+        "Whether such gaps are more than luck has not been tested here."
+    )
+
+
+def test_a_tie_goes_to_the_earlier() -> None:
+    rows = [row("0.403", days=5, description="A"), row("0.403", days=2, description="B")]
+    assert say(rows).startswith("B leads with 0.403 on eval RR@10; A has the same, later.")
+
+
+def test_an_anonymous_leader_has_no_name() -> None:
+    secret = row("0.5", days=1, embargoed=True, embargo_until=date(2027, 5, 20), description="S")
+    text = say([secret, row("0.4", days=2, description="B")])
+    assert text.startswith("An anonymous entry leads with 0.5 on eval RR@10, 0.1 ahead of B.")
+
+
+def _ranged(*ranges: tuple[int, int]) -> list[Row]:
+    return [
+        row(f"0.{500 - n}", days=n, description=f"S{n}", rank_low=low, rank_high=high)
+        for n, (low, high) in enumerate(ranges, 1)
+    ]
+
+
+def test_rank_ranges_say_who_cannot_be_told_apart() -> None:
+    assert say(_ranged((1, 1), (2, 2))).endswith("The lead is significant.")
+    assert say(_ranged((1, 2), (1, 2))).endswith("S2 can't be told apart from it.")
+    text = say(_ranged((1, 3), (1, 3), (1, 3)))
+    assert text.endswith("S2 and S3 can't be told apart from it.")
+    many = say(_ranged(*[(1, 6)] * 6))
+    assert many.endswith("5 entries can't be told apart from it.")
+
+
+def test_facts_of_a_board() -> None:
+    page = make_board_page(busy(), spec(), facts())
+    assert page.facts == (
+        "Open until 31 Mar 2027",
+        "44 entries, 10 teams, 2 anonymous",
+        "1,050 held-out queries",
+        "median decision 2 days",
+        "1 waiting",
+    )
+
+
+def _first_fact(board: Standings, **changes: Any) -> str:
+    return make_board_page(board, spec(**changes), facts()).facts[0]
+
+
+def test_when_a_board_is_open() -> None:
+    board = standings([baseline()])
+    assert _first_fact(board, closes=None) == "Open since 1 Sep 2025"
+    assert _first_fact(board, closes=AS_OF.date()) == "Open until 20 Nov 2026"
+    assert _first_fact(board, closes=AS_OF.date() - timedelta(days=1)) == "Closed since 19 Nov 2026"
+    assert _first_fact(board, opens=AS_OF.date() + timedelta(days=1)) == "Opens on 21 Nov 2026"
+
+
+def test_how_long_a_decision_takes() -> None:
+    def desk(days: float) -> str:
+        board = standings([baseline()], decision_days=days, waiting=0)
+        return make_board_page(board, spec(), facts()).facts[-1]
+
+    assert desk(0.2) == "median decision within a day"
+    assert desk(1.0) == "median decision 1 day"
+    assert desk(1.5) == "median decision 1.5 days"
+    assert desk(12.4) == "median decision 12 days"
+
+
+def test_unknown_sizes_are_left_out() -> None:
+    page = make_board_page(standings([baseline()]), spec(), facts(sets={}))
+    assert not any("quer" in fact for fact in page.facts)
+
+
+def _rule(about: str, **changes: Any) -> str:
+    return next((r.says for r in list_rules(spec(**changes)) if r.about == about), "")
+
+
+def test_rules_follow_board_toml() -> None:
+    policy = Policy(quota=1, quota_days=7, embargo_months=0, id_days=1, off=("quota", "leak"))
+    assert _rule("How often") == "At most 2 submissions of a team within 30 days."
+    assert _rule("How often", policy=policy) == "At most 1 submission of a team within 7 days."
+    assert _rule("Staying anonymous", policy=policy) == "Not possible on this board."
+    assert _rule("Staying anonymous").startswith("For at most 9 months")
+    assert _rule("Dates", policy=policy).endswith("may differ by 1 day.")
+    assert _rule("Not applied here", policy=policy) == "leak, quota"
+    assert _rule("Not applied here") == ""
+    assert _rule("Sealing", recipients=("k",)).startswith(
+        "Runs and metadata are sealed with age to 1"
+    )
+
+
+def test_rules_for_runs() -> None:
+    short = Runs(order="trec9", depth=1000, min_depth=1000, complete=False)
+    assert "Every query has 1 to 100 documents, each once." in _rule("Runs")
+    text = _rule("Runs", runs=short)
+    assert "A query that is answered has 1,000 documents" in text
+    assert "A query without an answer counts 0." in text
+    assert "float32" in text
+    assert "float64" in _rule("Runs", runs=Runs(order="trec"))
+
+
+def test_only_a_board_with_candidates_binds_reranking() -> None:
+    sets = {"dev": QuerySet(queries="d"), "eval": QuerySet(queries="e")}
+    assert "official candidates" in _rule("Types")
+    assert "official candidates" not in _rule("Types", sets=sets)
+    assert _rule("Types", types=("full ranking",)) == "Full ranking."
+
+
+def test_the_three_commands_name_the_sets() -> None:
+    commands = [step.command for step in list_steps(spec())]
+    assert commands == [
+        "heldout draft my-system --dev dev.run.gz --eval eval.run.gz",
+        "heldout check ID",
+        "heldout submit ID",
+    ]
+
+
+def test_downloads_are_the_public_files() -> None:
+    names = {file.href for file in list_downloads(spec(), facts())}
+    assert names == {
+        "leaderboard.csv",
+        "leaderboard.json",
+        "../queries/dev.tsv",
+        "../qrels/dev.qrels",
+        "../queries/eval.tsv",
+        "../candidates/eval.tsv.gz",
+        "../board.toml",
+        "../log.jsonl",
+    }
+
+
+def _figures(rows: list[Row], **changes: Any) -> list[str]:
+    board, columns = standings(rows), make_columns(spec(**changes))
+    return [plain(f.says) for f in make_figures(board, public_rows(board), columns)]
+
+
+def test_no_chart_without_an_entry() -> None:
+    assert _figures([baseline()]) == []
+
+
+def test_a_chart_says_what_it_shows() -> None:
+    rows = [
+        baseline("0.300", "0.400"),
+        row("0.200", "0.400", days=1),
+        row("0.400", "0.500", days=2),
+    ]
+    progress, scatter = _figures(rows)
+    assert (
+        progress
+        == "The record on eval RR@10 is 0.400, by monoT5 over BM25 top 100 since 3 Sep 2025."
+    )
+    assert "Over 3 systems, eval RR@10 is 0.750 of dev RR@10 in the median" in scatter
+    assert "from 0.500 to 0.800" in scatter
+
+
+def test_no_record_below_the_best_baseline() -> None:
+    assert _figures([baseline(), row("0.1", days=1)]) == [
+        "No entry is above the best baseline yet."
+    ]
+
+
+def test_no_scatter_where_it_would_say_nothing() -> None:
+    few = [row("0.4", "0.5", days=1), row("0.41", "0.5", days=2), row("0.42", days=3)]
+    assert len(_figures(few)) == 1
+    zero = [row("0.4", "0.5", days=1), row("0.0", "0.5", days=2), row("0.42", "0.5", days=3)]
+    assert len(_figures(zero)) == 1
+    only = spec().views[1:]
+    assert len(_figures([row("0.4", "0.5", days=n) for n in range(4)], views=only)) == 1
+
+
+def test_the_records_of_a_chart_are_those_of_the_standings() -> None:
+    board, columns = busy(), make_columns(spec())
+    progress = make_figures(board, public_rows(board), columns)[0]
+    scores = [record.score for record in progress.records]
+    assert scores == sorted(set(scores))
+    assert min(scores) > "0.273"
+    assert scores[-1] == max(r.scores["eval"] for r in board.rows)
+
+
+def test_a_private_view_has_no_column() -> None:
+    views = (*spec().views, replace_view("reserve"))
+    assert [c.key for c in make_columns(spec(views=views))] == ["eval", "dev"]
+
+
+def replace_view(name: str) -> Any:
+    view = spec().views[1]
+    return type(view)(name=name, set=view.set, measure=view.measure, public=False)
+
+
+def test_the_page_is_of_its_day() -> None:
+    later = replace(busy(), as_of=AS_OF + timedelta(days=200))
+    assert make_board_page(later, spec(), facts()).frame.as_of == "8 Jun 2027"
