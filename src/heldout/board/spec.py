@@ -4,11 +4,10 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from heldout.envelope.bundle import Form
 from heldout.errors import InputError, Problem, quote
 from heldout.measures.spec import parse_measure
 from heldout.trec.ranking import Order
@@ -31,6 +30,10 @@ RULE_NAMES = (
 """The rules that a board may switch off: the keys of `policy.RULES`, which imports this module."""
 
 _LONGEST = {"quota": 1000, "quota_days": 3660, "embargo_months": 120, "id_days": 3660}
+
+
+EnvelopeForm = Literal["age", "openssl"]
+"""The forms of `heldout.envelope`, named here so that nothing above needs to reach it."""
 
 
 class QuerySet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,7 +136,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     primary: str
     decimals: int = 3
     types: tuple[str, ...] = ("full ranking", "reranking")
-    envelope: Form = "age"
+    envelope: EnvelopeForm = "age"
     recipients: tuple[str, ...]
     contact: str = ""
     submit: str = ""

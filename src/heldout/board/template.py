@@ -8,7 +8,7 @@ from string import Template
 
 import msgspec
 
-from heldout.envelope.bundle import Form
+from heldout.board.spec import EnvelopeForm
 from heldout.trec.ranking import Order
 
 __all__ = ["NewBoard", "new_board_files"]
@@ -36,7 +36,7 @@ class NewBoard:
     title: str
     task: str
     opens: date
-    envelope: Form
+    envelope: EnvelopeForm
     recipients: Sequence[str]
     measure: str
     order: Order

@@ -9,7 +9,7 @@ import functools
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from textwrap import wrap
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -99,7 +99,7 @@ def plural(count: int, one: str, many: str | None = None) -> str:
 def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     """Lines of `name      what there is to say`; an empty name goes on with the one above."""
     for name, text in facts:
-        _print_hanging(console, f"{plain(name):<10}", text)
+        _print_hanging(console, f"{plain(name):<9} ", text)
 
 
 def print_problems(
@@ -145,13 +145,21 @@ def _print_hanging(console: Console, head: str, text: str) -> None:
         console.print(((head if index == 0 else " " * len(head)) + line).rstrip())
 
 
-def print_table(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns under their names: the first to the left, the others to the right."""
+def print_table(
+    console: Console,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    left: Collection[str] = (),
+) -> None:
+    """Columns under their names: the first and those named in `left` to the left, others right."""
     cells = [[plain(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    aligns = ["<" if i == 0 or name in left else ">" for i, name in enumerate(header)]
     for row in cells:
-        first, *others = zip(row, widths, strict=True)
-        line = f"{first[0]:<{first[1]}}" + "".join(f"  {text:>{width}}" for text, width in others)
+        line = "  ".join(
+            f"{text:{align}{width}}" for text, align, width in zip(row, aligns, widths, strict=True)
+        )
         console.print(line.rstrip())
 
 

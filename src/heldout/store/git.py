@@ -72,6 +72,12 @@ class Git:
         if not self.is_repository():
             self._run(["init", "-q", "-b", branch, "."])
 
+    def clone(self, source: Path, name: str) -> "Git":
+        """Clone a repository into a folder below this one, its main line checked out."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self._run(["clone", "-q", str(source.absolute()), name])
+        return Git(self.root / name)
+
     def refs(self, *patterns: str) -> Mapping[str, str]:
         """Full ref name -> commit, for patterns as `git for-each-ref` takes them."""
         form = "--format=%(objectname) %(refname)"

@@ -1,0 +1,91 @@
+"""`heldout demo`: the whole story on the embedded collection."""
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from heldout.board.standings import Standings
+from heldout.cli.context import json_option, now_option
+from heldout.cli.printing import (
+    answers,
+    messages,
+    plural,
+    print_facts,
+    print_json,
+    print_table,
+    reports_errors,
+)
+from heldout.demo import Scene, play_demo
+
+__all__ = ["demo"]
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", default="heldout-demo", type=click.Path(path_type=Path))
+@click.option("--seed", default=0, show_default=True, help="Divides the queries.")
+@now_option
+@json_option
+@reports_errors
+def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
+    """Play a whole shared task: real rankers, four teams, a board, its vault, its page.
+
+    Takes a minute or two, and needs the extras: pip install 'heldout[site,rankers]'. Leaves
+    DIR/board and DIR/vault for you to try the other commands on.
+
+    Example: heldout demo /tmp/demo
+    """
+
+    def say(heading: str, text: str) -> None:
+        print_facts(messages(), [(heading, text)])
+
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(mp_context=context) as executor:
+        standings, scenes = play_demo(folder, now=now, seed=seed, executor=executor, say=say)
+    page = (folder / "board" / "leaderboard" / "index.html").absolute()
+    if as_json:
+        print_json({"page": page.as_uri(), **_document(standings, scenes)})
+        return
+    _print(standings, scenes)
+    print_facts(
+        answers(),
+        [
+            ("", ""),
+            ("page", page.as_uri()),
+            ("", ""),
+            ("next", f"cd {folder}/board; heldout inbox --vault ../vault"),
+            ("", f"cd {folder}/board; heldout review {scenes[-1].id} --vault ../vault"),
+        ],
+    )
+
+
+def _print(standings: Standings, scenes: tuple[Scene, ...]) -> None:
+    header = ("rank", "eval", "dev", "", "team", "system")
+    rows = [
+        (
+            "–" if row.rank is None else str(row.rank),
+            row.scores["eval"],
+            row.scores["dev"],
+            "trophy" if row.trophy else "baseline" if row.baseline else "",
+            row.team,
+            row.description,
+        )
+        for row in standings.rows
+    ]
+    print_facts(answers(), [("", "")])
+    print_table(answers(), header, rows, left=("", "team", "system"))
+    refused = [scene for scene in scenes if not scene.published]
+    print_facts(answers(), [("", ""), ("", f"{plural(len(refused), 'submission')} refused:")])
+    print_facts(answers(), [("refused", f"{scene.id}  {scene.why}") for scene in refused])
+
+
+def _document(standings: Standings, scenes: tuple[Scene, ...]) -> dict[str, object]:
+    return {
+        "rows": [
+            {"rank": row.rank, "id": row.id, "eval": float(row.scores["eval"])}
+            for row in standings.rows
+        ],
+        "refused": [{"id": scene.id, "why": scene.why} for scene in scenes if not scene.published],
+    }

@@ -1,0 +1,401 @@
+"""The story of `heldout demo`: a shared task on the embedded collection, from runs to a page.
+
+Real rankers make real runs; teams of our own invention seal and submit them on different days;
+an organiser reviews and publishes them. Two are refused, so that a newcomer sees both kinds.
+"""
+
+import bz2
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from heldout.board.manifest import Manifest, format_manifest
+from heldout.board.standings import Standings
+from heldout.board.template import NewBoard
+from heldout.collections.collection import QuerySplit, split_queries
+from heldout.collections.stdlib_docs import build_collection, read_docstrings
+from heldout.errors import SetupError, StoreError
+from heldout.ids import SubmissionId
+from heldout.pipeline.baseline import add_baseline
+from heldout.pipeline.decide import publish, reject
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.draft import METADATA, check, draft, draft_folder, draft_id
+from heldout.pipeline.found import GivenSet, found_board, sit_down
+from heldout.pipeline.rebuild import rebuild
+from heldout.pipeline.receive import receive
+from heldout.pipeline.review import Review, review
+from heldout.pipeline.send import pack, submit
+from heldout.pipeline.sets import load_sets
+from heldout.rankers.methods import choose_method
+from heldout.rankers.run import Task
+from heldout.rankers.runfile import format_run
+from heldout.store.arrivals import find_in_git
+from heldout.store.files import write_whole
+from heldout.store.git import Git
+from heldout.store.repository import Repository
+from heldout.store.vault import Vault
+from heldout.trec.qrels import format_qrels, parse_qrels
+from heldout.trec.queries import format_queries, parse_queries
+
+__all__ = ["Part", "Scene", "play_demo"]
+
+DEPTH = 100
+_TASK = (
+    "Given the first paragraph of a docstring of Python's standard library, find the rest of it."
+)
+_MEASURE = "RR@10"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One run of the story.
+
+    Attributes:
+        slug: name in the id.
+        team, institution: who sends it; empty for the organisers' baseline.
+        system: its description.
+        method: a name in `rankers.methods.METHODS`.
+        parameters: of the method.
+        days: how many days before the end of the story it is sent.
+        months: length of its embargo, 0 for none.
+        broken: whether its file is damaged on the way.
+    """
+
+    slug: str
+    team: str = ""
+    institution: str = ""
+    system: str
+    method: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    days: int
+    months: int = 0
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What became of one submission in the story.
+
+    Attributes:
+        id: its id.
+        part: the run.
+        published: whether it is on the page.
+        why: the organiser's reason where it was refused.
+    """
+
+    id: SubmissionId
+    part: Part
+    published: bool
+    why: str = ""
+
+
+BASELINE = Part(
+    slug="bm25", system="BM25, k1 0.9, b 0.4", method="bm25", days=59, parameters={"stem": "false"}
+)
+
+PARTS: Sequence[Part] = (
+    Part(
+        slug="tfidf",
+        team="Search Group",
+        institution="North Coast University",
+        system="TF-IDF cosine",
+        method="tfidf",
+        days=55,
+    ),
+    Part(
+        slug="bm25-long",
+        team="Search Group",
+        institution="North Coast University",
+        system="BM25, k1 2.0, b 0.9",
+        method="bm25",
+        parameters={"k1": "2.0", "b": "0.9"},
+        days=48,
+    ),
+    Part(
+        slug="ql-dirichlet",
+        team="IR Lab",
+        institution="Lighthouse Institute",
+        system="Query likelihood, Dirichlet",
+        method="query-likelihood",
+        days=41,
+    ),
+    Part(
+        slug="bm25-third",
+        team="Search Group",
+        institution="North Coast University",
+        system="BM25, k1 1.2, b 0.75",
+        method="bm25",
+        parameters={"k1": "1.2", "b": "0.75"},
+        days=36,
+    ),
+    Part(
+        slug="chars",
+        team="Text Technology",
+        institution="Harbour Software",
+        system="Character n-grams",
+        method="char-ngrams",
+        days=30,
+    ),
+    Part(
+        slug="bm25-stem",
+        team="IR Lab",
+        institution="Lighthouse Institute",
+        system="BM25 with stemming, k1 0.6, b 0.3",
+        method="bm25",
+        parameters={"k1": "0.6", "b": "0.3"},
+        days=24,
+    ),
+    Part(
+        slug="rm3",
+        team="Retrieval Club",
+        institution="Hill College",
+        system="BM25 and RM3 feedback",
+        method="rm3",
+        days=17,
+        months=6,
+    ),
+    Part(
+        slug="chars-again",
+        team="Text Technology",
+        institution="Harbour Software",
+        system="Character n-grams, second try",
+        method="char-ngrams",
+        days=12,
+        broken=True,
+    ),
+    Part(
+        slug="ql-jm",
+        team="IR Lab",
+        institution="Lighthouse Institute",
+        system="Query likelihood, Jelinek-Mercer",
+        method="query-likelihood",
+        parameters={"smoothing": "jelinek-mercer"},
+        days=10,
+    ),
+    Part(
+        slug="bm25-stop",
+        team="Retrieval Club",
+        institution="Hill College",
+        system="BM25 with stemming, stop words removed",
+        method="bm25",
+        parameters={"stopwords": "true"},
+        days=6,
+    ),
+    Part(
+        slug="fusion",
+        team="Search Group",
+        institution="North Coast University",
+        system="BM25, n-grams and query likelihood, scores added",
+        method="fusion",
+        parameters={"rule": "combsum"},
+        days=3,
+    ),
+)
+"""The story: eleven runs by four teams; the third of Search Group comes too soon, one is broken."""
+
+DENSE = Part(
+    slug="minilm",
+    team="Text Technology",
+    institution="Harbour Software",
+    system="MiniLM sentence vectors",
+    method="dense",
+    days=1,
+)
+"""Plays along where the extra `neural` is installed."""
+
+
+def play_demo(
+    folder: Path,
+    *,
+    now: datetime,
+    seed: int,
+    executor: Executor,
+    say: Callable[[str, str], None],
+) -> tuple[Standings, tuple[Scene, ...]]:
+    """Play the whole story.
+
+    Args:
+        folder: new; gets `board`, `vault`, `runs` and `teams`.
+        now: the end of the story, UTC; its days count back from here.
+        seed: divides the queries into dev and eval.
+        executor: makes the runs.
+        say: is told each step, as a heading and a sentence.
+
+    Raises:
+        StoreError: the folder holds something already.
+        SetupError: an extra is missing.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise StoreError(f"{folder} is not empty; name a folder that does not exist yet")
+    say("documents", "reading the standard library's docstrings ...")
+    split = split_queries(
+        build_collection(read_docstrings().docstrings), dev=0.5, rng=np.random.default_rng(seed)
+    )
+    say("documents", _describe(split))
+    parts = _make_runs(folder / "runs", split, executor, say)
+    opening = now - timedelta(days=60)
+    desk = _found(folder, split, opening)
+    say("board", f"{folder}/board is open since {opening:%d %b}, its vault is {folder}/vault")
+    _show_baseline(folder, desk, now, say)
+    scenes = tuple(_play(folder, part, now, say) for part in parts if part.team)
+    with desk.vault.locked():
+        standings = rebuild(_sit(folder, now)).standings
+    return standings, scenes
+
+
+def _describe(split: QuerySplit) -> str:
+    documents = len(split.dev.documents)
+    return (
+        f"{documents:,} docstrings to find, {len(split.dev.queries):,} dev queries, "
+        f"{len(split.eval.queries):,} eval queries"
+    )
+
+
+def _make_runs(
+    folder: Path, split: QuerySplit, executor: Executor, say: Callable[[str, str], None]
+) -> Sequence[Part]:
+    """Make the run files of every part; the dense one only where its extra is installed."""
+    queries = {**split.dev.queries, **split.eval.queries}
+    task = Task(documents=split.dev.documents, queries=queries, depth=DEPTH)
+    halves = {"dev": frozenset(split.dev.queries), "eval": frozenset(split.eval.queries)}
+    say("runs", "ranking ...")
+    futures = [
+        (part, executor.submit(_rank_and_write, folder, part, task, halves))
+        for part in (BASELINE, *PARTS, DENSE)
+    ]
+    made = []
+    for part, future in futures:
+        with suppress(SetupError):
+            future.result()
+            made.append(part)
+            say("run", part.system)
+    return made
+
+
+def _rank_and_write(
+    folder: Path, part: Part, task: Task, halves: Mapping[str, frozenset[str]]
+) -> None:
+    run = choose_method(part.method, part.parameters)(task)
+    for name, queries in halves.items():
+        half = {query: hits for query, hits in run.items() if query in queries}
+        text = format_run(half, form="msmarco", tag=part.slug)
+        if part.broken and name == "eval":
+            text = _break(text)
+        write_whole(folder / part.slug / f"{name}.tsv.bz2", bz2.compress(text))
+
+
+def _break(text: bytes) -> bytes:
+    """Damage a run as it happens in life: a document twice, a rank left out, a query lost."""
+    lines = text.splitlines(keepends=True)
+    first = lines[0].split(b"\t")
+    lines[4] = b"\t".join([first[0], first[1], b"5\n"])
+    del lines[DEPTH + 6]
+    return b"".join(lines[:-DEPTH])
+
+
+def _found(folder: Path, split: QuerySplit, opening: datetime) -> Desk:
+    sets = {}
+    for name, half in (("dev", split.dev), ("eval", split.eval)):
+        texts = {str(query): text for query, text in half.queries.items()}
+        labels = {str(q): {str(d): n for d, n in found.items()} for q, found in half.qrels.items()}
+        queries = parse_queries(format_queries(texts), path=f"{name}.tsv")
+        qrels = parse_qrels(format_qrels(labels), path=f"{name}.qrels")
+        sets[name] = GivenSet(queries=queries, qrels=qrels, public=name == "dev")
+    plan = NewBoard(
+        name="stdlib-docs",
+        title="Stdlib Docs",
+        task=_TASK,
+        opens=opening.date(),
+        envelope="age",
+        recipients=(),
+        measure=_MEASURE,
+        order="msmarco",
+        depth=DEPTH,
+        sets={"dev": True, "eval": False},
+        primary="eval",
+    )
+    return found_board(folder / "board", folder / "vault", plan, sets, now=opening)
+
+
+def _sit(folder: Path, moment: datetime) -> Desk:
+    repository = Repository(folder / "board")
+    vault = Vault.open(folder / "vault", board=repository.root)
+    return sit_down(repository, vault, now=moment)
+
+
+def _show_baseline(
+    folder: Path, desk: Desk, now: datetime, say: Callable[[str, str], None]
+) -> None:
+    moment = now - timedelta(days=BASELINE.days)
+    name = draft_id(BASELINE.slug, today=moment.date(), embargoed=False)
+    with desk.vault.locked():
+        later = _sit(folder, moment)
+        add_baseline(later, name, dict(_files(folder, BASELINE)), description=BASELINE.system)
+        rebuild(later)
+    say("baseline", f"{BASELINE.system}, shown by the organisers on {moment:%d %b}")
+
+
+def _files(folder: Path, part: Part) -> Iterator[tuple[str, Path]]:
+    for name in ("dev", "eval"):
+        yield name, folder / "runs" / part.slug / f"{name}.tsv.bz2"
+
+
+def _play(folder: Path, part: Part, now: datetime, say: Callable[[str, str], None]) -> Scene:
+    """One submission: a team drafts, seals and sends; a day later the organiser decides."""
+    moment = now - timedelta(days=part.days)
+    submission = _send(folder, part, moment)
+    say("sent", f"{moment:%d %b}  {submission}  by {part.team}")
+    desk = _sit(folder, moment + timedelta(hours=8))
+    with desk.vault.locked():
+        scene = _decide(desk, submission, part)
+        rebuild(desk)
+    say("published" if scene.published else "refused", scene.why or part.system)
+    return scene
+
+
+def _send(folder: Path, part: Part, moment: datetime) -> SubmissionId:
+    clone = Git(folder / "teams").clone(folder / "board", part.slug)
+    repository = Repository(clone.root)
+    until = (moment + timedelta(days=30 * part.months)).date() if part.months else None
+    submission = draft_id(part.slug, today=moment.date(), embargoed=until is not None)
+    draft(repository, submission, dict(_files(folder, part)), embargo_until=until)
+    manifest = Manifest(
+        team=part.team,
+        institution=part.institution,
+        model_description=part.system,
+        type="full ranking",
+        training_data="none",
+        embargo_until=until,
+    )
+    write_whole(draft_folder(repository, submission) / METADATA, format_manifest(manifest))
+    check(repository, submission, now=moment)
+    # The two that are refused go out in spite of what the check said, as some teams do.
+    packed = pack(repository, submission, manifest)
+    branch = submit(repository, submission, packed, embargoed=until is not None, now=moment)
+    repository.git.push("origin", f"refs/heads/{branch}:refs/heads/{branch}")
+    return submission
+
+
+def _decide(desk: Desk, submission: SubmissionId, part: Part) -> Scene:
+    git = desk.repository.git
+    head = git.head()
+    if head is None:
+        raise StoreError("the demo's board has no commit")
+    receive(desk, find_in_git(git, desk.repository.spec().envelope, main=head))
+    sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+    result = review(desk, sets, submission)
+    if result.stands_against:
+        why = _reason(result)
+        reject(desk, submission, why=why)
+        return Scene(id=submission, part=part, published=False, why=why)
+    decision = publish(desk, result, why="")
+    return Scene(id=submission, part=part, published=decision.done, why="; ".join(decision.why_not))
+
+
+def _reason(result: Review) -> str:
+    return "; ".join(f"{finding.rule}: {finding.evidence}" for finding in result.stands_against)
