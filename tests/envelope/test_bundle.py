@@ -5,10 +5,18 @@ import io
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sealing import FORMS, ID, SETS, format_binding, open_all, organiser, read_all
@@ -388,3 +396,41 @@ def test_a_refusal_says_nothing_of_its_cause(form: Form) -> None:
     assert str(failure.value) == "this submission cannot be opened"
     assert failure.value.__cause__ is None
     assert failure.value.__context__ is None or failure.value.__suppress_context__
+
+
+def test_two_identities_have_no_one_recipient() -> None:
+    text = organiser("age").private * 2
+    with pytest.raises(SetupError, match="found 2"):
+        recipient_of("age", text)
+
+
+def test_a_key_that_is_not_rsa_is_the_setup_s_fault() -> None:
+    private = ec.generate_private_key(ec.SECP256R1())
+    secret = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    public = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    with pytest.raises(SetupError, match="RSA public"):
+        seal_key("openssl", sealed("openssl").key, [public.decode()])
+    with pytest.raises(SetupError, match="RSA private"):
+        recipient_of("openssl", secret)
+
+
+def _mistyped(key: bytes) -> bytes:
+    """The key with its letter before the last exchanged: in the age form, the checksum fails."""
+    other = b"Q" if key[-3:-2] != b"Q" else b"P"
+    return key[:-3] + other + key[-2:]
+
+
+def _misspelt(key: bytes) -> bytes:
+    return b"#" + key[1:]
+
+
+@both_forms
+@pytest.mark.parametrize("spoil", [_mistyped, _misspelt, bytes.strip, lambda _: b""])
+def test_a_spoilt_key_opens_and_seals_nothing(form: Form, spoil: Callable[[bytes], bytes]) -> None:
+    envelope = sealed(form)
+    key = spoil(envelope.key)
+    with pytest.raises(TrustError):
+        opened(form, replace(envelope, key=key), read_all)
+    if spoil is not _mistyped or form == "age":
+        with pytest.raises(TrustError):
+            seal_metadata(form, b"", key=key)
