@@ -266,7 +266,8 @@ def _type_problem(
     text, _, place = str(error).partition(" - at ")
     unknown = re.search(r"unknown field `(.+)`", text)
     key = place.strip("`").removeprefix("$").removeprefix(".")
-    key = key.replace("sets[...]", f"sets.{_find_wrong_set(table)}")
+    if key.startswith("sets[...]"):
+        key = key.replace("sets[...]", f"sets.{_find_wrong_set(table)}", 1)
     key = f"{key}.{unknown[1]}".strip(".") if unknown else key
     expected = "a key that board.toml has (docs/board.md)" if unknown else "what docs/board.md says"
     return Problem(

@@ -1,0 +1,265 @@
+"""Metadata files: good ones come back as they were, bad ones are told whole."""
+
+import json
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.board.manifest import (
+    Manifest,
+    empty_manifest,
+    format_manifest,
+    parse_day,
+    parse_manifest,
+    team_key,
+)
+from heldout.errors import InputError, Problem
+
+GOOD = {"team": "Lighthouse", "model_description": "monoT5", "type": "full ranking"}
+plain = st.text(st.characters(categories=["L", "N", "P", "Zs"], max_codepoint=0x24FF), max_size=30)
+manifests = st.builds(
+    Manifest,
+    team=plain,
+    model_description=plain,
+    type=plain,
+    institution=plain,
+    paper=st.sampled_from(["", "https://example.org/a?b=c#d", "http://example.org:8080/"]),
+    training_data=plain,
+    embargo_until=st.none() | st.dates(),
+    revision=st.integers(1, 10**6),
+    withdrawn=st.booleans(),
+    id=st.sampled_from(["", "20261101-a"]),
+    digests=st.dictionaries(st.sampled_from(["dev", "eval"]), st.just("0" * 64)),
+)
+
+
+def find_problems(changes: dict[str, Any]) -> tuple[Problem, ...]:
+    with pytest.raises(InputError) as caught:
+        parse_manifest(json.dumps({**GOOD, **changes}).encode())
+    return caught.value.problems
+
+
+@given(manifests)
+def test_a_manifest_is_read_as_it_was_written(manifest: Manifest) -> None:
+    hollow = any(ord(c) in (0x115F, 0x1160, 0x17B4, 0x17B5) for c in repr(manifest))
+    if not hollow:
+        assert parse_manifest(format_manifest(manifest)) == manifest
+
+
+def test_the_paper_s_own_fields_are_enough() -> None:
+    data = b"""{"team": "team name", "model_description": "model", "paper": "", "code": "",
+        "type": "reranking", "embargo_until": "2026/12/31", "date": "20261101"}"""
+    manifest = parse_manifest(data)
+    assert manifest.embargo_until == date(2026, 12, 31)
+    assert (manifest.institution, manifest.revision, manifest.digests) == ("", 1, {})
+
+
+def test_a_byte_order_mark_is_no_error() -> None:
+    assert parse_manifest(b"\xef\xbb\xbf" + json.dumps(GOOD).encode()).team == "Lighthouse"
+
+
+@pytest.mark.parametrize("day", [None, ""])
+def test_no_embargo(day: str | None) -> None:
+    manifest = parse_manifest(json.dumps({**GOOD, "embargo_until": day}).encode())
+    assert manifest.embargo_until is None
+
+
+def test_a_draft_has_to_be_filled_in() -> None:
+    draft = empty_manifest(types=("reranking", "full"), embargo_until=date(2027, 1, 1))
+    assert (draft.team, draft.type, draft.embargo_until) == ("", "reranking", date(2027, 1, 1))
+    assert format_manifest(draft).endswith(b"}\n")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"7",
+        b'{"team": "x",}',
+        b'{"team": "x" // comment\n}',
+        b"\xff\xfe{\x00}\x00",
+        b'{"team": "\xff"}',
+        b'{"team": "\\ud800"}',
+        b'{"team": NaN}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"team": "x"} {"team": "y"}',
+    ],
+)
+def test_what_is_no_json_object(data: bytes) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_manifest(data)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.path) == ("not-json", "metadata.json")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("team", None, "wrong-field"),
+        ("team", 7, "wrong-field"),
+        ("team", ["a"], "wrong-field"),
+        ("team", "x" * 2001, "wrong-field"),
+        ("team", "two\nlines", "invisible-character"),
+        ("team", "tab\there", "invisible-character"),
+        ("team", "\x1b[31mred", "invisible-character"),
+        ("team", "nul\x00", "invisible-character"),
+        ("team", "right\u202eto left", "invisible-character"),
+        ("team", "zero\u200bwidth", "invisible-character"),
+        ("team", "soft\u00adhyphen", "invisible-character"),
+        ("team", "mark\ufeff", "invisible-character"),
+        ("team", "filler\u3164", "invisible-character"),
+        ("team", "variant\ufe0f", "invisible-character"),
+        ("team", "joiner\u034f", "invisible-character"),
+        ("team", "tag\U000e0041", "invisible-character"),
+        ("team", "tag variant\U000e0100", "invisible-character"),
+        ("team", "private\ue000", "invisible-character"),
+        ("team", "line\u2028separator", "invisible-character"),
+        ("model_description", "next\u0085line", "invisible-character"),
+        ("id", 7, "wrong-field"),
+        ("id", "a\u200b", "invisible-character"),
+        ("paper", None, "wrong-field"),
+        ("paper", "arxiv.org/abs/1", "not-a-link"),
+        ("paper", "javascript:alert(1)", "not-a-link"),
+        ("paper", "JaVaScRiPt://example.org/%0aalert(1)", "not-a-link"),
+        ("paper", "data:text/html,x", "not-a-link"),
+        ("paper", "ftp://example.org/", "not-a-link"),
+        ("paper", "//example.org/", "not-a-link"),
+        ("paper", "https://localhost/", "not-a-link"),
+        ("paper", "https://", "not-a-link"),
+        ("paper", "https://example.org:port/", "not-a-link"),
+        ("paper", "https://[::1/", "not-a-link"),
+        ("paper", "https://user@example.org/", "not-a-link"),
+        ("paper", "https://user:secret@example.org/", "not-a-link"),
+        ("paper", 'https://example.org/"onmouseover="x', "not-a-link"),
+        ("paper", "https://example.org/<script>", "not-a-link"),
+        ("paper", "https://example.org/a b", "not-a-link"),
+        ("paper", "https://example.org\\@evil.example/", "not-a-link"),
+        ("code", " https://example.org/", "not-a-link"),
+        ("embargo_until", "tomorrow", "wrong-field"),
+        ("embargo_until", "2026-13-01", "wrong-field"),
+        ("embargo_until", "2026-02-30", "wrong-field"),
+        ("embargo_until", "2026-1-1", "wrong-field"),
+        ("embargo_until", "20260101", "wrong-field"),
+        ("embargo_until", "2026-01/01", "wrong-field"),
+        ("embargo_until", "0000-01-01", "wrong-field"),
+        ("embargo_until", "\u0662\u0660\u0662\u0666-01-01", "wrong-field"),
+        ("embargo_until", 0, "wrong-field"),
+        ("embargo_until", False, "wrong-field"),
+        ("embargo_until", 20260101, "wrong-field"),
+        ("revision", 0, "wrong-field"),
+        ("revision", -1, "wrong-field"),
+        ("revision", 1.0, "wrong-field"),
+        ("revision", "1", "wrong-field"),
+        ("revision", True, "wrong-field"),
+        ("revision", None, "wrong-field"),
+        ("revision", 10**40, "wrong-field"),
+        ("withdrawn", 1, "wrong-field"),
+        ("withdrawn", "true", "wrong-field"),
+        ("withdrawn", None, "wrong-field"),
+        ("schema", 2, "wrong-field"),
+        ("schema", True, "wrong-field"),
+        ("schema", 1.0, "wrong-field"),
+        ("digests", [], "wrong-field"),
+        ("digests", {"dev": "0" * 63}, "wrong-field"),
+        ("digests", {"dev": "A" * 64}, "wrong-field"),
+        ("digests", {"dev": "0" * 64 + "\n"}, "wrong-field"),
+        ("digests", {"dev": 0}, "wrong-field"),
+        ("score", 1.0, "unknown-field"),
+        ("__proto__", {}, "unknown-field"),
+        ("Team", "x", "unknown-field"),
+    ],
+)
+def test_a_bad_field(field: str, value: object, code: str) -> None:
+    problems = find_problems({field: value})
+    assert code in {problem.code for problem in problems}
+    for problem in problems:
+        shown = (problem.found, problem.expected, problem.hint, problem.path)
+        assert all(text.isprintable() and len(text) < 300 for text in shown)
+
+
+@pytest.mark.parametrize("field", ["team", "model_description", "type"])
+def test_a_missing_field(field: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_manifest(json.dumps({k: v for k, v in GOOD.items() if k != field}).encode())
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.path) == ("missing-field", f"metadata.json:{field}")
+
+
+def test_every_problem_is_told_at_once() -> None:
+    problems = find_problems(
+        {
+            "team": 1,
+            "code": "example.org",
+            "paper": "x",
+            "embargo_until": "soon",
+            "revision": 0,
+            "withdrawn": "no",
+            "schema": 3,
+            "digests": 4,
+            "institution": "a\nb",
+            "colour": "red",
+        }
+    )
+    told = [(problem.code, problem.path.partition(":")[2]) for problem in problems]
+    assert sorted(told) == sorted(
+        [
+            ("unknown-field", ""),
+            ("wrong-field", "team"),
+            ("invisible-character", "institution"),
+            ("not-a-link", "paper"),
+            ("not-a-link", "code"),
+            ("wrong-field", "embargo_until"),
+            ("wrong-field", "revision"),
+            ("wrong-field", "withdrawn"),
+            ("wrong-field", "schema"),
+            ("wrong-field", "digests"),
+        ]
+    )
+
+
+def test_a_link_without_scheme_is_hinted_at() -> None:
+    (problem,) = find_problems({"paper": "arxiv.org/abs/2611.01234"})
+    assert problem.hint == '"https://arxiv.org/abs/2611.01234"'
+    (problem,) = find_problems({"paper": "no link at all"})
+    assert problem.hint == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "day"), [("2028-02-29", date(2028, 2, 29)), ("2026/12/31", date(2026, 12, 31))]
+)
+def test_days(text: str, day: date) -> None:
+    assert parse_day(text) == day
+
+
+@pytest.mark.parametrize(
+    "text", ["2027-02-29", "2026-12-31T00:00", "", "2026.12.31", "2026-12-31\n"]
+)
+def test_what_is_no_day(text: str) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        parse_day(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Light House", "light house", " LIGHT   HOUSE ", "\uff2cight House", "light\u00a0house"],
+)
+def test_names_of_one_team(name: str) -> None:
+    assert team_key(name) == "light house"
+
+
+@given(st.text(max_size=12))
+def test_a_team_s_key_is_its_own_key(name: str) -> None:
+    assert team_key(team_key(name)) == team_key(name)
+
+
+def test_upper_case_is_the_same_team() -> None:
+    for name in ("\u0390 lab", "stra\u00dfe", "\u01c6 lab"):
+        assert team_key(name.upper()) == team_key(name)

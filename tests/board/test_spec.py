@@ -1,0 +1,246 @@
+"""board.toml: every mistake is told with its line."""
+
+from datetime import date
+
+import pytest
+from boardlog import RULES
+
+from heldout.board.policy import RULES as POLICY
+from heldout.board.spec import RULE_NAMES, parse_spec
+from heldout.errors import InputError, Problem
+
+
+def find_problems(text: str) -> tuple[Problem, ...]:
+    with pytest.raises(InputError) as caught:
+        parse_spec(text.encode())
+    return caught.value.problems
+
+
+def line_of(text: str, what: str) -> int:
+    (number,) = [n for n, line in enumerate(text.splitlines(), 1) if what in line]
+    return number
+
+
+def test_a_full_example_is_read() -> None:
+    spec = parse_spec(RULES.encode())
+    assert (spec.name, spec.title, spec.primary, spec.decimals) == (
+        "kb",
+        "Knowledge base",
+        "eval",
+        3,
+    )
+    assert (spec.opens, spec.closes) == (date(2026, 11, 1), date(2027, 12, 31))
+    assert (spec.types, spec.envelope) == (("full ranking", "reranking"), "age")
+    assert (spec.recipients, spec.contact) == (("age1example",), "organisers@example.org")
+    assert spec.submit == "Open a pull request."
+    runs = spec.runs
+    assert (runs.order, runs.depth, runs.min_depth, runs.complete) == ("trec", 100, 1, True)
+    assert list(spec.sets) == ["dev", "eval"]
+    assert spec.sets["dev"].candidates == "candidates/dev.tsv"
+    assert (spec.sets["dev"].held_out, spec.sets["eval"].held_out) == (False, True)
+    assert [view.name for view in spec.public_views] == ["dev", "eval"]
+    assert spec.view("eval").measure == "RR@10"
+    policy = spec.policy
+    numbers = (policy.quota, policy.quota_days, policy.embargo_months, policy.id_days)
+    assert (*numbers, policy.off) == (2, 30, 9, 7, ())
+
+
+def test_what_is_left_out_has_defaults() -> None:
+    spec = parse_spec(
+        b"""name = "kb"
+title = "t"
+task = "t"
+opens = 2026-11-01
+primary = "v"
+recipients = ["k"]
+[sets.eval]
+queries = "q.tsv"
+[[views]]
+name = "v"
+set = "eval"
+measure = "nDCG@10"
+"""
+    )
+    assert (spec.schema, spec.closes, spec.decimals, spec.envelope) == (1, None, 3, "age")
+    assert (spec.runs.order, spec.runs.depth, spec.policy.quota) == ("msmarco", 1000, 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("schema = 1", "schema = 2", "1"),
+        ('name = "kb"', 'name = "../kb"', "1 to 64 letters, digits, . _ -"),
+        ('name = "kb"', 'name = ""', "1 to 64 letters, digits, . _ -"),
+        ("closes = 2027-12-31", "closes = 2026-10-31", "a day from 2026-11-01 on"),
+        ('primary = "eval"', 'primary = "test"', "the name of a view: dev, eval"),
+        ("decimals = 3", "decimals = 0", "1 to 6"),
+        ("decimals = 3", "decimals = 7", "1 to 6"),
+        ('types = ["full ranking", "reranking"]', "types = []", "at least one submission type"),
+        ('recipients = ["age1example"]', "recipients = []", "the public key of at least one"),
+        ("min_depth = 1", "min_depth = 0", "1 to 100 (depth)"),
+        ("min_depth = 1", "min_depth = 101", "1 to 100 (depth)"),
+        ('queries = "queries/dev.tsv"', 'queries = "/etc/passwd"', "a path inside the board"),
+        ('queries = "queries/dev.tsv"', 'queries = "a/../../b"', "a path inside the board"),
+        ('qrels = "qrels/dev.qrels"', 'qrels = "../x"', "a path inside the board"),
+        ('candidates = "candidates/dev.tsv"', 'candidates = ".."', "a path inside the board"),
+        ("quota = 2", "quota = 0", "1 to 1000"),
+        ("quota_days = 30", "quota_days = 0", "1 to 3660"),
+        ("quota_days = 30", "quota_days = 1000000000", "1 to 3660"),
+        ("embargo_months = 9", "embargo_months = -1", "0 to 120"),
+        ("embargo_months = 9", "embargo_months = 99999", "0 to 120"),
+        ("id_days = 7", "id_days = -1", "0 to 3660"),
+        ("off = []", 'off = ["qouta"]', "one of board-open, id-date"),
+    ],
+)
+def test_a_wrong_value_has_its_line(old: str, new: str, expected: str) -> None:
+    text = RULES.replace(old, new)
+    (problem,) = find_problems(text)
+    assert problem.code == "board-spec"
+    assert problem.line == line_of(text, new)
+    assert expected in problem.expected
+    assert problem.path == "board.toml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("schema = 1", 'schema = "1"'),
+        ('name = "kb"', "name = 7"),
+        ('title = "Knowledge base"', "title = []"),
+        ('task = "Find', 'tasks = "Find'),
+        ("opens = 2026-11-01", "opens = 3"),
+        ("opens = 2026-11-01", 'opens = "soon"'),
+        ("closes = 2027-12-31", "closes = true"),
+        ('primary = "eval"', "primary = 1"),
+        ("decimals = 3", "decimals = 3.0"),
+        ("decimals = 3", 'decimals = "3"'),
+        ('types = ["full ranking", "reranking"]', 'types = "full ranking"'),
+        ('types = ["full ranking", "reranking"]', "types = [1]"),
+        ('envelope = "age"', 'envelope = "zip"'),
+        ('recipients = ["age1example"]', "recipients = [3]"),
+        ('contact = "organisers@example.org"', "contact = 1"),
+        ('submit = "Open a pull request."', "submit = 1"),
+        ('order = "trec"', 'order = "best"'),
+        ("depth = 100\n", 'depth = "100"\n'),
+        ("complete = true", "complete = 1"),
+        ("complete = true", "complet = true"),
+        ('queries = "queries/dev.tsv"', "queries = 1"),
+        ('queries = "queries/eval.tsv"', "queries = 1"),
+        ('qrels = "qrels/dev.qrels"', 'qrel = "qrels/dev.qrels"'),
+        ("public = true", 'public = "yes"'),
+        ("public = true", "publik = true"),
+        ("quota = 2", "quota = 2.5"),
+        ("quota = 2", "qouta = 2"),
+        ("off = []", 'off = "quota"'),
+    ],
+)
+def test_a_wrong_kind_or_key_has_its_line(old: str, new: str) -> None:
+    text = RULES.replace(old, new, 1)
+    (problem,) = find_problems(text)
+    assert problem.code == "board-spec"
+    assert problem.line == line_of(text, new.strip())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "index"),
+    [
+        ('name = "dev"', 'name = "a b"', 0),
+        ('name = "eval"', 'name = "dev"', 1),
+        ('set = "dev"', 'set = "train"', 0),
+        ('set = "eval"\nmeasure = "RR@10"', 'set = "eval"\nmeasure = "MRRR"', 1),
+        ('set = "eval"\nmeasure = "RR@10"', 'set = "eval"\nmeasure = "nDCG(x"', 1),
+    ],
+)
+def test_a_wrong_view_has_its_line(old: str, new: str, index: int) -> None:
+    text = RULES.replace('primary = "eval"', 'primary = "dev"').replace(old, new)
+    text = text.replace('primary = "dev"', 'primary = "a b"') if "a b" in new else text
+    (problem,) = find_problems(text)
+    key = new.splitlines()[-1].split(" = ")[0]
+    heads = [n for n, line in enumerate(text.splitlines(), 1) if line == "[[views]]"]
+    assert problem.found.startswith(f"views[{index}].{key} = ")
+    assert problem.line == heads[index] + {"name": 1, "set": 2, "measure": 3}[key]
+
+
+def test_a_hidden_view_cannot_rank() -> None:
+    text = RULES.replace("public = true", "public = false")
+    (problem,) = find_problems(text)
+    assert (problem.line, problem.expected) == (line_of(text, "primary ="), "a public view")
+
+
+@pytest.mark.parametrize("gone", ["name", "title", "task", "opens", "primary", "recipients"])
+def test_a_key_that_must_be_there(gone: str) -> None:
+    text = "\n".join(line for line in RULES.splitlines() if not line.startswith(gone + " = "))
+    text = text if gone != "name" else RULES.replace('name = "kb"\n', "")
+    (problem,) = find_problems(text)
+    assert f"missing required field `{gone}`" in problem.found
+
+
+@pytest.mark.parametrize(
+    ("old", "where", "field"),
+    [
+        ('queries = "queries/dev.tsv"\n', "[sets.dev]", "queries"),
+        ('queries = "queries/eval.tsv"\n', "[sets.eval]", "queries"),
+        ('measure = "RR@10"\npublic', "set = ", "measure"),
+    ],
+)
+def test_a_key_missing_in_a_table_has_the_table_s_line(old: str, where: str, field: str) -> None:
+    text = RULES.replace(old, "public" if "public" in old else "")
+    (problem,) = find_problems(text)
+    heads = [n for n, line in enumerate(text.splitlines(), 1) if line == "[[views]]"]
+    expected = heads[1] if where == "set = " else line_of(text, where)
+    assert problem.line == expected
+    assert field in problem.found
+
+
+def test_every_wrong_value_is_told_at_once() -> None:
+    text = (
+        RULES.replace("decimals = 3", "decimals = 9")
+        .replace("quota = 2", "quota = 0")
+        .replace('set = "dev"', 'set = "train"')
+        .replace("off = []", 'off = ["a", "b"]')
+    )
+    assert [problem.line for problem in find_problems(text)] == [
+        line_of(text, 'set = "train"'),
+        line_of(text, "decimals"),
+        line_of(text, "quota = 0"),
+        line_of(text, "off ="),
+        line_of(text, "off ="),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"name = \n", 1),
+        (b'name = "a"\ntitle "b"\n', 2),
+        (b'name = "a"\nname = "b"\n', 2),
+        (b'name = "a"\n[runs\n', 2),
+        (b'name = "a"\ntask = "unended\n', 2),
+        (b'name = "a"\ntask = """unended\n\n', 3),
+        (b'name = "a"\ntask = "\xff"\n', 2),
+        (b"\x00", 1),
+    ],
+)
+def test_what_is_no_toml_has_its_line(data: bytes, line: int) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_spec(data)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.line) == ("not-toml", line)
+
+
+@pytest.mark.parametrize("data", [b"", b"# nothing\n", b"[policy]\nquota = 2\n"])
+def test_nearly_nothing(data: bytes) -> None:
+    with pytest.raises(InputError, match="missing required field"):
+        parse_spec(data)
+
+
+def test_the_path_is_named() -> None:
+    with pytest.raises(InputError, match=r"event 3: board\.toml:1"):
+        parse_spec(b"x", path="event 3: board.toml")
+
+
+def test_every_rule_can_be_switched_off_by_name() -> None:
+    assert tuple(POLICY) == RULE_NAMES
+    off = ", ".join(f'"{name}"' for name in RULE_NAMES)
+    spec = parse_spec(RULES.replace("off = []", f"off = [{off}]").encode())
+    assert spec.policy.off == RULE_NAMES
