@@ -35,7 +35,9 @@ def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
     Takes a minute or two, and needs the extras: pip install 'heldout[site,rankers]'. Leaves
     DIR/board and DIR/vault for you to try the other commands on.
 
-    Example: heldout demo /tmp/demo
+    \b
+    Example:
+      heldout demo /tmp/demo
     """
 
     def say(heading: str, text: str) -> None:

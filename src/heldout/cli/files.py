@@ -136,7 +136,7 @@ def evaluate(
     \b
     Example:
       heldout evaluate bm25.tsv dense.run.gz --qrels dev.qrels -m RR@10 -m 'AP(rel=2)'
-    """  # noqa: D301 -- click reads the escape as "do not wrap this paragraph"
+    """
     measures = tuple(dict.fromkeys(parse_measure(name, path="-m") for name in names))
     with open_input(Path(qrels_path)) as source:
         qrels = read_qrels(source, path=qrels_path)
@@ -343,7 +343,7 @@ def validate(
     \b
     Example:
       heldout validate bm25.tsv --queries dev-queries.tsv --depth 1000
-    """  # noqa: D301 -- click reads the escape as "do not wrap this paragraph"
+    """
     with open_input(Path(queries_path)) as source:
         queries = read_queries(source, path=queries_path)
     expected = Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)

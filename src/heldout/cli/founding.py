@@ -72,8 +72,10 @@ def new(
 
     The eval labels go into the vault and nowhere else.
 
-    Example: heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels
-    --eval eval.tsv eval.qrels -m RR@10
+    \b
+    Example:
+      heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels \\
+      --eval eval.tsv eval.qrels -m RR@10
     """
     sets = {"dev": _given(dev, public=True)} if dev is not None else {}
     sets["eval"] = _given(eval, public=False)
@@ -124,7 +126,9 @@ def describe(*, place: Place) -> None:
 
     Without a vault nothing is said of the held-out labels.
 
-    Example: heldout board describe --vault ../kb-vault
+    \b
+    Example:
+      heldout board describe --vault ../kb-vault
     """
     repository = place.board()
     vault = None
@@ -157,8 +161,10 @@ def baseline(
 ) -> None:
     """Score an organiser's own run and show it: no rank, no trophy, no quota.
 
-    Example: heldout board baseline 20261101-bm25 --dev d.tsv --eval e.tsv
-    --description "BM25, k1 0.9, b 0.4"
+    \b
+    Example:
+      heldout board baseline 20261101-bm25 --dev d.tsv --eval e.tsv \\
+      --description "BM25, k1 0.9, b 0.4"
     """
     given = {"dev": dev, "eval": eval}
     files = {key: path for key, path in given.items() if path is not None} | read_runs(runs)

@@ -75,7 +75,9 @@ def inbox(
     Looks at branches submission/*, at pull-request refs, and at the folders given. The official
     time of a submission is that of its arrival here.
 
-    Example: heldout inbox --from ../uploads
+    \b
+    Example:
+      heldout inbox --from ../uploads
     """
     with place.desk() as desk:
         receipts = receive(desk, _arrivals(desk, folders, ask_remote=not no_fetch))
@@ -123,7 +125,9 @@ def review(
 
     Exit code 1 where a finding stands against publication.
 
-    Example: heldout review 20261120-lighthouse-monot5
+    \b
+    Example:
+      heldout review 20261120-lighthouse-monot5
     """
     shown: list[dict[str, Any]] = []
     against = False
@@ -160,7 +164,9 @@ def publish(
 
     Submissions that a finding stands against are named, and the others go on (exit code 1).
 
-    Example: heldout publish 20261120-lighthouse-monot5 --yes
+    \b
+    Example:
+      heldout publish 20261120-lighthouse-monot5 --yes
     """
     with place.desk() as desk:
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
@@ -188,7 +194,9 @@ def reject(
 ) -> None:
     """Refuse a submission. The reason is public; the team's quota is given back.
 
-    Example: heldout reject 20261120-lighthouse-monot5 --why "the third run in 30 days"
+    \b
+    Example:
+      heldout reject 20261120-lighthouse-monot5 --why "the third run in 30 days"
     """
     with place.desk() as desk:
         _decide(
@@ -209,7 +217,9 @@ def ask(
 ) -> None:
     """Put a question to the team; it is public, and the submission waits for the answer.
 
-    Example: heldout ask 20261120-lighthouse-monot5 "Which group of the institute is this?"
+    \b
+    Example:
+      heldout ask 20261120-lighthouse-monot5 "Which group of the institute is this?"
     """
     with place.desk() as desk:
         _decide(desk, ask_team(desk, submission, text=text), "asked", as_json=place.as_json)
@@ -228,7 +238,10 @@ def correct(
 ) -> None:
     """Publish an erratum: score an entry anew with today's labels, and say why.
 
-    Example: heldout correct 20261120-lighthouse-monot5 --why "two labels were on wrong queries"
+    \b
+    Example:
+      heldout correct 20261120-lighthouse-monot5 \\
+      --why "two labels were on wrong queries"
     """
     with place.desk() as desk:
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
@@ -252,7 +265,9 @@ def extend(
 ) -> None:
     """Move the end of an embargo, for a reason.
 
-    Example: heldout extend 20261120-anon-5b1e09c4 2027-09-01 --why "the review was delayed"
+    \b
+    Example:
+      heldout extend 20261120-anon-5b1e09c4 2027-09-01 --why "the review was delayed"
     """
     with place.desk() as desk:
         decision = extend_embargo(desk, submission, until=_day(day), why=why)
@@ -267,7 +282,9 @@ def rebuild(*, place: Place) -> None:
 
     Reveals embargoes that ended. Without a vault it remakes the page from the public log.
 
-    Example: heldout rebuild
+    \b
+    Example:
+      heldout rebuild
     """
     if place.vault is None:
         rebuilt = rebuild_public(place.board(), now=place.now)
@@ -288,7 +305,9 @@ def audit(*, place: Place) -> None:
 
     Exit code 1 where something does not hold.
 
-    Example: heldout audit --vault ../kb-vault
+    \b
+    Example:
+      heldout audit --vault ../kb-vault
     """
     found = audit_board(place.board(), place.vault)
     if place.as_json:

@@ -65,7 +65,9 @@ def draft(
 
     Git ignores the folder. Under an embargo the id says nothing but a random suffix.
 
-    Example: heldout draft lighthouse-monot5 --dev d.trec.gz --eval e.trec.gz
+    \b
+    Example:
+      heldout draft lighthouse-monot5 --dev d.trec.gz --eval e.trec.gz
     """
     repository = place.board()
     until = None if embargo is None else _day(embargo)
@@ -97,7 +99,9 @@ def check(*, place: Place, submission: str) -> None:
 
     Exit code 1 where something has to be mended. Nothing is sealed or sent.
 
-    Example: heldout check 20261120-lighthouse-monot5
+    \b
+    Example:
+      heldout check 20261120-lighthouse-monot5
     """
     repository = place.board()
     found = check_draft(repository, parse_submission_id(submission), now=place.now)
@@ -124,7 +128,9 @@ def check(*, place: Place, submission: str) -> None:
 def pack(*, place: Place, submission: str) -> None:
     """Check and seal a draft, and send nothing: for those who look first.
 
-    Example: heldout pack 20261120-lighthouse-monot5
+    \b
+    Example:
+      heldout pack 20261120-lighthouse-monot5
     """
     repository = place.board()
     found, packed = _check_and_pack(repository, submission, place)
@@ -145,7 +151,9 @@ def submit(*, place: Place, submission: str, folder: Path | None) -> None:
 
     The branch is pushed to the remote `origin` where there is one.
 
-    Example: heldout submit 20261120-lighthouse-monot5
+    \b
+    Example:
+      heldout submit 20261120-lighthouse-monot5
     """
     repository = place.board()
     found, packed = _check_and_pack(repository, submission, place)
@@ -168,7 +176,9 @@ def status(*, place: Place, submission: str | None) -> None:
 
     Asks the remote `origin` for the newest log where there is one.
 
-    Example: heldout status 20261120-lighthouse-monot5
+    \b
+    Example:
+      heldout status 20261120-lighthouse-monot5
     """
     repository = place.board()
     history = read_history(repository.newest_log())
@@ -192,7 +202,9 @@ def status(*, place: Place, submission: str | None) -> None:
 def amend(*, place: Place, submission: str, folder: Path | None) -> None:
     """Seal the draft's metadata anew under the same key, one revision up, and send it.
 
-    Example: heldout amend 20261120-lighthouse-monot5
+    \b
+    Example:
+      heldout amend 20261120-lighthouse-monot5
     """
     _update(place, submission, folder, withdrawn=False)
 
@@ -205,7 +217,9 @@ def amend(*, place: Place, submission: str, folder: Path | None) -> None:
 def withdraw(*, place: Place, submission: str, folder: Path | None) -> None:
     """Take a submission back before it is published; the quota is given back.
 
-    Example: heldout withdraw 20261120-lighthouse-monot5
+    \b
+    Example:
+      heldout withdraw 20261120-lighthouse-monot5
     """
     _update(place, submission, folder, withdrawn=True)
 

@@ -112,6 +112,8 @@ def main(**_options: Any) -> None:
 def board() -> None:
     """Found a board, and look at what its query sets hold.
 
-    Example: heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels
-    --eval eval.tsv eval.qrels -m RR@10
+    \b
+    Example:
+      heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels \\
+      --eval eval.tsv eval.qrels -m RR@10
     """

@@ -99,7 +99,7 @@ def rank(  # noqa: PLR0917 - click passes by keyword
     \b
     Example:
       heldout rank --method bm25 --param k1=0.9 --queries dev --out bm25.dev.run.gz
-    """  # noqa: D301 - \b is click's mark, not ours to escape
+    """
     from heldout.rankers.methods import choose_method  # noqa: PLC0415 - heavy
     from heldout.rankers.run import Task  # noqa: PLC0415 - heavy
 

@@ -1,0 +1,66 @@
+"""Writes docs/commands.md from the commands: python tools/commands.py > docs/commands.md."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from inspect import cleandoc
+from textwrap import dedent
+
+import click
+
+from heldout.cli.program import BOARD_COMMANDS, COMMANDS, Command, board, main
+
+HEAD = """# Commands
+
+Made from the program's own help by `python tools/commands.py > docs/commands.md`; a test holds it
+to that. Every command has `--help`. Where there is `--json`, standard output is one JSON document;
+progress and notes go to standard error. Exit code 0: done. 1: the answer is no (a check failed, a
+submission was refused, some files failed). 2: wrong usage, or nothing that could be read.
+"""
+
+
+def describe_commands() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *_group(COMMANDS, main, ""), *_group(BOARD_COMMANDS, board, "board ")])
+
+
+def _group(table: Mapping[str, Command], group: click.Command, prefix: str) -> Iterator[str]:
+    context = click.Context(group)
+    for name in table:
+        command = group.get_command(context, name) if isinstance(group, click.Group) else None
+        if command is not None and not isinstance(command, click.Group):
+            yield from _command(f"{prefix}{name}", command)
+
+
+def _command(name: str, command: click.Command) -> Iterator[str]:
+    arguments = [
+        p.make_metavar(click.Context(command))
+        for p in command.params
+        if isinstance(p, click.Argument)
+    ]
+    yield f"## heldout {' '.join([name, *arguments])}\n"
+    for paragraph in cleandoc(command.help or "").split("\n\n"):
+        yield _paragraph(paragraph) + "\n"
+    options = [p for p in command.params if isinstance(p, click.Option)]
+    if options:
+        yield "| option | meaning |\n| --- | --- |"
+        yield "\n".join(_option(option) for option in options) + "\n"
+
+
+def _paragraph(text: str) -> str:
+    """Text as it is; what click must not wrap as a block of its own."""
+    if not text.startswith("\b"):
+        return text
+    lines = text.removeprefix("\b\n").removeprefix("Example:\n")
+    return f"```\n{dedent(lines)}\n```"
+
+
+def _option(option: click.Option) -> str:
+    names = ", ".join(f"`{name}`" for name in option.opts)
+    default = option.default
+    shown = isinstance(default, str | int) and not isinstance(default, bool) and default != ""
+    text = (option.help or "").replace("|", "\\|")
+    return f"| {names} | {text}{f' Default: {default}.' if shown else ''} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(describe_commands())
