@@ -269,14 +269,15 @@ def test_hostile_tarball_is_refused(attack: str) -> None:
 
 
 @pytest.mark.parametrize("kind", SOUND)
-@pytest.mark.parametrize("piece", [1, 512, 1 << 20])
+@pytest.mark.parametrize("piece", [7, 512, 1 << 20])
 def test_sound_tarball_is_read(kind: str, piece: int) -> None:
     assert read(SOUND[kind], piece=piece) == {"dev": DEV, "eval": EVAL}
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_sealed_hostile_tarballs_are_refused(form: Form) -> None:
+def test_sealed_hostile_tarballs_are_refused(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through the whole envelope, with the digests that an attacker would put in."""
+    monkeypatch.setattr(openssl, "_ITERATIONS", 1)  # not what is tested, and slow on purpose
     encrypt: Callable[[bytes, bytes], bytes] = {"age": age, "openssl": openssl}[form].encrypt
     key = {"age": age, "openssl": openssl}[form].new_key()
     assert open_tar(form, encrypt(HONEST, key), key, binding=bind_runs(ID, RUNS))

@@ -10,6 +10,7 @@ Every attack declares the step that must refuse it:
 """
 
 import base64
+import functools
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -50,6 +51,14 @@ from heldout.ids import Digest, SubmissionId
 both_forms = pytest.mark.parametrize("form", FORMS)
 
 Files = Mapping[str, bytes]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick_keys() -> Iterator[None]:
+    """Reading the same organiser's key once is enough; RSA keys take long to check."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(openssl, "_private_key", functools.cache(openssl._private_key))
+        yield
 
 
 @both_forms
