@@ -46,6 +46,7 @@ def chain(drafts: list[tuple[dict[str, object], dict[str, object]]]) -> BoardLog
     return log
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(fields, fields), max_size=4))
 def test_a_log_is_read_as_it_was_written(drafts: list[tuple[dict[str, object], ...]]) -> None:
     log = chain([(public, sealed) for public, sealed in drafts])
@@ -181,6 +182,7 @@ def test_events_of_one_second_are_allowed() -> None:
     assert len(parse_log(log.data, path="log")) == 6
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)))  # noqa: DTZ001 - made aware below
 def test_times_are_in_utc_and_read_back(moment: datetime) -> None:
     second = moment.replace(microsecond=0, tzinfo=UTC)
@@ -256,7 +258,7 @@ def test_a_field_is_asked_for_by_name() -> None:
     assert (entry.get("p"), entry.get("s"), entry.get("q")) == (1, 2, None)
 
 
-@settings(max_examples=50)
+@settings(deadline=None, max_examples=50)
 @given(fields, st.text("0123456789abcdef", min_size=32, max_size=32))
 def test_a_stranger_can_check_a_seal(sealed: dict[str, object], salt: str) -> None:
     """With nothing but hashlib and json, as docs/log.md says."""

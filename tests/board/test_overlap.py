@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.board import overlap
@@ -43,6 +43,7 @@ def plain_near(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, 
     return best
 
 
+@settings(deadline=None, max_examples=50)
 @given(query_sets, query_sets, st.sampled_from([0.3, 0.5, 0.8]))
 def test_every_near_pair_is_found(a: dict[str, str], b: dict[str, str], threshold: float) -> None:
     found = find_overlap(("a", a), ("b", b), threshold=threshold, examples=99)
@@ -53,6 +54,7 @@ def test_every_near_pair_is_found(a: dict[str, str], b: dict[str, str], threshol
     assert cosines == sorted(cosines, reverse=True)
 
 
+@settings(deadline=None, max_examples=50)
 @given(query_sets, query_sets)
 def test_shared_ids_and_texts(a: dict[str, str], b: dict[str, str]) -> None:
     found = find_overlap(("a", a), ("b", b), examples=99)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from boardlog import START, BoardLog, make_manifest, make_spec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.board.history import History, read_history
@@ -184,6 +184,7 @@ def test_months(day: date, months: int, expected: date) -> None:
     assert add_months(day, months) == expected
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.dates(date(2000, 1, 1), date(2100, 1, 1)), st.integers(0, 120))
 def test_months_keep_the_day_or_the_last_of_the_month(day: date, months: int) -> None:
     later = add_months(day, months)
@@ -322,6 +323,7 @@ def windows_hold(moments: list[datetime], quota: int, span: timedelta) -> bool:
     return all(sum(start <= m < start + span for m in moments) <= quota for start in moments)
 
 
+@settings(deadline=None, max_examples=50)
 @given(hours, st.integers(1, 3), st.integers(1, 30))
 def test_allowed_submissions_never_overflow_a_window(
     times: list[int], quota: int, days: int
@@ -343,6 +345,7 @@ def test_allowed_submissions_never_overflow_a_window(
     assert windows_hold(allowed, quota, timedelta(days=days))
 
 
+@settings(deadline=None, max_examples=50)
 @given(hours, st.integers(1, 3), st.integers(1, 30), st.randoms(use_true_random=False))
 def test_the_order_of_decisions_cannot_overflow_a_window(
     times: list[int], quota: int, days: int, rng: Any

@@ -7,12 +7,13 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.board.release import release_score
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.floats(0, 1) | st.floats(0, 1000), st.integers(1, 6))
 def test_the_exact_binary_value_is_rounded(score: float, decimals: int) -> None:
     step = Decimal(1).scaleb(-decimals)

@@ -1,0 +1,145 @@
+"""What the log says of a submission, event by event."""
+
+from datetime import date, timedelta
+
+import pytest
+from boardlog import RULES, START, BoardLog, make_manifest
+
+from heldout.board.events import KINDS, redact
+from heldout.board.history import _CHANGES, Submission, read_history
+
+NAME = "20261101-a"
+
+
+def begun() -> BoardLog:
+    log = BoardLog().open()
+    log.receive(NAME)
+    return log
+
+
+def submission(log: BoardLog) -> Submission:
+    return log.history.submissions[NAME]
+
+
+def test_every_kind_of_event_is_understood() -> None:
+    assert set(_CHANGES) == set(KINDS) - {"opened-board", "changed-rules"}
+
+
+def test_received() -> None:
+    now = submission(begun())
+    assert (now.status, now.pending, now.received) == ("received", True, START)
+    assert set(now.files) == {f"{NAME}.tar.age", f"{NAME}.key.age"}
+    assert (now.identity, now.type, now.scores) == (None, None, {})
+
+
+def test_reviewed() -> None:
+    log = begun()
+    log.review(NAME, make_manifest(embargo_until=date(2027, 1, 1)))
+    now = submission(log)
+    assert (now.status, now.type, now.embargo_until) == (
+        "reviewed",
+        "full ranking",
+        date(2027, 1, 1),
+    )
+    assert now.identity is not None
+    assert now.identity.team == "Lighthouse"
+
+
+def test_reviewed_in_vain() -> None:
+    log = begun()
+    log.review(NAME)
+    now = submission(log)
+    assert (now.status, now.identity) == ("reviewed", None)
+
+
+def test_the_score_was_shown() -> None:
+    log = begun()
+    log.show_score(NAME)
+    assert submission(log).score_shown
+
+
+def test_asked_and_answered() -> None:
+    log = begun()
+    log.review(NAME, make_manifest())
+    log.ask(NAME)
+    assert (submission(log).status, submission(log).why) == ("asked", "Which collection?")
+    log.wait(days=1).update(NAME, make_manifest("Lighthouse Lab", revision=2))
+    now = submission(log)
+    assert (now.status, now.revision, now.received) == ("received", 2, START)
+    assert now.identity is not None
+    assert now.identity.team == "Lighthouse Lab"
+    assert now.teams == ("Lighthouse", "Lighthouse Lab")
+    assert f"{NAME}-metadata.json.age" in now.files
+    assert len(now.files) == 3
+
+
+def test_files_sent_again_move_the_time() -> None:
+    log = begun()
+    log.wait(hours=5).receive(NAME)
+    assert submission(log).received == START + timedelta(hours=5)
+
+
+@pytest.mark.parametrize("end", ["rejected", "withdrawn"])
+def test_ended(end: str) -> None:
+    log = begun()
+    if end == "rejected":
+        log.reject(NAME)
+    else:
+        log.update(NAME, make_manifest(revision=2), withdrawn=True)
+    assert (submission(log).status, submission(log).pending) == (end, False)
+
+
+def test_published_updated_corrected_and_extended() -> None:
+    log = begun()
+    manifest = make_manifest(embargo_until=date(2027, 1, 1))
+    log.review(NAME, manifest)
+    log.wait(days=2).publish(NAME, manifest, "0.403", why="because", findings=["near-variant"])
+    now = submission(log)
+    assert (now.status, now.published) == ("published", START + timedelta(days=2))
+    assert (now.scores["eval"], now.counts["eval"]) == ("0.403", 90)
+    assert (now.findings, now.why, now.revision) == (("near-variant",), "because", 1)
+    log.update(NAME, make_manifest(code="", revision=2))
+    log.wait(days=1).correct(NAME, "0.399")
+    log.extend(NAME, date(2027, 3, 1))
+    now = submission(log)
+    assert (now.status, now.revision, now.embargo_until) == ("published", 2, date(2027, 3, 1))
+    assert now.identity is not None
+    assert (now.identity.code, now.scores["eval"], now.counts["eval"]) == ("", "0.399", 89)
+    assert now.errata == ((START + timedelta(days=3), "labels mended"),)
+    kinds = [kind for _, kind, _ in now.events]
+    assert kinds == ["received", "reviewed", "published", "updated", "corrected", "extended"]
+    assert [event for _, _, event in now.events] == [entry.hash for entry in log.entries[1:]]
+
+
+def test_a_baseline() -> None:
+    log = BoardLog().open()
+    log.baseline("bm25", "0.273")
+    now = log.history.submissions["bm25"]
+    assert (now.baseline, now.status, now.pending, now.type) == (
+        True,
+        "published",
+        False,
+        "baseline",
+    )
+
+
+def test_by_the_public_log_sealed_fields_are_not_known() -> None:
+    log = begun()
+    log.review(NAME, make_manifest(embargo_until=date(2027, 1, 1)))
+    now = read_history(redact(entry, ()) for entry in log.entries).submissions[NAME]
+    assert (now.status, now.identity, now.type, now.embargo_until) == ("reviewed", None, None, None)
+    assert read_history(redact(entry, ()) for entry in log.entries).labels == {}
+    assert set(log.history.labels) == {"eval"}
+
+
+def test_rules_hold_from_their_day_on() -> None:
+    log = BoardLog().open()
+    later = RULES.replace("quota = 2", "quota = 1")
+    log.wait(days=5).change_rules(later)
+    history = log.history
+    assert history.rules_at(START) == RULES
+    assert history.rules_at(START + timedelta(days=5, seconds=-1)) == RULES
+    assert history.rules_at(START + timedelta(days=5)) == later
+    assert history.rules_at(START + timedelta(days=500)) == later
+    assert history.rules_at(START - timedelta(days=1)) == RULES
+    assert set(history.labels) == {"eval"}

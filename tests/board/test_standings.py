@@ -1,0 +1,335 @@
+"""The leaderboard of a day, and what the public log may show on it."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+from boardlog import RULES, START, BoardLog, make_manifest, make_spec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heldout.board.events import Entry, format_entry, parse_log
+from heldout.board.spec import parse_spec
+from heldout.board.standings import ANONYMOUS, Row, best_so_far, make_standings, project
+from heldout.errors import InputError
+
+SPEC = make_spec()
+REVEAL = date(2027, 5, 20)
+
+
+def rows_of(log: BoardLog, now: datetime | None = None) -> tuple[Row, ...]:
+    return make_standings(log.entries, SPEC, now=now or log.now).rows
+
+
+def board_of(*scores: str) -> BoardLog:
+    """Entries a, b, c … a day apart."""
+    log = BoardLog().open()
+    for letter, score in zip("abcdefgh", scores, strict=False):
+        log.wait(days=1).submit(f"20261101-{letter}", make_manifest(f"Team {letter}"), score)
+    return log
+
+
+def embargoed(until: date = REVEAL) -> BoardLog:
+    log = BoardLog().open()
+    log.submit("20261101-secret", make_manifest("Hidden Harbour", embargo_until=until), "0.397")
+    return log
+
+
+def bytes_of(entries: tuple[Entry, ...]) -> bytes:
+    return b"".join(map(format_entry, entries))
+
+
+def test_an_empty_board() -> None:
+    standings = make_standings(BoardLog().open().entries, SPEC, now=START)
+    assert (standings.rows, standings.waiting, standings.decision_days) == ((), 0, None)
+    assert (standings.board, standings.primary, standings.as_of) == ("kb", "eval", START)
+
+
+def test_the_best_comes_first_and_ties_go_to_the_earlier() -> None:
+    rows = rows_of(board_of("0.300", "0.400", "0.400", "0.350"))
+    assert [row.id[-1] for row in rows] == ["b", "c", "d", "a"]
+    assert [row.rank for row in rows] == [1, 2, 3, 4]
+
+
+def test_a_tie_in_time_goes_to_the_lesser_id() -> None:
+    log = BoardLog().open()
+    for name in ("20261101-b", "20261101-a"):
+        log.submit(name, make_manifest(name), "0.4")
+    assert [row.id for row in rows_of(log)] == ["20261101-a", "20261101-b"]
+
+
+def test_texts_are_compared_as_numbers() -> None:
+    rows = rows_of(board_of("9.5", "10.25", "0.9999", "1.000"))
+    assert [row.scores["eval"] for row in rows] == ["10.25", "9.5", "1.000", "0.9999"]
+
+
+def test_the_time_of_submission_counts_and_not_that_of_publication() -> None:
+    log = BoardLog().open()
+    log.receive("20261101-first")
+    log.wait(hours=1).submit("20261101-second", make_manifest("B"), "0.400")
+    log.review("20261101-first", make_manifest("A"))
+    log.wait(days=3).publish("20261101-first", make_manifest("A"), "0.400")
+    rows = rows_of(log)
+    assert [row.id for row in rows] == ["20261101-first", "20261101-second"]
+    assert [row.trophy for row in rows] == [True, False]
+
+
+def test_trophies_are_strict_records_at_their_time() -> None:
+    rows = rows_of(board_of("0.300", "0.300", "0.400", "0.350", "0.401", "0.401"))
+    assert {row.id[-1]: row.trophy for row in rows} == {
+        "a": True,
+        "b": False,
+        "c": True,
+        "d": False,
+        "e": True,
+        "f": False,
+    }
+
+
+def test_baselines_have_neither_rank_nor_trophy_but_set_the_bar() -> None:
+    log = BoardLog().open()
+    log.baseline("bm25", "0.300")
+    log.wait(days=1).submit("20261102-low", make_manifest("A"), "0.300")
+    log.wait(days=1).submit("20261103-high", make_manifest("B"), "0.301")
+    log.wait(days=1).baseline("late", "0.350")
+    rows = rows_of(log)
+    assert [(row.id, row.rank, row.trophy, row.baseline) for row in rows] == [
+        ("late", None, False, True),
+        ("20261103-high", 1, True, False),
+        ("bm25", None, False, True),
+        ("20261102-low", 2, False, False),
+    ]
+
+
+def test_the_line_of_records_begins_above_the_best_baseline() -> None:
+    log = board_of("0.300", "0.360", "0.350", "0.400", "0.400")
+    log.baseline("bm25", "0.350")
+    assert [row.id[-1] for row in best_so_far(rows_of(log), "eval")] == ["b", "d"]
+    assert best_so_far((), "eval") == ()
+    plain = rows_of(board_of("0.300", "0.200", "0.310"))
+    assert [row.id[-1] for row in best_so_far(plain, "eval")] == ["a", "c"]
+
+
+def test_a_correction_moves_an_entry() -> None:
+    log = board_of("0.300", "0.400")
+    log.correct("20261101-b", "0.299", why="wrong labels")
+    rows = rows_of(log)
+    assert [row.id[-1] for row in rows] == ["a", "b"]
+    assert [row.trophy for row in rows] == [True, False]
+    assert rows[1].errata == ((log.now, "wrong labels"),)
+    assert rows[1].counts["eval"] == 89
+
+
+@pytest.mark.parametrize("end", ["reject", "withdraw", "wait", "ask"])
+def test_what_was_not_published_is_not_shown(end: str) -> None:
+    log = BoardLog().open()
+    log.receive("20261101-a")
+    log.review("20261101-a", make_manifest("Hidden Harbour"))
+    if end == "reject":
+        log.reject("20261101-a")
+    elif end == "withdraw":
+        log.update("20261101-a", make_manifest("Hidden Harbour", revision=2), withdrawn=True)
+    elif end == "ask":
+        log.ask("20261101-a")
+    standings = make_standings(log.entries, SPEC, now=log.now)
+    assert standings.rows == ()
+    assert standings.waiting == (end in ("wait", "ask"))
+    assert b"Hidden Harbour" not in bytes_of(project(log.entries, now=log.now))
+
+
+def test_the_median_of_the_decisions() -> None:
+    log = BoardLog().open()
+    for name, days in (("20261101-a", 1), ("20261101-b", 4), ("20261101-c", 2)):
+        log.receive(name)
+        log.wait(days=days)
+        if name[-1] == "b":
+            log.reject(name)
+        else:
+            log.review(name, make_manifest(name))
+            log.publish(name, make_manifest(name), "0.4")
+    assert make_standings(log.entries, SPEC, now=log.now).decision_days == 2.0
+    log.submit("20261101-d", make_manifest("D"), "0.1")
+    assert make_standings(log.entries, SPEC, now=log.now).decision_days == 1.5
+
+
+def test_an_embargo_ends_with_the_first_moment_of_its_day() -> None:
+    log = embargoed()
+    before = datetime(2027, 5, 19, 23, 59, 59, 999_999, tzinfo=UTC)
+    (hidden,) = rows_of(log, before)
+    shown_texts = (hidden.institution, hidden.description, hidden.paper, hidden.code)
+    assert (hidden.team, hidden.embargoed, hidden.reveal_due) == (ANONYMOUS, True, False)
+    assert (*shown_texts, hidden.training_data) == ("", "", "", "", "")
+    assert (hidden.scores["eval"], hidden.type) == ("0.397", "full ranking")
+    assert hidden.embargo_until == REVEAL
+    (shown,) = rows_of(log, datetime(2027, 5, 20, tzinfo=UTC))
+    assert (shown.team, shown.embargoed, shown.reveal_due) == ("Hidden Harbour", False, False)
+    assert (shown.embargo_until, shown.code) == (REVEAL, "https://example.org/code")
+
+
+def test_a_public_log_past_the_day_says_that_a_reveal_is_due() -> None:
+    public = project(embargoed().entries, now=START)
+    (row,) = make_standings(public, SPEC, now=datetime(2027, 5, 20, tzinfo=UTC)).rows
+    assert (row.team, row.embargoed, row.reveal_due) == (ANONYMOUS, True, True)
+
+
+def test_an_extended_embargo_holds_on() -> None:
+    log = embargoed()
+    log.wait(days=30).extend("20261101-secret", date(2027, 8, 1))
+    (row,) = rows_of(log, datetime(2027, 7, 31, 23, 59, tzinfo=UTC))
+    assert (row.embargoed, row.embargo_until) == (True, date(2027, 8, 1))
+    assert not rows_of(log, datetime(2027, 8, 1, tzinfo=UTC))[0].embargoed
+
+
+def test_findings_and_reason_are_hidden_with_the_identity() -> None:
+    log = BoardLog().open()
+    manifest = make_manifest("Hidden Harbour", embargo_until=REVEAL)
+    log.receive("20261101-a")
+    log.publish("20261101-a", manifest, "0.4", why="as their run of May", findings=["near-variant"])
+    public = bytes_of(project(log.entries, now=log.now))
+    assert b"as their run of May" not in public
+    assert b"near-variant" not in public
+    assert rows_of(log)[0].findings == ()
+    assert rows_of(log, datetime(2027, 5, 20, tzinfo=UTC))[0].findings == ("near-variant",)
+
+
+def test_an_update_after_publication_is_shown() -> None:
+    log = board_of("0.4")
+    log.update("20261101-a", make_manifest("Team a, mended", revision=2))
+    assert rows_of(log)[0].team == "Team a, mended"
+
+
+def test_a_draft_of_the_metadata_is_never_opened() -> None:
+    log = BoardLog().open()
+    log.receive("20261101-a")
+    log.review("20261101-a", make_manifest("First Thought"))
+    log.update("20261101-a", make_manifest("Second Thought", revision=2))
+    final = make_manifest("Final Name", revision=3)
+    log.review("20261101-a", final)
+    log.publish("20261101-a", final, "0.4")
+    public = bytes_of(project(log.entries, now=log.now))
+    assert b"First Thought" not in public
+    assert b"Second Thought" not in public
+    assert b"Final Name" in public
+
+
+def test_labels_stay_sealed_in_the_public_log() -> None:
+    log = BoardLog().open()
+    assert "labels" in log.entries[0].opened
+    assert project(log.entries, now=log.now)[0].opened == {}
+
+
+def test_a_primary_view_without_scores_is_told() -> None:
+    rules = RULES.replace('name = "eval"', 'name = "test"').replace(
+        'primary = "eval"', 'primary = "test"'
+    )
+    with pytest.raises(InputError, match="20261101-a has no score"):
+        make_standings(board_of("0.4").entries, parse_spec(rules.encode()), now=START)
+
+
+# properties over random boards
+
+HIDDEN = "Hidden Harbour"
+DAYS = 400
+Step = Callable[[BoardLog, str, int], None]
+
+
+def _submit(log: BoardLog, name: str, score: int) -> None:
+    log.submit(name, make_manifest(f"Open {name}"), f"0.{score:03}")
+
+
+def _embargo(log: BoardLog, name: str, score: int) -> None:
+    until = (log.now + timedelta(days=score % 200)).date()
+    manifest = make_manifest(f"{HIDDEN} {name}", embargo_until=until)
+    log.receive(name)
+    log.review(name, manifest)
+    log.publish(name, manifest, f"0.{score:03}", why=f"{HIDDEN} {name} again", findings=["x"])
+    log.update(name, make_manifest(f"{HIDDEN} {name} II", embargo_until=until, revision=2))
+    if score % 3 == 0 and until > log.now.date():
+        log.extend(name, until + timedelta(days=20))
+
+
+def _refuse(log: BoardLog, name: str, _: int) -> None:
+    log.receive(name)
+    log.review(name, make_manifest(f"{HIDDEN} {name}"))
+    log.reject(name)
+
+
+def _wait(log: BoardLog, name: str, score: int) -> None:
+    log.receive(name)
+    if score % 2:
+        log.review(name, make_manifest(f"{HIDDEN} {name}"))
+
+
+def _baseline(log: BoardLog, name: str, score: int) -> None:
+    log.baseline(name, f"0.{score:03}")
+
+
+steps = st.tuples(
+    st.sampled_from([_submit, _embargo, _refuse, _wait, _baseline]),
+    st.integers(0, 999),
+    st.integers(0, 40),
+)
+boards = st.lists(steps, max_size=7)
+
+
+def build(plan: list[tuple[Step, int, int]]) -> BoardLog:
+    log = BoardLog().open()
+    for number, (step, score, days) in enumerate(plan):
+        step(log.wait(days=days), f"20261101-{number}", score)
+    return log
+
+
+@settings(deadline=None, max_examples=50)
+@given(boards, st.integers(0, DAYS))
+def test_public_log_and_vault_log_give_the_same_standings(
+    plan: list[tuple[Step, int, int]], days: int
+) -> None:
+    log = build(plan)
+    now = log.now + timedelta(days=days)
+    public = parse_log(bytes_of(project(log.entries, now=now)), path="log.jsonl")
+    assert make_standings(public, SPEC, now=now) == make_standings(log.entries, SPEC, now=now)
+    assert project(public, now=now) == public
+
+
+@settings(deadline=None, max_examples=50)
+@given(boards, st.integers(0, DAYS))
+def test_no_embargoed_identity_is_anywhere(plan: list[tuple[Step, int, int]], days: int) -> None:
+    log = build(plan)
+    now = log.now + timedelta(days=days)
+    shown = f"{bytes_of(project(log.entries, now=now))!r}{rows_of(log, now)!r}"
+    for submission in log.history.submissions.values():
+        until = submission.embargo_until
+        revealed = submission.status == "published" and until is not None and now.date() >= until
+        assert (f"{HIDDEN} {submission.id}" in shown) == revealed
+
+
+@settings(deadline=None, max_examples=50)
+@given(boards)
+def test_standings_are_a_ranking(plan: list[tuple[Step, int, int]]) -> None:
+    rows = rows_of(build(plan))
+    for above, below in pairwise(rows):
+        first, second = Decimal(above.scores["eval"]), Decimal(below.scores["eval"])
+        assert (-first, above.received, above.id) < (-second, below.received, below.id)
+    ranked = [row for row in rows if not row.baseline]
+    assert [row.rank for row in ranked] == list(range(1, len(ranked) + 1))
+    assert all(row.rank is None and not row.trophy for row in rows if row.baseline)
+    for row in ranked:
+        earlier = [r for r in rows if (r.received, r.id) < (row.received, row.id)]
+        score = Decimal(row.scores["eval"])
+        assert row.trophy == all(Decimal(r.scores["eval"]) < score for r in earlier)
+    assert {row.id for row in best_so_far(rows, "eval")} <= {r.id for r in rows if r.trophy}
+
+
+@settings(deadline=None, max_examples=50)
+@given(boards, st.lists(st.integers(0, DAYS), min_size=2, max_size=2))
+def test_hashes_never_change_and_openings_only_grow(
+    plan: list[tuple[Step, int, int]], days: list[int]
+) -> None:
+    log = build(plan)
+    early, late = (project(log.entries, now=log.now + timedelta(days=d)) for d in sorted(days))
+    for before, after in zip(early, late, strict=True):
+        assert before.raw == after.raw
+        assert before.hash == after.hash
+        assert set(before.opened) <= set(after.opened)
