@@ -137,7 +137,7 @@ def format_time(moment: datetime) -> str:
 
 def parse_time(text: str) -> datetime:
     """The inverse of `format_time`; raises ValueError for anything else."""
-    moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
     if format_time(moment) != text:
         raise ValueError(text)
     return moment
