@@ -49,6 +49,7 @@ class BoardPage:
         frame: around it.
         task: what a system has to do.
         facts: short facts about the board, in their order.
+        desk: how long a decision takes and how many wait, in words; may be empty.
         example: a query with its answer.
         standing: who leads.
         columns: the public views, the one that ranks first.
@@ -67,6 +68,7 @@ class BoardPage:
     frame: Frame
     task: str
     facts: tuple[str, ...]
+    desk: str
     example: Example | None
     standing: Phrase
     columns: tuple[Column, ...]
@@ -99,6 +101,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         ),
         task=clean(spec.task),
         facts=_facts(standings, shown, spec, facts),
+        desk=_say_desk(standings),
         example=_example(facts.example),
         standing=standing,
         columns=columns,
@@ -139,7 +142,6 @@ def _facts(
         _say_open(spec, standings.as_of.date()),
         _say_entries(rows),
         *_say_queries(spec, facts),
-        *_say_desk(standings),
     )
 
 
@@ -175,20 +177,21 @@ def _say_queries(spec: BoardSpec, facts: BoardFacts) -> list[str]:
     return [count(judged, f"{held}query", f"{held}queries")]
 
 
-def _say_desk(standings: Standings) -> list[str]:
+def _say_desk(standings: Standings) -> str:
     said = []
     if standings.decision_days is not None:
-        days = standings.decision_days
-        said.append("median decision " + (f"{days:.0f} days" if days >= 2 else _short(days)))  # noqa: PLR2004 - the smallest plural
+        said.append(f"median decision {_say_days(standings.decision_days)}")
     if standings.waiting:
         said.append(f"{standings.waiting} waiting")
-    return said
+    return ", ".join(said)
 
 
-def _short(days: float) -> str:
+def _say_days(days: float) -> str:
+    """Days to one digit below two, whole from there on."""
     if days < 1:
         return "within a day"
-    return "1 day" if round(days, 1) == 1 else f"{days:.1f} days"
+    text = f"{days:.0f}" if days >= 2 else f"{days:.1f}".removesuffix(".0")  # noqa: PLR2004 - two days, said above
+    return f"{text} day" if text == "1" else f"{text} days"
 
 
 def _example(example: Example | None) -> Example | None:

@@ -1,0 +1,319 @@
+"""The page in Chromium, from a file: address: with and without its script, wide and narrow."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+pytestmark = pytest.mark.browser
+
+SAMPLES = Path(__file__).parents[1] / "site" / "sample_boards.py"
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
+PAPER = {"light": "rgb(252, 252, 250)", "dark": "rgb(21, 24, 27)"}
+AXE = {"rules": {"target-size": {"enabled": True}}, "preload": False}
+"""WCAG 2.2's target size too; without fetching the style sheets again, which the page forbids."""
+PAGES = ("busy", "empty", "one", "hostile")
+
+
+@pytest.fixture(scope="module")
+def boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("boards")
+    subprocess.run([sys.executable, str(SAMPLES), str(out)], check=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def browser(program: Callable[[str], str]) -> Iterator[Browser]:
+    path = program("chromium")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, boards: Path) -> Iterator[Callable[..., Page]]:
+    """Opens pages; at the end of the test none may have complained, called out, popped up."""
+    complaints: list[str] = []
+    contexts = []
+
+    def watch(page: Page) -> None:
+        page.on("console", lambda m: complaints.append(f"console {m.type}: {m.text}"))
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        page.on("requestfailed", lambda r: complaints.append(f"failed: {r.url}"))
+        page.on("request", lambda r: _note_foreign(r.url, boards, complaints))
+
+    def open_page(path: str = "busy/leaderboard/index.html", **options: Any) -> Page:
+        width = options.pop("width", 1280)
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        watch(page)
+        page.goto(boards.as_uri() + "/" + path)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def _note_foreign(url: str, boards: Path, complaints: list[str]) -> None:
+    if not url.startswith((boards.as_uri(), "data:image/svg+xml,")):
+        complaints.append(f"request: {url}")
+
+
+def entries_of(boards: Path, name: str) -> list[str]:
+    pages = sorted((boards / name / "leaderboard" / "entries").glob("*.html"))
+    return [str(page.relative_to(boards)) for page in pages]
+
+
+def column(page: Page, css: str) -> list[str]:
+    cells = page.locator(f"#board tbody tr:visible {css}")
+    return [str(value) for value in cells.evaluate_all("all => all.map(c => c.dataset.value)")]
+
+
+def head(page: Page, words: str) -> Any:
+    return page.locator("#board thead th", has_text=words)
+
+
+def test_styles_and_script_work_from_a_file(visit: Callable[..., Page]) -> None:
+    for theme, colour in PAPER.items():
+        page = visit(color_scheme=theme)
+        body = page.locator("body")
+        assert body.evaluate("e => getComputedStyle(e).backgroundColor") == colour
+        expect(page.locator("#controls")).to_be_visible()
+
+
+def test_charts_follow_the_theme(visit: Callable[..., Page]) -> None:
+    colours = set()
+    for theme in PAPER:
+        line = visit(color_scheme=theme).locator('.wide path[stroke="var(--record)"]').first
+        colours.add(line.evaluate("e => getComputedStyle(e).stroke"))
+    assert colours == {"rgb(168, 64, 10)", "rgb(242, 160, 113)"}
+
+
+def test_sorting_keeps_ranks_and_puts_missing_last(visit: Callable[..., Page]) -> None:
+    page = visit()
+    official = column(page, ".rank")
+    dev = "td[data-label='dev RR@10']"
+    ranks = dict(zip(column(page, ".system"), official, strict=True))
+    for order, sign in (("descending", -1), ("ascending", 1)):
+        head(page, "dev").get_by_role("button").click()
+        *values, last = column(page, dev)
+        assert last == ""
+        numbers = [sign * float(value) for value in values]
+        assert numbers == sorted(numbers)
+        assert head(page, "dev").get_attribute("aria-sort") == order
+        expect(page.locator("#note")).to_contain_text("ranks follow eval RR@10")
+        shown = zip(column(page, ".system"), column(page, ".rank"), strict=True)
+        assert sum(ranks[system] == rank for system, rank in shown) > 40
+    head(page, "dev").get_by_role("button").click()
+    assert column(page, ".rank") == official
+    expect(page.locator("#note")).to_have_text("")
+    assert page.locator("th[aria-sort]").count() == 0
+
+
+def test_ranks_stay_with_their_entries(visit: Callable[..., Page]) -> None:
+    page = visit()
+    script = "rows => rows.map(r => [r.dataset.id, r.cells[0].textContent.trim()])"
+    before = dict(page.locator("#board tbody tr").evaluate_all(script))
+    head(page, "Date").get_by_role("button").click()
+    page.locator("#filter").fill("kestrel")
+    after = page.locator("#board tbody tr:visible").evaluate_all(script)
+    assert 0 < len(after) < len(before)
+    assert all(before[name] == rank for name, rank in after)
+
+
+def test_each_column_sorts(visit: Callable[..., Page]) -> None:
+    page = visit()
+    for words, css, reverse in (
+        ("Rank", ".rank", False),
+        ("eval", ".official", True),
+        ("Date", ".date", True),
+        ("Type", ".type", False),
+    ):
+        head(page, words).get_by_role("button").click()
+        values = [v for v in column(page, css) if v]
+        key: Any = float if css in (".rank", ".official") else str
+        assert values == sorted(values, key=key, reverse=reverse)
+    assert column(page, ".rank")[-2:] != ["", ""]
+    head(page, "Rank").get_by_role("button").click()
+    assert column(page, ".rank")[-2:] == ["", ""]
+
+
+def test_the_address_keeps_the_state(visit: Callable[..., Page]) -> None:
+    page = visit()
+    head(page, "Date").get_by_role("button").click()
+    page.locator("#filter").fill("lantern")
+    page.locator("#type").select_option("full ranking")
+    before = column(page, ".system")
+    address = page.evaluate("location.hash")
+    assert address == "#q=lantern&type=full+ranking&sort=date&order=descending"
+    page.reload()
+    assert column(page, ".system") == before
+    assert page.locator("#filter").input_value() == "lantern"
+    assert page.locator("#type").input_value() == "full ranking"
+
+
+@pytest.mark.parametrize(
+    "address", ["#sort=nothing&order=up", "#type=nothing", "#=&&=", "#rules", "#q=%E0%A4", "#sort="]
+)
+def test_a_strange_address_shows_everything(visit: Callable[..., Page], address: str) -> None:
+    page = visit(f"busy/leaderboard/index.html{address}")
+    if "q=" not in address:
+        assert page.locator("#board tbody tr:visible").count() == 46
+    assert page.locator("th[aria-sort]").count() == 0
+
+
+def test_an_address_is_text_and_never_markup(visit: Callable[..., Page]) -> None:
+    attack = "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"
+    page = visit(f"busy/leaderboard/index.html#q={attack}")
+    expect(page.locator("#note")).to_contain_text("No row matches “<img src=x onerror=alert(1)>”")
+    assert page.locator("img").count() == 0
+
+
+def test_no_match_names_the_filter_and_clears(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.locator("#filter").fill("zebra")
+    page.locator("#type").select_option("reranking")
+    expect(page.locator("#note")).to_contain_text("No row matches “zebra” and type reranking.")
+    page.get_by_role("button", name="Clear the filter").click()
+    assert page.locator("#board tbody tr:visible").count() == 46
+    assert page.locator("#filter").input_value() == ""
+    assert page.evaluate("location.hash") == ""
+
+
+def test_the_filter_ignores_case_and_accents(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.locator("#filter").fill("GRUPO recuperacion")
+    assert page.locator("#board tbody tr:visible").count() > 0
+    expect(page.locator("#note")).to_contain_text("ranks are those of the whole board")
+
+
+def test_the_default_hides_nobody(visit: Callable[..., Page]) -> None:
+    page = visit()
+    assert page.locator("#board tbody tr:visible").count() == 46
+    assert page.locator("#board tbody tr.baseline:visible").count() == 2
+
+
+def test_without_script_the_page_says_the_same(visit: Callable[..., Page]) -> None:
+    plain = visit(java_script_enabled=False)
+    scripted = visit()
+    expect(plain.locator("#controls")).to_be_hidden()
+    assert plain.locator("thead button").count() == 0
+    texts = [p.locator("#board tbody").inner_text() for p in (plain, scripted)]
+    assert texts[0] == texts[1]
+    expect(plain.locator(".figures .wide svg").first).to_be_visible()
+
+
+def test_hostile_boards_run_nothing(visit: Callable[..., Page], boards: Path) -> None:
+    page = visit("hostile/leaderboard/index.html")
+    assert page.title() == "Stdlib Docs"
+    for path in entries_of(boards, "hostile"):
+        page.goto(boards.as_uri() + "/" + path)
+        assert page.title().endswith("\u2013 Stdlib Docs")
+        assert page.locator("script").count() == page.locator("main > h1").count() == 1
+
+
+@pytest.mark.parametrize("width", [320, 390, 740, 1024])
+def test_nothing_scrolls_sideways(visit: Callable[..., Page], boards: Path, width: int) -> None:
+    page = visit(width=width)
+    paths = [f"{name}/leaderboard/index.html" for name in PAGES]
+    for path in [*paths, *entries_of(boards, "hostile"), *entries_of(boards, "busy")[:4]]:
+        page.goto(boards.as_uri() + "/" + path)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, path
+
+
+@pytest.mark.parametrize("theme", PAPER)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_nothing(
+    visit: Callable[..., Page], boards: Path, theme: str, width: int
+) -> None:
+    page = visit(width=width, color_scheme=theme)
+    entries = [entries_of(boards, "busy")[n] for n in (20, -3)]
+    indexes = [f"{name}/leaderboard/index.html" for name in ("busy", "empty", "hostile")]
+    for path in [*indexes, *entries]:
+        page.goto(boards.as_uri() + "/" + path)
+        page.locator("details").evaluate_all("all => all.forEach(d => d.open = true)")
+        results = Axe().run(page, options=AXE)
+        assert len(results.response["passes"]) > 15, path
+        assert results.violations_count == 0, f"{path}\n{results.generate_report()}"
+
+
+def test_a_sorted_and_filtered_page_stays_accessible(visit: Callable[..., Page]) -> None:
+    page = visit("busy/leaderboard/index.html#q=lantern&sort=dev&order=ascending")
+    results = Axe().run(page, options=AXE)
+    assert results.violations_count == 0, results.generate_report()
+
+
+def test_a_phone_keeps_the_table_a_table(visit: Callable[..., Page]) -> None:
+    page = visit(width=390)
+    table = page.get_by_role("table", name="Entries by eval RR@10")
+    assert table.get_by_role("row").count() == 47
+    assert table.get_by_role("rowheader").count() == 46
+    assert table.get_by_role("columnheader").count() == 7
+
+
+def test_a_phone_sorts_by_a_list(visit: Callable[..., Page]) -> None:
+    page = visit(width=390)
+    page.get_by_label("Sort by").select_option(label="date, oldest first")
+    dates = column(page, ".date")
+    assert dates == sorted(dates)
+    page.get_by_label("Sort by").select_option(label="rank")
+    assert page.evaluate("location.hash") == ""
+
+
+def test_the_keyboard_is_enough(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    box = skip.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    head(page, "Date").get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    assert head(page, "Date").get_attribute("aria-sort") == "descending"
+
+
+def test_an_embargo_ends_on_a_page_that_nobody_rebuilt(visit: Callable[..., Page]) -> None:
+    page = visit()
+    row = page.locator("[data-embargo-until='2027-05-20']")
+    for day, words in ((19, "Anonymous until 20 May 2027"), (20, "reveal due since 20 May 2027")):
+        page.clock.set_fixed_time(datetime(2027, 5, day, 12, tzinfo=UTC))
+        page.reload()
+        expect(row).to_contain_text(words)
+
+
+def test_print_has_the_table_and_no_controls(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.emulate_media(media="print")
+    expect(page.locator("#controls")).to_be_hidden()
+    expect(page.locator("#board")).to_be_visible()
+    assert page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor") == (
+        "rgb(255, 255, 255)"
+    )
+
+
+def test_an_entry_leads_back_to_its_row(visit: Callable[..., Page]) -> None:
+    page = visit()
+    first = page.locator("#board tbody tr .name").first
+    name = first.inner_text()
+    first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    page.get_by_role("navigation").get_by_role("link").click()
+    assert re.search(r"#entry-\d{8}-", page.url)
+    expect(page.locator("tr:target .name")).to_have_text(name)
