@@ -47,8 +47,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
         embargo_until: the day on which the identity is revealed, or `None`.
         revision: 1, then higher with each update.
         withdrawn: true in an update that takes the submission back.
-        id: the submission it belongs to; "" in the OpenSSL form, which has no such field.
-        digests: query set -> SHA-256 of the run file as packed; empty in the OpenSSL form.
+        id: the submission it belongs to; "" where the MS MARCO boards' own scripts sealed it.
+        digests: query set -> SHA-256 of the run file as packed; empty there too.
         schema: version of this format.
     """
 

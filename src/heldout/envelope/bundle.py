@@ -133,8 +133,9 @@ def seal(
     runs: Mapping[str, tuple[str, bytes]],
     metadata: bytes,
     recipients: Sequence[str],
+    key: bytes | None = None,
 ) -> Sealed:
-    """Seal a submission under a fresh key; two calls never give equal bytes.
+    """Seal a submission under a key of its own; two calls never give equal bytes.
 
     Args:
         form: the board's form.
@@ -142,13 +143,15 @@ def seal(
         runs: query set to (suffix, run file's bytes, compressed as the board wants it).
         metadata: JSON; in the age form it must carry what `bind_runs` returns.
         recipients: the board's public keys; exactly one in the openssl form.
+        key: that of the same submission where it is sealed again, else a fresh one is made.
 
     Raises:
         SetupError: the recipients are missing, malformed or too many.
+        TrustError: the key is not a submission's key of this form.
     """
     cipher = _CIPHERS[form]
     names = file_names(form, submission_id)
-    key = cipher.new_key()
+    key = cipher.new_key() if key is None else key
     files = {
         names.tar: cipher.encrypt(pack_runs(submission_id, runs), key),
         names.metadata: cipher.encrypt(metadata, key),

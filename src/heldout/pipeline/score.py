@@ -130,6 +130,7 @@ def check_id(spec: BoardSpec, manifest: Manifest, submission: str) -> None:
 
 
 def _binding(manifest: Manifest) -> Binding | None:
+    """What the metadata says of its runs, `None` where it says nothing."""
     if not manifest.id:
         return None
     return Binding(

@@ -58,25 +58,32 @@ def receipt_of(digests: Mapping[str, str]) -> str:
 def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -> Packed:
     """Seal a checked draft for the organisers; an unchanged one is not sealed again.
 
-    The submission's own key stays in `.heldout/keys/ID`, mode 0600.
+    The submission's own key stays in `.heldout/keys/ID`, mode 0600, and is kept when the draft is
+    sealed again, for it may have been received already.
+
+    Raises:
+        InputError: a run is not compressed as the board's envelope wants it.
     """
     spec = repository.spec()
-    runs = {
-        name: (path.name.removeprefix(name), path.read_bytes())
-        for name, path in run_files(repository, spec, submission).items()
-    }
+    runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
-    metadata = format_manifest(_bind(spec, manifest, submission, digests))
-    inputs = {**digests, METADATA: digest_bytes(metadata), _RECIPIENTS: _mark(spec)}
     before = _read_state(repository, submission)
+    inputs = {**digests, METADATA: _mark(manifest), _RECIPIENTS: _mark(spec.recipients)}
     if before is not None and before.inputs == inputs and _is_whole(repository, before):
         return _packed(repository, before, before.outputs, done_before=True)
+    revision = 1 if before is None else before.revision + 1
+    bound = _bind(manifest, submission, digests, revision=revision)
     sealed = seal(
-        spec.envelope, submission, runs=runs, metadata=metadata, recipients=spec.recipients
+        spec.envelope,
+        submission,
+        runs=runs,
+        metadata=format_manifest(bound),
+        recipients=spec.recipients,
+        key=_own_key(repository, submission),
     )
     write_whole(_key_file(repository, submission), sealed.key, mode=0o600)
     outputs = _write_sealed(repository, sealed.files)
-    state = _State(inputs=inputs, outputs=outputs, revision=manifest.revision)
+    state = _State(inputs=inputs, outputs=outputs, revision=revision)
     _write_state(repository, submission, state)
     return _packed(repository, state, outputs, done_before=False)
 
@@ -92,14 +99,13 @@ def update(
     spec = repository.spec()
     key, before = _read_key(repository, submission)
     digests = {name: before.inputs[name] for name in spec.sets}
-    bound = _bind(spec, manifest, submission, digests)
     revision = before.revision + 1
-    bound = msgspec.structs.replace(bound, revision=revision, withdrawn=withdrawn)
-    metadata = format_manifest(bound)
+    bound = _bind(manifest, submission, digests, revision=revision)
+    metadata = format_manifest(msgspec.structs.replace(bound, withdrawn=withdrawn))
     name = file_names(spec.envelope, submission).metadata
     blob = seal_metadata(spec.envelope, metadata, key=key)
     written = _write_sealed(repository, {name: blob})
-    inputs = {**before.inputs, METADATA: digest_bytes(metadata)}
+    inputs = {**before.inputs, METADATA: _mark(manifest)}
     state = _State(inputs=inputs, outputs={**before.outputs, **written}, revision=revision)
     _write_state(repository, submission, state)
     return _packed(repository, state, written, done_before=False)
@@ -147,17 +153,50 @@ def deliver(repository: Repository, packed: Packed, folder: Path) -> None:
         write_whole(folder / name, (repository.root / "submissions" / name).read_bytes())
 
 
+def _read_runs(
+    repository: Repository, spec: BoardSpec, submission: SubmissionId
+) -> Mapping[str, tuple[str, bytes]]:
+    """Query set -> (suffix, bytes) of a draft's runs, as they go into the tarball.
+
+    The scripts of the MS MARCO boards look for `SET.txt.bz2` and nothing else.
+    """
+    files = run_files(repository, spec, submission)
+    if spec.envelope == "age":
+        return {name: (p.name.removeprefix(name), p.read_bytes()) for name, p in files.items()}
+    runs = {name: (".txt.bz2", path.read_bytes()) for name, path in files.items()}
+    wrong = [name for name, (_, data) in runs.items() if not data.startswith(b"BZh")]
+    if wrong:
+        raise InputError(_not_bzip2(submission, files[name].name) for name in wrong)
+    return runs
+
+
+def _not_bzip2(submission: SubmissionId, name: str) -> Problem:
+    return Problem(
+        code="not-bzip2",
+        path=name,
+        found="a file that is not compressed with bzip2",
+        expected="bzip2, as the MS MARCO boards take runs",
+        hint=f"bzip2 drafts/{submission}/{name}",
+    )
+
+
 def _bind(
-    spec: BoardSpec, manifest: Manifest, submission: SubmissionId, digests: Mapping[str, str]
+    manifest: Manifest, submission: SubmissionId, digests: Mapping[str, str], *, revision: int
 ) -> Manifest:
-    """The metadata with the id and the runs' digests in it, where the form has room for them."""
-    if spec.envelope != "age":
-        return manifest
-    return msgspec.structs.replace(manifest, id=str(submission), digests=dict(digests))
+    """The metadata with the id, the runs' digests and its revision in it."""
+    return msgspec.structs.replace(
+        manifest, id=str(submission), digests=dict(digests), revision=revision
+    )
 
 
-def _mark(spec: BoardSpec) -> str:
-    return digest_bytes("\n".join(spec.recipients).encode())
+def _mark(value: object) -> str:
+    """A digest to tell whether something changed since it was sealed."""
+    return digest_bytes(msgspec.json.encode(value))
+
+
+def _own_key(repository: Repository, submission: SubmissionId) -> bytes | None:
+    file = _key_file(repository, submission)
+    return file.read_bytes() if file.is_file() else None
 
 
 def _write_sealed(repository: Repository, files: Mapping[str, bytes]) -> dict[str, str]:
