@@ -299,12 +299,13 @@ def _entry(n: int, entries: int) -> Row:
     )
     until = {entries - 3: date(2027, 5, 20), entries - 12: date(2026, 11, 18)}.get(n)
     found = {"findings": ("near-variant",)} if variant else {}
+    word = "x7f3" if until else team.split()[0].lower()
     hidden: dict[str, Any] = {"team": "Anonymous", "institution": "", "description": ""}
     return row(
         f"0.{score}",
         "" if n == 9 else f"0.{dev}",
         days=days,
-        id=f"{OPENS + timedelta(days=days):%Y%m%d}-{team.split()[0].lower()}-{n:02}",
+        id=f"{OPENS + timedelta(days=days):%Y%m%d}-{word}-{n:02}",
         type="reranking"
         if "over" in _SYSTEMS[system] or ">" in _SYSTEMS[system]
         else "full ranking",

@@ -163,6 +163,12 @@ def test_the_three_commands_name_the_sets() -> None:
     ]
 
 
+def test_other_sets_are_given_by_name() -> None:
+    sets = {"summer": QuerySet(queries="s", qrels="q"), "eval": QuerySet(queries="e")}
+    first = list_steps(spec(sets=sets))[0].command
+    assert first == "heldout draft my-system --run summer=summer.run.gz --eval eval.run.gz"
+
+
 def test_downloads_are_the_public_files() -> None:
     names = {file.href for file in list_downloads(spec(), facts())}
     assert names == {
@@ -199,6 +205,18 @@ def test_a_chart_says_what_it_shows() -> None:
     )
     assert "Over 3 systems, eval RR@10 is 0.750 of dev RR@10 in the median" in scatter
     assert "from 0.500 to 0.800" in scatter
+
+
+def test_the_key_has_only_marks_that_are_there() -> None:
+    rows = [row("0.4", "0.5", days=n) for n in range(3)]
+    board, columns = standings(rows), make_columns(spec())
+    progress, scatter = make_figures(board, public_rows(board), columns)
+    assert progress.key_words == (("diamond", "record"), ("circle", "other entry"))
+    assert scatter.key_words == progress.key_words
+    board = standings([*rows, baseline()])
+    progress, scatter = make_figures(board, public_rows(board), columns)
+    assert progress.key_words[-1] == ("dash", "baseline")
+    assert scatter.key_words[-1] == ("square", "baseline")
 
 
 def test_no_record_below_the_best_baseline() -> None:

@@ -108,18 +108,25 @@ def _progress(
     wide, narrow = (
         draw(progress_spec(points, canvas, until=today, names=names)) for canvas in _PROGRESS
     )
-    marks = [("diamond", "record"), ("circle", "other entry")]
-    if any(point.baseline for point in points):
-        marks.append(("dash", "baseline"))
     return Figure(
         key="progress",
         title="Scores over time",
         says=_say_progress(records, columns[0]),
-        key_words=tuple(marks),
+        key_words=_key(points, baseline="dash"),
         wide=wide,
         narrow=narrow,
         records=tuple(_record(row) for row in records),
     )
+
+
+def _key(points: Sequence[Point], *, baseline: str) -> tuple[tuple[str, str], ...]:
+    """The marks that a chart has, with their words."""
+    marks = (
+        ("diamond", "record", any(p.record for p in points)),
+        ("circle", "other entry", any(not p.record and not p.baseline for p in points)),
+        (baseline, "baseline", any(p.baseline for p in points)),
+    )
+    return tuple((shape, words) for shape, words, there in marks if there)
 
 
 def _record(row: TableRow) -> Record:
@@ -167,7 +174,7 @@ def _scatter(rows: Sequence[Row], columns: tuple[Column, ...], dev: Column) -> l
                 f"{max(ratios):.3f}. An entry far below the line did better on the queries whose "
                 "labels its makers could see.",
             ),
-            key_words=(("diamond", "record"), ("circle", "other entry"), ("square", "baseline")),
+            key_words=_key(points, baseline="square"),
             wide=wide,
             narrow=narrow,
             records=(),

@@ -64,7 +64,7 @@ def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
 
 def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
     """The three commands that take part."""
-    files = " ".join(f"--{name} {name}.run.gz" for name in spec.sets)
+    files = " ".join(f"{_flag(name)}{name}.run.gz" for name in map(clean, spec.sets))
     return (
         Step(
             command=f"heldout draft my-system {files}",
@@ -79,6 +79,10 @@ def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
             does="seals the runs so that only the organisers can open them, and sends them.",
         ),
     )
+
+
+def _flag(name: str) -> str:
+    return f"--{name} " if name in ("dev", "eval") else f"--run {name}="
 
 
 def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
