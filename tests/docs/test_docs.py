@@ -1,0 +1,284 @@
+"""Nothing that a user can meet is left out of the documentation, and nothing there is made up."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+
+from heldout.board.events import KINDS
+from heldout.board.policy import RULES
+from heldout.board.spec import BoardSpec, Policy, QuerySet, Runs, View, parse_spec
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+def read_page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text("utf-8")
+
+
+def first_cells(text: str) -> list[str]:
+    """The first cell of every row of every table, without backquotes."""
+    cells = [line.split("|")[1].strip().strip("`") for line in text.splitlines() if line[:1] == "|"]
+    return [cell for cell in cells if not set(cell) <= set("- :")]
+
+
+# error codes
+
+
+def find_codes(tree: ast.AST) -> Iterator[str]:
+    """Problem codes: `code="…"`, an argument for a parameter `code`, a value assigned to `code`."""
+    places = dict(_find_takers(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield from _codes_of_call(node, places)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _codes_assigned(target, node.value)
+
+
+def _find_takers(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            names = [a.arg for a in node.args.args if a.arg not in ("self", "cls")]
+            if "code" in names:
+                yield node.name, names.index("code")
+
+
+def _codes_of_call(call: ast.Call, places: dict[str, int]) -> Iterator[str]:
+    for keyword in call.keywords:
+        if keyword.arg == "code":
+            yield from _texts(keyword.value)
+    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    if name in places and len(call.args) > places[name]:
+        yield from _texts(call.args[places[name]])
+
+
+def _codes_assigned(target: ast.expr, value: ast.expr) -> Iterator[str]:
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        pairs = list(zip(target.elts, value.elts, strict=True))
+    for name, text in pairs:
+        if isinstance(name, ast.Name) and name.id == "code":
+            yield from _texts(text)
+
+
+def _texts(value: ast.expr) -> Iterator[str]:
+    for node in ast.walk(value):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from [node.value] * bool(KEBAB.fullmatch(node.value))
+
+
+def test_the_scan_finds_codes_in_each_form() -> None:
+    found = find_codes(
+        ast.parse(
+            """
+def _refuse(path, code): return Problem(code=code)
+class A:
+    def _tell(self, code, line): pass
+    def f(self):
+        Problem(path="x", code="by-keyword")
+        Problem(code="one" if x else "other")
+        self._tell("by-method", 3)
+        _refuse("a path", "by-position")
+        code, found = "by-tuple", "no"
+        code = "by-name"
+        Entry(code="")
+"""
+        )
+    )
+    assert sorted(found) == sorted(
+        ["by-keyword", "one", "other", "by-method", "by-position", "by-tuple", "by-name"]
+    )
+
+
+def test_every_error_code_is_documented() -> None:
+    found = {
+        code: path.name
+        for path in SOURCES
+        for code in find_codes(ast.parse(path.read_text("utf-8")))
+    }
+    documented = first_cells(read_page("errors.md"))
+    assert len(found) > 50
+    assert {c: place for c, place in found.items() if c not in documented} == {}
+
+
+def test_no_documented_code_is_made_up_and_the_rows_are_sorted() -> None:
+    documented = first_cells(read_page("errors.md"))[1:]
+    sources = "\n".join(path.read_text("utf-8") for path in SOURCES)
+    assert [code for code in documented if f'"{code}"' not in sources] == []
+    assert documented == sorted(set(documented))
+
+
+def test_every_row_says_what_it_means_and_what_to_do() -> None:
+    for line in read_page("errors.md").splitlines():
+        if line.startswith("| "):
+            assert len([cell for cell in line.strip("|").split(" | ") if cell.strip()]) == 3, line
+
+
+# board.toml
+
+TABLES: dict[str, type[msgspec.Struct]] = {
+    "": BoardSpec,
+    "runs.": Runs,
+    "sets.NAME.": QuerySet,
+    "views.": View,
+    "policy.": Policy,
+}
+KEYS = {
+    prefix + field.name: field
+    for prefix, table in TABLES.items()
+    for field in msgspec.structs.fields(table)
+    if field.name not in ("runs", "sets", "views", "policy")
+}
+BOARD = read_page("board.md").split("## The board's folder")[0]
+BOARD_ROWS = {
+    cells[1].strip().strip("`"): [cell.strip() for cell in cells[2:-1]]
+    for line in BOARD.splitlines()
+    if len(cells := line.split("|")) > 4 and cells[1].strip().startswith("`")
+}
+
+
+def test_every_key_of_board_toml_is_documented_and_none_is_made_up() -> None:
+    assert list(BOARD_ROWS) == list(KEYS)
+    for table in ("[runs]", "[sets.NAME]", "[[views]]", "[policy]"):
+        assert f"### `{table}`" in BOARD
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_default_of_a_key(key: str) -> None:
+    _, documented, meaning = BOARD_ROWS[key]
+    field = KEYS[key]
+    assert meaning
+    if field.default is msgspec.NODEFAULT:
+        expected = "required"
+    elif field.default is None:
+        expected = "none"
+    else:
+        expected = msgspec.json.encode(field.default).decode().replace('","', '", "')
+    assert documented.strip("`") == expected
+
+
+def test_the_full_example_is_a_board_that_names_every_key() -> None:
+    example = re.findall(r"```toml\n(.*?)```", BOARD, re.DOTALL)[0]
+    spec = parse_spec(example.encode())
+    assert [view.public for view in spec.views] == [True, True, False]
+    for key in KEYS:
+        assert re.search(rf"^{key.split('.')[-1]} = ", example, re.MULTILINE), key
+
+
+def test_the_layout_of_both_folders_is_that_of_the_code() -> None:
+    page = read_page("board.md")
+    for module, names in {
+        "repository.py": ("board.toml", "queries/", "qrels/", "submissions/", "log.jsonl"),
+        "vault.py": ("identities/", "labels/SET.qrels", "sealed/SHA256", "scores/ID.json"),
+    }.items():
+        source = (ROOT / "src/heldout/store" / module).read_text("utf-8")
+        for name in names:
+            assert name in source
+            assert name in page
+
+
+# the policy
+
+
+def test_every_rule_is_documented_in_its_order_with_its_severity() -> None:
+    text = read_page("policy.md").split("## The rules")[1].split("## The quota")[0]
+    assert first_cells(text)[1:] == list(RULES)
+    for name, rule in RULES.items():
+        (row,) = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
+        assert row.strip("| ").split(" | ")[-1] == rule.severity
+
+
+def test_findings_outside_the_table_are_documented() -> None:
+    page = read_page("policy.md")
+    assert all(f"`{name}`" in page for name in ("sealed", "metadata"))
+
+
+def test_the_policy_s_numbers_are_the_defaults() -> None:
+    page = read_page("policy.md")
+    for key in ("quota", "quota_days", "embargo_months", "id_days"):
+        assert f"`{key}` ({getattr(Policy(), key)})" in page
+
+
+# the log
+
+
+def test_every_kind_of_event_is_documented_in_its_order() -> None:
+    text = read_page("log.md").split("## The kinds of events")[1].split("## The fields")[0]
+    assert first_cells(text)[1:] == list(KINDS)
+
+
+def test_every_field_of_an_event_is_explained() -> None:
+    kinds, _, fields = (
+        read_page("log.md").split("## The kinds of events")[1].partition("## The fields")
+    )
+    named = set()
+    for line in kinds.splitlines():
+        cells = line.split("|")
+        if len(cells) == 7:
+            named |= set(re.findall(r"`([\w.]+)`", cells[3] + cells[4]))
+    assert named == set(first_cells(fields)[1:])
+
+
+def test_a_stranger_s_program_verifies_a_log(tmp_path: Path) -> None:
+    """The program in docs/log.md, run as it stands there, on a log and on damaged copies of it."""
+    program = tmp_path / "verify.py"
+    program.write_text(
+        re.findall(r"```python\n(.*?)```", read_page("log.md"), re.DOTALL)[0], "utf-8"
+    )
+    assert len(program.read_text("utf-8").splitlines()) <= 20
+    sys.path.insert(0, str(ROOT / "tests" / "board"))
+    try:
+        from boardlog import BoardLog, make_manifest  # noqa: PLC0415 - lies in another room
+    finally:
+        sys.path.pop(0)
+    log = BoardLog().open()
+    log.submit("20261101-a", make_manifest("Université „Ü“ ☃"), "0.403")
+    file = tmp_path / "log.jsonl"
+
+    def verify(data: bytes) -> subprocess.CompletedProcess[str]:
+        file.write_bytes(data)
+        command = [sys.executable, "-W", "ignore", str(program), str(file)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    whole = verify(log.data)
+    assert whole.stdout == f"verified, last event {log.entries[-1].hash}\n", whole.stderr
+    lines = log.data.splitlines(keepends=True)
+    for damaged in (
+        log.data.replace(b'"0.403"', b'"0.503"', 1),
+        log.data.replace("☃".encode(), b"x"),
+        b"".join(lines[1:]),
+        b"".join([lines[0], lines[2], lines[1], *lines[3:]]),
+    ):
+        assert damaged != log.data
+        assert verify(damaged).returncode != 0
+
+
+# commands
+
+
+def find_commands(group: click.Group, prefix: str = "heldout") -> Iterator[str]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
+        if isinstance(command, click.Group):
+            yield from find_commands(command, f"{prefix} {name}")
+        else:
+            yield f"{prefix} {name}"
+
+
+def test_every_command_is_documented() -> None:
+    from heldout.cli import main  # noqa: PLC0415 - only this test needs the command line
+
+    headings = re.findall(r"^## (.+)$", read_page("commands.md"), re.MULTILINE)
+    for command in find_commands(main):
+        assert any(f"{heading} ".startswith(f"{command} ") for heading in headings), command
