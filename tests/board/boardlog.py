@@ -127,6 +127,10 @@ class BoardLog:
     def change_rules(self, rules: str) -> None:
         self.add("changed-rules", None, {"board.toml": rules})
 
+    def mend_labels(self, rules: str = RULES) -> None:
+        labels = {"eval": hashlib.sha256(b"mended").hexdigest()}
+        self.add("changed-rules", None, {"board.toml": rules, "why": "typo"}, {"labels": labels})
+
     def receive(self, name: str) -> None:
         files = {f"{name}.{end}": _hash(name + end) for end in ("tar.age", "key.age")}
         public = {"files": files, "fingerprint": _hash(name), "source": f"branch submission/{name}"}

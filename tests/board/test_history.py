@@ -143,3 +143,11 @@ def test_rules_hold_from_their_day_on() -> None:
     assert history.rules_at(START + timedelta(days=500)) == later
     assert history.rules_at(START - timedelta(days=1)) == RULES
     assert set(history.labels) == {"eval"}
+
+
+def test_mended_labels_replace_the_digest() -> None:
+    log = BoardLog().open()
+    before = log.history.labels["eval"]
+    log.mend_labels()
+    assert log.history.labels["eval"] != before
+    assert len(log.history.rules) == 2

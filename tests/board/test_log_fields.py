@@ -1,6 +1,8 @@
-"""The builder of test logs writes the fields that docs/log.md lists, and no others."""
+"""docs/log.md: the fields that it lists are those of test logs, and its program verifies one."""
 
 import re
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -26,6 +28,7 @@ def names_in(cell: str) -> set[str]:
 def test_the_builder_writes_what_is_documented() -> None:
     log = BoardLog().open()
     log.change_rules(RULES + "\n")
+    log.mend_labels()
     log.baseline("bm25", "0.3")
     log.submit("20261101-a", make_manifest(embargo_until=date(2027, 1, 1)), "0.4")
     log.show_score("20261101-a")
@@ -39,3 +42,30 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.update("20261101-c", make_manifest(revision=2), withdrawn=True)
     written = {e.event.kind: (set(e.event.public), set(e.event.sealed)) for e in log.entries}
     assert written == find_documented()
+
+
+def test_a_stranger_s_program_verifies_a_log(tmp_path: Path) -> None:
+    """The program in docs/log.md, run as it stands there, on a log and on damaged copies of it."""
+    program = tmp_path / "verify.py"
+    program.write_text(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0], "utf-8")
+    assert len(program.read_text("utf-8").splitlines()) <= 20
+    log = BoardLog().open()
+    log.submit("20261101-a", make_manifest("Université „Ü“ ☃"), "0.403")
+    file = tmp_path / "log.jsonl"
+
+    def verify(data: bytes) -> subprocess.CompletedProcess[str]:
+        file.write_bytes(data)
+        command = [sys.executable, "-W", "ignore", str(program), str(file)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    whole = verify(log.data)
+    assert whole.stdout == f"verified, last event {log.entries[-1].hash}\n", whole.stderr
+    lines = log.data.splitlines(keepends=True)
+    for damaged in (
+        log.data.replace(b'"0.403"', b'"0.503"', 1),
+        log.data.replace("☃".encode(), b"x"),
+        b"".join(lines[1:]),
+        b"".join([lines[0], lines[2], lines[1], *lines[3:]]),
+    ):
+        assert damaged != log.data
+        assert verify(damaged).returncode != 0
