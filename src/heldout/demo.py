@@ -42,7 +42,7 @@ from heldout.store.vault import Vault
 from heldout.trec.qrels import format_qrels, parse_qrels
 from heldout.trec.queries import format_queries, parse_queries
 
-__all__ = ["Part", "Scene", "play_demo"]
+__all__ = ["Part", "Scene", "play_demo", "read_collection"]
 
 DEPTH = 100
 _TASK = (
@@ -209,11 +209,21 @@ DENSE = Part(
 """Plays along where the extra `neural` is installed."""
 
 
+def read_collection(*, seed: int) -> QuerySplit:
+    """The embedded collection, its queries divided into dev and eval halves.
+
+    Args:
+        seed: of the division.
+    """
+    collection = build_collection(read_docstrings().docstrings)
+    return split_queries(collection, dev=0.5, rng=np.random.default_rng(seed))
+
+
 def play_demo(
     folder: Path,
+    split: QuerySplit,
     *,
     now: datetime,
-    seed: int,
     executor: Executor,
     say: Callable[[str, str], None],
 ) -> tuple[Standings, tuple[Scene, ...]]:
@@ -221,8 +231,8 @@ def play_demo(
 
     Args:
         folder: new; gets `board`, `vault`, `runs` and `teams`.
+        split: documents, dev queries and eval queries.
         now: the end of the story, UTC; its days count back from here.
-        seed: divides the queries into dev and eval.
         executor: makes the runs.
         say: is told each step, as a heading and a sentence.
 
@@ -232,10 +242,6 @@ def play_demo(
     """
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} is not empty; name a folder that does not exist yet")
-    say("documents", "reading the standard library's docstrings ...")
-    split = split_queries(
-        build_collection(read_docstrings().docstrings), dev=0.5, rng=np.random.default_rng(seed)
-    )
     say("documents", _describe(split))
     parts = _make_runs(folder / "runs", split, executor, say)
     opening = now - timedelta(days=60)

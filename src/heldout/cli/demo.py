@@ -18,7 +18,7 @@ from heldout.cli.printing import (
     print_table,
     reports_errors,
 )
-from heldout.demo import Scene, play_demo
+from heldout.demo import Scene, play_demo, read_collection
 
 __all__ = ["demo"]
 
@@ -44,8 +44,10 @@ def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
         print_facts(messages(), [(heading, text)])
 
     context = multiprocessing.get_context("spawn")
+    say("reading", "the standard library's docstrings ...")
+    split = read_collection(seed=seed)
     with ProcessPoolExecutor(mp_context=context) as executor:
-        standings, scenes = play_demo(folder, now=now, seed=seed, executor=executor, say=say)
+        standings, scenes = play_demo(folder, split, now=now, executor=executor, say=say)
     page = (folder / "board" / "leaderboard" / "index.html").absolute()
     if as_json:
         print_json({"page": page.as_uri(), **_document(standings, scenes)})

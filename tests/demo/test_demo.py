@@ -1,0 +1,102 @@
+"""The story of the demo, on a small part of the collection."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from heldout.collections.collection import Collection, QuerySplit
+from heldout.demo import DENSE, PARTS, Scene, play_demo
+from heldout.errors import StoreError
+from heldout.ids import DocId, QueryId
+from heldout.pipeline.audit import audit_board
+from heldout.store.git import Git
+from heldout.store.repository import Repository
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+WORDS = ("list", "file", "byte", "path", "time", "port", "node", "tree", "lock", "task")
+
+
+def _split() -> QuerySplit:
+    documents = {
+        DocId(f"d{n:03}"): f"{WORDS[n % 10]} {WORDS[n // 10]} holds item{n} and value{n % 7}"
+        for n in range(100)
+    }
+    halves = []
+    for start in (0, 1):
+        rows = range(start, 100, 4)
+        queries = {QueryId(f"q{n:03}"): f"{WORDS[n % 10]} item{n} {WORDS[n // 10]}" for n in rows}
+        qrels = {QueryId(f"q{n:03}"): {DocId(f"d{n:03}"): 1} for n in rows}
+        halves.append(Collection(documents=documents, queries=queries, qrels=qrels))
+    return QuerySplit(dev=halves[0], eval=halves[1])
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[Scene, ...]]:
+    folder = tmp_path_factory.mktemp("demo") / "story"
+    told: list[tuple[str, str]] = []
+    with ThreadPoolExecutor(2) as executor:
+        _, scenes = play_demo(
+            folder,
+            _split(),
+            now=NOW,
+            executor=executor,
+            say=lambda heading, text: told.append((heading, text)),
+        )
+    assert {"documents", "run", "board", "baseline", "sent", "published", "refused"} <= {
+        heading for heading, _ in told
+    }
+    return folder, scenes
+
+
+def test_one_is_refused_for_quota_and_one_for_a_broken_file(
+    story: tuple[Path, tuple[Scene, ...]],
+) -> None:
+    refused = {scene.part.slug: scene.why for scene in story[1] if not scene.published}
+    assert set(refused) == {"bm25-third", "chars-again"}
+    assert refused["bm25-third"].startswith("quota: ")
+    assert "the next may come from" in refused["bm25-third"]
+    assert "repeated-document eval:5" in refused["chars-again"]
+
+
+def test_at_least_eight_runs_of_four_teams_stand_on_the_page(
+    story: tuple[Path, tuple[Scene, ...]],
+) -> None:
+    folder, scenes = story
+    page = json.loads((folder / "board/leaderboard/leaderboard.json").read_text("utf-8"))
+    entries = [row for row in page["rows"] if not row["baseline"]]
+    assert len(entries) == sum(scene.published for scene in scenes) >= 8
+    assert len(page["rows"]) == len(entries) + 1
+    assert len({scene.part.team for scene in scenes}) == 4
+    assert len({scene.id[:8] for scene in scenes}) == len(scenes)
+    assert sum(row["embargoed"] for row in entries) == 1
+
+
+def test_the_embargoed_team_is_nowhere_in_the_board(
+    story: tuple[Path, tuple[Scene, ...]],
+) -> None:
+    board = story[0] / "board"
+    part = next(part for part in PARTS if part.months)
+    public = [path for path in board.rglob("*") if path.is_file() and ".git" not in path.parts]
+    assert not [path for path in public if part.system.encode() in path.read_bytes()]
+
+
+def test_the_board_is_sound_and_committed(story: tuple[Path, tuple[Scene, ...]]) -> None:
+    folder = story[0]
+    assert audit_board(Repository(folder / "board"), folder / "vault").faults == ()
+    assert Git(folder / "board").head() is not None
+
+
+def test_every_part_is_another_system() -> None:
+    parts = [*PARTS, DENSE]
+    made = {(p.method, tuple(p.parameters.items())) for p in parts if not p.broken}
+    assert len(made) == len([p for p in parts if not p.broken])
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x", "utf-8")
+    with ThreadPoolExecutor(1) as executor, pytest.raises(StoreError, match="not empty"):
+        play_demo(tmp_path, _split(), now=NOW, executor=executor, say=lambda _a, _b: None)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
