@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from heldout.cli.printing import reports_errors
 from heldout.errors import StoreError
 
 if TYPE_CHECKING:
     from heldout.pipeline.desk import Desk
     from heldout.store.repository import Repository
 
-__all__ = ["Place", "at_board", "in_clone", "json_option", "now_option"]
+__all__ = ["Place", "at_board", "in_clone", "json_option", "now_option", "reports_disk"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
+_FIRST_YEAR, _LAST_YEAR = 1990, 2900
 
 
 def _moment(value: str) -> datetime:
@@ -26,6 +28,8 @@ def _moment(value: str) -> datetime:
         moment = datetime.fromisoformat(value)
     except ValueError:
         raise click.BadParameter(f"{value!r} is no time like 2026-11-20T17:10:00Z") from None
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        raise click.BadParameter(f"{value!r} is not between {_FIRST_YEAR} and {_LAST_YEAR}")
     utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return utc.replace(microsecond=0)
 
@@ -81,7 +85,7 @@ class Place:
         if self.vault is None:
             raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
         vault = Vault.open(self.vault.absolute(), board=repository.root)
-        with vault.locked():
+        with vault.locked(), repository.locked():
             yield sit_down(repository, vault, now=self.now)
 
 
@@ -105,12 +109,28 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 
 def in_clone(command: Callable[..., None]) -> Callable[..., None]:
     """Options of a participant's command, handed over as `place`."""
-    return _board(now_option(json_option(_packs(command))))
+    return _board(now_option(json_option(_packs(reports_disk(command)))))
 
 
 def at_board(command: Callable[..., None]) -> Callable[..., None]:
     """Options of an organiser's command, handed over as `place`."""
-    return _board(_vault(now_option(json_option(_packs(command)))))
+    return _board(_vault(now_option(json_option(_packs(reports_disk(command))))))
+
+
+def reports_disk(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command say what the operating system refused, as a full disk, and end with 2."""
+
+    @functools.wraps(command)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except OSError as error:
+            if error.filename is None and error.errno is None:
+                raise
+            place = f"{error.filename}: " if error.filename else ""
+            raise StoreError(f"{place}{error.strerror}") from error
+
+    return reports_errors(guarded)
 
 
 def _packs(command: Callable[..., None]) -> Callable[..., None]:

@@ -15,7 +15,7 @@ from heldout.board.describe import (
     list_notes,
 )
 from heldout.board.template import NewBoard
-from heldout.cli.context import Place, at_board, json_option, now_option
+from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk
 from heldout.cli.participant import read_runs
 from heldout.cli.printing import answers, print_facts, print_json, print_table, reports_errors
 from heldout.envelope.bundle import Form
@@ -52,7 +52,7 @@ _TASK = "Rank the documents of the collection for each query."
 @click.option("--envelope", type=click.Choice(get_args(Form)), default="age", show_default=True)
 @now_option
 @json_option
-@reports_errors
+@reports_disk
 def new(
     *,
     folder: Path,

@@ -24,13 +24,13 @@ from heldout.cli.printing import (
 from heldout.cli.reviews import print_review, review_json
 from heldout.errors import HeldoutError
 from heldout.pipeline.audit import audit_board
-from heldout.pipeline.decide import Decision
+from heldout.pipeline.decide import Decision, check_published
 from heldout.pipeline.decide import ask as ask_team
 from heldout.pipeline.decide import correct as correct_entry
 from heldout.pipeline.decide import extend as extend_embargo
 from heldout.pipeline.decide import publish as publish_submission
 from heldout.pipeline.decide import reject as reject_submission
-from heldout.pipeline.desk import Desk
+from heldout.pipeline.desk import Desk, is_behind, note_labels, note_rules
 from heldout.pipeline.rebuild import Rebuilt, rebuild_public
 from heldout.pipeline.rebuild import rebuild as rebuild_board
 from heldout.pipeline.receive import Receipt, receive
@@ -80,8 +80,9 @@ def inbox(
       heldout inbox --from ../uploads
     """
     with place.desk() as desk:
+        note_rules(desk)
         receipts = receive(desk, _arrivals(desk, folders, ask_remote=not no_fetch))
-        if any(receipt.kind not in ("known", "refused") for receipt in receipts):
+        if is_behind(desk):
             rebuild_board(desk)
         waiting = [s for s in desk.history().submissions.values() if s.pending]
         soon = _reveals(desk)
@@ -244,6 +245,8 @@ def correct(
       --why "two labels were on wrong queries"
     """
     with place.desk() as desk:
+        check_published(desk, submission)
+        note_labels(desk, why=why)
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
         scores = rescore(desk, sets, submission)
         decision = correct_entry(desk, submission, scores, why=why)

@@ -74,7 +74,8 @@ def draft(
     given = {"dev": dev, "eval": eval}
     files = {key: path for key, path in given.items() if path is not None} | read_runs(runs)
     submission = draft_id(name, today=place.now.date(), embargoed=until is not None)
-    folder = make_draft(repository, submission, files, embargo_until=until)
+    with repository.locked():
+        folder = make_draft(repository, submission, files, embargo_until=until)
     shown = folder.relative_to(repository.root).as_posix()
     if place.as_json:
         print_json({"id": submission, "folder": shown})
@@ -133,7 +134,8 @@ def pack(*, place: Place, submission: str) -> None:
       heldout pack 20261120-lighthouse-monot5
     """
     repository = place.board()
-    found, packed = _check_and_pack(repository, submission, place)
+    with repository.locked():
+        found, packed = _check_and_pack(repository, submission, place)
     if place.as_json:
         print_json(_packed_json(found.id, packed))
         return
@@ -156,8 +158,9 @@ def submit(*, place: Place, submission: str, folder: Path | None) -> None:
       heldout submit 20261120-lighthouse-monot5
     """
     repository = place.board()
-    found, packed = _check_and_pack(repository, submission, place)
-    sent = _send(place, found.id, packed, folder)
+    with repository.locked():
+        found, packed = _check_and_pack(repository, submission, place)
+        sent = _send(place, found.id, packed, folder)
     if place.as_json:
         print_json({**_packed_json(found.id, packed), "sent": sent})
         return
@@ -228,8 +231,9 @@ def _update(place: Place, submission: str, folder: Path | None, *, withdrawn: bo
     repository = place.board()
     name = parse_submission_id(submission)
     manifest = read_metadata(repository, name)
-    packed = update(repository, name, manifest, withdrawn=withdrawn)
-    sent = _send(place, name, packed, folder)
+    with repository.locked():
+        packed = update(repository, name, manifest, withdrawn=withdrawn)
+        sent = _send(place, name, packed, folder)
     if place.as_json:
         print_json({**_packed_json(name, packed), "sent": sent, "withdrawn": withdrawn})
         return

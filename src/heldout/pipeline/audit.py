@@ -4,11 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heldout.board.events import Entry
-from heldout.board.history import read_history
+import msgspec
+
+from heldout.board.events import Entry, parse_time
+from heldout.board.history import History, read_history
+from heldout.board.spec import parse_spec
+from heldout.board.standings import make_standings
 from heldout.errors import HeldoutError
 from heldout.ids import digest_bytes
-from heldout.store.repository import Repository
+from heldout.pipeline.decide import released
+from heldout.pipeline.review import read_scores
+from heldout.site.exports import format_csv, format_json
+from heldout.store.repository import LEADERBOARD, Repository
 from heldout.store.vault import Vault
 
 __all__ = ["Audit", "audit_board"]
@@ -33,35 +40,64 @@ class Audit:
 
 def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
     """Verify a board's public log, and its vault where one is given."""
-    checked = ["chain, times and openings of the public log", "sealed files against the log"]
-    notes: list[str] = []
+    checked = [
+        "chain, times and openings of the public log",
+        "sealed files and leaderboard.json and .csv against it",
+    ]
     try:
         public = repository.log()
-        faults = [*_check_files(repository, public)]
+        if not public:
+            return Audit(events=0, checked=(), faults=("log.jsonl is missing or empty",))
+        history = read_history(public)
+        faults = [*_check_files(repository, history), *_check_leaderboard(repository, public)]
+        notes = [*_tell_rules(repository, history)]
         if vault_root is not None:
-            checked += ["the vault's log, sealed files and labels", "both logs alike"]
+            checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
             vault = Vault.open(vault_root, board=repository.root)
             faults += _check_vault(vault, public)
             later = len(vault.entries()) - len(public)
             notes += [f"{later} events are not public yet: heldout rebuild"] * (later > 0)
     except HeldoutError as error:
         return Audit(events=0, checked=(), faults=(str(error),))
-    if not public:
-        faults.append("log.jsonl is missing or empty")
     return Audit(
         events=len(public), checked=tuple(checked), faults=tuple(faults), notes=tuple(notes)
     )
 
 
-def _check_files(repository: Repository, public: Sequence[Entry]) -> Iterator[str]:
+def _check_files(repository: Repository, history: History) -> Iterator[str]:
     """Every published submission's sealed files are there, as they were received."""
-    for submission in read_history(public).submissions.values():
+    for submission in history.submissions.values():
         for name, digest in submission.files.items() if submission.status == "published" else ():
             file = repository.root / "submissions" / name
             if not file.is_file():
                 yield f"submissions/{name} is missing"
             elif digest_bytes(file.read_bytes()) != digest:
                 yield f"submissions/{name} is not the file that was received"
+
+
+def _check_leaderboard(repository: Repository, public: Sequence[Entry]) -> Iterator[str]:
+    """The leaderboard's data are what the log gives at the time that they name."""
+    folder = repository.root / LEADERBOARD
+    try:
+        table = folder.joinpath("leaderboard.json").read_bytes()
+        rows = folder.joinpath("leaderboard.csv").read_bytes()
+        as_of = parse_time(msgspec.json.decode(table)["as_of"])
+    except (OSError, msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        yield "leaderboard.json or leaderboard.csv is missing or unreadable: heldout rebuild"
+        return
+    spec = parse_spec(read_history(public).rules[-1][1].encode(), path="the rules in the log")
+    standings = make_standings(public, spec, now=as_of)
+    for name, found, expected in (
+        ("leaderboard.json", table, format_json(standings, spec)),
+        ("leaderboard.csv", rows, format_csv(standings, spec)),
+    ):
+        if found != expected:
+            yield f"{name} is not what the log gives as of {as_of:%d %b %Y %H:%M:%S} UTC"
+
+
+def _tell_rules(repository: Repository, history: History) -> Iterator[str]:
+    if repository.rules() != history.rules[-1][1]:
+        yield "board.toml was edited since the last event: heldout rebuild logs it"
 
 
 def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
@@ -79,7 +115,21 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
                 vault.sealed(digest)
             except HeldoutError as error:
                 yield str(error)
+    yield from _check_scores(vault, history)
     for name, digest in history.labels.items():
         file = vault.labels_file(name)
         if not file.is_file() or digest_bytes(file.read_bytes()) != digest:
             yield f"the labels of '{name}' are not those that the board was opened with"
+
+
+def _check_scores(vault: Vault, history: History) -> Iterator[str]:
+    """What was released is what the vault's true scores give by the rules of the day."""
+    for submission in history.submissions.values():
+        if submission.status != "published" or submission.baseline:
+            continue
+        scores = read_scores(vault, submission.id)
+        spec = parse_spec(history.rules_at(submission.received).encode(), path="board.toml")
+        if scores is None:
+            yield f"the vault has no scores of {submission.id}; restore them from the backup"
+        elif not scores.views or released(spec, scores.views)["scores"] != submission.scores:
+            yield f"the released score of {submission.id} is not that of the vault"

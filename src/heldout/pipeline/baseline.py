@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from heldout.board.history import Identity
-from heldout.errors import InputError
+from heldout.board.spec import BoardSpec
+from heldout.errors import InputError, Problem
 from heldout.ids import parse_submission_id
 from heldout.pipeline.decide import Decision, publish_baseline
 from heldout.pipeline.desk import Desk
@@ -30,6 +31,10 @@ def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description
     """
     parse_submission_id(name)
     spec = desk.repository.spec()
+    problems = [_wrong_set(n, runs, spec) for n in sorted(set(runs) ^ set(spec.sets))]
+    problems += [_no_file(path) for path in runs.values() if not path.is_file()]
+    if problems:
+        raise InputError(problems)
     sets = load_sets(desk.repository, spec, vault=desk.vault)
     scans = {}
     for set_name, path in runs.items():
@@ -43,3 +48,21 @@ def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description
         team=_NAME, institution="", description=description, paper="", code="", training_data=""
     )
     return publish_baseline(desk, name, score_views(spec, sets, scans), identity)
+
+
+def _wrong_set(name: str, runs: Mapping[str, Path], spec: BoardSpec) -> Problem:
+    return Problem(
+        code="missing-run",
+        path="baseline",
+        found=f"a run for '{name}'" if name in runs else f"no run for '{name}'",
+        expected="one run for each of: " + ", ".join(spec.sets),
+    )
+
+
+def _no_file(path: Path) -> Problem:
+    return Problem(
+        code="unreadable-file",
+        path=str(path),
+        found="no such file",
+        expected="a run file that can be read",
+    )

@@ -19,6 +19,7 @@ from heldout.pipeline.score import ViewScore
 __all__ = [
     "Decision",
     "ask",
+    "check_published",
     "correct",
     "extend",
     "publish",
@@ -121,15 +122,28 @@ def correct(desk: Desk, submission_id: str, scores: ScoreFile, *, why: str) -> D
     Raises:
         InputError: the submission is not published, or its run has errors now.
     """
-    submission = desk.find(submission_id)
-    if submission.status != "published" or not scores.views:
-        raise InputError(_refusal("not-published", submission_id, submission, "a published entry"))
+    submission = check_published(desk, submission_id)
+    if not scores.views:
+        expected = "a run that can be scored by today's code"
+        raise InputError(_refusal("not-scored", submission_id, submission, expected))
     now = released(desk.spec_at(submission.received), scores.views)
     same = now["scores"] == dict(submission.scores)
     if same and submission.errata and submission.errata[-1][1] == why:
         return Decision(id=submission_id, done=True, done_before=True)
     desk.log("corrected", submission_id, public={**now, "why": why})
     return Decision(id=submission_id, done=True)
+
+
+def check_published(desk: Desk, submission_id: str) -> Submission:
+    """A submission whose score was released.
+
+    Raises:
+        InputError: it is not published.
+    """
+    submission = desk.find(submission_id)
+    if submission.status != "published":
+        raise InputError(_refusal("not-published", submission_id, submission, "a published entry"))
+    return submission
 
 
 def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision:
@@ -164,6 +178,8 @@ def _obstacles(result: Review, why: str) -> tuple[str, ...]:
     if not submission.pending:
         return (f"it is {submission.status}",)
     against = tuple(f"{f.rule}: {f.evidence}" for f in result.stands_against)
+    if not against and not result.scores.views:
+        return ("there is no score: a run has errors",)
     if against or not result.needs_reason or why.strip():
         return against
     asks = ", ".join(finding.rule for finding in result.needs_reason)

@@ -8,11 +8,11 @@ from typing import Any
 from heldout.board.events import Draft, Entry
 from heldout.board.history import History, Submission, read_history
 from heldout.board.spec import BoardSpec, parse_spec
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.store.repository import SPEC, Repository
 from heldout.store.vault import Vault
 
-__all__ = ["Desk", "note_rules"]
+__all__ = ["Desk", "check_same", "is_behind", "note_labels", "note_rules"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,23 +36,23 @@ class Desk:
         return read_history(self.vault.entries())
 
     def find(self, submission: str) -> Submission:
-        """A submission of the log.
+        """A submission of the log; a baseline is none.
 
         Raises:
             InputError: the log knows none of this id.
         """
         found = self.history().submissions.get(submission)
-        if found is None:
-            raise InputError(
-                Problem(
-                    code="unknown-submission",
-                    path="submission id",
-                    found=submission,
-                    expected="an id that has been received",
-                    hint="heldout inbox",
-                )
+        if found is not None and not found.baseline:
+            return found
+        raise InputError(
+            Problem(
+                code="unknown-submission",
+                path="submission id",
+                found=quote(submission) if found is None else f"{submission}, a baseline",
+                expected="the id of a submission that has been received",
+                hint="heldout inbox",
             )
-        return found
+        )
 
     def log(
         self,
@@ -73,6 +73,24 @@ class Desk:
         return parse_spec(self.history().rules_at(moment).encode(), path=SPEC)
 
 
+def check_same(repository: Repository, vault: Vault) -> None:
+    """Refuse a vault that lacks events of the board's public log: they would be lost.
+
+    Raises:
+        StoreError: it is another board's, or was restored from an old backup.
+    """
+    try:
+        public = repository.log()
+    except StoreError:
+        return  # damaged; rebuild writes it anew and audit tells
+    ours = [entry.hash for entry in vault.entries()[: len(public)]]
+    if ours != [entry.hash for entry in public]:
+        raise StoreError(
+            "the board's log.jsonl has events that this vault lacks: it is another board's vault, "
+            "or an old copy; heldout audit says more, nothing was done"
+        )
+
+
 def note_rules(desk: Desk) -> bool:
     """Log a board.toml that was edited, so that it holds from now on and not before.
 
@@ -85,3 +103,26 @@ def note_rules(desk: Desk) -> bool:
         return False
     desk.log("changed-rules", None, public={"board.toml": text})
     return True
+
+
+def note_labels(desk: Desk, *, why: str) -> bool:
+    """Log held-out labels that were mended, so that an audit knows them; their digests are sealed.
+
+    Raises:
+        StoreError: labels are missing.
+    """
+    history = desk.history()
+    now = {name: str(desk.vault.labels_digest(name)) for name in history.labels}
+    if now == dict(history.labels):
+        return False
+    public = {"board.toml": history.rules[-1][1], "why": why}
+    desk.log("changed-rules", None, public=public, sealed={"labels": now})
+    return True
+
+
+def is_behind(desk: Desk) -> bool:
+    """Whether the public log lacks events, as after a crash, or is damaged."""
+    try:
+        return len(desk.repository.log()) != len(desk.vault.entries())
+    except StoreError:
+        return True

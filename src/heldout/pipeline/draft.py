@@ -1,5 +1,6 @@
 """A participant's draft: its folder, and the organisers' own checks on it."""
 
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -102,8 +103,7 @@ def draft(
     folder = draft_folder(repository, submission)
     _check_new(folder, spec, runs)
     for name, source in runs.items():
-        suffixes = "".join(source.suffixes[-2:])
-        write_whole(folder / f"{name}{suffixes}", _read(source))
+        write_whole(folder / f"{name}{_suffixes(source)}", _read(source))
     manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
     write_whole(folder / METADATA, format_manifest(manifest))
     return folder
@@ -182,7 +182,7 @@ def _check_new(folder: Path, spec: BoardSpec, runs: Mapping[str, Path]) -> None:
         )
         for name in sorted(set(spec.sets) ^ set(runs))
     ]
-    if folder.exists():
+    if (folder / METADATA).exists():  # written last: without it a crash left the draft unfinished
         problems.append(
             Problem(
                 code="draft-exists",
@@ -207,6 +207,12 @@ def _read(path: Path) -> bytes:
             expected="a file that can be read",
         )
         raise InputError(problem) from None
+
+
+def _suffixes(source: Path) -> str:
+    """The last two suffixes of a run's name, as far as a tarball's member may have them."""
+    plain = [s for s in source.suffixes[-2:] if re.fullmatch(r"\.[A-Za-z0-9_-]{1,16}", s, re.ASCII)]
+    return "".join(plain)
 
 
 def _try_metadata(

@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from heldout.board.events import format_entry, redact
 from heldout.board.spec import parse_spec
 from heldout.board.template import NewBoard, new_board_files
 from heldout.envelope.bundle import new_identity, recipient_of, short_recipient
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
-from heldout.pipeline.desk import Desk
+from heldout.pipeline.desk import Desk, check_same
 from heldout.pipeline.rebuild import rebuild
-from heldout.store.files import write_whole
-from heldout.store.repository import SPEC, Repository
+from heldout.store.files import read_lines, write_whole
+from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault, check_apart
 from heldout.trec.qrels import Qrels, format_qrels
 from heldout.trec.queries import Queries, format_queries
@@ -57,23 +58,45 @@ def found_board(
         StoreError: a folder is taken, or the vault would lie inside the board.
     """
     check_apart(vault_root, root)
-    going_on = Vault(vault_root).is_unfinished()
-    if not going_on and root.exists() and any(path.name != ".git" for path in root.iterdir()):
+    repository = Repository(root)
+    if _is_founded(repository, Vault(vault_root), plan, sets):
+        return sit_down(repository, Vault(vault_root), now=now)
+    going_on = Vault(vault_root).is_unfinished(root)
+    if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
         raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
     root.mkdir(parents=True, exist_ok=True)
     vault = Vault.create(vault_root, board=root)
-    files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
-    parse_spec(files[SPEC])
-    repository = Repository(root)
-    for name, given in sets.items():
-        _write_set(repository, vault, name, given)
-    for path, data in files.items():
-        write_whole(root / path, data)
-    desk = sit_down(repository, vault, now=now)
-    with vault.locked():
+    with vault.locked(), repository.locked():
+        files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
+        parse_spec(files[SPEC])
+        for name, given in sets.items():
+            _write_set(repository, vault, name, given)
+        for path, data in files.items():
+            write_whole(root / path, data)
+        desk = sit_down(repository, vault, now=now)
         _open(desk, files[SPEC].decode(), sets)
         vault.finish()
     return desk
+
+
+def _is_founded(
+    repository: Repository, vault: Vault, plan: NewBoard, sets: Mapping[str, GivenSet]
+) -> bool:
+    """Whether an earlier call founded just this board, so that a second one finds it done."""
+    entries = vault.entries()
+    if vault.is_unfinished(repository.root) or not entries or not vault.identities():
+        return False
+    files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
+    labels = {
+        name: digest_bytes(format_qrels(given.qrels.judgments))
+        for name, given in sets.items()
+        if not given.public
+    }
+    same = (
+        entries[0].get("board.toml") == files[SPEC].decode() and entries[0].get("labels") == labels
+    )
+    public = read_lines(repository.root / LOG)
+    return same and public.startswith(format_entry(redact(entries[0], ())))
 
 
 def _recipient(vault: Vault, plan: NewBoard) -> str:
@@ -84,7 +107,12 @@ def _recipient(vault: Vault, plan: NewBoard) -> str:
 
 
 def sit_down(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
-    """The desk of whoever holds the vault's first key."""
+    """The desk of whoever holds the vault's first key.
+
+    Raises:
+        StoreError: the vault has no key, or lacks events of the board's public log.
+    """
+    check_same(repository, vault)
     return Desk(repository=repository, vault=vault, now=now, by=organiser_name(repository, vault))
 
 

@@ -7,6 +7,7 @@ from heldout.board.events import Entry, format_entry
 from heldout.board.history import History, read_history
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Standings, make_standings, project
+from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk, note_rules
 from heldout.site.facts import BoardFacts, Example, SetFacts
 from heldout.site.render import render_board
@@ -56,8 +57,14 @@ def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
     """The page alone, from the public log: what anybody with a clone can make.
 
     What is sealed stays so; an embargo past its day is shown as `reveal due`.
+
+    Raises:
+        StoreError: the public log is missing or damaged.
     """
-    standings, pages = _write_pages(repository, repository.log(), now)
+    public = repository.log()
+    if not public:
+        raise StoreError(f"{LOG} is missing or empty; fetch it anew: git checkout {LOG}")
+    standings, pages = _write_pages(repository, public, now)
     return Rebuilt(standings=standings, changed=pages, commit=None)
 
 

@@ -7,8 +7,8 @@ from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest, parse_manifest
 from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import file_names, open_metadata
-from heldout.errors import HeldoutError, InputError, Problem, TrustError
-from heldout.ids import SubmissionId
+from heldout.errors import InputError, Problem, TrustError
+from heldout.ids import SubmissionId, digest_bytes
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.score import check_id, open_manifest
 from heldout.store.arrivals import Arrival
@@ -71,45 +71,43 @@ def _log(desk: Desk, arrival: Arrival, submission: SubmissionId) -> str:
     names = file_names(spec.envelope, submission)
     files = arrival.read()
     before = desk.history().submissions.get(submission)
-    if names.key not in files:
+    if before is not None and _repeats(files, before, names.metadata):
         return _update(desk, arrival, spec, files[names.metadata], before)
-    if before is not None and not (before.pending and _is_same_sender(before, files, desk)):
+    if before is not None:
         raise InputError(_taken(submission, before))
+    if names.key not in files:
+        raise InputError(_nothing_to_update(arrival, None))
     digests = {name: str(desk.vault.keep_sealed(data)) for name, data in files.items()}
     public = {"files": digests, "fingerprint": arrival.fingerprint, "source": arrival.source}
     desk.log("received", submission, public=public)
     return "received"
 
 
-def _is_same_sender(before: Submission, files: Mapping[str, bytes], desk: Desk) -> bool:
-    """Whether new files come from whoever sent the old ones: the metadata opens under their key.
+def _repeats(files: Mapping[str, bytes], before: Submission, metadata: str) -> bool:
+    """Whether nothing but the metadata may be new; runs and key stay as they were received.
 
-    A resubmission may carry a new key, but then its metadata would not open under the old one;
-    so whoever replaces files before a decision seals them under the key that they have.
+    Else anybody could take the open files of a submission and put a broken run beside them.
     """
-    spec = desk.repository.spec()
-    names = file_names(spec.envelope, SubmissionId(before.id))
-    try:
-        key, _ = open_manifest(desk.vault, desk.spec_at(before.received), before)
-        open_metadata(spec.envelope, files[names.metadata], key=key)
-    except HeldoutError:
-        return False
-    return True
+    return not before.baseline and all(
+        digest_bytes(data) == before.files[name] for name, data in files.items() if name != metadata
+    )
 
 
 def _update(
-    desk: Desk, arrival: Arrival, spec: BoardSpec, sealed: bytes, before: Submission | None
+    desk: Desk, arrival: Arrival, spec: BoardSpec, sealed: bytes, before: Submission
 ) -> str:
     """New metadata under the same key: opens under it, has the same id, a higher revision."""
-    if before is None or before.baseline or before.status in ("withdrawn", "rejected"):
+    if before.status in ("withdrawn", "rejected"):
         raise InputError(_nothing_to_update(arrival, before))
+    names = file_names(spec.envelope, SubmissionId(before.id))
+    if _was_sent(desk, before.id, names.metadata, digest_bytes(sealed)):
+        raise InputError(_stale("the very file that was sent before", "a file of its own"))
     key, old = open_manifest(desk.vault, desk.spec_at(before.received), before)
     new = parse_manifest(open_metadata(spec.envelope, sealed, key=key))
     check_id(spec, new, before.id)
     if new.digests != old.digests:
         raise TrustError
     _check_revision(spec, old, new, before)
-    names = file_names(spec.envelope, SubmissionId(before.id))
     digest = str(desk.vault.keep_sealed(sealed))
     kind = "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
@@ -118,18 +116,30 @@ def _update(
     return kind
 
 
+def _was_sent(desk: Desk, submission: str, name: str, digest: str) -> bool:
+    """Whether an event has this very metadata file: the OpenSSL form need not count revisions."""
+    return any(
+        entry.event.submission == submission and (entry.get("files") or {}).get(name) == digest
+        for entry in desk.vault.entries()
+    )
+
+
+def _stale(found: str, expected: str) -> Problem:
+    return Problem(
+        code="stale-revision",
+        path="metadata.json:revision",
+        found=found,
+        expected=expected,
+        hint="an old file sent again is refused; heldout amend counts up by itself",
+    )
+
+
 def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submission) -> None:
-    higher = new.revision > old.revision
-    if spec.envelope == "age" and not higher:
-        raise InputError(
-            Problem(
-                code="stale-revision",
-                path="metadata.json:revision",
-                found=str(new.revision),
-                expected=f"more than {old.revision}, the revision in force",
-                hint="an old file sent again is refused; heldout amend counts up by itself",
-            )
-        )
+    # The scripts of the MS MARCO boards write no revision: there it stays at 1.
+    same = spec.envelope == "openssl" and new.revision == old.revision == 1
+    if new.revision <= old.revision and not same:
+        expected = f"more than {old.revision}, the revision in force"
+        raise InputError(_stale(str(new.revision), expected))
     if before.status != "published":
         return
     if new.withdrawn:

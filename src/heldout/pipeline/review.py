@@ -11,12 +11,13 @@ import heldout
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest
 from heldout.board.policy import Case, Finding, QuotaState, judge, quota_state
-from heldout.errors import InputError, Problem, TrustError
+from heldout.errors import InputError, Problem, StoreError, TrustError
 from heldout.ids import SubmissionId
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.score import Opened, ViewScore, open_manifest, open_submission
-from heldout.pipeline.sets import SetData
+from heldout.pipeline.sets import SetData, load_sets
 from heldout.store.files import write_whole
+from heldout.store.vault import Vault
 from heldout.trec.runs import Scan, Signature
 
 __all__ = ["Review", "RunReport", "ScoreFile", "read_scores", "rescore", "review", "show_score"]
@@ -101,10 +102,17 @@ class Review:
         return tuple(finding for finding in self.findings if finding.severity == "review")
 
 
-def read_scores(desk: Desk, submission: str) -> ScoreFile | None:
-    """What the vault knows of a submission's scores, `None` before its first review."""
-    file = desk.vault.scores(submission)
-    return msgspec.json.decode(file.read_bytes(), type=ScoreFile) if file.exists() else None
+def read_scores(vault: Vault, submission: str) -> ScoreFile | None:
+    """What the vault knows of a submission's scores, `None` before its first review.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    file = vault.scores(submission)
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=ScoreFile) if file.exists() else None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
 
 
 def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Review:
@@ -114,8 +122,9 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
         InputError: the log knows no such submission.
     """
     submission = desk.find(submission_id)
-    scores = read_scores(desk, submission_id)
-    known = scores is not None and scores.files == dict(submission.files)
+    scores = read_scores(desk.vault, submission_id)
+    decided = submission.status == "published"
+    known = scores is not None and (decided or scores.files == dict(submission.files))
     if scores is None or not known:
         scores = _open(desk, sets, submission)
     manifest = None if scores.refusal or scores.metadata_problems else _manifest(desk, submission)
@@ -151,6 +160,8 @@ def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Scor
 
 def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> ScoreFile:
     spec = desk.spec_at(submission.received)
+    if spec.sets != desk.repository.spec().sets:
+        sets = load_sets(desk.repository, spec, vault=desk.vault)
     outcome = ScoreFile(files=dict(submission.files), code_version=heldout.__version__)
     try:
         opened = open_submission(desk.vault, spec, sets, submission)

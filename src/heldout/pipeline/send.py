@@ -59,7 +59,8 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     """Seal a checked draft for the organisers; an unchanged one is not sealed again.
 
     The submission's own key stays in `.heldout/keys/ID`, mode 0600, and is kept when the draft is
-    sealed again, for it may have been received already.
+    sealed again, for it may have been received already. Where only the metadata is new, only the
+    metadata is sealed anew.
 
     Raises:
         InputError: a run is not compressed as the board's envelope wants it.
@@ -68,9 +69,9 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
     before = _read_state(repository, submission)
-    inputs = {**digests, METADATA: _mark(manifest), _RECIPIENTS: _mark(spec.recipients)}
-    if before is not None and before.inputs == inputs and _is_whole(repository, before):
-        return _packed(repository, before, before.outputs, done_before=True)
+    inputs = {**digests, _RECIPIENTS: _mark(spec.recipients)}
+    if before is not None and _covers(repository, spec, submission, before, inputs):
+        return update(repository, submission, manifest, withdrawn=False)
     revision = 1 if before is None else before.revision + 1
     bound = _bind(manifest, submission, digests, revision=revision)
     sealed = seal(
@@ -83,32 +84,35 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     )
     write_whole(_key_file(repository, submission), sealed.key, mode=0o600)
     outputs = _write_sealed(repository, sealed.files)
+    inputs[METADATA] = _mark((manifest, False))
     state = _State(inputs=inputs, outputs=outputs, revision=revision)
     _write_state(repository, submission, state)
-    return _packed(repository, state, outputs, done_before=False)
+    return _packed(repository, state, done_before=False)
 
 
 def update(
     repository: Repository, submission: SubmissionId, manifest: Manifest, *, withdrawn: bool
 ) -> Packed:
-    """Seal new metadata under the submission's own key, one revision up.
+    """Seal new metadata under the submission's own key, one revision up; the same is left alone.
 
     Raises:
         InputError: the key of this submission is not in this clone.
     """
     spec = repository.spec()
     key, before = _read_key(repository, submission)
-    digests = {name: before.inputs[name] for name in spec.sets}
+    name = file_names(spec.envelope, submission).metadata
+    inputs = {**before.inputs, METADATA: _mark((manifest, withdrawn))}
+    if inputs == before.inputs and name in _whole(repository, before):
+        return _packed(repository, before, done_before=True)
+    digests = {name: mark for name, mark in before.inputs.items() if name in spec.sets}
     revision = before.revision + 1
     bound = _bind(manifest, submission, digests, revision=revision)
     metadata = format_manifest(msgspec.structs.replace(bound, withdrawn=withdrawn))
-    name = file_names(spec.envelope, submission).metadata
     blob = seal_metadata(spec.envelope, metadata, key=key)
     written = _write_sealed(repository, {name: blob})
-    inputs = {**before.inputs, METADATA: _mark(manifest)}
     state = _State(inputs=inputs, outputs={**before.outputs, **written}, revision=revision)
     _write_state(repository, submission, state)
-    return _packed(repository, state, written, done_before=False)
+    return _packed(repository, state, done_before=False)
 
 
 def submit(
@@ -205,10 +209,11 @@ def _write_sealed(repository: Repository, files: Mapping[str, bytes]) -> dict[st
     return {name: str(digest_bytes(data)) for name, data in files.items()}
 
 
-def _packed(
-    repository: Repository, state: _State, sent: Mapping[str, str], *, done_before: bool
-) -> Packed:
+def _packed(repository: Repository, state: _State, *, done_before: bool) -> Packed:
+    """All three files, in case the first were not taken in yet; those that lie here."""
     folder = repository.root / "submissions"
+    whole = _whole(repository, state)
+    sent = [n for n in state.outputs if whole >= set(state.outputs) or "-metadata.json." in n]
     return Packed(
         files={name: (folder / name).stat().st_size for name in sent},
         receipt=receipt_of(state.outputs),
@@ -217,13 +222,28 @@ def _packed(
     )
 
 
-def _is_whole(repository: Repository, state: _State) -> bool:
-    """Whether the sealed files still lie there as they were written."""
+def _whole(repository: Repository, state: _State) -> set[str]:
+    """Names of the sealed files that still lie there as they were written."""
     folder = repository.root / "submissions"
-    return all(
-        (folder / name).is_file() and digest_bytes((folder / name).read_bytes()) == digest
+    return {
+        name
         for name, digest in state.outputs.items()
-    )
+        if (folder / name).is_file() and digest_bytes((folder / name).read_bytes()) == digest
+    }
+
+
+def _covers(
+    repository: Repository,
+    spec: BoardSpec,
+    submission: SubmissionId,
+    before: _State,
+    inputs: Mapping[str, str],
+) -> bool:
+    """Whether these runs are sealed for these organisers already, and key and files lie there."""
+    names = file_names(spec.envelope, submission)
+    sealed = {names.tar, names.key} <= _whole(repository, before)
+    same = {**before.inputs, **inputs} == before.inputs
+    return sealed and same and _key_file(repository, submission).is_file()
 
 
 def _key_file(repository: Repository, submission: SubmissionId) -> Path:
@@ -235,8 +255,12 @@ def _state_file(repository: Repository, submission: SubmissionId) -> Path:
 
 
 def _read_state(repository: Repository, submission: SubmissionId) -> _State | None:
+    """What was sealed last; `None` where nothing was, or the note of it is damaged."""
     file = _state_file(repository, submission)
-    return msgspec.json.decode(file.read_bytes(), type=_State) if file.is_file() else None
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_State) if file.is_file() else None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 def _write_state(repository: Repository, submission: SubmissionId, state: _State) -> None:

@@ -17,6 +17,7 @@ from heldout.store.git import Change, Git
 __all__ = ["Arrival", "branch_name", "fetch", "find_in_folder", "find_in_git"]
 
 _MOST_BYTES = 1 << 30
+_MOST_PROBLEMS = 10
 _REFS = ("refs/heads/submission/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
 _KINDS = {"D": "a deletion", "T": "a change of type"}
 
@@ -26,7 +27,8 @@ class Arrival:
     """Sealed files that wait somewhere, or what is wrong with them.
 
     Attributes:
-        source: where they came from: `branch submission/ID`, `pull request 31`, `folder inbox`.
+        source: where they came from: `branch submission/ID`, `pull request 31`, `a folder`;
+            public, so a folder's name, which may be a team's, is not said.
         id: the submission, `None` where not even that is clear.
         fingerprint: changes when any of the files does; compared before anything is read.
         problems: why it is refused.
@@ -67,8 +69,13 @@ def find_in_git(git: Git, form: Form, *, main: str) -> Iterator[Arrival]:
     for ref, commit in sorted(git.refs(*_REFS).items()):
         source = _source(ref)
         changes = () if source is None else git.changes(main, commit)
-        arrival = _from_changes(git, form, changes, source or "")
-        if changes and arrival.fingerprint not in seen:
+        if source is None or changes == ():
+            continue
+        if changes is None:
+            arrival = _unrelated(source, commit)
+        else:
+            arrival = _from_changes(git, form, changes, source)
+        if arrival.fingerprint not in seen:
             seen.add(arrival.fingerprint)
             yield arrival
 
@@ -87,7 +94,7 @@ def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
         if submission is not None and path.is_file() and not path.is_symlink():
             named.setdefault(submission, {})[path.name] = path
     for submission, paths in named.items():
-        yield _from_paths(folder, form, submission, paths)
+        yield _from_paths(form, submission, paths)
 
 
 def _source(ref: str) -> str | None:
@@ -98,14 +105,23 @@ def _source(ref: str) -> str | None:
     return None
 
 
-def _from_paths(
-    folder: Path, form: Form, submission: SubmissionId, paths: Mapping[str, Path]
-) -> Arrival:
+def _unrelated(source: str, commit: str) -> Arrival:
+    problem = Problem(
+        code="foreign-history",
+        path=source,
+        found="no commit in common with the board's main branch",
+        expected="a branch off the board's main branch",
+        hint="clone the board and call heldout submit there",
+    )
+    return Arrival(source=source, id=None, fingerprint=commit, problems=(problem,), read=dict)
+
+
+def _from_paths(form: Form, submission: SubmissionId, paths: Mapping[str, Path]) -> Arrival:
     sizes = {name: path.stat().st_size for name, path in paths.items()}
     problems = tuple(_check_files(submission, form, sizes))
     marks = {} if problems else {name: digest_bytes(p.read_bytes()) for name, p in paths.items()}
     return Arrival(
-        source=f"folder {folder.name}",
+        source="a folder",
         id=submission,
         fingerprint=_fingerprint(marks or {n: str(size) for n, size in sizes.items()}),
         problems=problems,
@@ -125,7 +141,7 @@ def _from_changes(git: Git, form: Form, changes: Sequence[Change], source: str) 
         source=source,
         id=submission,
         fingerprint=_fingerprint({change.path: change.blob for change in changes}),
-        problems=tuple(problems),
+        problems=tuple(problems[:_MOST_PROBLEMS]),
         read=lambda: {n: git.read_blob(blob, limit=_MOST_BYTES) for n, blob in blobs.items()},
     )
 

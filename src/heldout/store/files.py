@@ -9,7 +9,10 @@ from pathlib import Path
 
 from heldout.errors import StoreError
 
-__all__ = ["append_line", "exclusive", "read_lines", "write_whole"]
+__all__ = ["ASIDE", "append_line", "exclusive", "read_lines", "sweep", "write_whole"]
+
+ASIDE = ".writing-"
+"""What the names of files begin with that are being written."""
 
 
 def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
@@ -26,7 +29,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
     if path.is_file() and path.read_bytes() == data:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=ASIDE)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -63,6 +66,13 @@ def read_lines(path: Path) -> bytes:
     return _whole_lines(path.read_bytes()) if path.exists() else b""
 
 
+def sweep(*folders: Path) -> None:
+    """Remove what killed writers left aside in these folders; the caller holds their lock."""
+    for folder in folders:
+        for path in folder.glob(f"{ASIDE}*"):
+            path.unlink(missing_ok=True)
+
+
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
     """Hold a lock file: one writer at a time on this machine; freed also by a crash.
@@ -70,12 +80,13 @@ def exclusive(path: Path) -> Iterator[None]:
     Raises:
         StoreError: another process holds it.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StoreError(
-                f"another heldout is working on {path.parent}; wait for it, then call again"
+                f"another heldout is at work here ({path}); wait for it, then call again"
             ) from None
         yield
 

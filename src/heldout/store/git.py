@@ -22,7 +22,9 @@ _SAFE = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.quotePath=false"),
+    *("-c", "core.autocrlf=false"),
     *("-c", "commit.gpgSign=false"),
+    *("-c", "log.showSignature=false"),
     *("-c", "protocol.ext.allow=never"),
     *("-c", "submodule.recurse=false"),
     *("-c", "gc.auto=0"),
@@ -79,10 +81,14 @@ class Git:
         return Git(self.root / name)
 
     def refs(self, *patterns: str) -> Mapping[str, str]:
-        """Full ref name -> commit, for patterns as `git for-each-ref` takes them."""
-        form = "--format=%(objectname) %(refname)"
+        """Full ref name -> commit, for patterns as `git for-each-ref` takes them.
+
+        A ref that names anything but a commit is left out.
+        """
+        form = "--format=%(objecttype) %(objectname) %(refname)"
         lines = self._run(["for-each-ref", form, *patterns]).decode().splitlines()
-        return {name: commit for commit, name in (line.split(" ", 1) for line in lines)}
+        fields = [line.split(" ", 2) for line in lines]
+        return {name: commit for kind, commit, name in fields if kind == "commit"}
 
     def head(self) -> str | None:
         """The commit that is checked out; `None` before the first."""
@@ -105,10 +111,15 @@ class Git:
         """Push one ref."""
         self._run(["push", "-q", remote, refspec])
 
-    def changes(self, base: str, tip: str) -> tuple[Change, ...]:
-        """What `tip` changed since it left `base`, by path; renames are not guessed."""
+    def changes(self, base: str, tip: str) -> tuple[Change, ...] | None:
+        """What `tip` changed since it left `base`, by path; renames are not guessed.
+
+        `None` where the two have no commit in common.
+        """
         merge_base = self._start(["merge-base", base, tip])
-        since = merge_base.stdout.decode().strip() or _EMPTY_TREE
+        since = merge_base.stdout.decode().strip()
+        if not since:
+            return None
         raw = self._run(["diff-tree", "-r", "-z", "--raw", "--no-renames", since, tip])
         fields = raw.split(b"\0")
         pairs = zip(fields[0::2], fields[1::2], strict=False)
@@ -210,8 +221,7 @@ class Git:
         result = self._start(arguments, data=data, env=env)
         if result.returncode != 0:
             said = result.stderr.decode(errors="replace").strip()
-            lines = [line for line in said.splitlines() if not line.startswith("hint:")]
-            raise StoreError(f"git {arguments[0]} failed: {lines[-1] if lines else 'no message'}")
+            raise StoreError(f"git {arguments[0]} failed: {_explain(said)}")
         return result.stdout
 
     def _start(
@@ -238,7 +248,16 @@ class Git:
             raise StoreError(f"git {arguments[0]} took over {_SECONDS} s") from None
 
 
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+def _explain(said: str) -> str:
+    """The line that tells most of what git said on standard error."""
+    if lock := re.search(r"Unable to create '(.+\.lock)': File exists", said):
+        return (
+            f"{lock[1]} exists: another git is at work here, or one was killed. "
+            f"When none is running: rm {lock[1]}, then call again"
+        )
+    lines = [line for line in said.splitlines() if not line.startswith("hint:")]
+    telling = [line for line in lines if line.startswith(("fatal:", "error:"))]
+    return (telling or lines or ["no message"])[0]
 
 
 def _environment() -> dict[str, str]:

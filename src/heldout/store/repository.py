@@ -11,15 +11,15 @@ board/
   drafts/, .heldout/        a participant's own; git ignores them
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from heldout.board.events import Entry, parse_log
 from heldout.board.spec import BoardSpec, parse_spec
 from heldout.errors import InputError, Problem, StoreError
-from heldout.store.files import read_lines, write_whole
+from heldout.store.files import exclusive, read_lines, sweep, write_whole
 from heldout.store.git import Git
 from heldout.trec.candidates import read_candidates
 from heldout.trec.qrels import Qrels, read_qrels
@@ -31,6 +31,7 @@ SPEC = "board.toml"
 LOG = "log.jsonl"
 LEADERBOARD = "leaderboard"
 _MOST_LOG = 1 << 30
+_WRITTEN = ("keys", "queries", "qrels", "submissions", LEADERBOARD, "drafts", ".heldout")
 
 
 def find_board(start: Path) -> "Repository":
@@ -55,6 +56,15 @@ class Repository:
     def git(self) -> Git:
         """The board as a git repository."""
         return Git(self.root)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time in this folder; what a killed one left aside is removed."""
+        with exclusive(self.root / ".heldout/lock"):
+            folders = [self.root / name for name in _WRITTEN]
+            below = [path for folder in folders for path in folder.rglob("*") if path.is_dir()]
+            sweep(self.root, *folders, *below)
+            yield
 
     def rules(self) -> str:
         """The text of board.toml."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from heldout.board.events import Draft, Entry, format_entry, link, parse_log
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
-from heldout.store.files import append_line, exclusive, read_lines, write_whole
+from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep, write_whole
 from heldout.trec.qrels import Qrels, read_qrels
 
 __all__ = ["Vault", "check_apart"]
@@ -42,26 +42,27 @@ class Vault:
     def create(root: Path, *, board: Path) -> "Vault":
         """Make an empty vault, or go on with one that a crash left unfinished.
 
-        It is unfinished while the file `founding` lies in it.
+        It is unfinished while the file `founding` lies in it, which names its board.
 
         Raises:
             StoreError: it would lie inside the board, or the folder holds something.
         """
         check_apart(root, board)
         vault = Vault(root)
-        if root.exists() and any(root.iterdir()) and not vault.is_unfinished():
+        if not vault.is_unfinished(board) and _holds_something(root):
             raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root.chmod(0o700)
-        write_whole(root / _FOUNDING, b"", mode=0o600)
+        write_whole(root / _FOUNDING, str(board.resolve()).encode(), mode=0o600)
         for name in _FOLDERS:
             (root / name).mkdir(mode=0o700, exist_ok=True)
         write_whole(root / ".gitignore", b"lock\n.writing-*\n", mode=0o600)
         return vault
 
-    def is_unfinished(self) -> bool:
-        """Whether its founding was begun and not finished."""
-        return (self.root / _FOUNDING).exists()
+    def is_unfinished(self, board: Path) -> bool:
+        """Whether its founding for this board was begun and not finished."""
+        file = self.root / _FOUNDING
+        return file.is_file() and file.read_bytes() == str(board.resolve()).encode()
 
     def finish(self) -> None:
         """The founding is done."""
@@ -72,19 +73,22 @@ class Vault:
         """Open a vault that exists.
 
         Raises:
-            StoreError: it is none, others may read it, or it lies inside the board.
+            StoreError: it is none, others may read it, it lies inside the board, or lost its log.
         """
-        if not (root / "identities").is_dir() or Vault(root).is_unfinished():
+        if not (root / "identities").is_dir() or (root / _FOUNDING).exists():
             raise StoreError(f"{root} is not a vault (--vault DIR or HELDOUT_VAULT names one)")
         check_apart(root, board)
         if stat.S_IMODE(root.stat().st_mode) & 0o077:
             raise StoreError(f"others may read the vault; run: chmod 700 {root}")
+        if not read_lines(root / _EVENTS):
+            raise StoreError(f"{root / _EVENTS} is missing or empty; restore it from the backup")
         return Vault(root)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One writer at a time."""
+        """One writer at a time; what a killed one left aside is removed."""
         with exclusive(self.root / "lock"):
+            sweep(self.root, *(self.root / name for name in _FOLDERS))
             yield
 
     def identities(self) -> tuple[str, ...]:
@@ -102,11 +106,22 @@ class Vault:
         Raises:
             StoreError: they are missing.
         """
+        with self._existing_labels(name).open("rb") as source:
+            return read_qrels(source, path=f"{name}.qrels")
+
+    def labels_digest(self, name: str) -> Digest:
+        """Digest of a held-out set's labels.
+
+        Raises:
+            StoreError: they are missing.
+        """
+        return digest_bytes(self._existing_labels(name).read_bytes())
+
+    def _existing_labels(self, name: str) -> Path:
         file = self.labels_file(name)
         if not file.is_file():
             raise StoreError(f"{file} is missing; restore it from the backup")
-        with file.open("rb") as source:
-            return read_qrels(source, path=f"{name}.qrels")
+        return file
 
     def labels_file(self, name: str) -> Path:
         """Where a held-out set's labels lie."""
@@ -159,6 +174,11 @@ class Vault:
 def _read_log(data: bytes) -> tuple[Entry, ...]:
     """Every step of a submission reads the log: the same bytes are verified once."""
     return parse_log(data, path=_EVENTS)
+
+
+def _holds_something(folder: Path) -> bool:
+    """Whether a folder holds anything but what a killed write left aside."""
+    return folder.exists() and any(not path.name.startswith(ASIDE) for path in folder.iterdir())
 
 
 def check_apart(vault: Path, board: Path) -> None:

@@ -1,0 +1,279 @@
+"""A small board with everybody around it: organiser, forge, two clones; every call is a command.
+
+`found_town` copies a board of 30 dev and 30 eval queries that was founded once per session.
+Commands run in process through click; nothing may end in a traceback.
+"""
+
+import atexit
+import functools
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from heldout.cli import main
+
+FOUNDED = "2026-11-01T09:00:00Z"
+TEAM = {
+    "team": "Lighthouse Retrieval Group",
+    "institution": "Lighthouse Institute",
+    "model_description": "monoT5 over the first stage",
+    "paper": "https://example.org/paper",
+    "code": "",
+    "training_data": "dev queries",
+}
+OTHER_TEAM = {**TEAM, "team": "North Coast Search", "institution": "North Coast University"}
+QUERIES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command said and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON document on standard output."""
+        return json.loads(self.out)
+
+
+def environment(home: Path) -> dict[str, str]:
+    """An environment in which git knows no settings but those below `home`."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "HELDOUT_", "XDG_"))}
+    return {**kept, "HOME": str(home), "LC_ALL": "C.UTF-8"}
+
+
+def git(folder: Path, *arguments: str, data: bytes | None = None) -> str:
+    """Run git for a test, not through heldout."""
+    env = environment(folder.parent)
+    result = subprocess.run(
+        ["git", *arguments], cwd=folder, input=data, capture_output=True, env=env, check=False
+    )
+    assert result.returncode == 0, result.stderr.decode()
+    return result.stdout.decode(errors="replace").strip()
+
+
+def call(home: Path, *arguments: str | Path) -> Answer:
+    """Call heldout in process; no bug may show."""
+    clean = dict.fromkeys((k for k in os.environ if k.startswith(("GIT_", "HELDOUT_"))), None)
+    runner = CliRunner(env={**clean, "HOME": str(home)})
+    result = runner.invoke(main, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code in (0, 1, 2), arguments
+    assert "Traceback" not in result.output
+    return Answer(code=result.exit_code, out=result.stdout, err=result.stderr)
+
+
+def run_text(query_set: str, seed: int, *, best: int = 5) -> str:
+    """A complete run of depth 5; the relevant document comes among the first `best`."""
+    rng = random.Random(seed)  # noqa: S311 - made-up runs, not keys
+    lines = []
+    for number in range(QUERIES):
+        documents = [f"n{number}-{i}" for i in range(4)]
+        documents.insert(rng.randrange(best), f"d{query_set}{number}")
+        lines += [f"{query_set}{number}\t{d}\t{rank}" for rank, d in enumerate(documents, 1)]
+    return "\n".join(lines) + "\n"
+
+
+def write_inputs(folder: Path) -> None:
+    """Queries and labels of both sets."""
+    for name in ("dev", "eval"):
+        numbers = range(QUERIES)
+        queries = "".join(f"{name}{i}\twhat is thing {i} of {name}\n" for i in numbers)
+        (folder / f"{name}.tsv").write_text(queries)
+        qrels = "".join(f"{name}{i} 0 d{name}{i} 1\n" for i in numbers)
+        (folder / f"{name}.qrels").write_text(qrels)
+
+
+def founding(folder: Path) -> list[str | Path]:
+    """The command that founds the board of a town."""
+    sets = [folder / f"{name}.{kind}" for name in ("dev", "eval") for kind in ("tsv", "qrels")]
+    told: list[str | Path] = ["--dev", *sets[:2], "--eval", *sets[2:], "--now", FOUNDED]
+    return ["board", "new", folder / "board", "--vault", folder / "vault", *told]
+
+
+@dataclass(frozen=True, slots=True)
+class Town:
+    """A board, its vault, a forge that both sides know, and a participant's clone."""
+
+    root: Path
+
+    @property
+    def board(self) -> Path:
+        return self.root / "board"
+
+    @property
+    def vault(self) -> Path:
+        return self.root / "vault"
+
+    @property
+    def clone(self) -> Path:
+        return self.root / "clone"
+
+    @property
+    def forge(self) -> Path:
+        return self.root / "forge"
+
+    def organiser(self, *arguments: str | Path, now: str) -> Answer:
+        return call(
+            self.root, *arguments, "--board", self.board, "--vault", self.vault, "--now", now
+        )
+
+    def participant(self, *arguments: str | Path, now: str, clone: Path | None = None) -> Answer:
+        return call(self.root, *arguments, "--board", clone or self.clone, "--now", now)
+
+    def new_clone(self, name: str) -> Path:
+        git(self.root, "clone", "-q", str(self.forge), name)
+        return self.root / name
+
+    def draft(
+        self,
+        name: str,
+        *,
+        now: str,
+        seed: int = 1,
+        clone: Path | None = None,
+        team: Mapping[str, Any] = TEAM,
+        embargo: str | None = None,
+        best: int = 5,
+    ) -> str:
+        """Draft and fill in a submission; returns its id."""
+        for query_set in ("dev", "eval"):
+            text = run_text(query_set, seed, best=best)
+            (self.root / f"{query_set}.run").write_text(text)
+        runs = ("--dev", self.root / "dev.run", "--eval", self.root / "eval.run")
+        told = ("--embargo", embargo) if embargo else ()
+        answer = self.participant("draft", name, *runs, *told, "--json", now=now, clone=clone)
+        submission = str(answer.json["id"])
+        self.fill(submission, clone=clone, **team)
+        return submission
+
+    def fill(self, submission: str, *, clone: Path | None = None, **fields: Any) -> None:
+        """Write fields into a draft's metadata."""
+        file = (clone or self.clone) / "drafts" / submission / "metadata.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+
+    def send(
+        self,
+        name: str,
+        *,
+        now: str,
+        seed: int = 1,
+        clone: Path | None = None,
+        team: Mapping[str, Any] = TEAM,
+        embargo: str | None = None,
+        best: int = 5,
+    ) -> str:
+        """Draft, fill in and submit by branch; returns the id."""
+        submission = self.draft(
+            name, now=now, seed=seed, clone=clone, team=team, embargo=embargo, best=best
+        )
+        answer = self.participant("submit", submission, now=now, clone=clone)
+        assert answer.code == 0, answer
+        return submission
+
+    def take_in(self, *, now: str) -> Mapping[str, Any]:
+        """`heldout inbox --json`."""
+        answer = self.organiser("inbox", "--json", now=now)
+        assert answer.code == 0, answer
+        document: Mapping[str, Any] = answer.json
+        return document
+
+    def publish(self, *submissions: str, now: str) -> Answer:
+        return self.organiser("publish", *submissions, "--yes", now=now)
+
+    def push(self) -> None:
+        """The organiser puts the board on the forge."""
+        git(self.board, "push", "-q", "origin", "main")
+
+    def pull(self, clone: Path | None = None) -> None:
+        git(clone or self.clone, "pull", "-q", "--ff-only", "origin", "main")
+
+    def events(self) -> list[dict[str, Any]]:
+        """Events of the vault's log."""
+        lines = (self.vault / "events.jsonl").read_text().splitlines()
+        return [json.loads(line)["event"] for line in lines]
+
+    def kinds(self) -> list[str]:
+        return [event["kind"] for event in self.events()]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of leaderboard.json."""
+        file = self.board / "leaderboard" / "leaderboard.json"
+        rows: list[dict[str, Any]] = json.loads(file.read_text())["rows"]
+        return rows
+
+    def audit(self) -> Mapping[str, Any]:
+        """`heldout audit --json`, with the vault."""
+        answer = self.organiser("audit", "--json", now=FOUNDED)
+        document: Mapping[str, Any] = answer.json
+        assert document["ok"] == (answer.code == 0)
+        return document
+
+
+def found_town(folder: Path) -> Town:
+    """A copy of the founded board, with forge and clone, in an empty folder."""
+    town = Town(folder / "town")
+    shutil.copytree(_template(), town.root, symlinks=True)
+    for place in (town.board, town.clone):
+        git(place, "remote", "set-url", "origin", str(town.forge))
+    return town
+
+
+@functools.cache
+def _template() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="heldout-town-")) / "town"
+    atexit.register(shutil.rmtree, root.parent, ignore_errors=True)
+    root.mkdir()
+    (root / ".gitconfig").write_text("[user]\n\tname = Someone Here\n\temail = someone@here\n")
+    write_inputs(root)
+    answer = call(root, *founding(root))
+    assert answer.code == 0, answer
+    git(root, "init", "-q", "--bare", "-b", "main", "forge")
+    git(root / "board", "remote", "add", "origin", str(root / "forge"))
+    git(root / "board", "push", "-q", "origin", "main")
+    git(root, "clone", "-q", str(root / "forge"), "clone")
+    return root
+
+
+def commit_tree(
+    folder: Path, changes: Mapping[str, tuple[str, bytes] | None], *, parent: str | None
+) -> str:
+    """A commit made of plumbing: path -> (mode, blob) on top of a parent; `None` deletes.
+
+    Paths that `git update-index` refuses go through `git mktree`, one level deep.
+    """
+    index = {"GIT_INDEX_FILE": str(folder / "hostile-index")}
+    env = {**environment(folder.parent), **index}
+
+    def plumb(arguments: Sequence[str], data: bytes = b"") -> str:
+        result = subprocess.run(
+            ["git", *arguments], cwd=folder, input=data, capture_output=True, env=env, check=False
+        )
+        assert result.returncode == 0, result.stderr.decode()
+        return result.stdout.decode().strip()
+
+    plumb(["read-tree", parent] if parent else ["read-tree", "--empty"])
+    for path, change in changes.items():
+        if change is None:
+            plumb(["update-index", "--force-remove", "--", path])
+            continue
+        mode, data = change
+        blob = data.decode() if mode == "160000" else plumb(["hash-object", "-w", "--stdin"], data)
+        plumb(["update-index", "--add", "--cacheinfo", f"{mode},{blob},{path}"])
+    tree = plumb(["write-tree"])
+    parents = ["-p", parent] if parent else []
+    who = ["-c", "user.name=x", "-c", "user.email=x@x"]
+    return plumb([*who, "commit-tree", tree, *parents, "-m", "hostile"])
