@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from heldout.board.manifest import Manifest, format_manifest
+from heldout.board.spec import Example
 from heldout.board.standings import Standings
 from heldout.board.template import NewBoard
 from heldout.collections.collection import QuerySplit, split_queries
@@ -324,8 +325,19 @@ def _found(folder: Path, split: QuerySplit, opening: datetime) -> Desk:
         depth=DEPTH,
         sets={"dev": True, "eval": False},
         primary="eval",
+        example=_example(split),
     )
     return found_board(folder / "board", folder / "vault", plan, sets, now=opening)
+
+
+def _example(split: QuerySplit) -> Example:
+    """The first dev query whose answer is short enough to be read at a glance."""
+    glance = range(12, 45)
+    pairs = [(query, document) for query, found in split.dev.qrels.items() for document in found]
+    short = [pair for pair in pairs if len(split.dev.documents[pair[1]].split()) in glance]
+    query, document = (short or pairs)[0]
+    text = " ".join(split.dev.documents[document].split())
+    return Example(query=split.dev.queries[query], document=document, text=text)
 
 
 def _sit(folder: Path, moment: datetime) -> Desk:

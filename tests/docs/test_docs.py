@@ -11,7 +11,16 @@ import pytest
 
 from heldout.board.events import KINDS
 from heldout.board.policy import RULES
-from heldout.board.spec import BoardSpec, Policy, QuerySet, Runs, View, parse_spec
+from heldout.board.spec import (
+    Baselines,
+    BoardSpec,
+    Example,
+    Policy,
+    QuerySet,
+    Runs,
+    View,
+    parse_spec,
+)
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -128,13 +137,15 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "runs.": Runs,
     "sets.NAME.": QuerySet,
     "views.": View,
+    "baselines.": Baselines,
+    "example.": Example,
     "policy.": Policy,
 }
 KEYS = {
     prefix + field.name: field
     for prefix, table in TABLES.items()
     for field in msgspec.structs.fields(table)
-    if field.name not in ("runs", "sets", "views", "policy")
+    if field.name not in ("runs", "sets", "views", "baselines", "example", "policy")
 }
 BOARD = read_page("board.md").split("## The board's folder")[0]
 BOARD_ROWS = {
@@ -146,7 +157,7 @@ BOARD_ROWS = {
 
 def test_every_key_of_board_toml_is_documented_and_none_is_made_up() -> None:
     assert list(BOARD_ROWS) == list(KEYS)
-    for table in ("[runs]", "[sets.NAME]", "[[views]]", "[policy]"):
+    for table in ("[runs]", "[sets.NAME]", "[[views]]", "[baselines]", "[example]", "[policy]"):
         assert f"### `{table}`" in BOARD
 
 

@@ -12,10 +12,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from heldout.board.spec import BoardSpec, Policy, QuerySet, Runs, View
+from heldout.board.spec import BoardSpec, Example, Policy, QuerySet, Runs, View
 from heldout.board.standings import Row, Standings
 from heldout.ids import Digest
-from heldout.site.facts import BoardFacts, Example, SetFacts
+from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 
 AS_OF = datetime(2026, 11, 20, 17, 10, tzinfo=UTC)

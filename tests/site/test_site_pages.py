@@ -27,11 +27,11 @@ from sample_boards import (
 )
 
 from heldout.board.events import KINDS
+from heldout.board.spec import Example
 from heldout.board.standings import Row, Standings
 from heldout.errors import SetupError
 from heldout.site import render
 from heldout.site.entries import HISTORY_WORDS, EntryPage, format_bibtex, make_entry_page
-from heldout.site.facts import Example
 from heldout.site.pages import BoardPage, make_board_page
 from heldout.site.render import STATIC, TEMPLATES, render_board
 from heldout.site.rows import make_columns, make_row, public_rows

@@ -19,6 +19,7 @@ __all__ = [
     "Manifest",
     "empty_manifest",
     "format_manifest",
+    "is_link",
     "parse_day",
     "parse_manifest",
     "team_key",
@@ -179,18 +180,19 @@ def _is_invisible(character: str) -> bool:
 def _check_links(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
     for name in ("paper", "code"):
         value = fields.get(name, "")
-        if isinstance(value, str) and value and not _is_link(value):
+        if isinstance(value, str) and value and not is_link(value):
             bare = value.split("://")[-1]
             yield Problem(
                 code="not-a-link",
                 path=f"{path}:{name}",
                 found=quote(value),
                 expected='an http or https address, or ""',
-                hint=f'"https://{bare[:100]}"' if _is_link(f"https://{bare}") else "",
+                hint=f'"https://{bare[:100]}"' if is_link(f"https://{bare}") else "",
             )
 
 
-def _is_link(text: str) -> bool:
+def is_link(text: str) -> bool:
+    """Whether a text is an http or https address that is safe to show as a link."""
     try:
         parts = urlsplit(text)
         _ = parts.port

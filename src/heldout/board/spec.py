@@ -8,11 +8,23 @@ from typing import Any, Literal
 
 import msgspec
 
+from heldout.board.manifest import is_link
 from heldout.errors import InputError, Problem, quote
 from heldout.measures.spec import parse_measure
 from heldout.trec.ranking import Order
 
-__all__ = ["RULE_NAMES", "BoardSpec", "Policy", "QuerySet", "Runs", "View", "parse_spec"]
+__all__ = [
+    "RULE_NAMES",
+    "Baselines",
+    "BoardSpec",
+    "EnvelopeForm",
+    "Example",
+    "Policy",
+    "QuerySet",
+    "Runs",
+    "View",
+    "parse_spec",
+]
 
 RULE_NAMES = (
     "board-open",
@@ -87,6 +99,30 @@ class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     complete: bool = True
 
 
+class Baselines(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[baselines]`: what the organisers' own runs do; they never have rank, trophy or quota.
+
+    Attributes:
+        bar: whether a trophy and the record line have to be above them.
+    """
+
+    bar: bool = True
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[example]`: a query with its answer, for the top of the page.
+
+    Attributes:
+        query: text of a query with public labels.
+        document: id of a document that answers it.
+        text: the document's text, or a part of it.
+    """
+
+    query: str
+    document: str
+    text: str = ""
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[policy]`: the rules' numbers; docs/policy.md has each rule and its reason.
 
@@ -121,10 +157,14 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         recipients: public keys of the organisers: age recipients, or one PEM key.
         contact: where to reach the organisers; may be empty.
         submit: how and where to submit, for the page; may be empty.
+        repository: address of the board's repository; may be empty.
+        home: address under which `leaderboard/` is published, for permalinks; may be empty.
         runs: what a run file must be.
         sets: the query sets by name.
         views: at least one, in the order of their columns.
         policy: the rules' numbers.
+        baselines: what the organisers' own runs do.
+        example: a query with its answer; absent, the first with public labels is shown.
     """
 
     schema: int = 1
@@ -140,10 +180,14 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     recipients: tuple[str, ...]
     contact: str = ""
     submit: str = ""
+    repository: str = ""
+    home: str = ""
     runs: Runs = Runs()
     sets: dict[str, QuerySet]
     views: tuple[View, ...]
     policy: Policy = Policy()
+    baselines: Baselines = Baselines()
+    example: Example | None = None
 
     def view(self, name: str) -> View:
         """The view of that name; raises KeyError."""
@@ -181,6 +225,21 @@ _Mistake = tuple[str, object, str, str]  # key path, found, expected, hint
 def _check(spec: BoardSpec) -> Iterator[_Mistake]:
     yield from _check_views(spec)
     yield from _check_numbers(spec)
+    yield from _check_sets(spec)
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
+        yield ("name", spec.name, "1 to 64 letters, digits, . _ -", "a longer one is the title")
+    for key in ("repository", "home"):
+        if getattr(spec, key) and not is_link(getattr(spec, key)):
+            yield (key, getattr(spec, key), 'an http or https address, or ""', "")
+    if not spec.recipients:
+        yield ("recipients", "no key", "the public key of at least one organiser", "")
+    if spec.closes is not None and spec.closes < spec.opens:
+        yield ("closes", spec.closes.isoformat(), f"a day from {spec.opens} on", "")
+    if not spec.types:
+        yield ("types", "none", "at least one submission type", "")
+
+
+def _check_sets(spec: BoardSpec) -> Iterator[_Mistake]:
     for name, queries in spec.sets.items():
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
             yield (f"sets.{name}", name, "a name of letters, digits, _ and -", "")
@@ -188,14 +247,6 @@ def _check(spec: BoardSpec) -> Iterator[_Mistake]:
             file = getattr(queries, key)
             if file is not None and (file.startswith("/") or ".." in file.split("/")):
                 yield (f"sets.{name}.{key}", file, "a path inside the board", "")
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
-        yield ("name", spec.name, "1 to 64 letters, digits, . _ -", "a longer one is the title")
-    if not spec.recipients:
-        yield ("recipients", "no key", "the public key of at least one organiser", "")
-    if spec.closes is not None and spec.closes < spec.opens:
-        yield ("closes", spec.closes.isoformat(), f"a day from {spec.opens} on", "")
-    if not spec.types:
-        yield ("types", "none", "at least one submission type", "")
 
 
 def _check_views(spec: BoardSpec) -> Iterator[_Mistake]:

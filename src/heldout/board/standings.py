@@ -29,7 +29,8 @@ class Row:
         type: submission type.
         scores: public view -> released score as text.
         counts: public view -> number of queries averaged over.
-        trophy: strictly above everything submitted before it, baselines too.
+        trophy: strictly above everything submitted before it; baselines too, unless the board
+            says otherwise.
         embargoed: its identity is hidden now.
         reveal_due: the embargo's day has come, but this log does not hold the identity yet.
         embargo_until: the day of the reveal, also after it; `None` without an embargo.
@@ -130,7 +131,7 @@ def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) 
     history = read_history(project(entries, now=now))
     shown = [s for s in history.submissions.values() if s.status == "published"]
     _check_primary(shown, spec.primary)
-    trophies = _trophies(shown, spec.primary)
+    trophies = _trophies(shown, spec.primary, bar=spec.baselines.bar)
     shown.sort(key=lambda s: (-Decimal(s.scores[spec.primary]), s.received, s.id))
     rows = []
     rank = 0
@@ -162,14 +163,19 @@ def _check_primary(shown: Iterable[Submission], primary: str) -> None:
         )
 
 
-def best_so_far(rows: Iterable[Row], primary: str) -> tuple[Row, ...]:
+def best_so_far(rows: Iterable[Row], primary: str, *, bar: bool = True) -> tuple[Row, ...]:
     """The line of records: each entry above the best baseline and every earlier entry.
 
-    Source: significant-improvements, section 3; the organisers' baselines come first whatever
-    their dates, so the line begins with the first entry above the best of them.
+    Args:
+        rows: of the standings.
+        primary: the view that ranks.
+        bar: whether the baselines are in the way: they come first whatever their dates, so the
+            line begins with the first entry above the best of them.
+
+    Source: significant-improvements, section 3.
     """
     rows = sorted(rows, key=lambda row: (row.received, row.id))
-    best = max((Decimal(r.scores[primary]) for r in rows if r.baseline), default=None)
+    best = max((Decimal(r.scores[primary]) for r in rows if r.baseline and bar), default=None)
     line = []
     for row in (row for row in rows if not row.baseline):
         score = Decimal(row.scores[primary])
@@ -179,16 +185,17 @@ def best_so_far(rows: Iterable[Row], primary: str) -> tuple[Row, ...]:
     return tuple(line)
 
 
-def _trophies(shown: Iterable[Submission], primary: str) -> frozenset[str]:
+def _trophies(shown: Iterable[Submission], primary: str, *, bar: bool) -> frozenset[str]:
     """Entries strictly above every earlier one (fostering-coopetition, section 3)."""
     best: Decimal | None = None
     winners = set()
     for submission in sorted(shown, key=lambda s: (s.received, s.id)):
         score = Decimal(submission.scores[primary])
-        if best is None or score > best:
-            best = score
-            if not submission.baseline:
-                winners.add(submission.id)
+        if (submission.baseline and not bar) or (best is not None and score <= best):
+            continue
+        best = score
+        if not submission.baseline:
+            winners.add(submission.id)
     return frozenset(winners)
 
 

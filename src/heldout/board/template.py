@@ -8,7 +8,7 @@ from string import Template
 
 import msgspec
 
-from heldout.board.spec import EnvelopeForm
+from heldout.board.spec import EnvelopeForm, Example
 from heldout.trec.ranking import Order
 
 __all__ = ["NewBoard", "new_board_files"]
@@ -30,6 +30,7 @@ class NewBoard:
         depth: most documents per query.
         sets: query set -> whether its labels are public, in the order of the views' columns.
         primary: the set whose view ranks.
+        example: a query with its answer, `None` for the first with public labels.
     """
 
     name: str
@@ -43,6 +44,7 @@ class NewBoard:
     depth: int
     sets: Mapping[str, bool]
     primary: str
+    example: Example | None = None
 
 
 def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
@@ -58,6 +60,7 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "order": _quote(board.order),
         "depth": str(board.depth),
         "sets": "\n".join(_set_table(name, public=p) for name, p in board.sets.items()),
+        "example": _example_table(board.example),
         "views": "\n".join(_view_table(name, board.measure) for name in board.sets),
     }
     plain = {
@@ -81,6 +84,14 @@ def _set_table(name: str, *, public: bool) -> str:
 
 def _view_table(name: str, measure: str) -> str:
     return f'[[views]]\nname = "{name}"\nset = "{name}"\nmeasure = {_quote(measure)}\n'
+
+
+def _example_table(example: Example | None) -> str:
+    """The table, with a line of its own behind it; nothing where there is no example."""
+    if example is None:
+        return ""
+    pairs = msgspec.structs.asdict(example).items()
+    return "[example]\n" + "".join(f"{key} = {_quote(value)}\n" for key, value in pairs) + "\n"
 
 
 def _quote(value: object) -> str:

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from heldout.board.events import Entry, format_entry
 from heldout.board.history import History, read_history
-from heldout.board.spec import BoardSpec
+from heldout.board.spec import BoardSpec, Example
 from heldout.board.standings import Standings, make_standings, project
 from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk, note_rules
-from heldout.site.facts import BoardFacts, Example, SetFacts
+from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 from heldout.store.git import Author
 from heldout.store.repository import LEADERBOARD, LOG, SPEC, Repository
@@ -47,8 +47,9 @@ def rebuild(desk: Desk) -> Rebuilt:
     entries = desk.vault.entries()
     public = project(entries, now=desk.now)
     changed = _write_submissions(desk, read_history(entries))
-    changed += desk.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
     standings, pages = _write_pages(desk.repository, public, desk.now)
+    # The log comes last: that it is whole and committed says that all the rest is (is_behind).
+    changed += desk.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
     commit = _commit(desk, entries[-1])
     return Rebuilt(standings=standings, changed=changed + pages, commit=commit)
 
@@ -104,7 +105,9 @@ def _facts(
         sets=sets,
         events=len(public),
         head=public[-1].hash,
-        example=_example(repository, spec),
+        example=spec.example or _example(repository, spec),
+        repository=spec.repository,
+        home=spec.home,
     )
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from heldout.board.spec import Example
 from heldout.ids import Digest
 
-__all__ = ["BoardFacts", "Example", "SetFacts"]
+__all__ = ["BoardFacts", "SetFacts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,21 +20,6 @@ class SetFacts:
 
     queries: int
     judged: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A query with public labels and a document that answers it.
-
-    Attributes:
-        query: the query's text.
-        document: the id of a relevant document.
-        text: the document's text; empty where the board does not hold it.
-    """
-
-    query: str
-    document: str
-    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

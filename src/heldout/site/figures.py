@@ -51,7 +51,11 @@ class Figure:
 
 
 def make_figures(
-    standings: Standings, rows: Sequence[Row], columns: tuple[Column, ...]
+    standings: Standings,
+    rows: Sequence[Row],
+    columns: tuple[Column, ...],
+    *,
+    bar: bool = True,
 ) -> tuple[Figure, ...]:
     """The charts that the rows can fill: none on an empty board.
 
@@ -59,14 +63,18 @@ def make_figures(
         standings: for its day.
         rows: its public rows.
         columns: the public views, the one that ranks first.
+        bar: whether records have to be above the baselines.
     """
     if all(row.baseline for row in rows):
         return ()
     today = standings.as_of.date()
     dev = _dev_column(columns)
-    figures = [_progress(rows, columns, dev, today)]
+    records = best_so_far(rows, columns[0].key, bar=bar)
+    points = _points(rows, columns, dev, records)
+    steps = [make_row(row, columns) for row in records]
+    figures = [_progress(points, steps, columns[0], today, bar=bar)]
     if dev is not None:
-        figures += _scatter(rows, columns, dev)
+        figures += _scatter(points, columns[0], dev)
     return tuple(figures)
 
 
@@ -78,16 +86,18 @@ def _dev_column(columns: tuple[Column, ...]) -> Column | None:
     return next(iter(same or dev), None)
 
 
-def _points(rows: Sequence[Row], columns: tuple[Column, ...], dev: Column | None) -> list[Point]:
+def _points(
+    rows: Sequence[Row], columns: tuple[Column, ...], dev: Column | None, records: Sequence[Row]
+) -> list[Point]:
     official = columns[0].key
-    records = {row.id for row in best_so_far(rows, official)}
+    ids = {row.id for row in records}
     return [
         Point(
             label=_label(make_row(row, columns)),
             day=row.received.date(),
             score=float(row.scores[official]),
             other=float(row.scores[dev.key]) if dev and dev.key in row.scores else None,
-            record=row.id in records,
+            record=row.id in ids,
             baseline=row.baseline,
         )
         for row in rows
@@ -100,18 +110,21 @@ def _label(row: TableRow) -> str:
 
 
 def _progress(
-    rows: Sequence[Row], columns: tuple[Column, ...], dev: Column | None, today: date
+    points: Sequence[Point],
+    records: Sequence[TableRow],
+    official: Column,
+    today: date,
+    *,
+    bar: bool,
 ) -> Figure:
-    points = _points(rows, columns, dev)
-    records = [make_row(row, columns) for row in best_so_far(rows, columns[0].key)]
-    names = Names(y=columns[0].title)
+    names = Names(y=official.title)
     wide, narrow = (
         draw(progress_spec(points, canvas, until=today, names=names)) for canvas in _PROGRESS
     )
     return Figure(
         key="progress",
         title="Scores over time",
-        says=_say_progress(records, columns[0]),
+        says=_say_progress(records, official, bar=bar),
         key_words=_key(points, baseline="dash"),
         wide=wide,
         narrow=narrow,
@@ -135,7 +148,7 @@ def _record(row: TableRow) -> Record:
     )
 
 
-def _say_progress(records: Sequence[TableRow], column: Column) -> Phrase:
+def _say_progress(records: Sequence[TableRow], column: Column, *, bar: bool) -> Phrase:
     if not records:
         return phrase("No entry is above the best baseline yet.")
     first, last = records[0], records[-1]
@@ -147,19 +160,19 @@ def _say_progress(records: Sequence[TableRow], column: Column) -> Phrase:
         )
     return phrase(
         f"The record rose from {first.primary.text} on {first.day_words} to "
-        f"{last.primary.text} on {last.day_words}, in {count(len(records), 'step')}. "
-        "It begins with the first entry above the best baseline.",
+        f"{last.primary.text} on {last.day_words}, in {count(len(records), 'step')}."
+        + " It begins with the first entry above the best baseline."
+        * bar,
     )
 
 
-def _scatter(rows: Sequence[Row], columns: tuple[Column, ...], dev: Column) -> list[Figure]:
-    points = [p for p in _points(rows, columns, dev) if p.other is not None]
+def _scatter(every: Sequence[Point], official: Column, dev: Column) -> list[Figure]:
+    points = [point for point in every if point.other is not None]
     ratios = [p.score / p.other for p in points if p.other]
     fewest = 3
     if len(points) < fewest or len(ratios) < fewest or not all(ratios):
         return []
     ratio = median(ratios)
-    official = columns[0]
     names = Names(y=official.title, x=dev.title)
     wide, narrow = (
         draw(scatter_spec(points, canvas, ratio=ratio, names=names)) for canvas in _SCATTER

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import UTC, date
 
-from heldout.board.spec import BoardSpec
+from heldout.board.spec import BoardSpec, Example
 from heldout.board.standings import Row, Standings
-from heldout.site.facts import BoardFacts, Example
+from heldout.site.facts import BoardFacts
 from heldout.site.figures import Figure, make_figures
 from heldout.site.labels import cut
 from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
@@ -108,7 +108,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         rows=rows,
         empty=all(row.baseline for row in rows),
         types=tuple(dict.fromkeys(row.type for row in rows if row.type)),
-        figures=make_figures(standings, shown, columns),
+        figures=make_figures(standings, shown, columns, bar=spec.baselines.bar),
         steps=list_steps(spec),
         submit=clean(spec.submit),
         contact=clean(spec.contact),
