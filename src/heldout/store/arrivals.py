@@ -135,7 +135,7 @@ def _from_changes(git: Git, form: Form, changes: Sequence[Change], source: str) 
     problems = list(_check_changes(changes, len(owners), form))
     submission = next(iter(owners)) if len(owners) == 1 else None
     if not problems and submission is not None:
-        sizes = {name: git.blob_size(blob) for name, blob in blobs.items()}
+        sizes = dict(zip(blobs, git.blob_sizes(*blobs.values()), strict=True))
         problems += _check_files(submission, form, sizes)
     return Arrival(
         source=source,

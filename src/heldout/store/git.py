@@ -137,9 +137,18 @@ class Git:
         email = self._start(["config", "user.email"]).stdout.decode().strip()
         return Author(name=name, email=email) if name and email else None
 
-    def blob_size(self, blob: str) -> int:
-        """Bytes in a blob."""
-        return int(self._run(["cat-file", "-s", blob]))
+    def blob_sizes(self, *blobs: str) -> tuple[int, ...]:
+        """Bytes in each blob.
+
+        Raises:
+            StoreError: git does not have one of them.
+        """
+        asked = "".join(f"{blob}\n" for blob in blobs).encode()
+        told = self._run(["cat-file", "--batch-check=%(objectsize)"], data=asked).split(b"\n")
+        missing = [blob for blob, size in zip(blobs, told, strict=False) if not size.isdigit()]
+        if missing:
+            raise StoreError(f"git does not have the file {missing[0]}; fetch again")
+        return tuple(int(size) for size in told[: len(blobs)])
 
     def read_blob(self, blob: str, *, limit: int) -> bytes:
         """A blob's bytes.
@@ -147,7 +156,7 @@ class Git:
         Raises:
             StoreError: it is larger than `limit` bytes.
         """
-        size = self.blob_size(blob)
+        (size,) = self.blob_sizes(blob)
         if size > limit:
             raise StoreError(f"a file of {size:,} bytes in git, at most {limit:,} are taken")
         return self._run(["cat-file", "blob", blob])

@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from heldout.board.events import Draft, Entry, format_entry, link, parse_log
+from heldout.board.history import History, read_history
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep, write_whole
@@ -161,6 +162,10 @@ class Vault:
         """The whole log, verified."""
         return _read_log(read_lines(self.root / _EVENTS))
 
+    def history(self) -> History:
+        """What the log says."""
+        return _fold_log(read_lines(self.root / _EVENTS))
+
     def append(self, draft: Draft, *, now: datetime) -> Entry:
         """Append an event; it has happened when this returns."""
         entries = self.entries()
@@ -174,6 +179,12 @@ class Vault:
 def _read_log(data: bytes) -> tuple[Entry, ...]:
     """Every step of a submission reads the log: the same bytes are verified once."""
     return parse_log(data, path=_EVENTS)
+
+
+@lru_cache(maxsize=2)
+def _fold_log(data: bytes) -> History:
+    """As often asked for as the log itself."""
+    return read_history(_read_log(data))
 
 
 def _holds_something(folder: Path) -> bool:
