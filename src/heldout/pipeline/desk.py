@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from heldout.board.events import Draft, Entry
-from heldout.board.history import History, Submission, read_history
+from heldout.board.history import History, Submission
 from heldout.board.spec import BoardSpec, parse_spec
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.store.repository import SPEC, Repository
@@ -33,7 +33,7 @@ class Desk:
 
     def history(self) -> History:
         """What the vault's log says."""
-        return read_history(self.vault.entries())
+        return self.vault.history()
 
     def find(self, submission: str) -> Submission:
         """A submission of the log; a baseline is none.
