@@ -50,6 +50,8 @@ _TASK = (
     "Given the first paragraph of a docstring of Python's standard library, find the rest of it."
 )
 _MEASURE = "RR@10"
+_PROBABILISTIC = "https://doi.org/10.1561/1500000019"  # Robertson and Zaragoza 2009
+_SMOOTHING = "https://doi.org/10.1145/984321.984322"  # Zhai and Lafferty 2004
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,7 @@ class Part:
         system: its description.
         method: a name in `rankers.methods.METHODS`.
         parameters: of the method.
+        paper: where the method is described; may be empty.
         days: how many days before the end of the story it is sent.
         months: length of its embargo, 0 for none.
         broken: whether its file is damaged on the way.
@@ -73,6 +76,7 @@ class Part:
     system: str
     method: str
     parameters: Mapping[str, str] = field(default_factory=dict)
+    paper: str = ""
     days: int
     months: int = 0
     broken: bool = False
@@ -123,6 +127,7 @@ PARTS: Sequence[Part] = (
         institution="Lighthouse Institute",
         system="Query likelihood, Dirichlet",
         method="query-likelihood",
+        paper=_SMOOTHING,
         days=41,
     ),
     Part(
@@ -148,6 +153,7 @@ PARTS: Sequence[Part] = (
         institution="Lighthouse Institute",
         system="BM25 with stemming, k1 0.6, b 0.3",
         method="bm25",
+        paper=_PROBABILISTIC,
         parameters={"k1": "0.6", "b": "0.3"},
         days=24,
     ),
@@ -175,6 +181,7 @@ PARTS: Sequence[Part] = (
         institution="Lighthouse Institute",
         system="Query likelihood, Jelinek-Mercer",
         method="query-likelihood",
+        paper=_SMOOTHING,
         parameters={"smoothing": "jelinek-mercer"},
         days=10,
     ),
@@ -184,6 +191,7 @@ PARTS: Sequence[Part] = (
         institution="Hill College",
         system="BM25 with stemming, stop words removed",
         method="bm25",
+        paper=_PROBABILISTIC,
         parameters={"stopwords": "true"},
         days=6,
     ),
@@ -387,6 +395,7 @@ def _send(folder: Path, part: Part, moment: datetime) -> SubmissionId:
         institution=part.institution,
         model_description=part.system,
         type="full ranking",
+        paper=part.paper,
         training_data="none",
         embargo_until=until,
     )
