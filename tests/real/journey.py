@@ -223,8 +223,8 @@ def send(board: Board, entry: Entry, *, now: datetime, way: Way) -> SubmissionId
     manifest = msgspec.structs.replace(
         read_metadata(clone, name),
         team=entry.team,
-        institution=f"participant of {board.collection.title.split(',')[0]}",
-        model_description=f"run {entry.run}",
+        institution=board.collection.title.split(",")[0],
+        model_description=entry.run,
         type=entry.type,
         training_data="not told in the official table",
     )
