@@ -130,7 +130,7 @@ def test_sealed_files_are_those_that_were_sent(boards: Boards, name: str) -> Non
         files = event["public"]["files"]
         assert len(files) == 3, submission
         for file, digest in files.items():
-            sent = (board.clone.root / "submissions" / file).read_bytes()
+            sent = board.clone.packed_file(file).read_bytes()
             assert digest_bytes(sent) == digest
             assert (board.vault_root / "sealed" / digest).read_bytes() == sent
             assert (board.repository.root / "submissions" / file).read_bytes() == sent

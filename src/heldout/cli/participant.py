@@ -344,7 +344,7 @@ def _print_packed(repository: Repository, submission: SubmissionId, packed: Pack
     keys = ", ".join(short_recipient(spec.envelope, key) for key in spec.recipients)
     who = plural(len(spec.recipients), "organiser")
     again = "   (done before)" if packed.done_before else ""
-    wrote = [(f"submissions/{name}", size) for name, size in packed.files.items()]
+    wrote = [(f".heldout/sealed/{name}", size) for name, size in packed.files.items()]
     width = max(len(name) for name, _ in wrote)
     print_facts(
         answers(),

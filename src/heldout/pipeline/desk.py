@@ -9,7 +9,7 @@ from heldout.board.events import Draft, Entry
 from heldout.board.history import History, Submission
 from heldout.board.spec import BoardSpec, parse_spec
 from heldout.errors import InputError, Problem, StoreError, quote
-from heldout.store.repository import SPEC, Repository
+from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault
 
 __all__ = ["Desk", "check_same", "is_behind", "note_labels", "note_rules"]
@@ -121,8 +121,14 @@ def note_labels(desk: Desk, *, why: str) -> bool:
 
 
 def is_behind(desk: Desk) -> bool:
-    """Whether the public log lacks events, as after a crash, or is damaged."""
+    """Whether the public log lacks events, was not committed (both after a crash), or is damaged.
+
+    `rebuild` writes the log after the page and then commits, so the log tells for all of it.
+    """
+    repository = desk.repository
     try:
-        return len(desk.repository.log()) != len(desk.vault.entries())
+        behind = len(repository.log()) != len(desk.vault.entries())
     except StoreError:
         return True
+    head = repository.git.head() if repository.git.is_repository() else None
+    return behind or (head is not None and repository.is_uncommitted(LOG, head))

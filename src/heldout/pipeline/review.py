@@ -219,9 +219,14 @@ def _log(desk: Desk, submission: Submission, manifest: Manifest | None) -> None:
     if manifest is None:
         desk.log("reviewed", submission.id)
         return
+    identity = identity_fields(manifest)
+    if manifest.withdrawn:  # before anybody took it in
+        sealed = {"identity": identity, "revision": manifest.revision}
+        desk.log("withdrawn", submission.id, public={"files": {}}, sealed=sealed)
+        return
     until = manifest.embargo_until
     sealed = {
-        "identity": identity_fields(manifest),
+        "identity": identity,
         "type": manifest.type,
         "embargo_until": None if until is None else until.isoformat(),
         "revision": manifest.revision,

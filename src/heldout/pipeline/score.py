@@ -24,6 +24,7 @@ __all__ = [
     "ViewScore",
     "check_id",
     "open_manifest",
+    "open_own_key",
     "open_submission",
     "score_run",
     "score_views",
@@ -81,13 +82,23 @@ def open_manifest(vault: Vault, spec: BoardSpec, submission: Submission) -> tupl
         InputError: the metadata is wrong.
     """
     names = file_names(spec.envelope, SubmissionId(submission.id))
-    files = submission.files
-    sealed_key = vault.sealed(files[names.key]).read_bytes()
-    key = open_key(spec.envelope, sealed_key, vault.identities())
-    data = open_metadata(spec.envelope, vault.sealed(files[names.metadata]).read_bytes(), key=key)
+    key = open_own_key(vault, spec, submission)
+    sealed = vault.sealed(submission.files[names.metadata]).read_bytes()
+    data = open_metadata(spec.envelope, sealed, key=key)
     manifest = parse_manifest(data)
     check_id(spec, manifest, submission.id)
     return key, manifest
+
+
+def open_own_key(vault: Vault, spec: BoardSpec, submission: Submission) -> bytes:
+    """Open the key that a submission was first sealed under.
+
+    Raises:
+        TrustError: it does not open.
+    """
+    names = file_names(spec.envelope, SubmissionId(submission.id))
+    sealed = vault.sealed(submission.files[names.key]).read_bytes()
+    return open_key(spec.envelope, sealed, vault.identities())
 
 
 def open_submission(

@@ -136,8 +136,7 @@ def submit(
         The branch.
     """
     git = repository.git
-    folder = repository.root / "submissions"
-    files = {f"submissions/{name}": (folder / name).read_bytes() for name in packed.files}
+    files = {f"submissions/{n}": repository.packed_file(n).read_bytes() for n in packed.files}
     author = _NEUTRAL if embargoed else git.configured_author() or _NEUTRAL
     branch = branch_name(submission)
     git.commit_on(
@@ -154,7 +153,7 @@ def submit(
 def deliver(repository: Repository, packed: Packed, folder: Path) -> None:
     """Copy sealed files into a folder from which the organisers take them."""
     for name in packed.files:
-        write_whole(folder / name, (repository.root / "submissions" / name).read_bytes())
+        write_whole(folder / name, repository.packed_file(name).read_bytes())
 
 
 def _read_runs(
@@ -205,17 +204,16 @@ def _own_key(repository: Repository, submission: SubmissionId) -> bytes | None:
 
 def _write_sealed(repository: Repository, files: Mapping[str, bytes]) -> dict[str, str]:
     for name, data in files.items():
-        write_whole(repository.root / "submissions" / name, data)
+        write_whole(repository.packed_file(name), data)
     return {name: str(digest_bytes(data)) for name, data in files.items()}
 
 
 def _packed(repository: Repository, state: _State, *, done_before: bool) -> Packed:
     """All three files, in case the first were not taken in yet; those that lie here."""
-    folder = repository.root / "submissions"
     whole = _whole(repository, state)
     sent = [n for n in state.outputs if whole >= set(state.outputs) or "-metadata.json." in n]
     return Packed(
-        files={name: (folder / name).stat().st_size for name in sent},
+        files={name: repository.packed_file(name).stat().st_size for name in sent},
         receipt=receipt_of(state.outputs),
         revision=state.revision,
         done_before=done_before,
@@ -224,11 +222,11 @@ def _packed(repository: Repository, state: _State, *, done_before: bool) -> Pack
 
 def _whole(repository: Repository, state: _State) -> set[str]:
     """Names of the sealed files that still lie there as they were written."""
-    folder = repository.root / "submissions"
     return {
         name
         for name, digest in state.outputs.items()
-        if (folder / name).is_file() and digest_bytes((folder / name).read_bytes()) == digest
+        if (file := repository.packed_file(name)).is_file()
+        and digest_bytes(file.read_bytes()) == digest
     }
 
 

@@ -127,6 +127,13 @@ class Repository:
                 return parse_log(data, path=f"origin:{LOG}")
         return self.log()
 
+    def packed_file(self, name: str) -> Path:
+        """Where a participant's sealed file lies; git ignores it.
+
+        Not in `submissions/`: when it is published, a pull would stop at the untracked file there.
+        """
+        return self.root / ".heldout/sealed" / name
+
     def own_ids(self) -> tuple[str, ...]:
         """Ids of the submissions that were sealed in this clone."""
         return tuple(sorted(path.name for path in (self.root / ".heldout/keys").glob("*")))
@@ -150,6 +157,10 @@ class Repository:
         for path in stale:
             path.unlink()
         return changed + len(stale)
+
+    def is_uncommitted(self, name: str, commit: str) -> bool:
+        """Whether a public file differs from what a commit has of it."""
+        return self.git.read_path(commit, name, limit=_MOST_LOG) != (self.root / name).read_bytes()
 
     def write_file(self, name: str, data: bytes) -> bool:
         """Write one public file; says whether it changed."""

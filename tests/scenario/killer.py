@@ -1,0 +1,225 @@
+"""Kills a command at every durable operation, calls it again, and compares what is left.
+
+Started by test_kills.py as a program of its own, so that nothing but it is forked:
+
+    python killer.py PLAN.json
+
+The plan names a folder `root`, a copy `start` of it as it is before the command, the command
+`arguments`, and commands `after` that are called when it is done. For n = 1, 2, ... the folder is
+restored, and a forked child runs the command with `os.fsync`, `os.replace`, `os.unlink`,
+`os.mkdir` and every writing call of git counted: before the n-th it dies by `os._exit`. Then the
+same command is called again, for some n after being killed once more, and must succeed. Prints
+one JSON document: the number of points, and what differed from an uninterrupted run.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from town import call, environment
+
+import heldout.cli.founding
+import heldout.cli.organiser
+import heldout.cli.participant  # noqa: F401 - loaded before forking
+from heldout.site import figures
+
+KILLED = 137
+WRITING = frozenset(("init", "add", "commit", "push", "fetch", "update-ref", "hash-object"))
+"""Calls of git that change a repository; the others leave the state as it was."""
+
+
+class Countdown:
+    """Counts durable operations, and ends the process before the n-th; 0 only counts."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.seen = 0
+
+    def tick(self, torn: Callable[[], object] = lambda: None) -> None:
+        self.seen += 1
+        if self.seen == self.at:
+            torn()
+            os._exit(KILLED)
+
+    def before(self, module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self.tick()
+            return real(*args, **kwargs)
+
+        setattr(module, name, counted)
+
+    def install(self) -> None:
+        for name in ("replace", "unlink", "mkdir"):
+            self.before(os, name)
+        run = subprocess.run
+
+        def counted_fsync(handle: int) -> None:
+            file = Path(f"/proc/self/fd/{handle}").readlink()
+            if file.suffix == ".jsonl":
+                self.tick(lambda: os.ftruncate(handle, max(0, os.fstat(handle).st_size - 40)))
+            self.tick()  # a killed process loses nothing of the page cache: no need to wait
+
+        def counted_run(command: Sequence[str], **kwargs: Any) -> Any:
+            words = [w for i, w in enumerate(command[1:], 1) if "-c" not in (w, command[i - 1])]
+            if command[0] == "git" and words[0] in WRITING:
+                self.tick()
+            return run(command, **kwargs)
+
+        vars(os)["fsync"] = counted_fsync
+        vars(subprocess)["run"] = counted_run
+
+
+def in_child(work: Callable[[], int]) -> int:
+    """Run something in a forked child; its exit code."""
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            code = work()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def state_of(root: Path) -> dict[str, Any]:
+    """What has to be the same whether the command was killed or not."""
+    return {
+        "events": [
+            {k: v for k, v in json.loads(line)["event"].items() if k not in ("prev", "sealed")}
+            for line in read(root / "vault/events.jsonl").splitlines()
+        ],
+        "rows": json.loads(read(root / "board/leaderboard/leaderboard.json") or "null"),
+        "files": sorted(
+            path.relative_to(root).as_posix()
+            for path in root.rglob("*")
+            if not {".git", "objects", "hooks"} & set(path.relative_to(root).parts)
+        ),
+        "status": git(root / "board", "status", "--porcelain"),
+        "commits": git(root / "board", "log", "--format=%s"),
+        "branches": git(root / "forge", "for-each-ref", "--format=%(refname)"),
+    }
+
+
+def read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def git(folder: Path, *arguments: str) -> str:
+    if not folder.exists():
+        return ""
+    env = environment(folder.parent)
+    command = ["git", *arguments]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, env=env, check=True, text=True
+    ).stdout
+
+
+def plain(state: Mapping[str, Any]) -> Any:
+    """The state as text without what is drawn at random: digests, commits, keys."""
+    text = json.dumps(state, sort_keys=True)
+    return json.loads(re.sub(r"\b[0-9a-f]{40,64}\b|\bage1[0-9a-z…]+", "*", text))
+
+
+class Killer:
+    """One plan."""
+
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        self.root, self.start = Path(plan["root"]), Path(plan["start"])
+        self.arguments: list[str] = plan["arguments"]
+        self.after: list[list[str]] = plan["after"]
+
+    def restore(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.copytree(self.start, self.root, symlinks=True)
+
+    def command(self, countdown: Countdown | None = None) -> int:
+        def work() -> int:
+            if countdown is not None:
+                countdown.install()
+            return call(self.root, *self.arguments).code
+
+        return in_child(work)
+
+    def finish(self) -> list[str]:
+        """Call the command again, then what comes after it; says what went wrong."""
+
+        def work() -> int:
+            for arguments in (self.arguments, *self.after):
+                answer = call(self.root, *arguments)
+                if answer.code != 0:
+                    sys.stderr.write(f"{arguments[:2]} {answer}\n")
+                    return 1
+            return 0
+
+        code = in_child(work)
+        return [] if code == 0 else [f"the next call ended with {code}"]
+
+    def try_point(self, point: int, total: int, expected: Any) -> list[str]:
+        self.restore()
+        code = self.command(Countdown(point))
+        if code != KILLED:
+            return [f"not killed, but {code}"]
+        if point % 3 == 0:
+            self.command(Countdown(point * 7 % total + 1))
+        faults = self.finish()
+        found = plain(state_of(self.root))
+        faults += [
+            f"{k}: {found[k]} instead of {expected[k]}" for k in found if found[k] != expected[k]
+        ]
+        return faults
+
+    def count(self) -> int:
+        """How many points there are: an uninterrupted run tells by its exit code."""
+        self.restore()
+        pipe_out, pipe_in = os.pipe()
+
+        def work() -> int:
+            countdown = Countdown(0)
+            countdown.install()
+            code = call(self.root, *self.arguments).code
+            os.write(pipe_in, f"{code} {countdown.seen}".encode())
+            return 0
+
+        in_child(work)
+        code, seen = os.read(pipe_out, 100).decode().split()
+        if code != "0":
+            raise SystemExit(f"the uninterrupted command ended with {code}")
+        return int(seen)
+
+    def run(self) -> dict[str, Any]:
+        self.restore()
+        call(self.root, *self.arguments)  # fills the caches that every child inherits
+        total = self.count()
+        self.restore()
+        faults = self.finish()
+        expected = plain(state_of(self.root))
+        found = {0: faults} if faults else {}
+        for point in range(1, total + 1):
+            if faults := self.try_point(point, total, expected):
+                found[point] = faults
+        return {"points": total, "faults": found}
+
+
+def blank_charts() -> None:
+    """A chart costs as much as all else together, and no file of its own."""
+    vars(figures)["draw"] = lambda _spec: "<svg/>"
+
+
+def main() -> NoReturn:
+    blank_charts()
+    plan = json.loads(Path(sys.argv[1]).read_text())
+    sys.stdout.write(json.dumps(Killer(plan).run()))
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,565 @@
+"""The story of a board by its commands: from an empty folder to a page, and the ways it may go."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from town import (
+    FOUNDED,
+    OTHER_TEAM,
+    Answer,
+    Town,
+    call,
+    environment,
+    found_town,
+    founding,
+    git,
+    run_text,
+    write_inputs,
+)
+
+DAY_2 = "2026-11-02T10:00:00Z"
+DAY_3 = "2026-11-03T10:00:00Z"
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def program(town: Town, *arguments: str, cwd: Path, **variables: str) -> Answer:
+    """The real program, as a process."""
+    done = subprocess.run(
+        [Path(sys.executable).with_name("heldout"), *arguments],
+        cwd=cwd,
+        env={**environment(town.root), **variables},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert "Traceback" not in done.stderr
+    return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def test_from_a_run_to_the_page_with_the_real_program(town: Town) -> None:
+    """Everybody stands in a subfolder, and the vault is named by the environment."""
+    submission = town.draft("one", now=DAY_2)
+    inside = town.clone / "drafts" / submission
+    checked = program(town, "check", submission, "--now", DAY_2, cwd=inside)
+    assert checked.code == 0, checked.err
+    assert f"next      heldout submit {submission}" in checked.out
+    sent = program(town, "submit", submission, "--now", DAY_2, cwd=inside)
+    assert sent.code == 0, sent.err
+    assert "pushed to origin" in sent.out
+    desk = {"cwd": town.board / "queries", "HELDOUT_VAULT": str(town.vault)}
+    assert program(town, "inbox", "--now", DAY_2, **desk).code == 0  # type: ignore[arg-type]  # a Path and text
+    told = program(town, "publish", submission, "--yes", "--now", DAY_2, **desk)  # type: ignore[arg-type]  # the same
+    assert told.code == 0, told.err
+    assert re.search(r"released  dev 0\.\d{3} \(n = 30\), eval 0\.\d{3} \(n = 30\)", told.out)
+    page = (town.board / "leaderboard" / "index.html").read_text()
+    assert "Lighthouse Retrieval Group" in page
+    assert [row["id"] for row in town.rows()] == [submission]
+    assert town.audit() == {"ok": True, "events": 4, "faults": [], "notes": []}
+
+
+def test_the_participant_follows_the_submission(town: Town) -> None:
+    def status() -> Any:
+        town.push()
+        (row,) = town.participant("status", "--json", now=DAY_2).json["submissions"]
+        return row
+
+    submission = town.draft("one", now=DAY_2)
+    assert town.participant("status", "--json", now=DAY_2).json == {"submissions": []}
+    packed = town.participant("pack", submission, "--json", now=DAY_2).json
+    assert status()["status"] == "not received yet"
+    assert packed["done_before"] is False
+    sent = town.participant("submit", submission, "--json", now=DAY_2).json
+    assert (sent["done_before"], sent["receipt"]) == (True, packed["receipt"])
+    town.take_in(now=DAY_2)
+    assert status()["status"] == "received"
+    assert status()["receipt"] == sent["receipt"]
+    assert town.organiser("ask", submission, "Which group?", now=DAY_2).code == 0
+    assert (status()["status"], status()["why"]) == ("asked", "Which group?")
+    town.fill(submission, team="Lighthouse Retrieval Group, Room 3")
+    assert town.participant("amend", submission, now=DAY_3).code == 0
+    assert town.take_in(now=DAY_3)["received"][0]["kind"] == "updated"
+    town.organiser("review", submission, now=DAY_3)
+    assert town.publish(submission, now=DAY_3).code == 0
+    row = status()
+    assert (row["status"], row["queries"]) == ("published", {"dev": 30, "eval": 30})
+    assert row["scores"] == town.rows()[0]["scores"]
+    assert town.rows()[0]["team"] == "Lighthouse Retrieval Group, Room 3"
+    assert town.rows()[0]["date"] == "2026-11-02"
+
+
+def test_amended_before_anybody_looked(town: Town) -> None:
+    """The branch then holds all three files, with the newest metadata."""
+    submission = town.send("one", now=DAY_2)
+    town.fill(submission, model_description="second thoughts")
+    assert town.participant("amend", submission, now=DAY_2).code == 0
+    assert [r["kind"] for r in town.take_in(now=DAY_2)["received"]] == ["received"]
+    town.publish(submission, now=DAY_2)
+    assert town.rows()[0]["description"] == "second thoughts"
+
+
+def test_withdrawn_before_anybody_looked(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    town.participant("withdraw", submission, now=DAY_2)
+    town.take_in(now=DAY_2)
+    refused = town.publish(submission, now=DAY_2)
+    assert refused.code == 1
+    assert "it is withdrawn" in refused.out
+    assert town.publish(submission, now=DAY_2).code == 1
+    assert town.kinds()[1:] == ["received", "withdrawn"]
+    assert town.rows() == []
+
+
+def test_by_pull_request(town: Town) -> None:
+    """A forge keeps `refs/pull/31/head`; the participant has no right to push branches."""
+    git(town.forge, "config", "receive.denyCurrentBranch", "refuse")
+    submission = town.draft("one", now=DAY_2)
+    git(town.clone, "remote", "set-url", "--push", "origin", str(town.root / "nowhere"))
+    refused = town.participant("submit", submission, now=DAY_2)
+    assert refused.code == 1
+    assert "push it to a fork and open a pull request" in refused.err
+    tip = f"submission/{submission}:refs/pull/31/head"
+    git(town.clone, "push", "-q", str(town.forge), tip)
+    (receipt,) = town.take_in(now=DAY_2)["received"]
+    assert receipt == {
+        "id": submission,
+        "source": "pull request 31",
+        "kind": "received",
+        "problems": [],
+    }
+    assert town.publish(submission, now=DAY_2).code == 0
+
+
+def test_the_same_files_by_two_ways_are_one_submission(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    git(town.clone, "push", "-q", "origin", f"submission/{submission}:refs/pull/4/head")
+    assert len(town.take_in(now=DAY_2)["received"]) == 1
+    assert town.take_in(now=DAY_3)["received"] == []
+    assert town.kinds().count("received") == 1
+
+
+def test_by_folder(town: Town) -> None:
+    uploads = town.root / "uploads-of-lighthouse"
+    submission = town.draft("one", now=DAY_2)
+    sent = town.participant("submit", submission, "--to", uploads, "--json", now=DAY_2).json
+    assert sent["sent"] == f"3 files to {uploads}"
+    assert sorted(path.name for path in uploads.iterdir()) == sorted(sent["files"])
+    taken = town.organiser("inbox", "--from", uploads, "--json", now=DAY_2).json
+    assert [(r["id"], r["kind"]) for r in taken["received"]] == [(submission, "received")]
+    assert "uploads-of-lighthouse" not in (town.board / "log.jsonl").read_text()
+    town.fill(submission, paper="https://example.org/two")
+    town.participant("amend", submission, "--to", uploads, now=DAY_3)
+    taken = town.organiser("inbox", "--from", uploads, "--json", now=DAY_3).json
+    assert [(r["id"], r["kind"]) for r in taken["received"]] == [(submission, "updated")]
+    town.participant("withdraw", submission, "--to", uploads, now=DAY_3)
+    taken = town.organiser("inbox", "--from", uploads, "--json", now=DAY_3).json
+    assert [(r["id"], r["kind"]) for r in taken["received"]] == [(submission, "withdrawn")]
+
+
+def test_several_ids_at_once_make_one_commit(town: Town) -> None:
+    ids = [
+        town.send("one", now=DAY_2, seed=1),
+        town.send("two", now=DAY_2, seed=2, team=OTHER_TEAM),
+        town.send("bad", now=DAY_2, seed=3, team={**OTHER_TEAM, "team": "Third"}),
+    ]
+    town.take_in(now=DAY_2)
+    town.organiser("reject", ids[2], "--why", "a test", now=DAY_2)
+    commits = int(git(town.board, "rev-list", "--count", "HEAD"))
+    answer = town.organiser("publish", *ids, "--yes", "--json", now=DAY_3)
+    assert answer.code == 1
+    decisions = {d["id"]: (d["done"], d["done_before"]) for d in answer.json["decisions"]}
+    assert decisions == {ids[0]: (True, False), ids[1]: (True, False), ids[2]: (False, False)}
+    assert int(git(town.board, "rev-list", "--count", "HEAD")) == commits + 1
+    assert {row["id"] for row in town.rows()} == set(ids[:2])
+    again = town.publish(*ids[:2], now=DAY_3)
+    assert again.out.count("(done before)") == 2
+    assert town.kinds().count("published") == 2
+
+
+def test_the_score_is_hidden_until_asked_for(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    town.take_in(now=DAY_2)
+    (hidden,) = town.organiser("review", submission, "--json", now=DAY_2).json["reviews"]
+    assert hidden["scores"] is None
+    assert "score-shown" not in town.kinds()
+    assert "computed, hidden" in town.organiser("review", submission, now=DAY_2).out
+    for _ in range(2):
+        told = town.organiser("review", submission, "--score", "--json", now=DAY_2)
+    (shown,) = told.json["reviews"]
+    assert town.kinds().count("score-shown") == 1
+    town.publish(submission, now=DAY_2)
+    assert town.rows()[0]["scores"] == shown["scores"]
+
+
+def test_publish_asks_and_no_is_no(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    town.take_in(now=DAY_2)
+    answer = town.organiser("publish", submission, now=DAY_2)
+    assert (answer.code, answer.out) == (1, "")
+    assert "cannot be taken back" in answer.err
+    assert "published" not in town.kinds()
+
+
+def test_an_erratum(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    town.take_in(now=DAY_2)
+    early = town.organiser("correct", submission, "--why", "x", now=DAY_2)
+    assert (early.code, early.out) == (2, "")
+    assert "not-published" in early.err
+    town.publish(submission, now=DAY_2)
+    before = town.rows()[0]["scores"]
+    labels = town.vault / "labels" / "eval.qrels"
+    labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
+    assert "labels of 'eval'" in town.audit()["faults"][0]
+    for _ in range(2):
+        why = "query 3 had a wrong label"
+        assert town.organiser("correct", submission, "--why", why, now=DAY_3).code == 0
+    assert town.kinds().count("corrected") == 1
+    after = town.rows()[0]["scores"]
+    assert after["dev"] == before["dev"]
+    assert after["eval"] != before["eval"]
+    assert (
+        "query 3 had a wrong label"
+        in (town.board / "leaderboard/index.html").read_text()
+        + (town.board / "leaderboard" / "entries" / f"{submission}.html").read_text()
+    )
+    assert town.audit()["ok"]
+
+
+def test_a_baseline_has_no_rank_and_cannot_be_decided(town: Town) -> None:
+    for query_set in ("dev", "eval"):
+        (town.root / f"{query_set}.run").write_text(run_text(query_set, 9))
+    runs: list[str | Path] = ["--dev", town.root / "dev.run", "--eval", town.root / "eval.run"]
+    name = "20261101-bm25"
+    for _ in range(2):
+        told = [*runs, "--description", "BM25", "--json"]
+        answer = town.organiser("board", "baseline", name, *told, now=DAY_2)
+        assert answer.code == 0, answer.err
+    assert town.kinds().count("baseline") == 1
+    assert answer.json["scores"] == town.rows()[0]["scores"]
+    assert (town.rows()[0]["rank"], town.rows()[0]["trophy"]) == (None, False)
+    for command in (
+        ("review", name),
+        ("publish", name, "--yes"),
+        ("reject", name, "--why", "x"),
+        ("ask", name, "x"),
+        ("correct", name, "--why", "x"),
+        ("extend", name, "2027-01-01", "--why", "x"),
+    ):
+        refused = town.organiser(*command, now=DAY_2)
+        assert (refused.code, refused.out) == (2, "")
+        assert "unknown-submission" in refused.err
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        ("--dev", "{root}/dev.run"),
+        ("--dev", "{root}/dev.run", "--eval", "{root}/eval.run", "--run", "test={root}/dev.run"),
+        ("--dev", "{root}/dev.run", "--eval", "{root}/missing.run"),
+        ("--dev", "{root}/dev.run", "--eval", "{root}/dev.run"),
+    ],
+)
+def test_a_wrong_baseline_is_told(town: Town, runs: tuple[str, ...]) -> None:
+    for query_set in ("dev", "eval"):
+        (town.root / f"{query_set}.run").write_text(run_text(query_set, 9))
+    told = [text.format(root=town.root) for text in runs]
+    name = ["board", "baseline", "20261101-x", "--description", "x"]
+    answer = town.organiser(*name, *told, now=DAY_2)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err
+
+
+def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    root = town.root / "ms"
+    root.mkdir()
+    write_inputs(root)
+    assert call(town.root, *founding(root), "--envelope", "openssl").code == 0
+    git(root, "clone", "-q", "board", "clone")
+    other = Town(root)
+    for query_set in ("dev", "eval"):
+        text = run_text(query_set, 1)
+        (root / f"{query_set}.txt").write_text(text)
+        subprocess.run(["bzip2", str(root / f"{query_set}.txt")], check=True)
+    runs: list[str | Path] = ["--dev", root / "dev.txt.bz2", "--eval", root / "eval.txt.bz2"]
+    submission = other.participant("draft", "one", *runs, "--json", now=DAY_2).json["id"]
+    other.fill(submission, **OTHER_TEAM)
+    inbox = root / "inbox"
+    told = other.participant("submit", submission, "--to", inbox, now=DAY_2)
+    assert told.code == 0, told
+    assert sorted(path.name for path in inbox.iterdir()) == [
+        f"{submission}-metadata.json.enc",
+        f"{submission}.key.bin.enc",
+        f"{submission}.tar.enc",
+    ]
+    first = (inbox / f"{submission}-metadata.json.enc").read_bytes()
+    take: list[str | Path] = ["inbox", "--from", inbox, "--json"]
+    assert other.organiser(*take, now=DAY_2).json["received"][0]["kind"] == "received"
+    other.fill(submission, paper="https://example.org/new")
+    other.participant("amend", submission, "--to", inbox, now=DAY_2)
+    assert other.organiser(*take, now=DAY_2).json["received"][0]["kind"] == "updated"
+    (inbox / f"{submission}-metadata.json.enc").write_bytes(first)
+    for name in (f"{submission}.tar.enc", f"{submission}.key.bin.enc"):
+        (inbox / name).unlink()
+    (replay,) = other.organiser(*take, now=DAY_3).json["received"]
+    assert [problem["code"] for problem in replay["problems"]] == ["stale-revision"]
+    assert other.publish(submission, now=DAY_3).code == 0
+    assert other.rows()[0]["paper"] == "https://example.org/new"
+    assert other.audit()["ok"]
+
+
+SHAPES: dict[str, set[str]] = {
+    "inbox": {"received", "waiting", "reveals"},
+    "review": {"reviews"},
+    "publish": {"decisions", "entries", "changed", "commit"},
+    "rebuild": {"entries", "changed", "commit"},
+    "audit": {"ok", "events", "faults", "notes"},
+}
+
+
+def test_json_is_one_document_and_nothing_else(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    for command, keys in SHAPES.items():
+        ids = (submission,) if command in ("review", "publish") else ()
+        more = ("--yes",) if command == "publish" else ()
+        answer = town.organiser(command, *ids, *more, "--json", now=DAY_2)
+        assert set(answer.json) == keys, command
+        assert answer.err == ""
+    document = json.loads((town.board / "leaderboard/leaderboard.json").read_text())
+    assert {"board", "as_of", "rows"} <= set(document)
+    assert {
+        *("rank", "id", "date", "team", "description", "paper", "code", "type", "scores"),
+        *("trophy", "embargoed", "baseline", "rank_low", "rank_high"),
+    } <= set(document["rows"][0])
+    checked = town.participant("check", submission, "--json", now=DAY_2).json
+    assert {"id", "ok", "scores", "problems", "findings", "warnings"} <= set(checked)
+
+
+def test_check_tells_every_problem_and_sends_nothing(town: Town) -> None:
+    submission = town.draft("one", now=DAY_2)
+    run = town.clone / "drafts" / submission / "eval.run"
+    lines = run.read_text().splitlines()
+    run.write_text("\n".join([lines[0], *lines]) + "\nunknown\tx\t1\n")
+    town.fill(submission, team="", paper="arxiv.org/abs/1")
+    answer = town.participant("check", submission, "--json", now=DAY_2)
+    assert answer.code == 1
+    codes = {problem["code"] for problem in answer.json["problems"]}
+    assert {"repeated-document", "unknown-query", "not-a-link"} <= codes
+    assert town.participant("submit", submission, now=DAY_2).code == 1
+    assert git(town.forge, "for-each-ref", "refs/heads/submission") == ""
+    assert "nothing was sealed or sent" in town.participant("check", submission, now=DAY_2).out
+    assert not (town.clone / ".heldout" / "keys").exists()
+
+
+WRONG_CALLS = [
+    ("review", "20261102-nobody"),
+    ("publish", "20261102-nobody", "--yes"),
+    ("publish", "../../etc", "--yes"),
+    ("reject", "20261102-nobody", "--why", "x"),
+    ("ask", "20261102-nobody", "x"),
+    ("correct", "20261102-nobody", "--why", "x"),
+    ("extend", "20261102-nobody", "2027-01-01", "--why", "x"),
+    ("extend", "20261102-nobody", "some day", "--why", "x"),
+    ("reject", "20261102-nobody"),
+    ("publish",),
+    ("inbox", "--from", "/nowhere"),
+    ("check", "20261102-nobody"),
+    ("check", "no id"),
+    ("pack", "20261102-nobody"),
+    ("submit", "20261102-nobody"),
+    ("amend", "20261102-nobody"),
+    ("withdraw", "20261102-nobody"),
+    ("draft", "a b", "--dev", "x", "--eval", "y"),
+    ("draft", "one", "--dev", "/nowhere", "--eval", "/"),
+    ("draft", "one"),
+    ("draft", "one", "--embargo", "soon"),
+    ("board", "baseline", "no id", "--description", "x"),
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG_CALLS)
+def test_wrong_use_ends_with_2_and_says_why(town: Town, arguments: tuple[str, ...]) -> None:
+    participant = arguments[0] in ("check", "pack", "submit", "amend", "withdraw", "draft")
+    who = town.participant if participant else town.organiser
+    extra = ("--json",) if arguments[0] != "draft" else ()
+    answer = (
+        who(arguments[0], *extra, *arguments[1:], now=DAY_2)
+        if "board" not in arguments
+        else (who(*arguments, now=DAY_2))
+    )
+    assert (answer.code, answer.out) == (2, ""), answer
+    assert answer.err
+
+
+@pytest.mark.parametrize("now", ["yesterday", "", "0001-01-01", "9999-12-31T23:59:59Z", "12:00"])
+def test_a_time_that_is_none(town: Town, now: str) -> None:
+    answer = town.organiser("rebuild", "--json", now=now)
+    assert (answer.code, answer.out) == (2, "")
+    assert "--now" in answer.err
+
+
+def test_outside_of_a_board(town: Town) -> None:
+    answer = call(town.root, "rebuild", "--board", town.root, "--now", DAY_2)
+    assert (answer.code, answer.out) == (2, "")
+    assert "change into a clone of a board" in answer.err
+    assert "which vault?" in town.participant("inbox", now=DAY_2).err
+
+
+def test_a_vault_inside_the_board_is_refused(town: Town) -> None:
+    arguments = list(founding(town.root))
+    arguments[2], arguments[4] = town.root / "new", town.root / "new" / "vault"
+    answer = call(town.root, *arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert "inside the board" in answer.err
+    assert not (town.root / "new").exists()
+    link = town.root / "innocent"
+    link.symlink_to(town.board / "queries")
+    arguments[2], arguments[4] = town.board, link
+    assert "inside the board" in call(town.root, *arguments).err
+
+
+def test_a_vault_that_others_may_read_is_refused(town: Town) -> None:
+    assert oct((town.vault).stat().st_mode)[-3:] == "700"
+    assert oct((town.vault / "identities" / "organiser.txt").stat().st_mode)[-3:] == "600"
+    town.vault.chmod(0o750)
+    answer = town.organiser("inbox", now=DAY_2)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"chmod 700 {town.vault}" in answer.err
+
+
+def test_founding_again_finds_it_done_and_another_is_refused(town: Town) -> None:
+    again = call(town.root, *founding(town.root))
+    assert again.code == 0, again.err
+    assert town.kinds() == ["opened-board"]
+    other = call(town.root, *founding(town.root), "--title", "Something else")
+    assert (other.code, other.out) == (2, "")
+    assert "is not empty" in other.err
+
+
+def test_a_founding_does_not_go_on_in_a_strangers_folder(town: Town) -> None:
+    """An unfinished vault opens the way for its own board only."""
+    (town.vault / "founding").write_text(str(town.board))
+    home = town.root / "home"
+    home.mkdir()
+    (home / "README.md").write_text("mine")
+    arguments = list(founding(town.root))
+    arguments[2] = home
+    assert call(town.root, *arguments).code == 2
+    assert (home / "README.md").read_text() == "mine"
+
+
+def test_a_second_heldout_is_told_to_wait(town: Town) -> None:
+    submission = town.draft("one", now=DAY_2)
+    hold = "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.flock(f, 2); print(); input()"
+
+    def inbox() -> Answer:
+        return town.organiser("inbox", "--json", now=DAY_2)
+
+    def submit() -> Answer:
+        return town.participant("submit", submission, "--json", now=DAY_2)
+
+    for lock, answer in (
+        (town.vault / "lock", inbox),
+        (town.board / ".heldout/lock", inbox),
+        (town.clone / ".heldout/lock", submit),
+    ):
+        with subprocess.Popen(
+            [sys.executable, "-c", hold, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as holder:
+            assert holder.stdout is not None
+            holder.stdout.readline()
+            told = answer()
+            holder.communicate(b"\n")
+        assert (told.code, told.out) == (2, "")
+        assert "another heldout is at work here" in told.err
+        assert answer().code == 0
+
+
+def test_a_stale_git_lock_is_explained_and_the_next_call_goes_on(town: Town) -> None:
+    """git was killed itself: its lock file stays, and nobody but a person may remove it."""
+    submission = town.send("one", now=DAY_2)
+    town.take_in(now=DAY_2)
+    lock = town.board / ".git" / "index.lock"
+    lock.touch()
+    answer = town.publish(submission, now=DAY_3)
+    assert answer.code == 2
+    assert f"rm {lock}" in answer.err
+    assert town.kinds().count("published") == 1
+    lock.unlink()
+    again = town.publish(submission, now=DAY_3)
+    assert again.code == 0
+    assert "(done before)" in again.out
+    assert town.kinds().count("published") == 1
+    assert git(town.board, "status", "--porcelain") == ""
+
+
+def test_another_boards_vault_or_an_old_copy_is_refused(town: Town, tmp_path: Path) -> None:
+    backup = (town.vault / "events.jsonl").read_bytes()
+    submission = town.send("one", now=DAY_2)
+    town.take_in(now=DAY_2)
+    (town.vault / "events.jsonl").write_bytes(backup)
+    answer = town.organiser("rebuild", now=DAY_3)
+    assert (answer.code, answer.out) == (2, "")
+    assert "lacks" in answer.err
+    assert submission in (town.board / "log.jsonl").read_text()
+    (town.vault / "events.jsonl").unlink()
+    assert "restore it from the backup" in town.organiser("rebuild", now=DAY_3).err
+    (tmp_path / "other").mkdir()
+    other = found_town(tmp_path / "other")
+    place: list[str | Path] = ["--board", other.board, "--vault", town.vault, "--now", DAY_3]
+    assert call(town.root, "rebuild", *place).code == 2
+
+
+def test_what_the_system_refuses_is_told_without_a_traceback(town: Town) -> None:
+    submission = town.draft("one", now=DAY_2)
+    answer = town.participant("submit", submission, "--to", "/dev/null/x", now=DAY_2)
+    assert (answer.code, answer.out) == (2, "")
+    assert "Not a directory" in answer.err
+    arguments = list(founding(town.root))
+    arguments[2], arguments[4] = Path("/dev/null/board"), town.root / "new-vault"
+    answer = call(town.root, *arguments)
+    assert (answer.code, answer.out) == (2, "")
+    (town.vault / "scores").rmdir()
+    (town.vault / "scores").write_text("no folder")
+    town.participant("submit", submission, now=DAY_2)
+    town.take_in(now=DAY_2)
+    assert town.organiser("review", submission, now=DAY_2).code == 2
+
+
+def test_damaged_notes_of_either_side_are_no_traceback(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    state = town.clone / ".heldout" / "packed" / f"{submission}.json"
+    state.write_text("{")
+    assert town.participant("submit", submission, now=DAY_2).code == 0
+    town.take_in(now=DAY_2)
+    town.organiser("review", submission, now=DAY_2)
+    (town.vault / "scores" / f"{submission}.json").write_text("{")
+    answer = town.publish(submission, now=DAY_2)
+    assert answer.code == 2
+    assert "is damaged" in answer.err
+
+
+def test_a_public_clone_without_the_vault_rebuilds_the_page(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    town.take_in(now=DAY_2)
+    town.publish(submission, now=DAY_2)
+    town.push()
+    visitor = town.new_clone("visitor")
+    before = (visitor / "leaderboard" / "leaderboard.csv").read_bytes()
+    assert town.participant("rebuild", now=DAY_2, clone=visitor).code == 0
+    assert (visitor / "leaderboard" / "leaderboard.csv").read_bytes() == before
+    (visitor / "log.jsonl").unlink()
+    answer = town.participant("rebuild", now=DAY_2, clone=visitor)
+    assert (answer.code, answer.out) == (2, "")
+    assert os.listdir(visitor / "leaderboard")  # noqa: PTH208 - any entry
+    assert FOUNDED < DAY_2
