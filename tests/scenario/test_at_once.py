@@ -1,0 +1,76 @@
+"""Two organisers at the same time: an event happens once, and a quota holds."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from town import Town, environment, found_town, git
+
+DAY = "2026-11-02T10:00:00Z"
+WAIT = "another heldout is at work here"
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def at_once(town: Town, *commands: Sequence[str]) -> list[tuple[int, str]]:
+    """Start processes together; exit code and standard error of each."""
+    program = str(Path(sys.executable).with_name("heldout"))
+    place = ["--board", str(town.board), "--vault", str(town.vault), "--now", DAY]
+    running = [
+        subprocess.Popen(
+            [program, *command, *place],
+            env=environment(town.root),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for command in commands
+    ]
+    return [(process.wait(), process.communicate()[1]) for process in running]
+
+
+def test_two_at_once_publish_one_event(town: Town) -> None:
+    submission = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    for code, told in at_once(town, *[("publish", submission, "--yes")] * 3):
+        assert code == 0 or (code == 2 and WAIT in told), told
+    assert town.kinds().count("published") == 1
+    assert town.publish(submission, now=DAY).code == 0
+    assert town.kinds() == ["opened-board", "received", "reviewed", "published"]
+    assert town.audit() == {"ok": True, "events": 4, "faults": [], "notes": []}
+    assert git(town.board, "status", "--porcelain") == ""
+
+
+def test_two_at_once_cannot_overshoot_a_quota(town: Town) -> None:
+    """One is published, two wait, the quota is two: whoever comes first gets it."""
+    first = town.send("first", now=DAY, seed=1)
+    town.take_in(now=DAY)
+    town.publish(first, now=DAY)
+    rivals = []
+    for seed, name in enumerate(("second", "third"), 2):
+        rivals.append(town.draft(name, now=DAY, seed=seed))
+        town.send_unchecked(rivals[-1], now=DAY)
+    town.take_in(now=DAY)
+    waiting = set(rivals)
+    for _ in range(5):
+        told = at_once(town, *[("publish", rival, "--yes") for rival in waiting])
+        assert all(code in (0, 1) or (code == 2 and WAIT in err) for code, err in told), told
+    rows = {row["id"] for row in town.rows()}
+    assert town.kinds().count("published") == 2
+    assert first in rows
+    assert len(rows & waiting) == 1
+    assert town.audit()["ok"]
+
+
+def test_two_at_once_take_in_one_submission(town: Town) -> None:
+    town.send("one", now=DAY)
+    for code, told in at_once(town, ("inbox",), ("inbox",), ("rebuild",)):
+        assert code == 0 or (code == 2 and WAIT in told), told
+    town.take_in(now=DAY)
+    assert town.kinds() == ["opened-board", "received"]
+    assert town.audit()["ok"]

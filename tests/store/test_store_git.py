@@ -1,0 +1,117 @@
+"""git by plumbing: what is read, what is written, what is said when it fails."""
+
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from heldout.errors import SetupError, StoreError
+from heldout.store.git import Author, Git
+
+AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
+SOMEONE = Author(name="Someone", email="someone@here")
+
+
+@pytest.fixture
+def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    root = tmp_path / "repository"
+    root.mkdir()
+    git = Git(root)
+    git.init()
+    return git
+
+
+def commit(git: Git, **files: str) -> str:
+    for name, text in files.items():
+        (git.root / name).write_text(text)
+    made = git.commit_paths(list(files), message="x", author=SOMEONE, at=AT)
+    assert made is not None
+    return made
+
+
+def test_a_commit_has_the_given_paths_author_and_time(git: Git) -> None:
+    (git.root / "other").write_text("not asked for")
+    made = commit(git, a="1")
+    assert git.head() == made
+    assert git.author(made) == SOMEONE
+    assert git.read_path(made, "a", limit=10) == b"1"
+    assert git.read_path(made, "other", limit=10) is None
+    assert git.commit_paths(["a"], message="x", author=SOMEONE, at=AT) is None
+    stamp = subprocess.run(
+        ["git", "show", "-s", "--format=%ct"], cwd=git.root, capture_output=True, check=True
+    )
+    assert int(stamp.stdout) == int(AT.timestamp())
+
+
+def test_a_branch_is_made_without_touching_the_working_tree(git: Git) -> None:
+    main = commit(git, a="1")
+    tip = git.commit_on("submission/x", main, {"s/b": b"2"}, message="m", author=SOMEONE, at=AT)
+    again = git.commit_on("submission/x", main, {"s/b": b"2"}, message="m", author=SOMEONE, at=AT)
+    assert again == tip
+    assert not (git.root / "s").exists()
+    assert git.branch() == "main"
+    assert git.refs("refs/heads/") == {"refs/heads/main": main, "refs/heads/submission/x": tip}
+    changes = git.changes(main, tip)
+    assert changes is not None
+    assert [(c.status, c.mode, c.path) for c in changes] == [("A", "100644", "s/b")]
+    assert git.read_blob(changes[0].blob, limit=1) == b"2"
+
+
+def test_changes_since_the_fork_only(git: Git) -> None:
+    base = commit(git, a="1")
+    tip = git.commit_on("side", base, {"b": b"2"}, message="m", author=SOMEONE, at=AT)
+    main = commit(git, a="3", c="4")
+    changes = git.changes(main, tip)
+    assert changes is not None
+    assert [change.path for change in changes] == ["b"]
+
+
+def test_histories_without_a_common_commit(git: Git) -> None:
+    main = commit(git, a="1")
+    empty = subprocess.run(
+        ["git", "mktree"], cwd=git.root, input=b"", capture_output=True, check=True
+    )
+    command = ["git", "-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "x"]
+    orphan = subprocess.run(
+        [*command, empty.stdout.decode().strip()],
+        cwd=git.root,
+        capture_output=True,
+        check=True,
+    )
+    assert git.changes(main, orphan.stdout.decode().strip()) is None
+
+
+def test_a_large_blob_is_not_read(git: Git) -> None:
+    made = commit(git, a="x" * 100)
+    with pytest.raises(StoreError, match="at most 99"):
+        git.read_path(made, "a", limit=99)
+
+
+def test_a_lock_left_by_a_killed_git_is_explained(git: Git) -> None:
+    commit(git, a="1")
+    lock = git.root / ".git" / "index.lock"
+    lock.touch()
+    (git.root / "a").write_text("2")
+    with pytest.raises(StoreError, match=f"rm {lock}"):
+        git.commit_paths(["a"], message="x", author=SOMEONE, at=AT)
+
+
+def test_failures_name_the_command_and_the_reason(git: Git, tmp_path: Path) -> None:
+    commit(git, a="1")
+    with pytest.raises(StoreError, match="git push failed: fatal: 'no-such-place'"):
+        git.push("no-such-place", "main")
+    with pytest.raises(SetupError, match="the folder is gone"):
+        Git(tmp_path / "gone").remotes()
+
+
+def test_what_is_a_repository(git: Git, tmp_path: Path) -> None:
+    assert git.is_repository()
+    inside = git.root / "inside"
+    inside.mkdir()
+    assert not Git(inside).is_repository()
+    assert not Git(tmp_path).is_repository()
+    bare = tmp_path / "bare"
+    subprocess.run(["git", "init", "-q", "--bare", bare], check=True)
+    assert Git(bare).is_repository()

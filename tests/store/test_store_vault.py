@@ -1,0 +1,78 @@
+"""The vault: private, apart from the board, with a log that only grows."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from heldout.board.events import Draft
+from heldout.errors import StoreError
+from heldout.store.vault import Vault
+
+NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
+OPENED = Draft(
+    kind="opened-board", by="me", public={"board.toml": "x"}, sealed={"labels": {"eval": "0"}}
+)
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Vault:
+    made = Vault.create(tmp_path / "vault", board=tmp_path / "board")
+    made.append(OPENED, now=NOW)
+    made.finish()
+    return made
+
+
+def test_all_of_it_is_for_its_owner_alone(vault: Vault) -> None:
+    vault.add_identity("organiser", "secret")
+    vault.keep_sealed(b"sealed")
+    paths = [vault.root, *vault.root.rglob("*")]
+    assert [path.name for path in paths if path.stat().st_mode & 0o077] == []
+
+
+def test_a_sealed_file_comes_back_or_is_damaged(vault: Vault) -> None:
+    digest = vault.keep_sealed(b"sealed")
+    assert vault.sealed(digest).read_bytes() == b"sealed"
+    vault.sealed(digest).write_bytes(b"other")
+    with pytest.raises(StoreError, match="missing or damaged"):
+        vault.sealed(digest)
+
+
+def test_events_are_never_dated_before_others(vault: Vault) -> None:
+    with pytest.raises(StoreError, match="the clock says"):
+        vault.append(OPENED, now=NOW - timedelta(seconds=1))
+    assert len(vault.entries()) == 1
+
+
+def test_open_refuses_what_is_no_vault(vault: Vault, tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    assert Vault.open(vault.root, board=board) == vault
+    with pytest.raises(StoreError, match="is not a vault"):
+        Vault.open(tmp_path, board=board)
+    with pytest.raises(StoreError, match="inside the board"):
+        Vault.open(vault.root, board=tmp_path)
+    (vault.root / "founding").write_text(str(board))
+    with pytest.raises(StoreError, match="is not a vault"):
+        Vault.open(vault.root, board=board)
+
+
+def test_create_refuses_a_folder_that_holds_something(vault: Vault, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is not empty"):
+        Vault.create(vault.root, board=tmp_path / "board")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / ".writing-x").touch()
+    assert Vault.create(other, board=tmp_path / "board").is_unfinished(tmp_path / "board")
+    assert not Vault(other).is_unfinished(tmp_path / "board-2")
+    with pytest.raises(StoreError, match="is not empty"):
+        Vault.create(other, board=tmp_path / "board-2")
+
+
+def test_labels_that_are_gone_are_asked_for(vault: Vault) -> None:
+    with pytest.raises(StoreError, match="restore it from the backup"):
+        vault.labels("eval")
+    with pytest.raises(StoreError, match="restore it from the backup"):
+        vault.labels_digest("eval")
+    vault.labels_file("eval").write_text("q1 0 d 1\n")
+    assert vault.labels("eval").judgments == {"q1": {"d": 1}}
+    assert vault.excluded("eval") == frozenset()
