@@ -21,6 +21,7 @@ __all__ = [
     "Severity",
     "StoreError",
     "TrustError",
+    "printable",
     "quote",
 ]
 
@@ -94,13 +95,18 @@ class StoreError(HeldoutError):
     """A board or vault on disk is damaged, locked, missing or not where it should be."""
 
 
+def printable(text: str) -> str:
+    r"""The text with `\x1b`-like escapes for all that a terminal would obey or nobody would see."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
 def quote(value: object, *, limit: int = 100) -> str:
-    """Somebody's text for a message: quoted, cut, and with nothing a terminal would obey.
+    """Somebody's value for a message: text in double quotes, cut, and safe for a terminal.
 
     Args:
         value: text, or anything else that came out of somebody's file.
         limit: most characters kept.
     """
-    text = repr(value)
-    safe = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    return safe if len(safe) <= limit else safe[: limit - 1] + "…"
+    text = value if isinstance(value, str) else repr(value)
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    return f'"{printable(cut)}"' if isinstance(value, str) else printable(cut)

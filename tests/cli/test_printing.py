@@ -12,7 +12,6 @@ from heldout.cli.printing import (
     count_errors,
     fail,
     number,
-    plain,
     plural,
     print_facts,
     print_json,
@@ -21,7 +20,7 @@ from heldout.cli.printing import (
     problem_json,
     reports_errors,
 )
-from heldout.errors import InputError, Problem, SetupError
+from heldout.errors import InputError, Problem, SetupError, printable
 
 REPEATED = Problem(
     code="repeated-document",
@@ -114,7 +113,7 @@ def test_long_text_hangs_on_a_terminal_and_is_whole_in_a_pipe() -> None:
     ],
 )
 def test_plain(raw: str, shown: str) -> None:
-    assert plain(raw) == shown
+    assert printable(raw) == shown
 
 
 def test_markup_is_not_read() -> None:

@@ -13,7 +13,6 @@ from heldout.cli.printing import (
     ago,
     answers,
     messages,
-    plain,
     plural,
     print_facts,
     print_json,
@@ -22,7 +21,7 @@ from heldout.cli.printing import (
     reports_errors,
 )
 from heldout.cli.reviews import print_review, review_json
-from heldout.errors import HeldoutError
+from heldout.errors import HeldoutError, printable
 from heldout.pipeline.audit import audit_board
 from heldout.pipeline.decide import Decision, check_published
 from heldout.pipeline.decide import ask as ask_team
@@ -389,7 +388,7 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
     fresh = [r for r in reviews if r.submission.pending and not r.stands_against]
     if yes or not fresh:
         return why
-    names = ", ".join(plain(r.submission.id) for r in fresh)
+    names = ", ".join(printable(r.submission.id) for r in fresh)
     click.echo(f"This releases the scores of {names}. It cannot be taken back.", err=True)
     asks = sorted({finding.rule for r in fresh for finding in r.needs_reason})
     if asks and not why:

@@ -18,7 +18,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from heldout.errors import HeldoutError, InputError, Problem
+from heldout.errors import HeldoutError, InputError, Problem, printable
 
 __all__ = [
     "ago",
@@ -27,7 +27,6 @@ __all__ = [
     "fail",
     "messages",
     "number",
-    "plain",
     "plural",
     "print_facts",
     "print_json",
@@ -58,11 +57,6 @@ def _console(*, stderr: bool) -> Console:
     # The stream is looked up now, so that redirection is respected.
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
-
-
-def plain(text: str) -> str:
-    r"""The text on one line, unprintable characters as `\x1b`-like escapes."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def number(value: float | None, *, decimals: int = 4) -> str:
@@ -99,7 +93,7 @@ def plural(count: int, one: str, many: str | None = None) -> str:
 def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     """Lines of `name      what there is to say`; an empty name goes on with the one above."""
     for name, text in facts:
-        _print_hanging(console, f"{plain(name):<9} ", text)
+        _print_hanging(console, f"{printable(name):<9} ", text)
 
 
 def print_problems(
@@ -119,7 +113,7 @@ def print_problems(
     for code, count in (counts or {}).items():
         hidden = count - sum(problem.code == code for problem in problems)
         if hidden > 0:
-            console.print(f"{'':{_INDENT}}and {hidden:,} more of {plain(code)}")
+            console.print(f"{'':{_INDENT}}and {hidden:,} more of {printable(code)}")
 
 
 def _alike(one: Problem, other: Problem) -> bool:
@@ -129,7 +123,7 @@ def _alike(one: Problem, other: Problem) -> bool:
 def _print_problem(console: Console, problem: Problem, *, again: bool) -> None:
     head = Text()
     head.append(f"{problem.severity:<{_INDENT}}", style=_STYLES[problem.severity])
-    head.append(f"{plain(problem.code)}  {plain(problem.place)}")
+    head.append(f"{printable(problem.code)}  {printable(problem.place)}")
     console.print(head)
     for name in ("found",) if again else ("found", "expected", "hint"):
         text = getattr(problem, name)
@@ -140,7 +134,11 @@ def _print_problem(console: Console, problem: Problem, *, again: bool) -> None:
 def _print_hanging(console: Console, head: str, text: str) -> None:
     """A line that goes on below its own text, on a terminal; a pipe gets it whole."""
     room = console.width - len(head)
-    lines = wrap(plain(text), room) if console.is_terminal and room > len(head) else [plain(text)]
+    lines = (
+        wrap(printable(text), room)
+        if console.is_terminal and room > len(head)
+        else [printable(text)]
+    )
     for index, line in enumerate(lines or [""]):
         console.print(((head if index == 0 else " " * len(head)) + line).rstrip())
 
@@ -153,7 +151,7 @@ def print_table(
     left: Collection[str] = (),
 ) -> None:
     """Columns under their names: the first and those named in `left` to the left, others right."""
-    cells = [[plain(cell) for cell in row] for row in (header, *rows)]
+    cells = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     aligns = ["<" if i == 0 or name in left else ">" for i, name in enumerate(header)]
     for row in cells:

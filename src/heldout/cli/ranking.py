@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heldout.cli.printing import messages, plain, plural, print_json, reports_errors
-from heldout.errors import InputError, Problem, StoreError
+from heldout.cli.printing import messages, plural, print_json, reports_errors
+from heldout.errors import InputError, Problem, StoreError, printable
 from heldout.ids import DocId, QueryId
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ def rank(  # noqa: PLR0917 - click passes by keyword
     name = _tag(tag or method)
     documents, queries = _texts(place, subset, seed)
     work = f"{plural(len(queries), 'query', 'queries')} over {plural(len(documents), 'document')}"
-    messages().print(f"ranking {work} with {plain(method)} ...")
+    messages().print(f"ranking {work} with {printable(method)} ...")
     run = ranker(Task(documents=documents, queries=queries, depth=depth))
     _write(run, out, form, name)
-    messages().print(f"wrote {plain(str(out))}")
+    messages().print(f"wrote {printable(str(out))}")
     if as_json:
         what = {"collection": place, "method": method, "parameters": settings, "depth": depth}
         print_json(what | {"queries": len(run), "form": form, "tag": name, "path": str(out)})
@@ -172,7 +172,7 @@ def _embedded(subset: str, seed: int) -> Texts:
 
     source = read_docstrings()
     for skipped in source.skipped:
-        messages().print(f"note: {skipped.module} left out: {plain(skipped.reason)}")
+        messages().print(f"note: {skipped.module} left out: {printable(skipped.reason)}")
     collection = build_collection(source.docstrings)
     if subset != "all":
         split = split_queries(collection, dev=_DEV_SHARE, rng=np.random.default_rng(seed))

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, printable
 
 __all__ = ["ProblemLog", "show"]
 
@@ -22,8 +22,7 @@ def show(raw: bytes | str) -> str:
     text = raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else raw
     if _PLAIN.fullmatch(text):
         return text
-    cut = text[:_SHOWN]
-    safe = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in cut)
+    safe = printable(text[:_SHOWN])
     return f'"{safe}…"' if len(text) > _SHOWN else f'"{safe}"'
 
 
