@@ -62,6 +62,23 @@ def test_a_participant_learns_when_the_next_may_come(town: Town) -> None:
     assert town.participant("submit", third, now="2026-11-06T10:00:00Z").code == 1
 
 
+def test_own_submissions_that_wait_count_before_anybody_else_knows(town: Town) -> None:
+    """Their teams are sealed in the public log, but this clone knows its own."""
+    town.send("first", now=DAY, seed=1)
+    town.send("second", now=DAY, seed=2)
+    town.take_in(now=DAY)
+    town.push()
+    town.pull()
+    third = town.draft("third", now=LATER, seed=3)
+    answer = town.participant("check", third, now=LATER)
+    assert answer.code == 1
+    assert "2 of 2 used" in answer.out
+    rows = town.participant("status", "--json", now=LATER).json["submissions"]
+    assert [row["next_allowed"] for row in rows] == ["2026-12-02T10:00:00+00:00"] * 2
+    told = town.participant("status", "20261102-first", now=LATER).out
+    assert "your team may submit again from 02 Dec 2026 10:00:00 UTC" in told
+
+
 def test_a_renamed_team_keeps_its_quota(town: Town) -> None:
     assert publish_at(town, "first", DAY, 1) == 0
     assert publish_at(town, "second", DAY, 2) == 0

@@ -1,7 +1,7 @@
 """A participant's commands, inside a clone of a board."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from heldout.cli.printing import (
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import StoreError
 from heldout.ids import SubmissionId, parse_submission_id
-from heldout.pipeline.draft import Check, draft_id, read_metadata
+from heldout.pipeline.draft import Check, draft_id, quota_of, read_metadata
 from heldout.pipeline.draft import check as check_draft
 from heldout.pipeline.draft import draft as make_draft
 from heldout.pipeline.send import Packed, deliver, receipt_of, update
@@ -185,16 +185,20 @@ def status(*, place: Place, submission: str | None) -> None:
     """
     repository = place.board()
     history = read_history(repository.newest_log())
-    known = history.submissions
-    names = [submission] if submission else sorted(set(repository.own_ids()))
-    shown = [_status_json(name, known.get(name), repository) for name in names]
+    names = [submission] if submission else repository.own_ids()
+    shown = []
+    for name in map(parse_submission_id, names):
+        quota = quota_of(repository, history, name, now=place.now)
+        again = None if quota is None else quota.next_allowed.isoformat()
+        row = _status_json(name, history.submissions.get(name), repository)
+        shown.append({**row, "next_allowed": again})
     if place.as_json:
         print_json({"submissions": shown})
         return
     if not shown:
         print_facts(answers(), [("status", "this clone has sent nothing yet")])
     for row in shown:
-        _print_status(row)
+        _print_status(row, now=place.now)
 
 
 @click.command()
@@ -389,10 +393,14 @@ def _status_json(
     }
 
 
-def _print_status(row: Mapping[str, Any]) -> None:
+def _print_status(row: Mapping[str, Any], *, now: datetime) -> None:
     facts = [("id", str(row["id"])), ("status", _STATUS_WORDS[str(row["status"])])]
     if row["why"]:
         facts.append(("why", str(row["why"])))
+    if row["next_allowed"]:
+        again = datetime.fromisoformat(str(row["next_allowed"]))
+        when = "now" if again <= now else f"again from {again:%d %b %Y %H:%M:%S} UTC"
+        facts.append(("quota", f"your team may submit {when}"))
     facts += [
         ("score", f"{name} {score} (n = {row['queries'][name]:,})")
         for name, score in row["scores"].items()

@@ -3,11 +3,12 @@
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
-from heldout.board.history import read_history
+from heldout.board.history import History, read_history
 from heldout.board.manifest import (
     Manifest,
     empty_manifest,
@@ -32,8 +33,10 @@ __all__ = [
     "draft",
     "draft_folder",
     "draft_id",
+    "quota_of",
     "read_metadata",
     "run_files",
+    "with_own_teams",
 ]
 
 METADATA = "metadata.json"
@@ -238,11 +241,35 @@ def _judge(
 ) -> tuple[tuple[Finding, ...], QuotaState | None]:
     if manifest is None:
         return (), None
-    history = read_history(repository.log())
+    history = with_own_teams(repository, read_history(repository.log()))
     case = Case(
         spec=spec, history=history, id=submission, received=now, manifest=manifest, problems={}
     )
     return judge(case), quota_state(history, manifest.team, spec.policy, now=now)
+
+
+def with_own_teams(repository: Repository, history: History) -> History:
+    """The public history, with the teams of what this clone sent: they are sealed, but known here.
+
+    Else a team's own submissions that wait, or are embargoed, would not count for its quota.
+    """
+    submissions = dict(history.submissions)
+    for name in set(repository.own_ids()) & set(submissions):
+        with suppress(InputError):
+            team = read_metadata(repository, SubmissionId(name)).team
+            submissions[name] = replace(submissions[name], teams=(*submissions[name].teams, team))
+    return replace(history, submissions=submissions)
+
+
+def quota_of(
+    repository: Repository, history: History, submission: SubmissionId, *, now: datetime
+) -> QuotaState | None:
+    """The quota of the team that drafted a submission here; `None` where its draft is not here."""
+    manifest, _ = _try_metadata(repository, submission)
+    if manifest is None:
+        return None
+    known = with_own_teams(repository, history)
+    return quota_state(known, manifest.team, repository.spec().policy, now=now)
 
 
 def _giveaways(
