@@ -6,6 +6,7 @@ refuse it with a reason and go on, and nothing of it may be checked out or run.
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -288,6 +289,7 @@ def test_git_settings_of_the_environment_do_not_lead_astray(town: Town) -> None:
     """GIT_DIR of another repository, as inside a hook, is not followed."""
     env = {**os.environ, "GIT_DIR": str(town.forge), "HOME": str(town.root)}
     place = ["--board", str(town.board), "--vault", str(town.vault), "--now", NOW]
-    done = subprocess.run(["heldout", "inbox", *place], env=env, capture_output=True, check=False)
+    program = Path(sys.executable).with_name("heldout")
+    done = subprocess.run([program, "inbox", *place], env=env, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert git(town.forge, "log", "-1", "--format=%s", "main").startswith("opened-board")
