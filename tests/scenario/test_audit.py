@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from town import OTHER_TEAM, Town, found_town, git
 
+pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 ONE, TWO = "20261102-one", "20261102-two"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from town import OTHER_TEAM, TEAM, Town, environment, found_town, git
 
+pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 LATER = "2026-11-03T10:00:00Z"
 

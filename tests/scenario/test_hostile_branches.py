@@ -15,6 +15,7 @@ from town import OTHER_TEAM, Town, commit_tree, found_town, git
 
 from heldout.store import arrivals
 
+pytestmark = pytest.mark.slow
 NOW = "2026-11-02T12:00:00Z"
 ID = "20261102-one"
 Change = tuple[str, bytes] | None

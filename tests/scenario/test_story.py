@@ -23,6 +23,7 @@ from town import (
     write_inputs,
 )
 
+pytestmark = pytest.mark.slow
 DAY_2 = "2026-11-02T10:00:00Z"
 DAY_3 = "2026-11-03T10:00:00Z"
 
