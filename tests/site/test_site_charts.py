@@ -1,9 +1,10 @@
 """Charts: equal bytes everywhere, nothing foreign in them, labels that do not collide."""
 
+import json
 import re
 from datetime import date, timedelta
 from itertools import combinations, pairwise
-from typing import Any
+from math import hypot
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from sample_boards import HOSTILE
 
 from heldout.site.charts import Canvas, Names, Point, progress_spec, scatter_spec
-from heldout.site.labels import Box, Spot, cut, place_labels
+from heldout.site.labels import Box, Line, Spot, box_of, cut, place_labels, text_width
 from heldout.site.svg import COLOURS, _rewrite, draw
 from heldout.site.ticks import day_ticks, milliseconds, score_span, score_ticks
 from heldout.site.wording import clean
@@ -168,24 +169,30 @@ SPOTS = st.builds(
     Spot,
     x=st.floats(0, 400),
     y=st.floats(0, 200),
-    text=st.text("abc", min_size=1, max_size=30),
+    text=st.text("abc", max_size=30),
 )
-
-
-def _box(label: Any) -> Box:
-    width = len(label.text) * 13 * 0.55
-    left = label.x if label.align == "left" else label.x - width
-    return Box(left=left, top=label.y - 8, right=left + width, bottom=label.y + 8)
+LINES = st.builds(Line, y=st.floats(0, 200), text=st.text("abc", min_size=1, max_size=30))
 
 
 @settings(max_examples=60)
-@given(st.lists(SPOTS, max_size=12))
-def test_labels_never_overlap_and_never_leave(spots: list[Spot]) -> None:
+@given(st.lists(SPOTS, max_size=12), st.lists(LINES, max_size=3))
+def test_labels_never_overlap_and_never_leave(spots: list[Spot], lines: list[Line]) -> None:
     taken = Box(left=0, top=90, right=400, bottom=110)
-    labels = place_labels(spots, [taken], size=13, area=AREA)
-    boxes = [_box(label) for label in labels]
+    labels = place_labels([*spots, *lines], [taken], size=13, area=AREA)
+    boxes = [box_of(label, 13) for label in labels]
+    marks = [Box(left=s.x - 6, top=s.y - 6, right=s.x + 6, bottom=s.y + 6) for s in spots]
+    levels = [Box(left=0, top=v.y - 1, right=400, bottom=v.y + 1) for v in lines]
     assert not [1 for a, b in combinations([taken, *boxes], 2) if a.overlaps(b)]
+    assert not [1 for a in boxes for b in (*marks, *levels) if a.overlaps(b)]
     assert all(b.left >= 0 and b.right <= 400 and b.top >= 0 and b.bottom <= 200 for b in boxes)
+
+
+@settings(max_examples=60)
+@given(st.lists(SPOTS, max_size=12, unique_by=lambda spot: spot.text))
+def test_a_label_is_nearest_to_its_own_mark(spots: list[Spot]) -> None:
+    for label in place_labels(spots, [], size=13, area=AREA):
+        nearest = min(spots, key=lambda s: hypot(s.x - label.x, s.y - label.y))
+        assert label.text == nearest.text != ""
 
 
 def test_a_lone_spot_gets_its_label() -> None:
@@ -193,6 +200,59 @@ def test_a_lone_spot_gets_its_label() -> None:
     assert (label.text, label.align) == ("abc", "right")
     (right,) = place_labels([Spot(x=5, y=100, text="abc")], [], size=13, area=AREA)
     assert right.align == "left"
+
+
+def test_the_first_spots_come_first() -> None:
+    stack = [Spot(x=200, y=100 + 4 * n, text=f"run{n}") for n in range(8)]
+    names = [label.text for label in place_labels(stack, [], size=13, area=AREA)]
+    assert names == ["run0", "run7"]
+
+
+def test_a_line_has_its_name_at_its_right_end_or_where_there_is_room() -> None:
+    line = Line(y=100, text="BM25")
+    (label,) = place_labels([line], [], size=13, area=AREA)
+    assert (label.x, label.y) == (400, 91)
+    busy_end = [Spot(x=390, y=y, text="") for y in (92, 108)]
+    (moved,) = place_labels([line, *busy_end], [], size=13, area=AREA)
+    assert moved.x < 390
+    full = [Box(left=0, top=0, right=400, bottom=200)]
+    assert place_labels([line], full, size=13, area=AREA) == ()
+
+
+def texts_of(svg: str) -> set[str]:
+    root = ET.fromstring(svg)  # noqa: S314 - our own output
+    return {str(e.text) for e in root.iter("text")}
+
+
+def test_of_a_day_with_many_records_the_best_is_named() -> None:
+    days = [date(2026, 1, 1), date(2026, 5, 1), date(2026, 9, 1)]
+    crowd = [
+        Point(label=f"run{d}_{n}", day=day, score=0.1 + 0.2 * d + 0.02 * n, record=True)
+        for d, day in enumerate(days)
+        for n in range(8)
+    ]
+    assert {"run0_7", "run1_7", "run2_7"} <= texts_of(progress(crowd))
+    assert "run1_4" not in texts_of(progress(crowd))
+
+
+def test_a_record_just_above_a_baseline_is_named() -> None:
+    base = Point(label="BM25", day=date(2026, 9, 1), score=0.309, baseline=True)
+    low = Point(label="TF-IDF", day=date(2026, 9, 1), score=0.184)
+    first = Point(label="Query likelihood", day=date(2026, 10, 10), score=0.314, record=True)
+    assert {"BM25", "Query likelihood"} <= texts_of(progress([base, low, first]))
+
+
+@given(st.dates(date(2020, 1, 1), date(2026, 1, 1)), st.integers(0, 2000))
+def test_no_label_of_the_time_axis_is_cut_off(start: date, days: int) -> None:
+    until = start + timedelta(days=days)
+    only = [Point(label="a", day=start, score=0.4, record=True)]
+    chart = progress_spec(only, CANVAS, until=until, names=NAMES)
+    axis = chart["layer"][0]["encoding"]["x"]
+    low, high = axis["scale"]["domain"]
+    labels = json.loads(axis["axis"]["labelExpr"].partition("[round")[0])
+    for at, label in zip(axis["axis"]["values"], labels, strict=True):
+        middle = (at - low) / (high - low) * CANVAS.width
+        assert middle + text_width(label, 13) / 2 <= CANVAS.width + CANVAS.right
 
 
 def test_a_long_name_is_cut() -> None:

@@ -8,17 +8,17 @@ from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 from typing import Any, get_type_hints
 
-import jinja2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jinja2 import meta
 from sample_boards import (
     AS_OF,
+    BOARDS,
     HOSTILE,
+    RULES,
     baseline,
     busy,
-    empty,
     facts,
     hostile,
     row,
@@ -27,7 +27,7 @@ from sample_boards import (
 )
 
 from heldout.board.events import KINDS
-from heldout.board.spec import Example
+from heldout.board.spec import Baselines, Example
 from heldout.board.standings import Row, Standings
 from heldout.errors import SetupError
 from heldout.site import render
@@ -67,8 +67,8 @@ class Document(HTMLParser):
 @pytest.fixture(scope="module")
 def shown() -> Callable[[str], Document]:
     rendered = {
-        name: render_board(board, spec(), facts())
-        for name, board in {"busy": busy(), "hostile": hostile(), "empty": empty()}.items()
+        name: render_board(BOARDS[name], RULES[name], facts())
+        for name in ("busy", "hostile", "empty", "crowded")
     }
 
     def find(path: str) -> Document:
@@ -95,7 +95,7 @@ def sources() -> dict[str, str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_template_receives_exactly_its_page(page: type[BoardPage] | type[EntryPage]) -> None:
-    environment = jinja2.Environment(autoescape=True)
+    environment = render._environment()
     used: set[str] = set()
     macros = set(re.findall(r"macro (\w+)", sources()["macros.html"]))
     for name in (TEMPLATES[page], "base.html"):
@@ -115,8 +115,8 @@ def _nested(page: type) -> Iterator[tuple[type, str]]:
 def test_no_field_of_a_page_goes_unread(page: type) -> None:
     text = "".join(sources().values())
     unread = {f"{kind.__name__}.{name}" for kind, name in _nested(page) if f".{name}" not in text}
-    # `words` reads both for the template; a baseline's or an embargo's day decides them.
-    assert unread <= {"Embargo.before", "Embargo.due"}
+    # `words` and `pieces` read them for the template.
+    assert unread <= {"Embargo.before", "Embargo.due", "Column.measure"}
 
 
 def test_only_the_charts_are_not_escaped() -> None:
@@ -329,10 +329,78 @@ def test_a_rank_range_is_shown_only_where_it_is_given() -> None:
     assert "range1\u2013" not in render_page(make_board_page(busy(), spec(), facts())).text
 
 
+def heads(document: Document) -> list[str | None]:
+    return [a.get("class") for tag, a in document.elements if a.get("role") == "columnheader"]
+
+
+def test_a_column_that_is_empty_in_every_row_is_not_shown(
+    shown: Callable[[str], Document],
+) -> None:
+    score = "score official"
+    assert heads(shown("busy/index.html")) == [
+        *("rank", score, "system", "links", "score", "type", "date")
+    ]
+    assert heads(shown("crowded/index.html")) == [
+        *("rank", score, "system", "score", "score", "type", "date")
+    ]
+    bare = standings([row("0.4", days=1, type=""), row("0.3", days=2, type="")])
+    document = render_page(make_board_page(bare, spec(), facts()))
+    assert heads(document) == ["rank", score, "system", "date"]
+    assert "dev RR@10" not in document.text
+
+
+@pytest.mark.parametrize("name", ["paper", "code"])
+def test_the_column_of_links_is_named_for_what_it_holds(name: str) -> None:
+    link: Any = {name: "https://papers.example.org/1"}
+    page = make_board_page(standings([row("0.4", days=1, **link), baseline()]), spec(), facts())
+    assert page.links == name
+    assert f"{name.capitalize()}\n" in render_page(page).text
+
+
+def test_one_query_set_is_named_once_and_not_in_every_column(
+    shown: Callable[[str], Document],
+) -> None:
+    document = shown("crowded/index.html")
+    labels = {a["data-label"] for _, a in document.elements if "data-label" in a}
+    assert labels == {"P@5", "RBP(p=0.5,max_rel=2)"}
+    assert document.text.count("(eval)") == 1
+    assert "eval nDCG@10" not in document.text
+    both = shown("busy/index.html")
+    assert {a["data-label"] for _, a in both.elements if "data-label" in a} == {"dev RR@10"}
+
+
+def test_a_wide_measure_may_break_between_its_parts() -> None:
+    pieces = [column.pieces for column in make_columns(RULES["crowded"])]
+    assert pieces == [("nDCG@10",), ("P@5",), ("RBP", "(p=0.5,", "max_rel=2)")]
+
+
+@given(st.text("R(p=0.5,) @", min_size=1))
+def test_the_pieces_of_a_measure_are_the_measure(text: str) -> None:
+    column = replace(make_columns(spec())[0], measure=text)
+    assert "".join(column.pieces) == text
+
+
+def test_progress_is_linked_where_there_is_any(shown: Callable[[str], Document]) -> None:
+    assert "#progress" in shown("busy/index.html").links
+    assert "#progress" not in shown("empty/index.html").links
+
+
+def test_the_key_speaks_of_baselines_only_where_there_are_some(
+    shown: Callable[[str], Document],
+) -> None:
+    assert "baselines too" in shown("busy/index.html").text
+    document = shown("crowded/index.html")
+    assert "Strictly above everything submitted before it." in document.text
+    assert "A dash is a baseline" not in document.text
+    free = spec(baselines=Baselines(bar=False))
+    page = make_board_page(busy(), free, facts())
+    assert "baselines too" not in render_page(page).text
+
+
 def test_sections_come_in_their_order(shown: Callable[[str], Document]) -> None:
     ids = [a["id"] for tag, a in shown("busy/index.html").elements if tag == "h2"]
     assert ids == [
-        *("standing-title", "table-title", "progress-title"),
+        *("standing-title", "table-title", "progress"),
         *("take-part", "rules", "downloads"),
     ]
 

@@ -1,10 +1,23 @@
 """The generated sentences: standing, facts, rules, what a chart shows."""
 
+import re
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
-from sample_boards import AS_OF, OPENS, baseline, busy, empty, facts, row, spec, standings
+from sample_boards import (
+    AS_OF,
+    OPENS,
+    baseline,
+    busy,
+    crowded,
+    empty,
+    facts,
+    one_set,
+    row,
+    spec,
+    standings,
+)
 
 from heldout.board.spec import Policy, QuerySet, Runs
 from heldout.board.standings import Row, Standings
@@ -90,6 +103,12 @@ def test_facts_of_a_board() -> None:
     assert page.desk == "median decision 2 days, 1 waiting"
 
 
+def test_the_only_query_set_is_named_with_its_size() -> None:
+    assert (
+        make_board_page(crowded(), one_set(), facts()).facts[-1] == "1,050 held-out queries (eval)"
+    )
+
+
 def _first_fact(board: Standings, **changes: Any) -> str:
     return make_board_page(board, spec(**changes), facts()).facts[0]
 
@@ -138,6 +157,9 @@ def test_rules_follow_board_toml() -> None:
 
 
 def test_rules_for_runs() -> None:
+    assert _rule("Runs").startswith("A submission is a run for each query set: dev and eval. Every")
+    only = {"summer": QuerySet(queries="q")}
+    assert _rule("Runs", sets=only).startswith("A submission is one run, on the summer queries.")
     short = Runs(order="trec9", depth=1000, min_depth=1000, complete=False)
     assert "Every query has 1 to 100 documents, each once." in _rule("Runs")
     text = _rule("Runs", runs=short)
@@ -217,6 +239,30 @@ def test_the_key_has_only_marks_that_are_there() -> None:
     progress, scatter = make_figures(board, public_rows(board), columns)
     assert progress.key_words[-1] == ("dash", "baseline")
     assert scatter.key_words[-1] == ("square", "baseline")
+
+
+def _progress(rows: list[Row], *, bar: bool = True) -> str:
+    board, columns = standings(rows), make_columns(spec())
+    return plain(make_figures(board, public_rows(board), columns, bar=bar)[0].says)
+
+
+def test_a_chart_speaks_of_the_best_baseline_only_where_it_counts() -> None:
+    rows = [row("0.3", days=1), row("0.4", days=2)]
+    begins = "It begins with the first entry above the best baseline."
+    assert _progress([baseline("0.2"), *rows]).endswith(begins)
+    assert begins not in _progress([baseline("0.2"), *rows], bar=False)
+    assert begins not in _progress(rows)
+    assert _progress(rows).endswith("in 2 steps.")
+
+
+def test_every_record_is_in_the_table_of_records() -> None:
+    board, columns = crowded(), make_columns(one_set())
+    progress = make_figures(board, public_rows(board), columns)[0]
+    names = [record.entry.text for record in progress.records]
+    assert len(names) == len([r for r in board.rows if r.trophy]) > 20
+    drawn = set(re.findall(r"<text[^>]*>([^<]*)</text>", progress.wide)) & set(names)
+    assert 3 < len(drawn) < len(names)
+    assert names[-1] in drawn
 
 
 def test_no_record_below_the_best_baseline() -> None:

@@ -19,6 +19,7 @@ from heldout.site.wording import (
     phrase,
     plain,
     safe_link,
+    tie,
 )
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
@@ -94,3 +95,14 @@ def test_names_are_joined_and_stay_apart() -> None:
     assert [part.text for part in sentence if part.name] == ["a", "b", "c"]
     assert join_names([]) == ()
     assert phrase(Part(text="x")) == (Part(text="x"),)
+
+
+def test_numbers_stay_with_their_units() -> None:
+    tied = "As of 20\u00a0Nov\u00a02026: 1,050\u00a0held-out queries, 7\u00a0days, RR@10 0.4"
+    assert tie(tied.replace("\u00a0", " ")) == tied
+    assert tie("top 100 of nDCG@10") == "top 100\u00a0of nDCG@10"
+
+
+@given(ANY_TEXT)
+def test_a_tie_changes_nothing_but_spaces(text: str) -> None:
+    assert tie(text).replace("\u00a0", " ") == text.replace("\u00a0", " ")

@@ -7,12 +7,12 @@ in the dict.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any
 
-from heldout.site.labels import Box, Label, Spot, cut, place_labels
+from heldout.site.labels import Box, Label, Line, Spot, box_of, cut, place_labels, text_width
 from heldout.site.ticks import Tick, day_ticks, milliseconds, score_span, score_ticks
 
 __all__ = ["Canvas", "Names", "Point", "progress_spec", "scatter_spec"]
@@ -33,7 +33,7 @@ class Canvas:
     right: int = 14
     top: int = 28
     bottom: int = 28
-    label: int = 36
+    label: int = 44
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +96,14 @@ def progress_spec(
     baselines = sorted((p for p in points if p.baseline), key=lambda p: -p.score)
     records = sorted((p for p in points if p.record), key=lambda p: (p.day, p.score))
     others = [p for p in points if not p.record and not p.baseline]
-    named = _name_baselines(baselines, frame)
-    end = milliseconds(until)
+    line = _steps(records, milliseconds(until))
+    axes = _name_axes(names, frame)
+    levels = [Line(y=frame.place(0, b.score)[1], text=_short(b, frame)) for b in baselines]
+    marks = [*_spots(records, frame), *(replace(s, text="") for s in _spots(others, frame))]
+    taken = [*(box_of(label, _SIZE) for label in axes), *_under_line(line, frame)]
+    named = _place(marks, [*taken, *_across(levels, frame)], frame)
+    taken += [box_of(label, _SIZE) for label in named]
+    below = _place([*levels, *(replace(s, text="") for s in marks)], taken, frame)
     return _chart(
         frame,
         [
@@ -105,11 +111,11 @@ def progress_spec(
                 _line([(frame.x[0], b.score), (frame.x[1], b.score)], frame, _MUTED, dash=[4, 4])
                 for b in baselines
             ),
-            _line(_steps(records, end), frame, _RECORD),
+            _line(line, frame, _RECORD),
             _dots([(milliseconds(p.day), p.score, p.label) for p in others], frame, "circle"),
             _dots([(milliseconds(p.day), p.score, p.label) for p in records], frame, "diamond"),
-            *_texts([*named, *_name_axes(names, frame)], _MUTED),
-            *_texts(_name_records(records, [*_around(others, frame), *_under(named)], frame), _INK),
+            *_texts([*below, *axes], _MUTED),
+            *_texts(named, _INK),
         ],
     )
 
@@ -154,13 +160,25 @@ def _time_frame(points: Sequence[Point], canvas: Canvas, until: date) -> _Frame:
     start, end = min(days), max(until, *days)
     edge = max((end - start) * 0.02, timedelta(days=1))
     y = score_span([p.score for p in points])
+    x = (milliseconds(start - edge), milliseconds(end + edge))
     return _Frame(
         canvas=canvas,
-        x=(milliseconds(start - edge), milliseconds(end + edge)),
+        x=x,
         y=y,
-        x_ticks=day_ticks(start, end, most=max(2, canvas.width // 84)),
+        x_ticks=_fitting(day_ticks(start, end, most=max(2, canvas.width // 84)), x, canvas),
         y_ticks=score_ticks(y, most=canvas.height // 40),
     )
+
+
+def _fitting(ticks: Sequence[Tick], span: tuple[float, float], canvas: Canvas) -> tuple[Tick, ...]:
+    """The ticks whose labels, centred below them, stay inside the picture."""
+
+    def fits(tick: Tick) -> bool:
+        middle = (tick.at - span[0]) / (span[1] - span[0]) * canvas.width
+        half = text_width(tick.label, _SIZE) / 2
+        return -canvas.left <= middle - half and middle + half <= canvas.width + canvas.right
+
+    return tuple(tick for tick in ticks if fits(tick))
 
 
 def _steps(records: Sequence[Point], end: float) -> list[tuple[float, float]]:
@@ -188,43 +206,39 @@ def _name_axes(names: Names, frame: _Frame) -> list[Label]:
     return [label for label in (up, right) if label.text]
 
 
-def _name_baselines(baselines: Sequence[Point], frame: _Frame) -> tuple[Label, ...]:
-    """The baselines' names above the right ends of their lines, the best first."""
-    line_height = 16
-    named: list[Label] = []
-    for point in baselines:
-        x, y = frame.place(frame.x[1], point.score)
-        if all(abs(y - 8 - other.y) >= line_height for other in named):
-            text = cut(point.label, frame.canvas.label)
-            named.append(Label(x=x, y=y - 8, text=text, align="right"))
-    return tuple(named)
+def _spots(points: Sequence[Point], frame: _Frame) -> list[Spot]:
+    """The marks in the order in which records get names: the best of each day, then the others.
+
+    The newest and the best come first among both.
+    """
+    best = {p.day: p for p in sorted(points, key=lambda p: p.score)}
+    newest = sorted(points, key=lambda p: (p is best[p.day], p.day, p.score), reverse=True)
+    places = [(p, frame.place(milliseconds(p.day), p.score)) for p in newest]
+    return [Spot(x=x, y=y, text=_short(p, frame)) for p, (x, y) in places]
 
 
-def _name_records(
-    records: Sequence[Point], taken: Sequence[Box], frame: _Frame
-) -> tuple[Label, ...]:
-    """The records' names, the newest first where there is no room for all."""
+def _short(point: Point, frame: _Frame) -> str:
+    return cut(point.label, frame.canvas.label)
+
+
+def _place(wanted: Sequence[Spot | Line], taken: Sequence[Box], frame: _Frame) -> tuple[Label, ...]:
     canvas = frame.canvas
     area = Box(left=0, top=-canvas.top, right=canvas.width, bottom=canvas.height)
-    corners = [frame.place(x, y) for x, y in _steps(records, frame.x[1])]
-    line = [
+    return place_labels(wanted, taken, size=_SIZE, area=area)
+
+
+def _under_line(corners: Sequence[tuple[float, float]], frame: _Frame) -> list[Box]:
+    """What the line of records takes."""
+    places = [frame.place(x, y) for x, y in corners]
+    return [
         Box(left=x0 - 1, top=min(y0, y1) - 1, right=x1 + 1, bottom=max(y0, y1) + 1)
-        for (x0, y0), (x1, y1) in pairwise(corners)
+        for (x0, y0), (x1, y1) in pairwise(places)
     ]
-    places = [(p, frame.place(milliseconds(p.day), p.score)) for p in reversed(records)]
-    spots = [Spot(x=x, y=y, text=cut(p.label, canvas.label)) for p, (x, y) in places]
-    return place_labels(spots, [*taken, *line], size=_SIZE, area=area)
 
 
-def _around(points: Sequence[Point], frame: _Frame) -> list[Box]:
-    half = 4
-    places = [frame.place(milliseconds(p.day), p.score) for p in points]
-    return [Box(left=x - half, top=y - half, right=x + half, bottom=y + half) for x, y in places]
-
-
-def _under(named: Sequence[Label]) -> list[Box]:
-    """What the baselines take: their names are at the right, their lines everywhere."""
-    return [Box(left=0, top=label.y - 8, right=label.x, bottom=label.y + 10) for label in named]
+def _across(levels: Sequence[Line], frame: _Frame) -> list[Box]:
+    """What the baselines' lines take."""
+    return [Box(left=0, top=v.y - 1, right=frame.canvas.width, bottom=v.y + 1) for v in levels]
 
 
 def _line(

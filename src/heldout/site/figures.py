@@ -63,11 +63,12 @@ def make_figures(
         standings: for its day.
         rows: its public rows.
         columns: the public views, the one that ranks first.
-        bar: whether records have to be above the baselines.
+        bar: whether records have to be above the baselines, where there are any.
     """
     if all(row.baseline for row in rows):
         return ()
     today = standings.as_of.date()
+    bar = bar and any(row.baseline for row in rows)
     dev = _dev_column(columns)
     records = best_so_far(rows, columns[0].key, bar=bar)
     points = _points(rows, columns, dev, records)

@@ -1,5 +1,6 @@
 """The pages as data: each template receives exactly the fields of its page, and nothing else."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
 
@@ -8,7 +9,14 @@ from heldout.board.standings import Row, Standings
 from heldout.site.facts import BoardFacts
 from heldout.site.figures import Figure, make_figures
 from heldout.site.labels import cut
-from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
+from heldout.site.rows import (
+    Column,
+    TableRow,
+    filled_columns,
+    make_columns,
+    make_row,
+    public_rows,
+)
 from heldout.site.rules import Download, Rule, Step, list_downloads, list_rules, list_steps
 from heldout.site.sentences import say_standing
 from heldout.site.wording import Phrase, clean, count, day_words, plain, safe_link
@@ -52,10 +60,12 @@ class BoardPage:
         desk: how long a decision takes and how many wait, in words; may be empty.
         example: a query with its answer.
         standing: who leads.
-        columns: the public views, the one that ranks first.
+        columns: the public views with a score, the one that ranks first.
+        links: heading of the links to papers and code, "" where no row has one.
         rows: the table.
+        bar: whether there are baselines that a trophy and a record have to be above.
         empty: whether there is no entry yet, baselines aside.
-        types: the submission types among the rows, for the filter.
+        types: the submission types among the rows, for the filter; none where no row has one.
         figures: the charts.
         steps: the commands of a participant.
         submit: the organisers' own words on submitting.
@@ -72,7 +82,9 @@ class BoardPage:
     example: Example | None
     standing: Phrase
     columns: tuple[Column, ...]
+    links: str
     rows: tuple[TableRow, ...]
+    bar: bool
     empty: bool
     types: tuple[str, ...]
     figures: tuple[Figure, ...]
@@ -90,8 +102,8 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
     Raises:
         SetupError: the `site` extra is not installed and there is a chart to draw.
     """
-    columns = make_columns(spec)
     shown = public_rows(standings)
+    columns = filled_columns(make_columns(spec), shown)
     rows = tuple(make_row(row, columns) for row in shown)
     standing = say_standing(rows, columns[0], spec.opens, standings.as_of.date())
     title = clean(spec.title)
@@ -105,7 +117,9 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         example=_example(facts.example),
         standing=standing,
         columns=columns,
+        links=_name_links(rows),
         rows=rows,
+        bar=spec.baselines.bar and any(row.baseline for row in shown),
         empty=all(row.baseline for row in rows),
         types=tuple(dict.fromkeys(row.type for row in rows if row.type)),
         figures=make_figures(standings, shown, columns, bar=spec.baselines.bar),
@@ -174,7 +188,13 @@ def _say_queries(spec: BoardSpec, facts: BoardFacts) -> list[str]:
         return []
     judged = sizes.queries if sizes.judged is None else sizes.judged
     held = "held-out " if spec.sets[name].held_out else ""
-    return [count(judged, f"{held}query", f"{held}queries")]
+    named = f" ({clean(name)})" if make_columns(spec)[0].only_set else ""
+    return [count(judged, f"{held}query", f"{held}queries") + named]
+
+
+def _name_links(rows: Sequence[TableRow]) -> str:
+    papers, code = any(row.paper for row in rows), any(row.code for row in rows)
+    return ", ".join(word for word, there in (("paper", papers), ("code", code)) if there)
 
 
 def _say_desk(standings: Standings) -> str:

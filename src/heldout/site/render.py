@@ -13,7 +13,7 @@ from heldout.site.extras import need
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import BoardPage, make_board_page
 from heldout.site.rows import make_columns, public_rows
-from heldout.site.wording import file_stem
+from heldout.site.wording import file_stem, tie
 
 __all__ = ["STATIC", "TEMPLATES", "render_board"]
 
@@ -55,7 +55,7 @@ def render_board(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> di
 
 def _environment() -> Any:
     jinja2 = need("jinja2")
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: _read("templates", name).decode()),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -63,6 +63,8 @@ def _environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["tie"] = tie
+    return environment
 
 
 def _render(environment: Any, page: BoardPage | EntryPage) -> bytes:

@@ -1,7 +1,7 @@
 """Rows of the table: what of a standings row may be shown, as words."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from urllib.parse import quote
@@ -15,12 +15,14 @@ __all__ = [
     "Embargo",
     "Score",
     "TableRow",
+    "filled_columns",
     "make_columns",
     "make_row",
     "public_rows",
     "released",
 ]
 
+_PIECE = re.compile(r"[(]?[^(,]+,?|[(,]")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", re.ASCII)
 
 
@@ -34,6 +36,7 @@ class Column:
         set: name of its query set.
         held_out: whether its labels are held out.
         primary: whether it ranks.
+        only_set: whether the board shows scores on no other query set.
     """
 
     key: str
@@ -41,11 +44,17 @@ class Column:
     set: str
     held_out: bool
     primary: bool
+    only_set: bool
 
     @property
     def title(self) -> str:
-        """What a sentence calls it: `eval RR@10`."""
-        return f"{self.set} {self.measure}"
+        """What a sentence calls it: `eval RR@10`, or `RR@10` where there is only one set."""
+        return self.measure if self.only_set else f"{self.set} {self.measure}"
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The measure in the pieces into which a narrow heading may break it."""
+        return tuple(_PIECE.findall(self.measure))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +127,13 @@ class TableRow:
 def make_columns(spec: BoardSpec) -> tuple[Column, ...]:
     """The public views, the one that ranks first."""
     views = sorted(spec.public_views, key=lambda view: view.name != spec.primary)
-    return tuple(_column(view, spec) for view in views)
+    only_set = len({view.set for view in views}) == 1
+    return tuple(_column(view, spec, only_set=only_set) for view in views)
+
+
+def filled_columns(columns: tuple[Column, ...], rows: Sequence[Row]) -> tuple[Column, ...]:
+    """The columns in which a row has a score, and the one that ranks."""
+    return tuple(c for c in columns if c.primary or any(c.key in row.scores for row in rows))
 
 
 def public_rows(standings: Standings) -> tuple[Row, ...]:
@@ -165,13 +180,14 @@ def released(scores: Mapping[str, str], view: str) -> str:
     return text
 
 
-def _column(view: View, spec: BoardSpec) -> Column:
+def _column(view: View, spec: BoardSpec, *, only_set: bool) -> Column:
     return Column(
         key=view.name,
         measure=view.measure,
         set=view.set,
         held_out=spec.sets[view.set].held_out,
         primary=view.name == spec.primary,
+        only_set=only_set,
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from heldout.board.spec import BoardSpec, QuerySet
 from heldout.site.facts import BoardFacts
-from heldout.site.wording import clean, count
+from heldout.site.wording import clean, count, join_names, name, plain
 
 __all__ = ["Download", "Rule", "Step", "list_downloads", "list_rules", "list_steps"]
 
@@ -64,7 +64,7 @@ def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
 
 def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
     """The three commands that take part."""
-    files = " ".join(f"{_flag(name)}{name}.run.gz" for name in map(clean, spec.sets))
+    files = " ".join(f"{_flag(key)}{key}.run.gz" for key in map(clean, spec.sets))
     return (
         Step(
             command=f"heldout draft my-system {files}",
@@ -81,8 +81,8 @@ def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
     )
 
 
-def _flag(name: str) -> str:
-    return f"--{name} " if name in ("dev", "eval") else f"--run {name}="
+def _flag(key: str) -> str:
+    return f"--{key} " if key in ("dev", "eval") else f"--run {key}="
 
 
 def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
@@ -90,7 +90,7 @@ def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
     return (
         Download(href="leaderboard.csv", name="leaderboard.csv", holds="this table"),
         Download(href="leaderboard.json", name="leaderboard.json", holds="the same as JSON"),
-        *(file for name, queries in spec.sets.items() for file in _set_files(name, queries)),
+        *(file for key, queries in spec.sets.items() for file in _set_files(key, queries)),
         Download(
             href="../board.toml", name="board.toml", holds="the rules, as the program reads them"
         ),
@@ -102,13 +102,13 @@ def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
     )
 
 
-def _set_files(name: str, queries: QuerySet) -> list[Download]:
-    name = clean(name)
-    found = [(queries.queries, f"{name} queries")]
+def _set_files(key: str, queries: QuerySet) -> list[Download]:
+    words = clean(key)
+    found = [(queries.queries, f"{words} queries")]
     if queries.qrels is not None:
-        found.append((queries.qrels, f"{name} labels"))
+        found.append((queries.qrels, f"{words} labels"))
     if queries.candidates is not None:
-        found.append((queries.candidates, f"{name} candidates for re-ranking"))
+        found.append((queries.candidates, f"{words} candidates for re-ranking"))
     return [
         Download(href=f"../{path}", name=clean(path.rsplit("/", 1)[-1]), holds=holds)
         for path, holds in found
@@ -122,9 +122,15 @@ def _say_runs(spec: BoardSpec) -> str:
     noun = "document" if runs.depth == 1 else "documents"
     answered = "Every query" if runs.complete else "A query that is answered"
     rest = "" if runs.complete else " A query without an answer counts 0."
-    names = " and ".join(map(clean, spec.sets))
-    asked = f"One run for each of {names}. {answered} has {depth} {noun}, each once."
+    asked = f"{_say_sets(spec)} {answered} has {depth} {noun}, each once."
     return f"{asked}{rest} {_ORDERS[runs.order]}"
+
+
+def _say_sets(spec: BoardSpec) -> str:
+    names = plain(join_names(map(name, spec.sets)))
+    if len(spec.sets) == 1:
+        return f"A submission is one run, on the {names} queries."
+    return f"A submission is a run for each query set: {names}."
 
 
 def _say_types(spec: BoardSpec) -> str:

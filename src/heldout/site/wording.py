@@ -24,11 +24,13 @@ __all__ = [
     "phrase",
     "plain",
     "safe_link",
+    "tie",
 ]
 
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _NOT_TEXT = re.compile("[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _NOT_IN_LINKS = re.compile(r"""[\s"<>\\^`{|}]""")
+_TIES = re.compile(r"(?<=[0-9]) (?=[A-Za-z])|(?<=[a-z]{2}) (?=[12][0-9]{3}\b)")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -133,3 +135,8 @@ def month_words(moment: date | datetime) -> str:
 def count(number: int, one: str, many: str = "") -> str:
     """A number with its unit: `1 query`, `1,050 queries`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def tie(text: str) -> str:
+    """Our own words with no-break spaces where a line should not end: `20 Nov 2026`, `7 days`."""
+    return _TIES.sub("\u00a0", text)
