@@ -6,6 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says nothing on a shared machine; CI draws the same ones every time.
+settings.register_profile(
+    "heldout",
+    deadline=None,
+    derandomize=os.environ.get("CI") == "true",
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("heldout")
 
 REPOSITORY = Path(__file__).parent.parent
 
