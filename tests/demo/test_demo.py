@@ -15,6 +15,8 @@ from heldout.pipeline.audit import audit_board
 from heldout.store.git import Git
 from heldout.store.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WORDS = ("list", "file", "byte", "path", "time", "port", "node", "tree", "lock", "task")
 

@@ -25,7 +25,8 @@ def score_span(values: Sequence[float]) -> tuple[float, float]:
         values: at least one, finite.
     """
     low, high = min(values), max(values)
-    room = (high - low) * 0.08 or 0.01
+    apart = 1e-9  # below that, scores are equal on any chart
+    room = (high - low) * 0.08 if high - low > apart else 0.01
     return low - room, high + room
 
 
