@@ -22,7 +22,7 @@ FLAGS = (
 PAPER = {"light": "rgb(252, 252, 250)", "dark": "rgb(21, 24, 27)"}
 AXE = {"rules": {"target-size": {"enabled": True}}, "preload": False}
 """WCAG 2.2's target size too; without fetching the style sheets again, which the page forbids."""
-PAGES = ("busy", "empty", "one", "hostile")
+PAGES = ("busy", "empty", "one", "hostile", "crowded")
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +227,7 @@ def test_hostile_boards_run_nothing(visit: Callable[..., Page], boards: Path) ->
         assert page.locator("script").count() == page.locator("main > h1").count() == 1
 
 
-@pytest.mark.parametrize("width", [320, 390, 740, 1024])
+@pytest.mark.parametrize("width", [320, 390, 740, 866, 1024])
 def test_nothing_scrolls_sideways(visit: Callable[..., Page], boards: Path, width: int) -> None:
     page = visit(width=width)
     paths = [f"{name}/leaderboard/index.html" for name in PAGES]
@@ -253,8 +253,15 @@ def test_axe_finds_nothing(
         assert results.violations_count == 0, f"{path}\n{results.generate_report()}"
 
 
-def test_a_sorted_and_filtered_page_stays_accessible(visit: Callable[..., Page]) -> None:
-    page = visit("busy/leaderboard/index.html#q=lantern&sort=dev&order=ascending")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "busy/leaderboard/index.html#q=lantern&sort=dev&order=ascending",
+        "crowded/leaderboard/index.html",
+    ],
+)
+def test_other_states_stay_accessible(visit: Callable[..., Page], path: str) -> None:
+    page = visit(path)
     results = Axe().run(page, options=AXE)
     assert results.violations_count == 0, results.generate_report()
 
@@ -296,6 +303,115 @@ def test_an_embargo_ends_on_a_page_that_nobody_rebuilt(visit: Callable[..., Page
         page.clock.set_fixed_time(datetime(2027, 5, day, 12, tzinfo=UTC))
         page.reload()
         expect(row).to_contain_text(words)
+
+
+def box_of(page: Page, css: str) -> dict[str, float]:
+    box: dict[str, float] = page.locator(css).first.evaluate(
+        "e => e.getBoundingClientRect().toJSON()"
+    )
+    return box
+
+
+@pytest.mark.parametrize("board", ["busy", "crowded"])
+def test_the_headings_stay_in_sight_and_cover_no_focus(
+    visit: Callable[..., Page], board: str
+) -> None:
+    page = visit(f"{board}/leaderboard/index.html")
+    names = page.locator("#board tbody .name")
+    names.nth(30).focus()
+    for _ in range(25):
+        page.keyboard.press("Shift+Tab")
+        focused = box_of(page, ":focus")
+        assert focused["top"] >= box_of(page, "#board thead th")["bottom"]
+    assert 0 <= box_of(page, "#board thead th")["top"] < 1
+    top = "e => document.elementFromPoint(300, 2).closest('th, td')?.tagName"
+    assert page.locator("body").evaluate(top) == "TH"
+
+
+def test_a_row_that_is_linked_to_is_not_under_the_headings(visit: Callable[..., Page]) -> None:
+    page = visit("busy/leaderboard/index.html")
+    row = page.locator("#board tbody tr").nth(30).get_attribute("id")
+    page.goto(f"{page.url}#{row}")
+    assert box_of(page, "tr:target")["top"] >= box_of(page, "#board thead th")["bottom"]
+
+
+def test_headings_do_not_stick_on_a_phone_or_in_print(visit: Callable[..., Page]) -> None:
+    position = "e => getComputedStyle(e).position"
+    page = visit()
+    page.emulate_media(media="print")
+    assert page.locator("#board thead th").first.evaluate(position) == "static"
+    assert visit(width=390).locator("#board thead th").first.evaluate(position) == "static"
+
+
+@pytest.mark.parametrize("board", ["busy", "crowded"])
+@pytest.mark.parametrize("width", [866, 1024, 1280])
+def test_the_systems_have_the_widest_column(
+    visit: Callable[..., Page], board: str, width: int
+) -> None:
+    page = visit(f"{board}/leaderboard/index.html", width=width)
+    widths = page.locator("#board thead th").evaluate_all("all => all.map(e => e.offsetWidth)")
+    classes = page.locator("#board thead th").evaluate_all("all => all.map(e => e.className)")
+    assert classes[widths.index(max(widths))] == "system"
+    assert max(widths) >= 192
+
+
+def test_a_wide_heading_breaks_between_its_parts(visit: Callable[..., Page]) -> None:
+    page = visit("crowded/leaderboard/index.html")
+    lines = (
+        page.locator("#board thead th")
+        .nth(4)
+        .evaluate(
+            """e => {
+          const tops = new Map();
+          const walk = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);
+          for (let node; (node = walk.nextNode()); ) {
+            [...node.data].forEach((letter, n) => {
+              const range = document.createRange();
+              range.setStart(node, n);
+              range.setEnd(node, n + 1);
+              const top = Math.round(range.getBoundingClientRect().top);
+              tops.set(top, (tops.get(top) ?? "") + letter);
+            });
+          }
+          return [...tops.values()].map(line => line.trim()).filter(Boolean);
+        }"""
+        )
+    )
+    assert lines in (["RBP(p=0.5,", "max_rel=2)"], ["RBP", "(p=0.5,", "max_rel=2)"])
+
+
+@pytest.mark.parametrize("board", ["busy", "crowded", "hostile", "many", "one"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_name_in_a_chart_is_on_a_mark_or_another_name(
+    visit: Callable[..., Page], board: str, width: int
+) -> None:
+    page = visit(f"{board}/leaderboard/index.html", width=width)
+    chart = page.locator(f".progress .{'narrow' if width < 400 else 'wide'} svg")
+    found = chart.evaluate(
+        """svg => {
+          const boxes = css => [...svg.querySelectorAll(css)].map(e => [
+            e.textContent, e.getBoundingClientRect().toJSON()]);
+          const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+          return {names: boxes("text"), marks: boxes("path:has(title)"), scale};
+        }"""
+    )
+    assert len(found["names"]) > 4
+    assert found["marks"]
+    names = [(text, *inner(box, found["scale"])) for text, box in found["names"]]
+    marks = [(text, *inner(box, found["scale"])) for text, box in found["marks"]]
+    for n, name in enumerate(names):
+        for other in [*names[n + 1 :], *marks]:
+            assert not overlap(name[1:], other[1:]), (name, other)
+
+
+def inner(box: dict[str, float], scale: float) -> tuple[float, float, float, float]:
+    """A box without the 3 pixels that fonts leave above and below, and marks' white edges."""
+    edge = min(3 * scale, box["height"] / 4)
+    return box["left"], box["top"] + edge, box["right"], box["bottom"] - edge
+
+
+def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def test_print_has_the_table_and_no_controls(visit: Callable[..., Page]) -> None:

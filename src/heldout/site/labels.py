@@ -115,10 +115,10 @@ def _beside(spot: Spot, spots: Sequence[Spot]) -> Iterator[Label]:
 _WAYS: tuple[tuple[float, float, Literal["left", "right"]], ...] = (
     (-_GAP, -9, "right"),
     (_GAP, -11, "left"),
-    (_GAP, -15, "left"),
     (_GAP + 3, 0, "left"),
     (_GAP, 14, "left"),
     (-_GAP - 3, 0, "right"),
+    (_GAP, -15, "left"),
 )
 
 
