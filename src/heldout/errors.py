@@ -9,7 +9,7 @@
 A policy's refusal is a value (a finding), not an exception. Bugs stay plain exceptions.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,9 +71,16 @@ class InputError(HeldoutError):
 
     Attributes:
         problems: at least one `Problem`, in the order of their lines.
+        counts: how many there are of each code, where not all are among the problems.
     """
 
-    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+    def __init__(
+        self,
+        problems: Problem | Iterable[Problem],
+        *,
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
+        self.counts: Mapping[str, int] = counts or {}
         self.problems: tuple[Problem, ...] = (
             (problems,) if isinstance(problems, Problem) else tuple(problems)
         )

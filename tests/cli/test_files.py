@@ -297,3 +297,69 @@ def test_a_real_run(data: Callable[[str], Path]) -> None:
         "nDCG@10",
     )
     assert found["runs"][0]["scores"]["nDCG@10"] == pytest.approx(0.6844, abs=0.00005)
+
+
+@pytest.mark.usefixtures("files")
+def test_no_common_query_gives_no_number() -> None:
+    Path("other.tsv").write_text("x1\ta\t1\nx2\ta\t1\n", encoding="utf-8")
+    judged = ("--qrels", "dev.qrels", "-m", "RR@10")
+    done = call(evaluate, "other.tsv", *judged)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "error  no-common-query  other.tsv\n" in done.stderr
+    assert "found     2 queries (x1, x2), none in the qrels" in done.stderr
+    assert "answers to the 4 judged queries (q1, q2, q3)" in done.stderr
+    found = json_of(evaluate, "other.tsv", "bm25.tsv", *judged)
+    assert [run["run"] for run in found["runs"]] == ["bm25"]
+    assert [run["problems"][0]["code"] for run in found["failed"]] == ["no-common-query"]
+
+
+@pytest.mark.usefixtures("files")
+def test_few_common_queries_are_noted_and_scored() -> None:
+    """Unanswered queries still count 0: one perfect answer of four judged queries is 0.25."""
+    Path("few.tsv").write_text("q2\ta\t1\n", encoding="utf-8")
+    judged = ("--qrels", "dev.qrels", "-m", "RR@10")
+    done = call(evaluate, "few.tsv", *judged)
+    assert (done.exit_code, done.stdout.splitlines()[1]) == (0, "few  0.2500           3")
+    assert "note   few-common-queries  few.tsv\n" in done.stderr
+    assert "1 of its 1 query in the qrels, which judge 4" in done.stderr
+    (run,) = json_of(evaluate, "few.tsv", *judged)["runs"]
+    assert [note["code"] for note in run["notes"]] == ["few-common-queries"]
+
+
+@pytest.mark.usefixtures("files")
+def test_the_run_of_another_set_is_one_problem() -> None:
+    Path("other.tsv").write_text("x1\ta\t1\nx2\ta\t1\nx3\ta\t1\n", encoding="utf-8")
+    found = json_of(validate, "other.tsv", "--queries", "queries.tsv")
+    assert found["counts"] == {"wrong-query-set": 1}
+    (problem,) = found["problems"]
+    assert problem["found"] == "0 of its 3 queries, x1 for example, in the query set"
+    Path("one.tsv").write_text("x1\ta\t1\nx2\ta\t1\nq1\ta\t1\n", encoding="utf-8")
+    counts = json_of(validate, "one.tsv", "--queries", "queries.tsv")["counts"]
+    assert counts == {"missing-query": 1, "unknown-query": 2}
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("wrong", ["run", "queries"])
+def test_json_is_there_even_where_nothing_could_be_read(wrong: str) -> None:
+    run, queries = ("nosuch", "queries.tsv") if wrong == "run" else ("bm25.tsv", "nosuch")
+    done = call(validate, run, "--queries", queries, "--json")
+    assert done.exit_code == 2
+    found = json.loads(done.stdout)
+    assert (found["path"], found["ok"]) == (run, False)
+    assert [(p["code"], p["path"]) for p in found["problems"]] == [("unreadable-file", "nosuch")]
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("kind", ["qrels", "queries"])
+def test_readers_say_how_many_problems_they_do_not_show(kind: str) -> None:
+    Path("long").write_text("no tab here x\n" * 300, encoding="utf-8")
+    call_on = {
+        "qrels": (evaluate, "bm25.tsv", "--qrels", "long", "-m", "RR"),
+        "queries": (validate, "bm25.tsv", "--queries", "long"),
+    }
+    command, *arguments = call_on[kind]
+    done = call(command, *arguments)  # type: ignore[arg-type]  # a command, then texts
+    shown = done.stderr.count("error  ")
+    code = {"qrels": "grade-not-a-number", "queries": "no-tab"}[kind]
+    assert 0 < shown < 300
+    assert f"and {300 - shown} more of {code}\n" in done.stderr

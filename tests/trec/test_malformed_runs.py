@@ -121,6 +121,8 @@ CASES = [
          errors={"unknown-query": 3}),
     Case(name="007 is not 7", data=b"007\ta\t1\n", expected=Expected(queries={"7"}),
          errors={"unknown-query": 1}),
+    Case(name="run of another set", data=b"x\ta\t1\ny\ta\t1\n",
+         expected=Expected(queries={"1", "2"}, complete=True), errors={"wrong-query-set": None}),
     Case(name="missing query", data=M, expected=Expected(queries=["1", "2"], complete=True),
          errors={"missing-query": None}),
     Case(name="too few", data=M + b"2\ta\t1\n", expected=Expected(min_depth=2),

@@ -1,6 +1,7 @@
 """`heldout evaluate` and `heldout validate`: run files, looked at on their own."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -25,6 +26,7 @@ from heldout.errors import InputError, Problem
 from heldout.measures.evaluate import Evaluation, MeasureScores
 from heldout.measures.evaluate import evaluate as evaluate_rankings
 from heldout.measures.spec import Measure, parse_measure
+from heldout.trec.problems import show
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
@@ -39,6 +41,7 @@ _ORDERS = {
     "msmarco": "by rank",
 }
 _SUFFIXES = (".gz", ".bz2", ".zst", ".tsv", ".txt", ".run", ".trec")
+_EXAMPLES = 3
 
 _order_option = click.option(
     "--order",
@@ -87,6 +90,7 @@ class _Scored:
     name: str
     scan: Scan
     evaluation: Evaluation
+    notes: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +183,46 @@ def _evaluate_one(
         return _Failed(path=path, problems=error.problems, counts={}, opened=False)
     if not scan.ok:
         return _Failed(path=path, problems=scan.problems, counts=scan.counts)
+    overlap = _check_overlap(path, scan.rankings.keys(), qrels.judgments.keys())
+    if any(problem.severity == "error" for problem in overlap):
+        return _Failed(path=path, problems=overlap, counts={})
     evaluation = evaluate_rankings(scan.rankings, qrels.judgments, measures)
-    return _Scored(name=run_name(path), scan=scan, evaluation=evaluation)
+    notes = (*scan.problems, *overlap)
+    return _Scored(name=run_name(path), scan=scan, evaluation=evaluation, notes=notes)
+
+
+def _check_overlap(
+    path: str, answered: AbstractSet[str], judged: AbstractSet[str]
+) -> tuple[Problem, ...]:
+    """An error where no answered query is judged: a mean of zeros would say nothing of the run."""
+    common = len(answered & judged)
+    if 2 * common >= max(len(answered), len(judged)):
+        return ()
+    own, other = (
+        ", ".join(map(show, sorted(some - both)[:_EXAMPLES]))
+        for some, both in ((answered, judged), (judged, answered))
+    )
+    if not common:
+        return (
+            Problem(
+                code="no-common-query",
+                path=path,
+                found=f"{plural(len(answered), 'query', 'queries')} ({own}), none in the qrels",
+                expected=f"answers to the {len(judged):,} judged queries ({other})",
+                hint="are these the qrels of another query set? ids are text: 007 is not 7",
+            ),
+        )
+    found = f"{common:,} of its {plural(len(answered), 'query', 'queries')} in the qrels"
+    return (
+        Problem(
+            code="few-common-queries",
+            path=path,
+            found=f"{found}, which judge {len(judged):,}",
+            expected="at least half of either in common",
+            hint=f"not judged: {own}" if own else f"not answered, so 0: {other}",
+            severity="note",
+        ),
+    )
 
 
 def _labels(scored: Sequence[_Scored]) -> list[str]:
@@ -263,7 +305,7 @@ def _print_per_query(console: Console, scored: Sequence[_Scored]) -> None:
 
 
 def _print_notes(console: Console, scored: Sequence[_Scored], qrels: Qrels) -> None:
-    noted = [(qrels.notes, {}), *((run.scan.problems, run.scan.counts) for run in scored)]
+    noted = [(qrels.notes, {}), *((run.notes, run.scan.counts) for run in scored)]
     for problems, counts in noted:
         if problems:
             console.print()
@@ -308,7 +350,7 @@ def _run_json(run: _Scored, *, per_query: bool) -> dict[str, object]:
         "why": {name: score.why for name, score in scores.items() if score.mean is None},
         "n": {name: score.n for name, score in scores.items()},
         "without_relevant": {name: score.without_relevant for name, score in scores.items()},
-        "notes": [problem_json(problem) for problem in run.scan.problems],
+        "notes": [problem_json(problem) for problem in run.notes],
     }
     if per_query:
         value["per_query"] = {
@@ -344,16 +386,30 @@ def validate(
     Example:
       heldout validate bm25.tsv --queries dev-queries.tsv --depth 1000
     """
-    with open_input(Path(queries_path)) as source:
-        queries = read_queries(source, path=queries_path)
-    expected = Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)
-    scan = scan_file(run, order=order, expected=expected)
+    try:
+        with open_input(Path(queries_path)) as source:
+            queries = read_queries(source, path=queries_path)
+        expected = Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)
+        scan = scan_file(run, order=order, expected=expected)
+    except InputError as error:
+        if as_json:
+            print_json(_failed_json(run, error))
+        raise
     if as_json:
         print_json(_scan_json(scan))
     else:
         _print_scan(answers(), scan, queries=len(queries.texts))
     if not scan.ok:
         context.exit(1)
+
+
+def _failed_json(run: str, error: InputError) -> dict[str, object]:
+    return {
+        "path": run,
+        "ok": False,
+        "problems": [problem_json(problem) for problem in error.problems],
+        "counts": dict(error.counts),
+    }
 
 
 def _scan_json(scan: Scan) -> dict[str, object]:

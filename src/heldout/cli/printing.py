@@ -187,7 +187,7 @@ def fail(error: HeldoutError, *, status: int = 2) -> NoReturn:
     """Say on standard error what went wrong, and end with this exit code."""
     console = messages()
     if isinstance(error, InputError):
-        print_problems(console, error.problems)
+        print_problems(console, error.problems, counts=error.counts)
     else:
         _print_hanging(console, f"{'error':<{_INDENT}}", str(error))
     raise click.exceptions.Exit(status)

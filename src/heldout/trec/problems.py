@@ -52,6 +52,11 @@ class ProblemLog:
         for problem in problems:
             self.add(problem)
 
+    def drop(self, code: str) -> None:
+        """Forget the problems of this code, for one that says them all."""
+        errors = any(problem.severity == "error" for problem in self._kept.pop(code, []))
+        self.errors -= self.counts.pop(code, 0) if errors else 0
+
     def _first(self, problems: Iterable[Problem]) -> list[Problem]:
         return sorted(problems, key=_place)[: self._limit]
 
@@ -73,7 +78,10 @@ class ProblemLog:
             InputError: with the errors, without the notes.
         """
         if self.errors:
-            raise InputError(p for p in self.problems() if p.severity == "error")
+            errors = [p for p in self.problems() if p.severity == "error"]
+            notes = {p.code for p in self.notes()}
+            counts = {code: n for code, n in self.counts.items() if code not in notes}
+            raise InputError(errors, counts=counts)
 
     def notes(self) -> tuple[Problem, ...]:
         """The first note of each code."""

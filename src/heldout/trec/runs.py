@@ -25,6 +25,8 @@ from heldout.trec.streams import Block, Limits, Replay, TextReader
 
 __all__ = ["Expected", "Facts", "Scan", "Signature", "check_run", "scan_run"]
 
+_MANY = 2  # fewer queries say nothing of a whole set
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
@@ -360,6 +362,8 @@ class _Pass:
         path = self.rules.path
         if not self.depths and not self.log.errors:
             raise InputError(self._problem("empty-file", None, "no rows", "at least one row"))
+        if self._strange():
+            return
         complete = self.rules.expected.complete
         missing = [q for q in self.rules.expected.queries or () if q.encode() not in self.depths]
         for query in missing:
@@ -373,6 +377,28 @@ class _Pass:
                     severity="error" if complete else "note",
                 )
             )
+
+    def _strange(self) -> bool:
+        """Whether the run answers another query set: told once, and not query by query."""
+        known = self.known or frozenset()
+        if (
+            len(self.depths) < _MANY
+            or len(known) < _MANY
+            or self.log.counts["unknown-query"] < len(self.depths)
+        ):
+            return False
+        own, asked = (show(min(queries)) for queries in (self.depths, known))
+        self.log.drop("unknown-query")
+        self.log.add(
+            self._problem(
+                "wrong-query-set",
+                None,
+                f"0 of its {len(self.depths):,} queries, {own} for example, in the query set",
+                f"answers to the {len(known):,} queries of the set, {asked} for example",
+                hint="is this the run of another query set? ids are text: 007 is not 7",
+            )
+        )
+        return True
 
     def _result(self) -> Scan:
         digest = self.reader.digest()
