@@ -316,6 +316,51 @@ def test_a_later_run_that_waits_does_not_count() -> None:
     assert judge_one(name="20261101-b", received=received, history=log.history) == ()
 
 
+def waiting_at_once(*names: str, embargoed: tuple[str, ...] = ()) -> BoardLog:
+    """Runs of one team that were received in the same second, in this order, and opened."""
+    log = BoardLog().open()
+    for name in names:
+        log.receive(name)
+    until = date(2027, 2, 1)
+    for name in reversed(names):
+        log.review(name, make_manifest(embargo_until=until if name in embargoed else None))
+    return log
+
+
+def quota_evidence(log: BoardLog, name: str, **changes: Any) -> list[str]:
+    received = log.history.submissions[name].received
+    found = judge_one(make_manifest(**changes), name=name, received=received, history=log.history)
+    assert rules_of(found) == ["quota"] * len(found)
+    return [finding.evidence for finding in found]
+
+
+def test_of_runs_of_one_second_the_earliest_stand() -> None:
+    """Also where the names sort otherwise than they came."""
+    names = ("20261101-c", "20261101-a", "20261101-b")
+    log = waiting_at_once(*names)
+    assert [bool(quota_evidence(log, name)) for name in names] == [False, False, True]
+    (evidence,) = quota_evidence(log, "20261101-b")
+    assert "with 20261101-a, 20261101-c; the next may come from 01 Dec 2026" in evidence
+
+
+def test_a_refusal_names_no_embargoed_run_and_not_its_second() -> None:
+    """An organiser may paste it into a public reason."""
+    names = ("20261101-anon-1", "20261101-b", "20261101-c")
+    log = waiting_at_once(*names, embargoed=names[:1])
+    (evidence,) = quota_evidence(log, names[2])
+    assert "with 20261101-b and one under embargo; heldout status tells" in evidence
+    assert "anon" not in evidence
+    assert "12:00:00" not in evidence
+
+
+def test_an_embargoed_run_is_refused_without_a_name_of_its_team() -> None:
+    names = ("20261101-a", "20261101-b", "20261101-anon-1")
+    log = waiting_at_once(*names, embargoed=names[2:])
+    (evidence,) = quota_evidence(log, names[2], embargo_until=date(2027, 2, 1))
+    assert "with 2 not named, for an embargo;" in evidence
+    assert not any(name in evidence for name in names)
+
+
 hours = st.lists(st.integers(0, 24 * 70), min_size=1, max_size=9)
 
 
@@ -369,3 +414,20 @@ def test_the_order_of_decisions_cannot_overflow_a_window(
             shown.append(received[name])
     assert shown
     assert windows_hold(shown, quota, timedelta(days=days))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 6), st.integers(1, 3), st.randoms(use_true_random=False))
+def test_at_once_exactly_the_quota_stands_in_any_order_of_decisions(
+    runs: int, quota: int, rng: Any
+) -> None:
+    names = [f"20261101-{number}" for number in range(runs)]
+    log = waiting_at_once(*names)
+    spec = make_spec(quota=quota)
+    for name in rng.sample(names, runs):
+        if judge_one(name=name, received=START, history=log.history, spec=spec):
+            log.reject(name)
+        else:
+            log.publish(name, make_manifest(), "0.4")
+    shown = [s.id for s in log.history.submissions.values() if s.status == "published"]
+    assert shown == names[:quota]

@@ -169,23 +169,51 @@ def _counted(history: History, team: str) -> Iterator[Submission]:
 
 
 def _quota(case: Case) -> Iterator[str]:
-    """No window of the policy's length around this submission may hold more than the quota."""
+    """No window of the policy's length around this submission may hold more than the quota.
+
+    The earliest stand: of those that wait only earlier ones count, else runs that came in the
+    same second would refuse each other. What is published counts wherever it lies.
+    """
     policy = case.spec.policy
     window = timedelta(days=policy.quota_days)
-    others = sorted(
-        (s.received, s.id)
-        for s in _counted(case.history, case.manifest.team)
-        if s.id != case.id and (s.received <= case.received or s.status == "published")
-    )
-    moments = [moment for moment, _ in others]
+    others = sorted(_ahead(case), key=lambda s: (s.received, s.id))
+    moments = [other.received for other in others]
     if _fits(moments, case.received, policy):
         return
-    near = [name for moment, name in others if abs(moment - case.received) < window]
+    near = [other for other in others if abs(other.received - case.received) < window]
     free = _next_allowed(moments, policy, now=case.received)
+    hidden = [other for other in near if _is_hidden(other, case)]
+    when = f"the next may come from {free:%d %b %Y %H:%M:%S} UTC"
+    if free - window in [other.received for other in hidden]:
+        when = "heldout status tells the team when the next may come"
     yield (
         f"more than {policy.quota} runs of this team within {policy.quota_days} days, "
-        f"with {', '.join(near)}; the next may come from {free:%d %b %Y %H:%M:%S} UTC"
+        f"with {_name_others(near, hidden)}; {when}"
     )
+
+
+def _ahead(case: Case) -> Iterator[Submission]:
+    """The team's other submissions that are published or were received before this one."""
+    order = {name: place for place, name in enumerate(case.history.submissions)}
+    own = (case.received, order.get(case.id, len(order)))
+    for other in _counted(case.history, case.manifest.team):
+        earlier = (other.received, order[other.id]) < own
+        if other.id != case.id and (earlier or other.status == "published"):
+            yield other
+
+
+def _is_hidden(other: Submission, case: Case) -> bool:
+    """Whether to say that both are of one team would break an embargo; a refusal is public."""
+    ends = (other.embargo_until, case.manifest.embargo_until)
+    return any(end is not None and end > case.received.date() for end in ends)
+
+
+def _name_others(near: Sequence[Submission], hidden: Sequence[Submission]) -> str:
+    """Ids, but of those that are hidden only how many."""
+    names = ", ".join(other.id for other in near if other not in hidden)
+    count = "one" if len(hidden) == 1 else str(len(hidden))
+    secret = f"{count} under embargo" if names else f"{count} not named, for an embargo"
+    return " and ".join(part for part in (names, secret if hidden else "") if part)
 
 
 def _id_date(case: Case) -> Iterator[str]:
