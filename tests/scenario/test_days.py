@@ -95,7 +95,10 @@ def test_quota_is_given_back(town: Town, way: str) -> None:
     assert publish_at(town, "first", DAY, 1) == 0
     second = town.send("second", now=DAY, seed=2)
     town.take_in(now=DAY)
-    third = town.send("third", now=LATER, seed=3)
+    third = town.draft("third", now=LATER, seed=3)
+    refused = town.participant("submit", third, now=LATER)
+    assert (refused.code, "2 sent from here and undecided" in refused.out) == (1, True)
+    town.send_unchecked(third, now=LATER)
     town.take_in(now=LATER)
     town.organiser("review", second, now=LATER)
     assert set(findings(town, third, now=LATER)) == {"quota"}
@@ -190,7 +193,8 @@ def test_embargo_from_the_first_day_to_the_reveal(town: Town) -> None:
 
 
 def test_an_embargo_extended_and_one_too_long(town: Town) -> None:
-    late = town.draft("late", now=DAY, team=SECRET, embargo="2027-08-03")
+    late = town.draft("late", now=DAY, team=SECRET, embargo="2027-08-02")
+    town.fill(late, embargo_until="2027-08-03")
     town.send_unchecked(late, now=DAY)
     town.take_in(now=DAY)
     assert set(findings(town, late, now=DAY)) == {"embargo"}

@@ -77,7 +77,7 @@ def test_the_participant_follows_the_submission(town: Town) -> None:
     submission = town.draft("one", now=DAY_2)
     assert town.participant("status", "--json", now=DAY_2).json == {"submissions": []}
     packed = town.participant("pack", submission, "--json", now=DAY_2).json
-    assert status()["status"] == "not received yet"
+    assert status()["status"] == "draft"
     assert packed["done_before"] is False
     sent = town.participant("submit", submission, "--json", now=DAY_2).json
     assert (sent["done_before"], sent["receipt"]) == (True, packed["receipt"])

@@ -170,7 +170,7 @@ APART = {
     3: b"~1\ta\t1\n~2\ta\t1\n~1\tb\t2\n",
     6: b"~1 Q0 a 1 2 t\n~2 Q0 a 1 2 t\n~1 Q0 b 2 1 t\n",
 }
-WHOLE = {"no-scores", "empty-file", "nul-byte", "too-many-queries"}
+WHOLE = {"no-scores", "empty-file", "nul-byte", "too-many-queries", "wrong-query-set"}
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ __all__ = [
     "is_link",
     "parse_day",
     "parse_manifest",
+    "read_manifest",
     "team_key",
 ]
 
@@ -70,6 +71,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 _TEXTS = ("team", "institution", "model_description", "paper", "code", "type", "training_data")
 _OTHERS = ("embargo_until", "revision", "withdrawn", "id", "digests", "schema", "date")
+_KNOWN = frozenset((*_TEXTS, *_OTHERS))
 
 
 def empty_manifest(*, types: tuple[str, ...], embargo_until: date | None) -> Manifest:
@@ -93,15 +95,29 @@ def parse_manifest(data: bytes, *, path: str = "metadata.json") -> Manifest:
         InputError: not JSON, a field missing, unknown or of the wrong kind, a link that is not
             http(s), text that is too long or holds invisible characters.
     """
+    manifest, problems = read_manifest(data, path=path)
+    if problems:
+        raise InputError(problems)
+    return manifest
+
+
+def read_manifest(
+    data: bytes, *, path: str = "metadata.json"
+) -> tuple[Manifest, tuple[Problem, ...]]:
+    """As `parse_manifest`, with a field that is wrong or missing read as if it were empty.
+
+    Raises:
+        InputError: it is no JSON object.
+    """
     fields = _decode(data, path)
     problems = [*_check_names(fields, path), *_check_texts(fields, path)]
     problems += [*_check_links(fields, path), *_check_others(fields, path)]
-    if problems:
-        raise InputError(problems)
-    day = fields.get("embargo_until") or None
-    known = {name: fields[name] for name in (*_TEXTS, *_OTHERS) if name in fields}
-    known.pop("date", None)
-    return Manifest(**{**known, "embargo_until": parse_day(day) if day else None})
+    wrong = {"date", *(problem.path.removeprefix(f"{path}:") for problem in problems)}
+    known = {name: value for name, value in fields.items() if name in _KNOWN - wrong}
+    day = known.get("embargo_until") or None
+    known["embargo_until"] = parse_day(day) if day else None
+    empty = {"team": "", "model_description": "", "type": ""}
+    return Manifest(**{**empty, **known}), tuple(problems)
 
 
 def parse_day(text: str) -> date:
@@ -121,11 +137,13 @@ def _decode(data: bytes, path: str) -> Mapping[str, Any]:
     try:
         value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        line, found = _explain(error, data)
         raise InputError(
             Problem(
                 code="not-json",
                 path=path,
-                found=quote(str(error)),
+                line=line,
+                found=found,
                 expected="one JSON object",
                 hint="a comma or quote is missing, or a comment is left in",
             )
@@ -135,6 +153,18 @@ def _decode(data: bytes, path: str) -> Mapping[str, Any]:
     raise InputError(
         Problem(code="not-json", path=path, found=quote(value), expected="one JSON object")
     )
+
+
+def _explain(error: Exception, data: bytes) -> tuple[int | None, str]:
+    """The line and the fault of what is no JSON."""
+    if isinstance(error, UnicodeDecodeError):
+        return None, "bytes that are not UTF-8"
+    if isinstance(error, RecursionError):
+        return None, "brackets in brackets without end"
+    text, _, place = str(error).removeprefix("JSON is malformed: ").partition(" (byte ")
+    if not place[:-1].isdigit():
+        return data.count(b"\n") + 1, quote(text)
+    return data[: int(place[:-1])].count(b"\n") + 1, quote(text)
 
 
 def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:

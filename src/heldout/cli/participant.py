@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from heldout.board.history import Submission, read_history
+from heldout.board.history import History, Submission, read_history
 from heldout.board.manifest import parse_day
+from heldout.board.policy import QuotaState
 from heldout.cli.context import Place, in_clone
 from heldout.cli.printing import (
     answers,
@@ -23,12 +24,22 @@ from heldout.cli.printing import (
     reports_errors,
 )
 from heldout.envelope.bundle import short_recipient
-from heldout.errors import StoreError
+from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import SubmissionId, parse_submission_id
-from heldout.pipeline.draft import Check, draft_id, quota_of, read_metadata
+from heldout.pipeline.draft import (
+    Check,
+    check_embargo,
+    draft_folder,
+    draft_id,
+    drafts,
+    quota_of,
+    read_metadata,
+    require_draft,
+)
 from heldout.pipeline.draft import check as check_draft
 from heldout.pipeline.draft import draft as make_draft
-from heldout.pipeline.send import Packed, deliver, receipt_of, update
+from heldout.pipeline.sealed import read_sealed
+from heldout.pipeline.send import Packed, check_update, deliver, mark_sent, receipt_of, update
 from heldout.pipeline.send import pack as pack_draft
 from heldout.pipeline.send import submit as submit_draft
 from heldout.store.repository import Repository
@@ -71,6 +82,8 @@ def draft(
     """
     repository = place.board()
     until = None if embargo is None else _day(embargo)
+    if until is not None:
+        check_embargo(repository.spec(), until, today=place.now.date())
     given = {"dev": dev, "eval": eval}
     files = {key: path for key, path in given.items() if path is not None} | read_runs(runs)
     submission = draft_id(name, today=place.now.date(), embargoed=until is not None)
@@ -110,14 +123,8 @@ def check(*, place: Place, submission: str) -> None:
         print_json(_check_json(found))
     else:
         _print_check(found, repository, place)
-        count = _count(found)
-        next_step = f"heldout submit {found.id}"
-        last = (
-            [("next", next_step)]
-            if found.ok
-            else [("", f"{plural(count, 'problem')}; nothing was sealed or sent.")]
-        )
-        print_facts(answers(), [("", ""), *last])
+        if found.ok:
+            print_facts(answers(), [("", ""), ("next", f"heldout submit {found.id}")])
     if not found.ok:
         raise click.exceptions.Exit(1)
 
@@ -165,9 +172,11 @@ def submit(*, place: Place, submission: str, folder: Path | None) -> None:
         print_json({**_packed_json(found.id, packed), "sent": sent})
         return
     _print_packed(repository, found.id, packed)
-    for warning in found.warnings:
-        print_facts(answers(), [("visible", warning)])
-    print_facts(answers(), [("sent", sent), ("", ""), ("next", f"heldout status {found.id}")])
+    _print_seen(found)
+    again = "   (done before)" if packed.sent_before else ""
+    print_facts(
+        answers(), [("sent", sent + again), ("", ""), ("next", f"heldout status {found.id}")]
+    )
 
 
 @click.command()
@@ -188,17 +197,36 @@ def status(*, place: Place, submission: str | None) -> None:
     names = [submission] if submission else repository.own_ids()
     shown = []
     for name in map(parse_submission_id, names):
+        known = history.submissions.get(name)
+        if known is None:
+            _require_known(repository, history, name)
         quota = quota_of(repository, history, name, now=place.now)
         again = None if quota is None else quota.next_allowed.isoformat()
-        row = _status_json(name, history.submissions.get(name), repository)
-        shown.append({**row, "next_allowed": again})
+        row = _status_json(name, known, repository)
+        shown.append(({**row, "next_allowed": again}, known))
     if place.as_json:
-        print_json({"submissions": shown})
+        print_json({"submissions": [row for row, _ in shown]})
         return
     if not shown:
         print_facts(answers(), [("status", "this clone has sent nothing yet")])
-    for row in shown:
-        _print_status(row, now=place.now)
+    for row, known in shown:
+        _print_status(row, {} if known is None else known.scores, now=place.now)
+
+
+def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
+    """End with 1 where neither this clone nor the log knows the id."""
+    if draft_folder(repository, name).is_dir() or name in repository.own_ids():
+        return
+    here = sorted({*drafts(repository), *repository.own_ids()})
+    problem = Problem(
+        code="no-draft",
+        path=name,
+        found="no draft or submission of this id",
+        expected="one of those here: " + ", ".join(here)
+        if here
+        else f"an id; this clone has no draft, the log {plural(len(history.submissions), 'id')}",
+    )
+    fail(InputError(problem), status=1)
 
 
 @click.command()
@@ -234,19 +262,29 @@ def withdraw(*, place: Place, submission: str, folder: Path | None) -> None:
 def _update(place: Place, submission: str, folder: Path | None, *, withdrawn: bool) -> None:
     repository = place.board()
     name = parse_submission_id(submission)
+    require_draft(repository, name)
+    try:
+        check_update(read_history(repository.newest_log()), name, withdrawn=withdrawn)
+    except InputError as error:
+        fail(error, status=1)
     manifest = read_metadata(repository, name)
     with repository.locked():
         packed = update(repository, name, manifest, withdrawn=withdrawn)
-        sent = _send(place, name, packed, folder)
+        unchanged = packed.sent_before and not withdrawn
+        sent = "" if unchanged else _send(place, name, packed, folder)
     if place.as_json:
         print_json({**_packed_json(name, packed), "sent": sent, "withdrawn": withdrawn})
+        return
+    if unchanged:
+        told = f"since revision {packed.revision} was sent; nothing was sent now"
+        print_facts(answers(), [("unchanged", told), ("", ""), ("next", f"heldout status {name}")])
         return
     what = "a withdrawal" if withdrawn else "new metadata"
     print_facts(
         answers(),
         [
             ("sealed", f"{what} under the key of {name}, revision {packed.revision}"),
-            ("sent", sent),
+            ("sent", sent + ("   (done before)" if packed.sent_before else "")),
             ("", ""),
             ("next", f"heldout status {name}"),
         ],
@@ -260,13 +298,17 @@ def _check_and_pack(repository: Repository, submission: str, place: Place) -> tu
             print_json(_check_json(found))
         else:
             _print_check(found, repository, place)
-            problems = plural(_count(found), "problem")
-            print_facts(answers(), [("", ""), ("", f"{problems}; nothing was sealed or sent.")])
         raise click.exceptions.Exit(1)
     return found, pack_draft(repository, found.id, found.manifest)
 
 
 def _send(place: Place, submission: SubmissionId, packed: Packed, folder: Path | None) -> str:
+    sent = _deliver(place, submission, packed, folder)
+    mark_sent(place.board(), submission, packed, now=place.now)
+    return sent
+
+
+def _deliver(place: Place, submission: SubmissionId, packed: Packed, folder: Path | None) -> str:
     repository = place.board()
     if folder is not None:
         deliver(repository, packed, folder)
@@ -291,7 +333,7 @@ def _send(place: Place, submission: SubmissionId, packed: Packed, folder: Path |
 
 def _print_check(found: Check, repository: Repository, place: Place) -> None:
     spec = repository.spec()
-    facts = []
+    facts = [(name, "no run that can be read") for name in spec.sets if name not in found.scans]
     for name, scan in found.scans.items():
         size = f"{plural(scan.facts.queries, 'query', 'queries')} × {scan.facts.max_depth or 0}"
         scores = [
@@ -302,29 +344,49 @@ def _print_check(found: Check, repository: Repository, place: Place) -> None:
         errors = count_errors(scan.problems, scan.counts)
         told = plural(errors, "problem") if errors else "    ".join([size, *scores])
         facts.append((name, told))
-    facts.append(("metadata", plural(len(found.metadata), "problem") if found.metadata else "ok"))
+    wrong = count_errors(found.metadata, {})
+    facts.append(("metadata", plural(wrong, "problem") if wrong else "ok"))
     if found.quota is not None:
-        quota = found.quota
-        when = (
-            "you may submit now"
-            if quota.next_allowed <= place.now
-            else f"you may submit again from {quota.next_allowed:%d %b %Y %H:%M} UTC"
-        )
-        used = f"{len(quota.used)} of {quota.limit} used since {quota.since:%d %b}"
-        facts.append(("quota", f"{used}; {when}"))
+        facts.append(("quota", _quota_words(found.quota, found.undecided, now=place.now)))
     print_facts(answers(), facts)
-    if _count(found) or found.warnings:
+    noted = any(scan.problems for scan in found.scans.values())
+    if noted or found.files or found.metadata or found.findings or found.warnings:
         print_facts(answers(), [("", "")])
+    print_problems(answers(), found.files)
     for scan in found.scans.values():
         print_problems(answers(), scan.problems, counts=scan.counts)
     print_problems(answers(), found.metadata)
     print_facts(answers(), [(f.severity, f"{f.rule}: {f.evidence}") for f in found.findings])
+    _print_seen(found)
+    if not found.ok:
+        count = _count(found)
+        mend = f"Mend {'it' if count == 1 else 'them'}, then check again."
+        last = f"{plural(count, 'problem')}; nothing was sealed or sent. {mend}"
+        answers().print(f"\n{last}")
+
+
+def _print_seen(found: Check) -> None:
+    """What an embargo hides, and what it cannot hide."""
+    print_facts(answers(), [("hidden", what) for what in found.hidden])
     print_facts(answers(), [("visible", warning) for warning in found.warnings])
+
+
+def _quota_words(quota: QuotaState, undecided: int, *, now: datetime) -> str:
+    when = (
+        "you may submit now"
+        if quota.next_allowed <= now
+        else f"you may submit again from {quota.next_allowed:%d %b %Y %H:%M} UTC"
+    )
+    used = len(quota.used)
+    parts = f" ({used - undecided} published, {undecided} sent from here and undecided)"
+    said = parts if used else ""
+    return f"{used} of {quota.limit} used since {quota.since:%d %b}{said}; {when}"
 
 
 def _count(found: Check) -> int:
     runs = sum(count_errors(scan.problems, scan.counts) for scan in found.scans.values())
-    return runs + len(found.metadata) + sum(f.severity == "reject" for f in found.findings)
+    refused = sum(finding.severity == "reject" for finding in found.findings)
+    return runs + count_errors((*found.files, *found.metadata), {}) + refused
 
 
 def _check_json(found: Check) -> dict[str, Any]:
@@ -335,11 +397,12 @@ def _check_json(found: Check) -> dict[str, Any]:
         "problems": [
             problem_json(problem) for scan in found.scans.values() for problem in scan.problems
         ]
-        + [problem_json(problem) for problem in found.metadata],
+        + [problem_json(problem) for problem in (*found.files, *found.metadata)],
         "findings": [
             {"rule": f.rule, "severity": f.severity, "evidence": f.evidence} for f in found.findings
         ],
         "warnings": list(found.warnings),
+        "hidden": list(found.hidden),
     }
 
 
@@ -372,6 +435,7 @@ def _packed_json(submission: SubmissionId, packed: Packed) -> dict[str, Any]:
         "receipt": packed.receipt,
         "revision": packed.revision,
         "done_before": packed.done_before,
+        "sent_before": packed.sent_before,
     }
 
 
@@ -379,7 +443,9 @@ def _status_json(
     name: str, submission: Submission | None, repository: Repository
 ) -> Mapping[str, Any]:
     if submission is None:
-        return {"id": name, "status": "not received yet", "why": "", "scores": {}, "receipt": None}
+        note = read_sealed(repository, name)
+        status = "draft" if note is None or not note.sent else "not received yet"
+        return {"id": name, "status": status, "why": "", "scores": {}, "receipt": None}
     spec = repository.spec()
     return {
         "id": name,
@@ -393,7 +459,8 @@ def _status_json(
     }
 
 
-def _print_status(row: Mapping[str, Any], *, now: datetime) -> None:
+def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: datetime) -> None:
+    """A submission's lines; scores with the digits that were released."""
     facts = [("id", str(row["id"])), ("status", _STATUS_WORDS[str(row["status"])])]
     if row["why"]:
         facts.append(("why", str(row["why"])))
@@ -403,7 +470,7 @@ def _print_status(row: Mapping[str, Any], *, now: datetime) -> None:
         facts.append(("quota", f"your team may submit {when}"))
     facts += [
         ("score", f"{name} {score} (n = {row['queries'][name]:,})")
-        for name, score in row["scores"].items()
+        for name, score in released.items()
     ]
     if row["receipt"]:
         facts.append(("receipt", str(row["receipt"])))
@@ -411,6 +478,7 @@ def _print_status(row: Mapping[str, Any], *, now: datetime) -> None:
 
 
 _STATUS_WORDS = {
+    "draft": "a draft here, nothing sent",
     "not received yet": "not received yet: the organisers have not taken it in",
     "received": "received, waits for review",
     "reviewed": "in review",

@@ -3,24 +3,25 @@
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
-from heldout.board.history import History, read_history
+from heldout.board.history import History, Submission, read_history
 from heldout.board.manifest import (
     Manifest,
     empty_manifest,
     format_manifest,
     parse_manifest,
+    read_manifest,
     team_key,
 )
-from heldout.board.policy import Case, Finding, QuotaState, judge, quota_state
+from heldout.board.policy import Case, Finding, QuotaState, add_months, judge, quota_state
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem
 from heldout.ids import SubmissionId, parse_submission_id
 from heldout.pipeline.score import ViewScore, score_run, score_views
+from heldout.pipeline.sealed import read_sealed
 from heldout.pipeline.sets import SetData, load_sets
 from heldout.store.files import write_whole
 from heldout.store.repository import Repository
@@ -30,16 +31,35 @@ __all__ = [
     "METADATA",
     "Check",
     "check",
+    "check_embargo",
     "draft",
     "draft_folder",
     "draft_id",
+    "drafts",
     "quota_of",
     "read_metadata",
+    "require_draft",
     "run_files",
     "with_own_teams",
 ]
 
 METADATA = "metadata.json"
+
+_SOURCE = {
+    "team-named": ("team", "the team and those in it, so that a web search finds them"),
+    "institution-named": ("institution", "the university, company or other organisation"),
+    "description": ("model_description", "the system, as it should stand on the page"),
+    "type-known": ("type", "a submission type of this board"),
+    "training-data": ("training_data", "what the system was trained or tuned on"),
+    "embargo": ("embargo_until", "a day within the board's limit, or null"),
+}
+"""Rule of the policy -> the field of the metadata that it looks at, and what belongs there."""
+
+_HINTS = {
+    "team-named": "an embargo hides it for a while: embargo_until",
+    "institution-named": "an embargo hides it for a while: embargo_until",
+    "training-data": '"none" is an answer',
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,28 +69,36 @@ class Check:
     Attributes:
         id: the submission.
         scans: query set -> what the scan of its run found.
-        scores: view -> score, of the views with public labels.
-        metadata: problems of the metadata file.
-        manifest: the metadata, `None` where it is wrong.
-        findings: what the policy says, by the public log alone; the runs' problems are in `scans`.
-        quota: the team's, `None` without metadata.
+        files: problems of the draft's folder: a set without a run file, or with two.
+        scores: view -> score, of the views with public labels whose run has no errors.
+        metadata: problems of the metadata file, by its form and by the policy; notes among them.
+        manifest: the metadata as far as it can be read, `None` where not at all.
+        findings: what else the policy says, by the public log and what this clone sent; the
+            runs' problems are in `scans`.
+        quota: the team's, `None` where no team is named.
+        undecided: how many of those that use the quota are not published.
         warnings: what would give an embargoed team away.
+        hidden: what is kept from sight for an embargoed team.
     """
 
     id: SubmissionId
+    files: tuple[Problem, ...]
     scans: Mapping[str, Scan]
     scores: Mapping[str, ViewScore]
     metadata: tuple[Problem, ...]
     manifest: Manifest | None
     findings: tuple[Finding, ...]
     quota: QuotaState | None
+    undecided: int
     warnings: tuple[str, ...]
+    hidden: tuple[str, ...]
 
     @property
     def ok(self) -> bool:
         """Whether it may be sealed and sent."""
         rejected = any(finding.severity == "reject" for finding in self.findings)
-        return not self.metadata and not rejected and all(s.ok for s in self.scans.values())
+        wrong = any(problem.severity == "error" for problem in (*self.files, *self.metadata))
+        return not wrong and not rejected and all(s.ok for s in self.scans.values())
 
 
 def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
@@ -120,24 +148,85 @@ def run_files(
     Raises:
         InputError: no such draft, a set without a run, or with two.
     """
-    folder = draft_folder(repository, submission)
-    found: dict[str, list[Path]] = {name: [] for name in spec.sets}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        found.get(path.name.split(".")[0], []).append(path)
-    problems = [
-        Problem(
-            code="missing-run",
-            path=f"drafts/{submission}",
-            found=", ".join(path.name for path in paths) or f"no run for '{name}'",
-            expected=f"one file {name}.* with the run over the queries of '{name}'",
-            hint=f"heldout draft NAME {' '.join(f'--run {n}=FILE' for n in spec.sets)}",
-        )
-        for name, paths in found.items()
-        if len(paths) != 1
-    ]
+    files, problems = _find_runs(require_draft(repository, submission), spec)
     if problems:
         raise InputError(problems)
-    return {name: paths[0] for name, paths in found.items()}
+    return files
+
+
+def drafts(repository: Repository) -> tuple[str, ...]:
+    """Ids of the drafts in this clone."""
+    folders = (repository.root / "drafts").glob("*/")
+    return tuple(sorted(path.name for path in folders))
+
+
+def require_draft(repository: Repository, submission: SubmissionId) -> Path:
+    """The folder of a draft.
+
+    Raises:
+        InputError: there is no such draft.
+    """
+    folder = draft_folder(repository, submission)
+    if folder.is_dir():
+        return folder
+    known = drafts(repository)
+    raise InputError(
+        Problem(
+            code="no-draft",
+            path=f"drafts/{submission}",
+            found="no draft of this id here",
+            expected="one of " + ", ".join(known) if known else "a draft; there is none yet",
+            hint="" if known else "make one: heldout draft NAME --dev FILE --eval FILE",
+        )
+    )
+
+
+def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
+    """Refuse an embargo that would be refused later, or hide nothing.
+
+    Raises:
+        InputError: the day is not after today, or beyond the board's limit.
+    """
+    latest = add_months(today, spec.policy.embargo_months)
+    limited = "embargo" not in spec.policy.off
+    if today < until and (until <= latest or not limited):
+        return
+    raise InputError(
+        Problem(
+            code="embargo-day",
+            path="--embargo",
+            found=f"{until}, which is over" if until <= today else f"{until}, too late",
+            expected=f"a day after {today}" + (f", up to {latest}" if limited else ""),
+            hint=f"this board allows {spec.policy.embargo_months} months" if limited else "",
+        )
+    )
+
+
+def _find_runs(folder: Path, spec: BoardSpec) -> tuple[Mapping[str, Path], tuple[Problem, ...]]:
+    """Query set -> run file, of the sets that have one; and what is wrong with the others."""
+    found: dict[str, list[Path]] = {name: [] for name in spec.sets}
+    for path in sorted(folder.iterdir()):
+        found.get(path.name.split(".")[0], []).append(path)
+    whole = {n: paths[0] for n, paths in found.items() if len(paths) == 1 and paths[0].is_file()}
+    problems = [_run_problem(folder, n, paths) for n, paths in found.items() if n not in whole]
+    return whole, tuple(problems)
+
+
+def _run_problem(folder: Path, name: str, paths: list[Path]) -> Problem:
+    code, found, hint = "missing-run", f"no run for '{name}'", f"copy it to drafts/{folder.name}/"
+    if len(paths) > 1:
+        code, found = "two-runs", " and ".join(path.name for path in paths)
+        hint = f"remove one, as: rm drafts/{folder.name}/{paths[-1].name}"
+    elif paths:
+        found = f"{paths[0].name}, which is no file"
+        hint = "put the run file itself there, not a folder"
+    return Problem(
+        code=code,
+        path=f"drafts/{folder.name}",
+        found=found,
+        expected=f"one file {name}.* with the run over the queries of '{name}'",
+        hint=hint,
+    )
 
 
 def read_metadata(repository: Repository, submission: SubmissionId) -> Manifest:
@@ -157,21 +246,28 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
         InputError: there is no such draft, or a set has no run.
     """
     spec = repository.spec()
+    files, wrong = _find_runs(require_draft(repository, submission), spec)
     sets = load_sets(repository, spec, vault=None)
-    files = run_files(repository, spec, submission)
     manifest, metadata = _try_metadata(repository, submission)
     kind = "" if manifest is None else manifest.type
     scans = {name: _scan(spec, sets[name], path, kind) for name, path in files.items()}
-    findings, quota = _judge(repository, spec, submission, manifest, now)
+    history = with_own_teams(repository, read_history(repository.log()))
+    findings = _judge(spec, history, submission, manifest, now)
+    quota = _quota(spec, history, manifest, now)
     return Check(
         id=submission,
+        files=wrong,
         scans=scans,
-        scores=score_views(spec, sets, scans),
-        metadata=metadata,
+        scores=_score(spec, sets, scans),
+        metadata=(*metadata, *_field_problems(findings, metadata, manifest, now)),
         manifest=manifest,
-        findings=findings,
+        findings=tuple(finding for finding in findings if finding.rule not in _SOURCE),
         quota=quota,
-        warnings=tuple(_giveaways(repository, submission, manifest)),
+        undecided=0
+        if quota is None
+        else sum(history.submissions[name].status != "published" for name in quota.used),
+        warnings=tuple(_giveaways(submission, manifest)),
+        hidden=tuple(_kept_secret(repository, manifest)),
     )
 
 
@@ -221,8 +317,9 @@ def _suffixes(source: Path) -> str:
 def _try_metadata(
     repository: Repository, submission: SubmissionId
 ) -> tuple[Manifest | None, tuple[Problem, ...]]:
+    file = draft_folder(repository, submission) / METADATA
     try:
-        return read_metadata(repository, submission), ()
+        return read_manifest(_read(file), path=METADATA)
     except InputError as error:
         return None, error.problems
 
@@ -232,32 +329,84 @@ def _scan(spec: BoardSpec, data: SetData, path: Path, kind: str) -> Scan:
         return score_run(spec, data, file, path=path.name, submission_type=kind)
 
 
+def _score(
+    spec: BoardSpec, sets: Mapping[str, SetData], scans: Mapping[str, Scan]
+) -> Mapping[str, ViewScore]:
+    """A set whose run has errors has no score; that of the others stays."""
+    return {
+        view: score
+        for name, scan in scans.items()
+        for view, score in score_views(spec, sets, {name: scan}).items()
+    }
+
+
 def _judge(
-    repository: Repository,
     spec: BoardSpec,
+    history: History,
     submission: SubmissionId,
     manifest: Manifest | None,
     now: datetime,
-) -> tuple[tuple[Finding, ...], QuotaState | None]:
+) -> tuple[Finding, ...]:
     if manifest is None:
-        return (), None
-    history = with_own_teams(repository, read_history(repository.log()))
+        return ()
     case = Case(
         spec=spec, history=history, id=submission, received=now, manifest=manifest, problems={}
     )
-    return judge(case), quota_state(history, manifest.team, spec.policy, now=now)
+    return judge(case)
+
+
+def _quota(
+    spec: BoardSpec, history: History, manifest: Manifest | None, now: datetime
+) -> QuotaState | None:
+    if manifest is None or not manifest.team.strip():
+        return None
+    return quota_state(history, manifest.team, spec.policy, now=now)
+
+
+def _field_problems(
+    findings: tuple[Finding, ...],
+    told: tuple[Problem, ...],
+    manifest: Manifest | None,
+    now: datetime,
+) -> Iterator[Problem]:
+    """What the policy says of single fields, at their places; a field is told once."""
+    places = {problem.path for problem in told}
+    for finding in findings:
+        field, expected = _SOURCE.get(finding.rule, ("", ""))
+        if field and f"{METADATA}:{field}" not in places:
+            yield Problem(
+                code=finding.rule,
+                path=f"{METADATA}:{field}",
+                found=finding.evidence,
+                expected=expected,
+                hint=_HINTS.get(finding.rule, ""),
+            )
+    until = None if manifest is None else manifest.embargo_until
+    if until is not None and until <= now.date():
+        yield Problem(
+            code="embargo-over",
+            path=f"{METADATA}:embargo_until",
+            found=f"{until}, which is over",
+            expected="a day that is still to come, or null",
+            hint="nothing would stay hidden",
+            severity="note",
+        )
 
 
 def with_own_teams(repository: Repository, history: History) -> History:
-    """The public history, with the teams of what this clone sent: they are sealed, but known here.
+    """The public history, with what this clone knows besides: its own teams, and what it sent.
 
     Else a team's own submissions that wait, or are embargoed, would not count for its quota.
     """
     submissions = dict(history.submissions)
-    for name in set(repository.own_ids()) & set(submissions):
-        with suppress(InputError):
-            team = read_metadata(repository, SubmissionId(name)).team
-            submissions[name] = replace(submissions[name], teams=(*submissions[name].teams, team))
+    for name in repository.own_ids():
+        note = read_sealed(repository, name)
+        known = submissions.get(name)
+        if known is None and note is not None and note.sent_at and not note.withdrawn:
+            known = Submission(id=name, received=note.sent_at, files={}, status="received")
+        manifest, _ = _try_metadata(repository, SubmissionId(name))
+        if known is not None and manifest is not None:
+            submissions[name] = replace(known, teams=(*known.teams, manifest.team))
     return replace(history, submissions=submissions)
 
 
@@ -266,26 +415,26 @@ def quota_of(
 ) -> QuotaState | None:
     """The quota of the team that drafted a submission here; `None` where its draft is not here."""
     manifest, _ = _try_metadata(repository, submission)
-    if manifest is None:
-        return None
-    known = with_own_teams(repository, history)
-    return quota_state(known, manifest.team, repository.spec().policy, now=now)
+    return _quota(repository.spec(), with_own_teams(repository, history), manifest, now)
 
 
-def _giveaways(
-    repository: Repository, submission: SubmissionId, manifest: Manifest | None
-) -> Iterator[str]:
+def _giveaways(submission: SubmissionId, manifest: Manifest | None) -> Iterator[str]:
     """What stays visible of an embargoed team, beside what is sealed."""
     if manifest is None or manifest.embargo_until is None:
         return
     words = {w for name in (manifest.team, manifest.institution) for w in _words(name)}
     shown = sorted(word for word in words if word in submission.casefold())
-    if shown:
-        yield f"the id and its branch hold '{shown[0]}', a word of your team's name"
-    author = repository.git.configured_author()
-    if author is not None:
-        yield f"commits name {author.name} <{author.email}>; submit uses a neutral author"
+    if not re.fullmatch(r"\d{8}-anon-[0-9a-f]{8}", submission):
+        said = shown[0] if shown else submission.partition("-")[2]
+        yield f"the id says '{said}'; heldout draft --embargo makes a neutral one"
     yield "the account that pushes the branch or opens the pull request stays visible"
+
+
+def _kept_secret(repository: Repository, manifest: Manifest | None) -> Iterator[str]:
+    """What would be visible of an embargoed team, and is not."""
+    embargoed = manifest is not None and manifest.embargo_until is not None
+    if embargoed and repository.git.configured_author() is not None:
+        yield "your git name (submit commits as Anonymous)"
 
 
 def _words(name: str) -> Iterator[str]:

@@ -7,29 +7,32 @@ from pathlib import Path
 
 import msgspec
 
+from heldout.board.history import History
 from heldout.board.manifest import Manifest, format_manifest
 from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import file_names, seal, seal_metadata
 from heldout.errors import InputError, Problem
 from heldout.ids import SubmissionId, digest_bytes
 from heldout.pipeline.draft import METADATA, run_files
+from heldout.pipeline.sealed import Sealed, read_sealed, write_sealed
 from heldout.store.arrivals import branch_name
 from heldout.store.files import write_whole
 from heldout.store.git import Author, Git
 from heldout.store.repository import Repository
 
-__all__ = ["Packed", "deliver", "pack", "receipt_of", "submit", "update"]
+__all__ = [
+    "Packed",
+    "check_update",
+    "deliver",
+    "mark_sent",
+    "pack",
+    "receipt_of",
+    "submit",
+    "update",
+]
 
 _NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
 _RECIPIENTS = "recipients"
-
-
-class _State(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sealed last, `.heldout/packed/ID.json`: digests of what went in and came out."""
-
-    inputs: dict[str, str]
-    outputs: dict[str, str]
-    revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +44,14 @@ class Packed:
         receipt: SHA-256 over the sealed files' digests, to look for in the public log.
         revision: of the sealed metadata.
         done_before: whether an earlier call had sealed just these runs and this metadata.
+        sent_before: whether an earlier call had sent just these files.
     """
 
     files: Mapping[str, int]
     receipt: str
     revision: int
     done_before: bool
+    sent_before: bool
 
 
 def receipt_of(digests: Mapping[str, str]) -> str:
@@ -68,7 +73,7 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     spec = repository.spec()
     runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
-    before = _read_state(repository, submission)
+    before = read_sealed(repository, submission)
     inputs = {**digests, _RECIPIENTS: _mark(spec.recipients)}
     if before is not None and _covers(repository, spec, submission, before, inputs):
         return update(repository, submission, manifest, withdrawn=False)
@@ -85,8 +90,14 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     write_whole(_key_file(repository, submission), sealed.key, mode=0o600)
     outputs = _write_sealed(repository, sealed.files)
     inputs[METADATA] = _mark((manifest, False))
-    state = _State(inputs=inputs, outputs=outputs, revision=revision)
-    _write_state(repository, submission, state)
+    state = Sealed(
+        inputs=inputs,
+        outputs=outputs,
+        revision=revision,
+        sent="" if before is None else before.sent,
+        sent_at=None if before is None else before.sent_at,
+    )
+    write_sealed(repository, submission, state)
     return _packed(repository, state, done_before=False)
 
 
@@ -110,8 +121,14 @@ def update(
     metadata = format_manifest(msgspec.structs.replace(bound, withdrawn=withdrawn))
     blob = seal_metadata(spec.envelope, metadata, key=key)
     written = _write_sealed(repository, {name: blob})
-    state = _State(inputs=inputs, outputs={**before.outputs, **written}, revision=revision)
-    _write_state(repository, submission, state)
+    state = msgspec.structs.replace(
+        before,
+        inputs=inputs,
+        outputs={**before.outputs, **written},
+        revision=revision,
+        withdrawn=withdrawn,
+    )
+    write_sealed(repository, submission, state)
     return _packed(repository, state, done_before=False)
 
 
@@ -154,6 +171,54 @@ def deliver(repository: Repository, packed: Packed, folder: Path) -> None:
     """Copy sealed files into a folder from which the organisers take them."""
     for name in packed.files:
         write_whole(folder / name, repository.packed_file(name).read_bytes())
+
+
+def mark_sent(
+    repository: Repository, submission: SubmissionId, packed: Packed, *, now: datetime
+) -> None:
+    """Keep in the clone that these files were sent, and since when something is."""
+    note = read_sealed(repository, submission)
+    if note is not None and not packed.sent_before:
+        since = note.sent_at or now
+        sent = msgspec.structs.replace(note, sent=packed.receipt, sent_at=since)
+        write_sealed(repository, submission, sent)
+
+
+def check_update(history: History, submission: SubmissionId, *, withdrawn: bool) -> None:
+    """Refuse here what the organisers would refuse, by the public log.
+
+    Args:
+        history: of the public log.
+        submission: its id; one that the log does not know is not refused.
+        withdrawn: whether it is to be taken back, else its metadata is to be changed.
+
+    Raises:
+        InputError: it is published and would be withdrawn, or it was refused or withdrawn.
+    """
+    known = history.submissions.get(submission)
+    if known is None or known.pending:
+        return
+    if known.status != "published":
+        raise InputError(
+            Problem(
+                code="already-decided",
+                path=str(submission),
+                found={"rejected": "it was refused"}.get(known.status, "it was withdrawn")
+                + (f": {known.why}" if known.why else ""),
+                expected="a submission that waits for a decision, or is published",
+                hint="nothing was sent; another submission needs a new id: heldout draft",
+            )
+        )
+    if withdrawn:
+        raise InputError(
+            Problem(
+                code="published-stays",
+                path=str(submission),
+                found="it is published",
+                expected="a submission that is not published yet",
+                hint="nothing was sent; the metadata can be changed: heldout amend",
+            )
+        )
 
 
 def _read_runs(
@@ -208,7 +273,7 @@ def _write_sealed(repository: Repository, files: Mapping[str, bytes]) -> dict[st
     return {name: str(digest_bytes(data)) for name, data in files.items()}
 
 
-def _packed(repository: Repository, state: _State, *, done_before: bool) -> Packed:
+def _packed(repository: Repository, state: Sealed, *, done_before: bool) -> Packed:
     """All three files, in case the first were not taken in yet; those that lie here."""
     whole = _whole(repository, state)
     sent = [n for n in state.outputs if whole >= set(state.outputs) or "-metadata.json." in n]
@@ -217,10 +282,11 @@ def _packed(repository: Repository, state: _State, *, done_before: bool) -> Pack
         receipt=receipt_of(state.outputs),
         revision=state.revision,
         done_before=done_before,
+        sent_before=state.sent == receipt_of(state.outputs),
     )
 
 
-def _whole(repository: Repository, state: _State) -> set[str]:
+def _whole(repository: Repository, state: Sealed) -> set[str]:
     """Names of the sealed files that still lie there as they were written."""
     return {
         name
@@ -234,7 +300,7 @@ def _covers(
     repository: Repository,
     spec: BoardSpec,
     submission: SubmissionId,
-    before: _State,
+    before: Sealed,
     inputs: Mapping[str, str],
 ) -> bool:
     """Whether these runs are sealed for these organisers already, and key and files lie there."""
@@ -248,26 +314,9 @@ def _key_file(repository: Repository, submission: SubmissionId) -> Path:
     return repository.root / ".heldout" / "keys" / submission
 
 
-def _state_file(repository: Repository, submission: SubmissionId) -> Path:
-    return repository.root / ".heldout" / "packed" / f"{submission}.json"
-
-
-def _read_state(repository: Repository, submission: SubmissionId) -> _State | None:
-    """What was sealed last; `None` where nothing was, or the note of it is damaged."""
-    file = _state_file(repository, submission)
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=_State) if file.is_file() else None
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-
-
-def _write_state(repository: Repository, submission: SubmissionId, state: _State) -> None:
-    write_whole(_state_file(repository, submission), msgspec.json.encode(state), mode=0o600)
-
-
-def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, _State]:
+def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, Sealed]:
     file = _key_file(repository, submission)
-    state = _read_state(repository, submission)
+    state = read_sealed(repository, submission)
     if state is not None and file.is_file():
         return file.read_bytes(), state
     raise InputError(

@@ -1,0 +1,217 @@
+"""What a participant is told: drafts, checks, status, updates; every call is a command."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from town import Town, found_town
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+LATER = "2026-11-03T10:00:00Z"
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def break_run(town: Town, submission: str, query_set: str) -> None:
+    run = town.clone / "drafts" / submission / f"{query_set}.run"
+    first = run.read_text().splitlines()[0]
+    run.write_text(f"{first}\n{run.read_text()}")
+
+
+def statuses(town: Town) -> Any:
+    return town.participant("status", "--json", now=LATER).json["submissions"]
+
+
+def test_all_of_the_metadata_is_told_at_once_with_its_fields(town: Town) -> None:
+    submission = town.draft("one", now=DAY)
+    town.fill(
+        submission,
+        team="",
+        institution="-",
+        model_description=" ",
+        training_data="",
+        type="ful ranking",
+        paper="arxiv.org/abs/1",
+        embargo_until="2029-01-01",
+    )
+    answer = town.participant("check", submission, now=DAY)
+    assert answer.code == 1
+    assert "metadata  7 problems\n" in answer.out
+    assert answer.out.endswith(
+        "\n7 problems; nothing was sealed or sent. Mend them, then check again.\n"
+    )
+    found = town.participant("check", submission, "--json", now=DAY).json
+    assert {(p["code"], p["path"]) for p in found["problems"]} == {
+        ("not-a-link", "metadata.json:paper"),
+        ("team-named", "metadata.json:team"),
+        ("institution-named", "metadata.json:institution"),
+        ("description", "metadata.json:model_description"),
+        ("training-data", "metadata.json:training_data"),
+        ("type-known", "metadata.json:type"),
+        ("embargo", "metadata.json:embargo_until"),
+    }
+    assert found["findings"] == []
+    assert all(p["found"] and p["expected"] for p in found["problems"])
+
+
+def test_a_field_is_told_once(town: Town) -> None:
+    submission = town.draft("one", now=DAY)
+    town.fill(submission, team=7)
+    answer = town.participant("check", submission, now=DAY)
+    assert answer.out.count("metadata.json:team") == 1
+    assert answer.out.endswith(
+        "1 problem; nothing was sealed or sent. Mend it, then check again.\n"
+    )
+
+
+def test_the_dev_score_stays_where_only_the_other_run_is_wrong(town: Town) -> None:
+    submission = town.draft("one", now=DAY)
+    whole = town.participant("check", submission, "--json", now=DAY).json["scores"]
+    break_run(town, submission, "eval")
+    broken = town.participant("check", submission, "--json", now=DAY).json
+    assert broken["scores"] == whole != {}
+    break_run(town, submission, "dev")
+    assert town.participant("check", submission, "--json", now=DAY).json["scores"] == {}
+
+
+@pytest.mark.parametrize("how", ["missing", "folder", "two"])
+def test_a_run_that_is_not_one_file_is_one_problem(town: Town, how: str) -> None:
+    submission = town.draft("one", now=DAY)
+    town.fill(submission, team="")
+    run = town.clone / "drafts" / submission / "eval.run"
+    if how == "two":
+        run.with_name("eval.run.gz").write_bytes(b"")
+    else:
+        run.unlink()
+    if how == "folder":
+        run.mkdir()
+    answer = town.participant("check", submission, now=DAY)
+    assert answer.code == 1, answer
+    expected = {"missing": "no run for 'eval'", "folder": "no file", "two": "eval.run.gz"}
+    assert expected[how] in answer.out
+    assert ("remove one" in answer.out) == (how == "two")
+    assert "eval      no run that can be read" in answer.out
+    assert "RR@10 0." in answer.out
+    assert "metadata.json:team" in answer.out
+    assert town.participant("submit", submission, now=DAY).code == 1
+
+
+@pytest.mark.parametrize("command", ["check", "pack", "submit", "amend", "withdraw"])
+def test_an_unknown_draft_is_told_with_those_there_are(town: Town, command: str) -> None:
+    submission = town.draft("one", now=DAY)
+    answer = town.participant(command, "20261102-nobody", now=DAY)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("error  no-draft  drafts/20261102-nobody\n")
+    assert answer.err.count("error ") == 1
+    assert f"one of {submission}" in answer.err
+
+
+def test_status_of_a_draft_and_of_nothing(town: Town) -> None:
+    submission = town.draft("one", now=DAY)
+    told = town.participant("status", submission, now=DAY)
+    assert (told.code, "a draft here, nothing sent" in told.out) == (0, True)
+    unknown = town.participant("status", "20261102-nobody", now=DAY)
+    assert (unknown.code, unknown.out) == (1, "")
+    assert "no draft or submission of this id" in unknown.err
+    assert submission in unknown.err
+    town.participant("submit", submission, now=DAY)
+    assert "not received yet" in town.participant("status", submission, now=DAY).out
+
+
+def test_status_has_the_digits_that_were_released(town: Town) -> None:
+    submission = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(submission, now=DAY).code == 0
+    town.push()
+    released = json.loads((town.board / "log.jsonl").read_text().splitlines()[-1])
+    assert submission in json.dumps(released)
+    out = town.participant("status", submission, now=DAY).out
+    (row,) = statuses(town)
+    for view, score in row["scores"].items():
+        assert isinstance(score, float)
+        assert f"{view} {score:.3f} (n = 30)" in out
+
+
+def test_the_quota_counts_what_was_sent_from_here(town: Town) -> None:
+    submission = town.send("one", now=DAY)
+    other = town.draft("two", now=LATER, seed=2)
+    line = "1 of 2 used since 04 Oct (0 published, 1 sent from here and undecided); you may submit"
+    assert line in town.participant("check", other, now=LATER).out
+    town.take_in(now=LATER)
+    assert town.publish(submission, now=LATER).code == 0
+    town.push()
+    town.pull()
+    line = "1 of 2 used since 04 Oct (1 published, 0 sent from here and undecided); you may submit"
+    assert line in town.participant("check", other, now=LATER).out
+
+
+def test_what_was_withdrawn_gives_its_quota_back_at_once(town: Town) -> None:
+    submission = town.send("one", now=DAY)
+    assert town.participant("withdraw", submission, now=DAY).code == 0
+    other = town.draft("two", now=LATER, seed=2)
+    assert "0 of 2 used since 04 Oct; you may" in town.participant("check", other, now=LATER).out
+
+
+def test_an_embargo_in_a_telling_id(town: Town) -> None:
+    telling = town.draft("lighthouse-one", now=DAY)
+    town.fill(telling, embargo_until="2026-12-10")
+    out = town.participant("check", telling, now=DAY).out
+    assert "hidden    your git name (submit commits as Anonymous)\n" in out
+    assert "the id says 'lighthouse'; heldout draft --embargo makes a neutral one" in out
+    neutral = town.draft("x", now=DAY, embargo="2026-12-10")
+    found = town.participant("check", neutral, "--json", now=DAY).json
+    assert found["hidden"] == ["your git name (submit commits as Anonymous)"]
+    assert not any("the id says" in warning for warning in found["warnings"])
+    town.fill(telling, embargo_until="2026-11-01")
+    out = town.participant("check", telling, now=DAY).out
+    assert "note   embargo-over  metadata.json:embargo_until" in out
+    assert "metadata  ok" in out
+
+
+@pytest.mark.parametrize("day", ["2026-11-02", "2020-01-01", "2027-08-03"])
+def test_an_embargo_that_cannot_be_is_refused_at_once(town: Town, day: str) -> None:
+    dev, evaluation = town.root / "dev.tsv", town.root / "eval.tsv"
+    runs: list[str | Path] = ["--dev", dev, "--eval", evaluation]
+    answer = town.participant("draft", "x", *runs, "--embargo", day, now=DAY)
+    assert (answer.code, answer.out) == (2, "")
+    assert "error  embargo-day  --embargo" in answer.err
+    assert "up to 2027-08-02" in answer.err
+    assert not (town.clone / "drafts").exists()
+
+
+def test_a_second_submit_and_an_empty_amend_say_so(town: Town) -> None:
+    submission = town.send("one", now=DAY)
+    again = town.participant("submit", submission, now=LATER)
+    assert again.code == 0
+    (sent,) = [line for line in again.out.splitlines() if line.startswith("sent ")]
+    assert sent.endswith("pushed to origin   (done before)")
+    unchanged = town.participant("amend", submission, now=LATER)
+    assert unchanged.code == 0
+    assert "unchanged since revision 1 was sent; nothing was sent now" in unchanged.out
+    town.fill(submission, code="https://example.org/code")
+    assert "done before" not in town.participant("amend", submission, now=LATER).out
+
+
+def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:
+    published, refused = town.send("one", now=DAY), town.send("two", now=DAY, seed=2)
+    town.take_in(now=DAY)
+    assert town.publish(published, now=DAY).code == 0
+    assert town.organiser("reject", refused, "--why", "a copy", now=DAY).code == 0
+    town.push()
+    answers = [
+        (town.participant("withdraw", published, now=LATER), "published-stays"),
+        (town.participant("withdraw", refused, now=LATER), "already-decided"),
+        (town.participant("amend", refused, now=LATER), "already-decided"),
+    ]
+    for answer, code in answers:
+        assert (answer.code, answer.out) == (1, "")
+        assert code in answer.err
+        assert "nothing was sent" in answer.err
+    assert "it was refused: a copy" in answers[1][0].err
+    town.fill(published, code="https://example.org/code")
+    assert town.participant("amend", published, now=LATER).code == 0
