@@ -4,11 +4,12 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import date
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from heldout.board.manifest import is_link
+from heldout.board.tables import Mistake, check_table
 from heldout.errors import InputError, Problem, quote
 from heldout.measures.spec import parse_measure
 from heldout.trec.ranking import Order
@@ -208,21 +209,26 @@ def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
     lines = data.decode("utf-8", errors="replace").splitlines()
     try:
         table = tomllib.loads(data.decode("utf-8"))
-        spec = msgspec.convert(table, BoardSpec, strict=True)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(_syntax_problem(error, lines, path)) from None
-    except msgspec.ValidationError as error:
-        raise InputError(_type_problem(error, table, lines, path)) from None
-    problems = [_place(problem, lines, path) for problem in _check(spec)]
-    if problems:
-        raise InputError(problems)
+    mistakes = list(check_table(table, BoardSpec))
+    if not mistakes:
+        spec = msgspec.convert(table, BoardSpec, strict=True)
+        mistakes = [_tell(mistake) for mistake in _check(spec)]
+    if mistakes:
+        raise InputError(_place(mistake, lines, path) for mistake in mistakes)
     return spec
 
 
-_Mistake = tuple[str, object, str, str]  # key path, found, expected, hint
+_Wrong = tuple[str, object, str, str]  # key path, value, expected, hint
 
 
-def _check(spec: BoardSpec) -> Iterator[_Mistake]:
+def _tell(wrong: _Wrong) -> Mistake:
+    key, value, expected, hint = wrong
+    return (key, f"{key} = {quote(value)}", expected, hint)
+
+
+def _check(spec: BoardSpec) -> Iterator[_Wrong]:
     yield from _check_views(spec)
     yield from _check_numbers(spec)
     yield from _check_sets(spec)
@@ -239,7 +245,7 @@ def _check(spec: BoardSpec) -> Iterator[_Mistake]:
         yield ("types", "none", "at least one submission type", "")
 
 
-def _check_sets(spec: BoardSpec) -> Iterator[_Mistake]:
+def _check_sets(spec: BoardSpec) -> Iterator[_Wrong]:
     for name, queries in spec.sets.items():
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
             yield (f"sets.{name}", name, "a name of letters, digits, _ and -", "")
@@ -249,7 +255,7 @@ def _check_sets(spec: BoardSpec) -> Iterator[_Mistake]:
                 yield (f"sets.{name}.{key}", file, "a path inside the board", "")
 
 
-def _check_views(spec: BoardSpec) -> Iterator[_Mistake]:
+def _check_views(spec: BoardSpec) -> Iterator[_Wrong]:
     names = [view.name for view in spec.views]
     for index, view in enumerate(spec.views):
         if names.index(view.name) != index or not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", view.name):
@@ -267,7 +273,7 @@ def _check_views(spec: BoardSpec) -> Iterator[_Mistake]:
         yield ("primary", spec.primary, "a public view", "the score that ranks must be released")
 
 
-def _check_numbers(spec: BoardSpec) -> Iterator[_Mistake]:
+def _check_numbers(spec: BoardSpec) -> Iterator[_Wrong]:
     most_decimals = 6
     if spec.schema != 1:
         yield ("schema", spec.schema, "1", "this heldout knows version 1")
@@ -284,13 +290,13 @@ def _check_numbers(spec: BoardSpec) -> Iterator[_Mistake]:
             yield ("policy.off", name, "one of " + ", ".join(RULE_NAMES), "docs/policy.md")
 
 
-def _place(mistake: _Mistake, lines: list[str], path: str) -> Problem:
+def _place(mistake: Mistake, lines: list[str], path: str) -> Problem:
     key, found, expected, hint = mistake
     return Problem(
         code="board-spec",
         path=path,
         line=_find_line(key, lines),
-        found=f"{key} = {quote(found)}",
+        found=found,
         expected=expected,
         hint=hint,
     )
@@ -306,38 +312,12 @@ def _syntax_problem(error: Exception, lines: list[str], path: str) -> Problem:
         code="not-toml",
         path=path,
         line=line,
-        found=str(error),
+        found="a byte that is not UTF-8"
+        if isinstance(error, UnicodeDecodeError)
+        else re.sub(r" \(at [^()]*\)$", "", str(error)),
         expected="a TOML file in UTF-8",
+        hint="text stands in quotes, lists in brackets; a table begins with [name]",
     )
-
-
-def _type_problem(
-    error: Exception, table: Mapping[str, Any], lines: list[str], path: str
-) -> Problem:
-    text, _, place = str(error).partition(" - at ")
-    unknown = re.search(r"unknown field `(.+)`", text)
-    key = place.strip("`").removeprefix("$").removeprefix(".")
-    if key.startswith("sets[...]"):
-        key = key.replace("sets[...]", f"sets.{_find_wrong_set(table)}", 1)
-    key = f"{key}.{unknown[1]}".strip(".") if unknown else key
-    expected = "a key that board.toml has (docs/board.md)" if unknown else "what docs/board.md says"
-    return Problem(
-        code="board-spec",
-        path=path,
-        line=_find_line(key, lines),
-        found=f"{key}: {text}" if key else text,
-        expected=expected,
-    )
-
-
-def _find_wrong_set(table: Mapping[str, Any]) -> str:
-    """The first query set that is none; msgspec says only that there is one."""
-    for name, queries in table["sets"].items():
-        try:
-            msgspec.convert(queries, QuerySet, strict=True)
-        except msgspec.ValidationError:
-            return str(name)
-    return ""
 
 
 def _find_line(key: str, lines: list[str]) -> int | None:
