@@ -17,10 +17,18 @@ progress and notes go to standard error. Exit code 0: done. 1: the answer is no 
 submission was refused, some files failed). 2: wrong usage, or nothing that could be read.
 """
 
+NOT_YET = """## Not yet
+
+These names are kept for commands that are still to come: `doctor`, `compare`, `analyse`,
+`board rekey`, `board import-msmarco`, `audit --receipt`, `redteam`, `archive`, `prefer`,
+`survive`, `serve`. Until then they are unknown to the program.
+"""
+
 
 def describe_commands() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_group(COMMANDS, main, ""), *_group(BOARD_COMMANDS, board, "board ")])
+    commands = [*_group(COMMANDS, main, ""), *_group(BOARD_COMMANDS, board, "board ")]
+    return "\n".join([HEAD, *commands, NOT_YET])
 
 
 def _group(table: Mapping[str, Command], group: click.Command, prefix: str) -> Iterator[str]:
@@ -56,9 +64,10 @@ def _paragraph(text: str) -> str:
 
 def _option(option: click.Option) -> str:
     names = ", ".join(f"`{name}`" for name in option.opts)
-    default = option.default
-    shown = isinstance(default, str | int) and not isinstance(default, bool) and default != ""
     text = (option.help or "").replace("|", "\\|")
+    # "[the one you stand in]" already says what holds without the option.
+    default = None if "[" in text else option.default
+    shown = isinstance(default, str | int) and not isinstance(default, bool) and default != ""
     return f"| {names} | {text}{f' Default: {default}.' if shown else ''} |"
 
 

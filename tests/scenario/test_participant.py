@@ -1,6 +1,8 @@
 """What a participant is told: drafts, checks, status, updates; every call is a command."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +217,35 @@ def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:
     assert "it was refused: a copy" in answers[1][0].err
     town.fill(published, code="https://example.org/code")
     assert town.participant("amend", published, now=LATER).code == 0
+
+
+def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(town: Town) -> None:
+    """As docs/envelope.md says."""
+    command = 'sha256sum "$id"* | LC_ALL=C sort -k 2 | sha256sum'
+    page = Path(__file__).parents[2] / "docs" / "envelope.md"
+    assert command in page.read_text("utf-8")
+
+    def by_hand() -> str:
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=town.clone / ".heldout" / "sealed",
+            env={**os.environ, "id": submission},
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        return done.stdout.split()[0]
+
+    submission = town.draft("one", now=DAY)
+    first = town.participant("submit", submission, "--json", now=DAY).json["receipt"]
+    assert first == by_hand()
+    town.take_in(now=DAY)
+    town.push()
+    assert statuses(town)[0]["receipt"] == first
+    town.fill(submission, code="https://example.org/code")
+    second = town.participant("amend", submission, "--json", now=LATER).json["receipt"]
+    assert second == by_hand() != first
+    assert statuses(town)[0]["receipt"] == first
+    town.take_in(now=LATER)
+    town.push()
+    assert statuses(town)[0]["receipt"] == second
