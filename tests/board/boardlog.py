@@ -174,7 +174,9 @@ class BoardLog:
             "type": "baseline",
             "embargo_until": None,
         }
-        self.add("baseline", name, public, {"identity": identity_fields(make_manifest("Us"))})
+        runs = {query_set: _hash(name + query_set) for query_set in ("dev", "eval")}
+        identity = identity_fields(make_manifest("Us"))
+        self.add("baseline", name, public, {"identity": identity, "runs": runs})
 
     def update(self, name: str, manifest: Manifest, *, withdrawn: bool = False) -> None:
         files = {f"{name}-metadata.json.age": _hash(repr(manifest))}

@@ -150,7 +150,7 @@ FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
     ),
     "the vault's last event cut": (
         edit("vault/events.jsonl", lines(lambda rows: rows[:-1])),
-        "the vault lacks 1 events of the public log",
+        "1 event is missing in the vault's log",
     ),
     "the public log removed": (
         lambda town: (town.board / "log.jsonl").unlink(),
@@ -192,7 +192,7 @@ def test_a_cut_public_log_is_told_by_the_leaderboard_or_as_a_note(town: Town) ->
     file.write_bytes(b"".join(rows[:-1]))
     found = town.audit()
     assert not found["ok"]
-    assert "1 events are not public yet: heldout rebuild" in found["notes"]
+    assert "1 event is not public yet: heldout rebuild" in found["notes"]
     town.organiser("rebuild", now=DAY)
     assert file.read_bytes() == b"".join(rows)
     assert town.audit()["ok"]

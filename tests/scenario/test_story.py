@@ -61,7 +61,8 @@ def test_from_a_run_to_the_page_with_the_real_program(town: Town) -> None:
     assert program(town, "inbox", "--now", DAY_2, **desk).code == 0  # type: ignore[arg-type]  # a Path and text
     told = program(town, "publish", submission, "--yes", "--now", DAY_2, **desk)  # type: ignore[arg-type]  # the same
     assert told.code == 0, told.err
-    assert re.search(r"released  dev 0\.\d{3} \(n = 30\), eval 0\.\d{3} \(n = 30\)", told.out)
+    assert re.search(r"released  RR@10 0\.\d{3}, n = 30 \(dev 0\.\d{3}\)\n", told.out)
+    assert "standing  rank 1 of 1; best so far\n" in told.out
     page = (town.board / "leaderboard" / "index.html").read_text()
     assert "Lighthouse Retrieval Group" in page
     assert [row["id"] for row in town.rows()] == [submission]
@@ -253,7 +254,6 @@ def test_a_baseline_has_no_rank_and_cannot_be_decided(town: Town) -> None:
         ("publish", name, "--yes"),
         ("reject", name, "--why", "x"),
         ("ask", name, "x"),
-        ("correct", name, "--why", "x"),
         ("extend", name, "2027-01-01", "--why", "x"),
     ):
         refused = town.organiser(*command, now=DAY_2)
@@ -322,8 +322,8 @@ def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
 SHAPES: dict[str, set[str]] = {
     "inbox": {"received", "waiting", "reveals"},
     "review": {"reviews"},
-    "publish": {"decisions", "entries", "changed", "commit"},
-    "rebuild": {"entries", "changed", "commit"},
+    "publish": {"decisions", "entries", "changed", "commit", "revealed", "changed_rules"},
+    "rebuild": {"entries", "changed", "commit", "revealed", "changed_rules"},
     "audit": {"ok", "events", "faults", "notes"},
 }
 

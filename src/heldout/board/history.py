@@ -52,6 +52,7 @@ class Submission:
         published: time of approval, `None` before.
         score_shown: whether an organiser looked at the score before deciding.
         baseline: whether it is an organiser's baseline.
+        runs: query set -> SHA-256 of a baseline's run, which lies in the vault; empty where sealed.
         events: (time, kind, hash) of every event about it, in order.
     """
 
@@ -72,6 +73,7 @@ class Submission:
     published: datetime | None = None
     score_shown: bool = False
     baseline: bool = False
+    runs: Mapping[str, str] = field(default_factory=dict)
     events: tuple[tuple[datetime, str, str], ...] = ()
 
     @property
@@ -164,7 +166,8 @@ def _published(_: Submission, entry: Entry) -> dict[str, Any]:
 
 
 def _baseline(_: Submission, entry: Entry) -> dict[str, Any]:
-    return {**_published(_, entry), "received": entry.time, "baseline": True}
+    runs = entry.get("runs") or {}
+    return {**_published(_, entry), "received": entry.time, "baseline": True, "runs": runs}
 
 
 def _corrected(now: Submission, entry: Entry) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import msgspec
 from heldout.board.spec import EnvelopeForm, Example
 from heldout.trec.ranking import Order
 
-__all__ = ["NewBoard", "new_board_files"]
+__all__ = ["NewBoard", "format_recipients", "new_board_files"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +72,13 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "board.toml": _fill("board.toml", words),
         "README.md": _fill("README.md", plain),
         ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
-        "keys/organisers.txt": "".join(f"{r.strip()}\n" for r in board.recipients).encode(),
+        "keys/organisers.txt": format_recipients(board.recipients),
     }
+
+
+def format_recipients(recipients: Sequence[str]) -> bytes:
+    """`keys/organisers.txt`: a public key after the other, as `age -R` takes it."""
+    return "".join(f"{recipient.strip()}\n" for recipient in recipients).encode()
 
 
 def _set_table(name: str, *, public: bool) -> str:

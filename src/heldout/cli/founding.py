@@ -1,6 +1,8 @@
 """`heldout board`: found a board, look at its sets, show a baseline."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
@@ -16,12 +18,21 @@ from heldout.board.describe import (
 )
 from heldout.board.template import NewBoard
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk
+from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.participant import read_runs
-from heldout.cli.printing import answers, print_facts, print_json, print_table, reports_errors
+from heldout.cli.printing import (
+    answers,
+    plural,
+    print_facts,
+    print_json,
+    print_table,
+    reports_errors,
+)
 from heldout.envelope.bundle import Form
 from heldout.pipeline.baseline import add_baseline
-from heldout.pipeline.found import GivenSet, found_board
-from heldout.pipeline.rebuild import rebuild
+from heldout.pipeline.found import GivenSet, found_board, is_founded
+from heldout.pipeline.rebuild import catch_up
+from heldout.pipeline.recipients import check_recipients
 from heldout.pipeline.sets import load_sets
 from heldout.store.vault import Vault
 from heldout.trec.qrels import read_qrels
@@ -92,6 +103,7 @@ def new(
         sets={name: given.public for name, given in sets.items()},
         primary="eval",
     )
+    before = "   (done before)" if is_founded(folder, vault.absolute(), plan, sets) else ""
     desk = found_board(folder, vault.absolute(), plan, sets, now=now)
     description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
     if as_json:
@@ -100,8 +112,8 @@ def new(
     print_facts(
         answers(),
         [
-            ("board", f"{folder}: board.toml, queries, page; a git repository"),
-            ("vault", f"{vault}: the key {desk.by}, the labels of eval, the log"),
+            ("board", f"{folder}: board.toml, queries, page; a git repository{before}"),
+            ("vault", f"{vault}: the key {desk.by}, the labels of eval, the log{before}"),
             ("", ""),
         ],
     )
@@ -134,6 +146,7 @@ def describe(*, place: Place) -> None:
     vault = None
     if place.vault is not None:
         vault = Vault.open(place.vault.absolute(), board=repository.root)
+    check_recipients(repository.spec(), repository.rules(), vault)
     sets = load_sets(repository, repository.spec(), vault=vault)
     description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
     if place.as_json:
@@ -170,20 +183,49 @@ def baseline(
     files = {key: path for key, path in given.items() if path is not None} | read_runs(runs)
     with place.desk() as desk:
         decision = add_baseline(desk, name, files, description=description)
-        rebuilt = rebuild(desk)
+        rebuilt = catch_up(desk, news=decision.event is not None)
     row = next(row for row in rebuilt.standings.rows if row.id == name)
     if place.as_json:
         print_json({"id": name, "scores": {key: float(v) for key, v in row.scores.items()}})
         return
     before = "   (done before)" if decision.done_before else ""
-    scores = ", ".join(f"{key} {score}" for key, score in row.scores.items())
-    print_facts(answers(), [("baseline", f"{name}{before}"), ("released", scores)])
+    released = released_fact(row, desk.repository.spec())
+    print_facts(answers(), [("baseline", f"{name}{before}"), released, *rebuilt_facts(rebuilt)])
+    print_next(desk.repository, [])
 
 
 def _print(description: Description) -> None:
+    warnings = [("warning", text) for text in _warnings(description)]
+    print_facts(answers(), [*warnings, ("", "")] if warnings else [])
     header, *rows = list_columns(description)
     print_table(answers(), header, rows)
-    print_facts(answers(), [("", ""), *[("", note) for note in list_notes(description)]])
+    notes = list_notes(_without_warnings(description))
+    print_facts(answers(), [("", ""), *[("", note) for note in notes]])
+
+
+def _warnings(description: Description) -> Iterator[str]:
+    """What is mostly a mistake in the files that were given."""
+    for overlap in description.overlaps:
+        if overlap.same_id:
+            sets = f"{overlap.first} and {overlap.second}"
+            other = overlap.same_id_other_text
+            text = f", {other:,} of them with another text" if other else ""
+            yield f"{plural(overlap.same_id, 'query', 'queries')} in both {sets}{text}"
+    for one in description.sets:
+        if one.labels is not None and one.labels.outside:
+            queries = plural(one.labels.outside_queries, "query", "queries")
+            judgments = plural(one.labels.outside, "judgment")
+            yield f"{judgments} of {queries} outside the query file of {one.name}, ignored"
+
+
+def _without_warnings(description: Description) -> Description:
+    """The description without what was said first, so that no note repeats it."""
+    sets = [
+        replace(one, labels=one.labels and replace(one.labels, outside=0))
+        for one in description.sets
+    ]
+    overlaps = [replace(overlap, same_id=0) for overlap in description.overlaps]
+    return replace(description, sets=tuple(sets), overlaps=tuple(overlaps))
 
 
 def _given(files: tuple[Path, Path], *, public: bool) -> GivenSet:

@@ -1,16 +1,23 @@
 """The organiser's commands: inbox, review, decisions, rebuild, audit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import click
 
+from heldout.board.history import Submission
 from heldout.board.manifest import parse_day
 from heldout.cli.context import Place, at_board
+from heldout.cli.decisions import (
+    print_next,
+    rebuilt_facts,
+    rebuilt_json,
+    report,
+    rules_facts,
+)
 from heldout.cli.printing import (
-    ago,
     answers,
     messages,
     plural,
@@ -20,20 +27,20 @@ from heldout.cli.printing import (
     problem_json,
     reports_errors,
 )
-from heldout.cli.reviews import print_review, review_json
+from heldout.cli.reviews import print_review, review_json, waited
 from heldout.errors import HeldoutError, printable
 from heldout.pipeline.audit import audit_board
-from heldout.pipeline.decide import Decision, check_published
+from heldout.pipeline.decide import Decision, check_published, check_rejectable, check_scored
 from heldout.pipeline.decide import ask as ask_team
 from heldout.pipeline.decide import correct as correct_entry
 from heldout.pipeline.decide import extend as extend_embargo
 from heldout.pipeline.decide import publish as publish_submission
 from heldout.pipeline.decide import reject as reject_submission
-from heldout.pipeline.desk import Desk, is_behind, note_labels, note_rules
-from heldout.pipeline.rebuild import Rebuilt, rebuild_public
+from heldout.pipeline.desk import Desk, note_labels, note_rules
+from heldout.pipeline.rebuild import catch_up, rebuild_public
 from heldout.pipeline.rebuild import rebuild as rebuild_board
-from heldout.pipeline.receive import Receipt, receive
-from heldout.pipeline.review import Review, rescore, show_score
+from heldout.pipeline.receive import Receipt, note_told, receive
+from heldout.pipeline.review import Review, list_earlier, rescore, show_score
 from heldout.pipeline.review import review as review_submission
 from heldout.pipeline.sets import load_sets
 from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
@@ -61,12 +68,14 @@ __all__ = [
     help="Also take submissions from this folder.",
 )
 @click.option("--no-fetch", is_flag=True, help="Do not ask the remote.")
+@click.option("--all", "tell_all", is_flag=True, help="Tell refusals again that were told before.")
 @at_board
 @reports_errors
 def inbox(
     *,
     folders: tuple[Path, ...],
     no_fetch: bool,
+    tell_all: bool,
     place: Place,
 ) -> None:
     """Take in what has arrived, and say what waits.
@@ -79,35 +88,16 @@ def inbox(
       heldout inbox --from ../uploads
     """
     with place.desk() as desk:
-        note_rules(desk)
+        rules = note_rules(desk)
         receipts = receive(desk, _arrivals(desk, folders, ask_remote=not no_fetch))
-        if is_behind(desk):
-            rebuild_board(desk)
-        waiting = [s for s in desk.history().submissions.values() if s.pending]
-        soon = _reveals(desk)
-    if place.as_json:
-        print_json(
-            {
-                "received": [_receipt_json(r) for r in receipts if r.kind != "known"],
-                "waiting": [
-                    {"id": s.id, "status": s.status, "received": s.received.isoformat()}
-                    for s in waiting
-                ],
-                "reveals": [{"id": name, "date": day.isoformat()} for name, day in soon],
-            }
-        )
-        return
-    _print_receipts(receipts)
-    facts = []
-    for submission in sorted(waiting, key=lambda s: s.received):
-        whom = "the team, your question stands" if submission.status == "asked" else "you"
-        facts.append(
-            ("waits", f"{submission.id}  for {whom}, {ago(place.now - submission.received)}")
-        )
-    facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in soon]
-    print_facts(answers(), facts or [("inbox", "empty, nothing waits")])
-    if waiting:
-        print_facts(answers(), [("", ""), ("next", f"heldout review {waiting[0].id}")])
+        rebuilt = catch_up(desk, news=False)
+        if place.as_json:
+            print_json(_inbox_json(desk, receipts))
+            return
+        print_facts(answers(), [*rules_facts(rules), *rebuilt_facts(rebuilt)[:-1]])
+        _print_receipts(receipts, tell_all=tell_all)
+        note_told(desk, receipts)
+        _print_waiting(desk)
 
 
 @click.command()
@@ -176,32 +166,33 @@ def publish(
             publish_submission(desk, review_submission(desk, sets, r.submission.id), why=why)
             for r in reviews
         ]
-        rebuilt = rebuild_board(desk)
-        left = sum(s.pending for s in desk.history().submissions.values())
-    _report(decisions, rebuilt, left=left, verb="published", as_json=place.as_json)
+        _decide(desk, decisions, "published", as_json=place.as_json)
 
 
 @click.command()
-@click.argument("submission", metavar="ID")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--why", required=True, metavar="TEXT", help="The reason; the team reads it.")
 @at_board
 @reports_errors
 def reject(
     *,
-    submission: str,
+    ids: tuple[str, ...],
     why: str,
     place: Place,
 ) -> None:
-    """Refuse a submission. The reason is public; the team's quota is given back.
+    """Refuse submissions. The reason is public; the team's quota is given back.
+
+    Nothing is refused where one of them cannot be.
 
     \b
     Example:
       heldout reject 20261120-lighthouse-monot5 --why "the third run in 30 days"
     """
     with place.desk() as desk:
-        _decide(
-            desk, reject_submission(desk, submission, why=why), "rejected", as_json=place.as_json
-        )
+        for submission in ids:
+            check_rejectable(desk, submission)
+        decisions = [reject_submission(desk, submission, why=why) for submission in ids]
+        _decide(desk, decisions, "rejected", as_json=place.as_json)
 
 
 @click.command()
@@ -222,21 +213,25 @@ def ask(
       heldout ask 20261120-lighthouse-monot5 "Which group of the institute is this?"
     """
     with place.desk() as desk:
-        _decide(desk, ask_team(desk, submission, text=text), "asked", as_json=place.as_json)
+        _decide(desk, [ask_team(desk, submission, text=text)], "asked", as_json=place.as_json)
 
 
 @click.command()
-@click.argument("submission", metavar="ID")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--why", required=True, metavar="TEXT", help="What was wrong.")
+@click.option("--anyway", is_flag=True, help="Log the reason also where no score changes.")
 @at_board
 @reports_errors
 def correct(
     *,
-    submission: str,
+    ids: tuple[str, ...],
     why: str,
+    anyway: bool,
     place: Place,
 ) -> None:
-    """Publish an erratum: score an entry anew with today's labels, and say why.
+    """Publish errata: score entries or baselines anew with today's labels, and say why.
+
+    Says which other entries are still scored with earlier labels.
 
     \b
     Example:
@@ -244,12 +239,21 @@ def correct(
       --why "two labels were on wrong queries"
     """
     with place.desk() as desk:
-        check_published(desk, submission)
-        note_labels(desk, why=why)
+        entries = [check_published(desk, name) for name in ids]
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
-        scores = rescore(desk, sets, submission)
-        decision = correct_entry(desk, submission, scores, why=why)
-        _decide(desk, decision, "corrected", as_json=place.as_json)
+        scores = {name: rescore(desk, sets, name) for name in ids}
+        for entry in entries:
+            check_scored(entry, scores[entry.id])
+        # Only now is it sure that the labels can be read and give scores: an event is for good.
+        noted = note_labels(desk, why=why)
+        decisions = [
+            correct_entry(desk, name, found, why=why, anyway=anyway)
+            for name, found in scores.items()
+        ]
+        news = noted or any(decision.event is not None for decision in decisions)
+        rebuilt = catch_up(desk, news=news)
+        earlier = list_earlier(desk, sets)
+        report(desk, decisions, rebuilt, verb="corrected", as_json=place.as_json, earlier=earlier)
 
 
 @click.command()
@@ -273,7 +277,7 @@ def extend(
     """
     with place.desk() as desk:
         decision = extend_embargo(desk, submission, until=_day(day), why=why)
-        _decide(desk, decision, "extended", as_json=place.as_json)
+        _decide(desk, [decision], "extended", as_json=place.as_json)
 
 
 @click.command()
@@ -294,9 +298,11 @@ def rebuild(*, place: Place) -> None:
         with place.desk() as desk:
             rebuilt = rebuild_board(desk)
     if place.as_json:
-        print_json(_rebuilt_json(rebuilt))
-    else:
-        print_facts(answers(), [_rebuilt_fact(rebuilt)])
+        print_json(rebuilt_json(rebuilt))
+        return
+    print_facts(answers(), rebuilt_facts(rebuilt))
+    if place.vault is not None:
+        print_next(place.board(), [])
 
 
 @click.command()
@@ -364,8 +370,43 @@ def _reveals(desk: Desk) -> list[tuple[str, date]]:
     )
 
 
-def _print_receipts(receipts: Sequence[Receipt]) -> None:
+def _waiting(desk: Desk) -> list[Submission]:
+    """What waits for a decision or an answer, the longest first."""
+    pending = [s for s in desk.history().submissions.values() if s.pending]
+    return sorted(pending, key=lambda s: s.received)
+
+
+def _inbox_json(desk: Desk, receipts: Sequence[Receipt]) -> dict[str, Any]:
+    return {
+        "received": [_receipt_json(r) for r in receipts if r.kind != "known"],
+        "waiting": [
+            {"id": s.id, "status": s.status, "received": s.received.isoformat()}
+            for s in _waiting(desk)
+        ],
+        "reveals": [{"id": name, "date": day.isoformat()} for name, day in _reveals(desk)],
+    }
+
+
+def _print_waiting(desk: Desk) -> None:
+    facts = []
+    for submission in _waiting(desk):
+        whom = "the team, your question stands" if submission.status == "asked" else "you"
+        waits = waited(desk.now - submission.received)
+        facts.append(("waits", f"{submission.id}  for {whom}, {waits}"))
+    following = [f"heldout review {s.id}" for s in _waiting(desk)[:1]]
+    facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in _reveals(desk)]
+    print_facts(answers(), facts or [("inbox", "empty, nothing waits")])
+    print_next(desk.repository, following)
+
+
+def _print_receipts(receipts: Sequence[Receipt], *, tell_all: bool) -> None:
+    known = sum(receipt.told_before for receipt in receipts)
+    if known and not tell_all:
+        text = f"{known:,} refused before (heldout inbox --all shows them)"
+        print_facts(answers(), [("note", text)])
     for receipt in receipts:
+        if receipt.told_before and not tell_all:
+            continue
         if receipt.kind == "refused":
             name = receipt.id or "no submission"
             print_facts(answers(), [("refused", f"{name}  from {receipt.source}")])
@@ -391,71 +432,22 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
     names = ", ".join(printable(r.submission.id) for r in fresh)
     click.echo(f"This releases the scores of {names}. It cannot be taken back.", err=True)
     asks = sorted({finding.rule for r in fresh for finding in r.needs_reason})
-    if asks and not why:
-        why = click.prompt(f"Your reason for accepting {', '.join(asks)}", err=True)
-    click.confirm("Publish?", abort=True, err=True)
+    try:
+        if asks and not why:
+            why = click.prompt(f"Your reason for accepting {', '.join(asks)}", err=True)
+        agreed = click.confirm("Publish?", err=True)
+    except click.Abort:  # no terminal, or the input ended
+        agreed = False
+        click.echo(err=True)
+    if not agreed:
+        click.echo("nothing was published; --yes skips the question", err=True)
+        raise click.exceptions.Exit(1)
     return why
 
 
-def _decide(desk: Desk, decision: Decision, verb: str, *, as_json: bool) -> None:
-    rebuilt = rebuild_board(desk)
-    left = sum(s.pending for s in desk.history().submissions.values())
-    _report([decision], rebuilt, left=left, verb=verb, as_json=as_json)
-
-
-def _report(
-    decisions: Sequence[Decision], rebuilt: Rebuilt, *, left: int, verb: str, as_json: bool
-) -> None:
-    if as_json:
-        print_json(
-            {
-                "decisions": [
-                    {"id": d.id, "done": d.done, "done_before": d.done_before, "why": d.why_not}
-                    for d in decisions
-                ],
-                **_rebuilt_json(rebuilt),
-            }
-        )
-    else:
-        rows = {row.id: row for row in rebuilt.standings.rows}
-        for decision in decisions:
-            _print_decision(decision, verb, rows)
-        facts = [_rebuilt_fact(rebuilt), ("", "")]
-        facts.append(("next", f"heldout inbox   ({left} left)" if left else "git push"))
-        print_facts(answers(), facts)
-    if not all(decision.done for decision in decisions):
-        raise click.exceptions.Exit(1)
-
-
-def _print_decision(decision: Decision, verb: str, rows: Mapping[str, Any]) -> None:
-    if not decision.done:
-        print_facts(answers(), [("refused", f"{decision.id}: nothing was published")])
-        print_facts(answers(), [("", reason) for reason in decision.why_not])
-        return
-    before = "   (done before)" if decision.done_before else ""
-    print_facts(answers(), [(verb, f"{decision.id}{before}")])
-    row = rows.get(decision.id)
-    if row is not None and verb in ("published", "corrected"):
-        scores = ", ".join(
-            f"{name} {score} (n = {row.counts[name]:,})" for name, score in row.scores.items()
-        )
-        best = "; best so far" if row.trophy else ""
-        print_facts(answers(), [("released", scores), ("standing", f"rank {row.rank}{best}")])
-
-
-def _rebuilt_fact(rebuilt: Rebuilt) -> tuple[str, str]:
-    entries = plural(len(rebuilt.standings.rows), "entry", "entries")
-    if not rebuilt.changed and rebuilt.commit is None:
-        return ("rebuilt", f"{entries}; everything was up to date")
-    return ("rebuilt", f"{entries}; {plural(rebuilt.changed, 'file')} changed")
-
-
-def _rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
-    return {
-        "entries": len(rebuilt.standings.rows),
-        "changed": rebuilt.changed,
-        "commit": rebuilt.commit,
-    }
+def _decide(desk: Desk, decisions: Sequence[Decision], verb: str, *, as_json: bool) -> None:
+    rebuilt = catch_up(desk, news=any(decision.event is not None for decision in decisions))
+    report(desk, decisions, rebuilt, verb=verb, as_json=as_json)
 
 
 def _day(text: str) -> date:

@@ -1,7 +1,7 @@
 """A review on one screen: what a person decides by."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +13,7 @@ from heldout.cli.printing import ago, number, plural, print_facts, print_problem
 from heldout.pipeline.review import Review, RunReport
 from heldout.pipeline.score import ViewScore
 
-__all__ = ["print_review", "review_json"]
+__all__ = ["print_review", "review_json", "waited"]
 
 
 def print_review(
@@ -34,7 +34,7 @@ def print_review(
         now: the moment, for how long it waits.
     """
     submission = result.submission
-    waits = f", waiting {ago(now - submission.received)}" if submission.pending else ""
+    waits = f", waiting: {waited(now - submission.received)}" if submission.pending else ""
     before = "   (opened before)" if result.done_before else ""
     print_facts(
         console,
@@ -54,6 +54,11 @@ def print_review(
     if not result.findings:
         print_facts(console, [("findings", "none")])
     print_facts(console, [("", ""), *_score_lines(result, scores, spec), *_next(result)])
+
+
+def waited(span: timedelta) -> str:
+    """How long something waits: `3 hours`, or `just now`."""
+    return "just now" if span < timedelta(minutes=1) else ago(span)
 
 
 def review_json(

@@ -56,7 +56,7 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
             vault = Vault.open(vault_root, board=repository.root)
             faults += _check_vault(vault, public)
             later = len(vault.entries()) - len(public)
-            notes += [f"{later} events are not public yet: heldout rebuild"] * (later > 0)
+            notes += [f"{_events(later)} not public yet: heldout rebuild"] * (later > 0)
     except HeldoutError as error:
         return Audit(events=0, checked=(), faults=(str(error),))
     return Audit(
@@ -100,6 +100,10 @@ def _tell_rules(repository: Repository, history: History) -> Iterator[str]:
         yield "board.toml was edited since the last event: heldout rebuild logs it"
 
 
+def _events(count: int) -> str:
+    return "1 event is" if count == 1 else f"{count:,} events are"
+
+
 def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
     entries = vault.entries()
     for ours, theirs in zip(entries, public, strict=False):
@@ -107,10 +111,10 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
             yield f"event {ours.event.seq} differs between the two logs"
             return
     if len(entries) < len(public):
-        yield f"the vault lacks {len(public) - len(entries)} events of the public log"
+        yield f"{_events(len(public) - len(entries))} missing in the vault's log"
     history = read_history(entries)
     for submission in history.submissions.values():
-        for digest in submission.files.values():
+        for digest in (*submission.files.values(), *submission.runs.values()):
             try:
                 vault.sealed(digest)
             except HeldoutError as error:
@@ -125,7 +129,7 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
 def _check_scores(vault: Vault, history: History) -> Iterator[str]:
     """What was released is what the vault's true scores give by the rules of the day."""
     for submission in history.submissions.values():
-        if submission.status != "published" or submission.baseline:
+        if submission.status != "published" or (submission.baseline and not submission.runs):
             continue
         scores = read_scores(vault, submission.id)
         spec = parse_spec(history.rules_at(submission.received).encode(), path="board.toml")

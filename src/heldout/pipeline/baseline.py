@@ -9,7 +9,7 @@ from heldout.errors import InputError, Problem
 from heldout.ids import parse_submission_id
 from heldout.pipeline.decide import Decision, publish_baseline
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.score import score_run, score_views
+from heldout.pipeline.review import score_baseline
 from heldout.pipeline.sets import load_sets
 
 __all__ = ["add_baseline"]
@@ -36,18 +36,11 @@ def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description
     if problems:
         raise InputError(problems)
     sets = load_sets(desk.repository, spec, vault=desk.vault)
-    scans = {}
-    for set_name, path in runs.items():
-        with path.open("rb") as file:
-            scan = score_run(spec, sets[set_name], file, path=path.name, submission_type="")
-        scans[set_name] = scan
-    errors = [p for scan in scans.values() for p in scan.problems if p.severity == "error"]
-    if errors:
-        raise InputError(errors)
+    scores = score_baseline(spec, sets, runs)
     identity = Identity(
         team=_NAME, institution="", description=description, paper="", code="", training_data=""
     )
-    return publish_baseline(desk, name, score_views(spec, sets, scans), identity)
+    return publish_baseline(desk, name, scores, identity, runs)
 
 
 def _wrong_set(name: str, runs: Mapping[str, Path], spec: BoardSpec) -> Problem:

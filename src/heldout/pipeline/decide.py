@@ -5,21 +5,25 @@ crash after the event costs nothing: the next call finds it in the log and goes 
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 from heldout.board.history import Identity, Submission, identity_fields
 from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.review import Review, ScoreFile
+from heldout.pipeline.review import Review, ScoreFile, keep_scores
 from heldout.pipeline.score import ViewScore
 
 __all__ = [
     "Decision",
     "ask",
     "check_published",
+    "check_rejectable",
+    "check_scored",
     "correct",
     "extend",
     "publish",
@@ -38,12 +42,16 @@ class Decision:
         done: whether it stands now as was asked for.
         done_before: whether it stood so before this call.
         why_not: what stands against it.
+        event: number of the event that was logged, `None` where none was.
+        before: the released scores before a correction; empty for anything else.
     """
 
     id: str
     done: bool
     done_before: bool = False
     why_not: tuple[str, ...] = ()
+    event: int | None = None
+    before: Mapping[str, str] = field(default_factory=dict)
 
 
 def publish(desk: Desk, result: Review, *, why: str) -> Decision:
@@ -74,36 +82,54 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
         "why": why,
         "findings": [finding.rule for finding in result.findings],
     }
-    desk.log("published", submission.id, public=public, sealed=sealed)
-    return Decision(id=submission.id, done=True)
+    return _log(desk, "published", submission.id, public=public, sealed=sealed)
 
 
 def publish_baseline(
-    desk: Desk, name: str, scores: Mapping[str, ViewScore], identity: Identity
+    desk: Desk, name: str, scores: ScoreFile, identity: Identity, runs: Mapping[str, Path]
 ) -> Decision:
     """Show an organiser's own run: no rank, no trophy, no quota.
+
+    The runs are kept, so that the entry can be corrected when labels are mended.
 
     Raises:
         InputError: the name is taken.
     """
     before = desk.history().submissions.get(name)
-    if before is not None and before.baseline and before.identity == identity:
+    same = before is not None and before.baseline and before.identity == identity
+    if before is not None and same and before.runs in ({}, scores.files):
         return Decision(id=name, done=True, done_before=True)
     if before is not None:
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
-    public = {**released(desk.repository.spec(), scores), "type": "baseline", "embargo_until": None}
-    desk.log("baseline", name, public=public, sealed={"identity": asdict(identity)})
-    return Decision(id=name, done=True)
+    public = released(desk.repository.spec(), scores.views)
+    kept = {key: str(desk.vault.keep_sealed(path.read_bytes())) for key, path in runs.items()}
+    keep_scores(desk.vault, name, scores)
+    return _log(
+        desk,
+        "baseline",
+        name,
+        public={**public, "type": "baseline", "embargo_until": None},
+        sealed={"identity": asdict(identity), "runs": kept},
+    )
 
 
 def reject(desk: Desk, submission_id: str, *, why: str) -> Decision:
     """Refuse a submission; the reason is public, for the team reads it there."""
-    submission = desk.find(submission_id)
-    if submission.status == "rejected":
+    if check_rejectable(desk, submission_id).status == "rejected":
         return Decision(id=submission_id, done=True, done_before=True)
-    _check_pending(submission)
-    desk.log("rejected", submission_id, public={"why": why})
-    return Decision(id=submission_id, done=True)
+    return _log(desk, "rejected", submission_id, public={"why": why})
+
+
+def check_rejectable(desk: Desk, submission_id: str) -> Submission:
+    """A submission that waits for a decision, or was rejected before.
+
+    Raises:
+        InputError: it was published or withdrawn.
+    """
+    submission = desk.find(submission_id)
+    if submission.status != "rejected":
+        _check_pending(submission)
+    return submission
 
 
 def ask(desk: Desk, submission_id: str, *, text: str) -> Decision:
@@ -112,38 +138,64 @@ def ask(desk: Desk, submission_id: str, *, text: str) -> Decision:
     if submission.status == "asked" and submission.why == text:
         return Decision(id=submission_id, done=True, done_before=True)
     _check_pending(submission)
-    desk.log("asked", submission_id, public={"why": text})
-    return Decision(id=submission_id, done=True)
+    return _log(desk, "asked", submission_id, public={"why": text})
 
 
-def correct(desk: Desk, submission_id: str, scores: ScoreFile, *, why: str) -> Decision:
+def correct(
+    desk: Desk, submission_id: str, scores: ScoreFile, *, why: str, anyway: bool = False
+) -> Decision:
     """Publish an erratum: scores made anew with today's labels and code, and the reason.
+
+    Args:
+        desk: its lock is held.
+        submission_id: an entry, or a baseline.
+        scores: what scoring it anew gave; kept also where no released score changes.
+        why: the reason; it is public.
+        anyway: log it also where no released score changes.
 
     Raises:
         InputError: the submission is not published, or its run has errors now.
     """
     submission = check_published(desk, submission_id)
-    if not scores.views:
-        expected = "a run that can be scored by today's code"
-        raise InputError(_refusal("not-scored", submission_id, submission, expected))
+    check_scored(submission, scores)
     now = released(desk.spec_at(submission.received), scores.views)
-    same = now["scores"] == dict(submission.scores)
+    before = submission.scores
+    same = now["scores"] == dict(before)
+    keep_scores(desk.vault, submission_id, scores)
     if same and submission.errata and submission.errata[-1][1] == why:
         return Decision(id=submission_id, done=True, done_before=True)
-    desk.log("corrected", submission_id, public={**now, "why": why})
-    return Decision(id=submission_id, done=True)
+    if same and not anyway:
+        return Decision(id=submission_id, done=True, before=before)
+    logged = _log(desk, "corrected", submission_id, public={**now, "why": why})
+    return replace(logged, before=before)
 
 
 def check_published(desk: Desk, submission_id: str) -> Submission:
-    """A submission whose score was released.
+    """An entry whose score was released; a baseline too, if the vault has its runs.
 
     Raises:
-        InputError: it is not published.
+        InputError: it is not published, or cannot be scored anew.
     """
-    submission = desk.find(submission_id)
+    found = desk.history().submissions.get(submission_id)
+    submission = found if found is not None and found.baseline else desk.find(submission_id)
     if submission.status != "published":
         raise InputError(_refusal("not-published", submission_id, submission, "a published entry"))
+    if submission.baseline and not submission.runs:
+        expected = "an entry whose runs the vault has; add this one under a new name"
+        raise InputError(_refusal("not-scored", submission_id, submission, expected))
     return submission
+
+
+def check_scored(submission: Submission, scores: ScoreFile) -> None:
+    """Refuse an erratum without a score.
+
+    Raises:
+        InputError: the run or its metadata has errors today, or no score is defined.
+    """
+    if not scores.views:
+        expected = "a run that can be scored with today's labels and code"
+        told = _refusal("not-scored", submission.id, submission, expected)
+        raise InputError([*scores.metadata_problems, told])
 
 
 def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision:
@@ -160,8 +212,8 @@ def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision
     if submission.status != "published" or end is None or end <= today or until <= today:
         expected = "a published entry under an embargo, and a day to come"
         raise InputError(_refusal("no-embargo", submission_id, submission, expected))
-    desk.log("extended", submission_id, public={"embargo_until": until.isoformat(), "why": why})
-    return Decision(id=submission_id, done=True)
+    public = {"embargo_until": until.isoformat(), "why": why}
+    return _log(desk, "extended", submission_id, public=public)
 
 
 def released(spec: BoardSpec, views: Mapping[str, ViewScore]) -> dict[str, dict[str, object]]:
@@ -171,6 +223,18 @@ def released(spec: BoardSpec, views: Mapping[str, ViewScore]) -> dict[str, dict[
         name: release_score(views[name].mean, decimals=spec.decimals) for name in public
     }
     return {"scores": scores, "queries": {name: views[name].n for name in public}}
+
+
+def _log(
+    desk: Desk,
+    kind: str,
+    name: str,
+    *,
+    public: Mapping[str, Any],
+    sealed: Mapping[str, Any] | None = None,
+) -> Decision:
+    entry = desk.log(kind, name, public=public, sealed=sealed)
+    return Decision(id=name, done=True, event=entry.event.seq)
 
 
 def _obstacles(result: Review, why: str) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The organiser's desk: a board, its vault, the time, and who sits there."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,10 +10,11 @@ from heldout.board.events import Draft, Entry
 from heldout.board.history import History, Submission
 from heldout.board.spec import BoardSpec, parse_spec
 from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.pipeline.recipients import check_recipients
 from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault
 
-__all__ = ["Desk", "check_same", "is_behind", "note_labels", "note_rules"]
+__all__ = ["Desk", "NotedRules", "check_same", "is_behind", "note_labels", "note_rules"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,18 +93,42 @@ def check_same(repository: Repository, vault: Vault) -> None:
         )
 
 
-def note_rules(desk: Desk) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotedRules:
+    """A board.toml that was logged because it had been edited.
+
+    Attributes:
+        event: number of the event.
+        keys: the top-level keys that changed; none where only comments or layout did.
+    """
+
+    event: int
+    keys: tuple[str, ...]
+
+
+def note_rules(desk: Desk) -> NotedRules | None:
     """Log a board.toml that was edited, so that it holds from now on and not before.
 
+    Returns:
+        What was logged, `None` where nothing was edited.
+
     Raises:
-        InputError: the new text is wrong; nothing is logged.
+        InputError: the new text is wrong, or names recipients that nobody here can open for;
+            nothing is logged.
     """
     text = desk.repository.rules()
-    desk.repository.spec()
-    if desk.history().rules[-1][1] == text:
-        return False
-    desk.log("changed-rules", None, public={"board.toml": text})
-    return True
+    spec = desk.repository.spec()
+    before = desk.history().rules[-1][1]
+    if before == text:
+        return None
+    check_recipients(spec, text, desk.vault)
+    entry = desk.log("changed-rules", None, public={"board.toml": text})
+    return NotedRules(event=entry.event.seq, keys=_changed_keys(before, text))
+
+
+def _changed_keys(before: str, after: str) -> tuple[str, ...]:
+    old, new = tomllib.loads(before), tomllib.loads(after)
+    return tuple(key for key in {**old, **new} if old.get(key) != new.get(key))
 
 
 def note_labels(desk: Desk, *, why: str) -> bool:

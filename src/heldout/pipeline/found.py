@@ -13,13 +13,14 @@ from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 from heldout.pipeline.desk import Desk, check_same
 from heldout.pipeline.rebuild import rebuild
+from heldout.pipeline.recipients import check_recipients, own_recipients
 from heldout.store.files import read_lines, write_whole
 from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault, check_apart
 from heldout.trec.qrels import Qrels, format_qrels
 from heldout.trec.queries import Queries, format_queries
 
-__all__ = ["GivenSet", "found_board", "organiser_name", "sit_down"]
+__all__ = ["GivenSet", "found_board", "is_founded", "organiser_name", "sit_down"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,20 +56,22 @@ def found_board(
         now: the moment of the founding.
 
     Raises:
-        StoreError: a folder is taken, or the vault would lie inside the board.
+        StoreError: a folder is taken, or the vault would lie inside the board; nothing is made.
+        InputError: the plan is no board; likewise.
     """
     check_apart(vault_root, root)
     repository = Repository(root)
-    if _is_founded(repository, Vault(vault_root), plan, sets):
+    if is_founded(root, vault_root, plan, sets):
         return sit_down(repository, Vault(vault_root), now=now)
     going_on = Vault(vault_root).is_unfinished(root)
     if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
         raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
+    Vault(vault_root).check_new(board=root)
+    parse_spec(new_board_files(replace(plan, recipients=["made later"]))[SPEC])
     root.mkdir(parents=True, exist_ok=True)
     vault = Vault.create(vault_root, board=root)
     with vault.locked(), repository.locked():
         files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
-        parse_spec(files[SPEC])
         for name, given in sets.items():
             _write_set(repository, vault, name, given)
         for path, data in files.items():
@@ -79,10 +82,9 @@ def found_board(
     return desk
 
 
-def _is_founded(
-    repository: Repository, vault: Vault, plan: NewBoard, sets: Mapping[str, GivenSet]
-) -> bool:
+def is_founded(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, GivenSet]) -> bool:
     """Whether an earlier call founded just this board, so that a second one finds it done."""
+    repository, vault = Repository(root), Vault(vault_root)
     entries = vault.entries()
     if vault.is_unfinished(repository.root) or not entries or not vault.identities():
         return False
@@ -118,11 +120,14 @@ def sit_down(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
 
 def organiser_name(repository: Repository, vault: Vault) -> str:
     """How this organiser is named in the log: the vault's first key, cut short."""
-    form = repository.spec().envelope
-    identities = vault.identities()
-    if not identities:
+    spec = repository.spec()
+    if not vault.identities():
         raise StoreError("the vault has no key; restore identities/ from the backup")
-    return short_recipient(form, recipient_of(form, identities[0]))
+    own = next(own_recipients(spec.envelope, vault), None)
+    if own is None:  # the envelope was changed to a form that the vault has no key of
+        check_recipients(spec, repository.rules(), vault)
+        raise StoreError(f'the vault has no key of the form envelope = "{spec.envelope}"')
+    return short_recipient(spec.envelope, own)
 
 
 def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet) -> None:

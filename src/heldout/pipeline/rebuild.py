@@ -3,23 +3,25 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from heldout.board.events import Entry, format_entry
+from heldout.board.events import Entry, format_entry, parse_log
 from heldout.board.history import History, read_history
 from heldout.board.spec import BoardSpec, Example
 from heldout.board.standings import Standings, make_standings, project
+from heldout.board.template import format_recipients
 from heldout.errors import StoreError
-from heldout.pipeline.desk import Desk, note_rules
+from heldout.pipeline.desk import Desk, NotedRules, is_behind, note_rules
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 from heldout.store.git import Author
-from heldout.store.repository import LEADERBOARD, LOG, SPEC, Repository
+from heldout.store.repository import KEYS, LEADERBOARD, LOG, SPEC, Repository
 
-__all__ = ["Rebuilt", "rebuild", "rebuild_public"]
+__all__ = ["Rebuilt", "catch_up", "rebuild", "rebuild_public"]
 
 _PUBLIC = (
     *(SPEC, "README.md", ".gitignore", "keys", "queries", "qrels", "candidates"),
     *("submissions", LOG, LEADERBOARD),
 )
+_MOST_LOG = 1 << 30
 _KEEPER = Author(name="heldout", email="heldout@localhost")
 
 
@@ -31,11 +33,15 @@ class Rebuilt:
         standings: the leaderboard of the moment.
         changed: how many public files changed.
         commit: the new commit, `None` where nothing differed.
+        revealed: entries whose embargo has ended since the last commit.
+        rules: the edited board.toml that was logged first, `None` where it was not edited.
     """
 
     standings: Standings
     changed: int
     commit: str | None
+    revealed: tuple[str, ...] = ()
+    rules: NotedRules | None = None
 
 
 def rebuild(desk: Desk) -> Rebuilt:
@@ -43,15 +49,31 @@ def rebuild(desk: Desk) -> Rebuilt:
 
     An embargo that ended is revealed here. A board.toml that was edited is logged first.
     """
-    note_rules(desk)
+    rules = note_rules(desk)
     entries = desk.vault.entries()
     public = project(entries, now=desk.now)
-    changed = _write_submissions(desk, read_history(entries))
+    before = _committed_log(desk.repository)
+    changed = int(
+        desk.repository.write_file(KEYS, format_recipients(desk.repository.spec().recipients))
+    )
+    changed += _write_submissions(desk, read_history(entries))
     standings, pages = _write_pages(desk.repository, public, desk.now)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
     changed += desk.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
-    commit = _commit(desk, entries[-1])
-    return Rebuilt(standings=standings, changed=changed + pages, commit=commit)
+    revealed = () if before is None else _find_revealed(before, public)
+    commit = _commit(desk, _message(desk, before, public, revealed))
+    return Rebuilt(
+        standings=standings, changed=changed + pages, commit=commit, revealed=revealed, rules=rules
+    )
+
+
+def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
+    """Rebuild where there is news or the public side is behind; else leave everything alone."""
+    if news or is_behind(desk):
+        return rebuild(desk)
+    spec = desk.repository.spec()
+    standings = make_standings(desk.vault.entries(), spec, now=desk.now)
+    return Rebuilt(standings=standings, changed=0, commit=None)
 
 
 def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
@@ -124,11 +146,47 @@ def _example(repository: Repository, spec: BoardSpec) -> Example | None:
     return None
 
 
-def _commit(desk: Desk, last: Entry) -> str | None:
+def _committed_log(repository: Repository) -> tuple[Entry, ...] | None:
+    """The public log as it was last committed; `None` where it is damaged there."""
+    git = repository.git
+    head = git.head() if git.is_repository() else None
+    data = None if head is None else git.read_path(head, LOG, limit=_MOST_LOG)
+    try:
+        return parse_log(data or b"", path=LOG)
+    except StoreError:
+        return None
+
+
+def _find_revealed(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple[str, ...]:
+    """Entries whose identity was sealed in the log before and is open now."""
+    return tuple(
+        str(new.event.submission)
+        for old, new in zip(before, after, strict=False)
+        if new.event.kind == "published" and "identity" in new.opened.keys() - old.opened.keys()
+    )
+
+
+def _message(
+    desk: Desk,
+    before: tuple[Entry, ...] | None,
+    after: tuple[Entry, ...],
+    revealed: tuple[str, ...],
+) -> str:
+    """What a commit brings, told from the logs: the same after a crash."""
+    parts = [f"revealed {', '.join(revealed)}"] if revealed else []
+    fresh = () if before is None else after[len(before) :]
+    if fresh:
+        last = fresh[-1].event
+        same = {e.event.submission for e in fresh if e.event.kind == last.kind}
+        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+        about = last.submission or desk.repository.spec().name
+        parts.append(f"{last.kind} {about}{more} (event {last.seq})")
+    return "; ".join(parts) or f"rebuilt {desk.repository.spec().name}"
+
+
+def _commit(desk: Desk, message: str) -> str | None:
     git = desk.repository.git
     if not git.is_repository():
         return None
-    about = last.event.submission or desk.repository.spec().name
-    message = f"{last.event.kind} {about} (event {last.event.seq})"
     author = git.configured_author() or _KEEPER
     return git.commit_paths(_PUBLIC, message=message, author=author, at=desk.now)

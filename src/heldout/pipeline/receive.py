@@ -1,7 +1,7 @@
 """Takes in what has arrived: sealed bytes into the vault, then the event that fixes their time."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest, parse_manifest
@@ -13,7 +13,7 @@ from heldout.pipeline.desk import Desk
 from heldout.pipeline.score import check_id, open_manifest, open_own_key
 from heldout.store.arrivals import Arrival
 
-__all__ = ["Receipt", "receive"]
+__all__ = ["Receipt", "note_told", "receive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +25,16 @@ class Receipt:
         id: the submission, `None` where not even that is clear.
         kind: the event's kind, `refused`, or `known` where it was taken in before.
         problems: why it was refused.
+        mark: of a refusal: the same only for the same files and the same problems.
+        told_before: whether this refusal was told in full before.
     """
 
     source: str
     id: SubmissionId | None
     kind: str
     problems: tuple[Problem, ...] = ()
+    mark: str = ""
+    told_before: bool = False
 
 
 def receive(desk: Desk, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
@@ -38,7 +42,17 @@ def receive(desk: Desk, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
 
     A refused arrival is told and leaves no event: it has no place in the board's history.
     """
-    return tuple(_take(desk, arrival) for arrival in arrivals)
+    told = desk.vault.told()
+    receipts = [_take(desk, arrival) for arrival in arrivals]
+    return tuple(replace(r, told_before=True) if r.mark in told else r for r in receipts)
+
+
+def note_told(desk: Desk, receipts: Iterable[Receipt]) -> None:
+    """Remember the refusals among these, so that later calls say them in one line."""
+    told = desk.vault.told()
+    marks = {receipt.mark for receipt in receipts if receipt.mark}
+    if not marks <= told:
+        desk.vault.keep_told(told | marks)
 
 
 def _take(desk: Desk, arrival: Arrival) -> Receipt:
@@ -56,7 +70,9 @@ def _take(desk: Desk, arrival: Arrival) -> Receipt:
 
 
 def _receipt(arrival: Arrival, kind: str, problems: tuple[Problem, ...] = ()) -> Receipt:
-    return Receipt(source=arrival.source, id=arrival.id, kind=kind, problems=problems)
+    told = [arrival.fingerprint, *(f"{p.code} {p.path} {p.found}" for p in problems)]
+    mark = digest_bytes("\n".join(told).encode()) if kind == "refused" else ""
+    return Receipt(source=arrival.source, id=arrival.id, kind=kind, problems=problems, mark=mark)
 
 
 def _is_known(desk: Desk, arrival: Arrival) -> bool:

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -11,16 +12,36 @@ import heldout
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest
 from heldout.board.policy import Case, Finding, QuotaState, judge, quota_state
+from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem, StoreError, TrustError
 from heldout.ids import SubmissionId
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.score import Opened, ViewScore, open_manifest, open_submission
+from heldout.pipeline.score import (
+    Opened,
+    ViewScore,
+    open_manifest,
+    open_submission,
+    score_run,
+    score_views,
+)
 from heldout.pipeline.sets import SetData, load_sets
 from heldout.store.files import write_whole
 from heldout.store.vault import Vault
 from heldout.trec.runs import Scan, Signature
 
-__all__ = ["Review", "RunReport", "ScoreFile", "read_scores", "rescore", "review", "show_score"]
+__all__ = [
+    "Review",
+    "RunReport",
+    "ScoreFile",
+    "is_earlier",
+    "keep_scores",
+    "list_earlier",
+    "read_scores",
+    "rescore",
+    "review",
+    "score_baseline",
+    "show_score",
+]
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +80,7 @@ class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
         metadata_problems: what is wrong with the metadata.
         runs: query set -> what the scan found.
         views: view -> true score; empty where a run has errors.
+        labels: query set -> SHA-256 of the labels that it was scored with.
         schema: version of this format.
     """
 
@@ -68,6 +90,7 @@ class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
     metadata_problems: tuple[Problem, ...] = ()
     runs: dict[str, RunReport] = msgspec.field(default_factory=dict)
     views: dict[str, ViewScore] = msgspec.field(default_factory=dict)
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     schema: int = 1
 
 
@@ -124,9 +147,11 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
     submission = desk.find(submission_id)
     scores = read_scores(desk.vault, submission_id)
     decided = submission.status == "published"
-    known = scores is not None and (decided or scores.files == dict(submission.files))
+    same = scores is not None and scores.files == dict(submission.files)
+    known = scores is not None and (decided or (same and not is_earlier(scores, sets)))
     if scores is None or not known:
         scores = _open(desk, sets, submission)
+        keep_scores(desk.vault, submission_id, scores)
     manifest = None if scores.refusal or scores.metadata_problems else _manifest(desk, submission)
     if submission.status == "received":
         _log(desk, submission, manifest)
@@ -150,19 +175,94 @@ def show_score(desk: Desk, result: Review) -> Mapping[str, ViewScore]:
 
 
 def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
-    """Open and score a submission anew, with the labels and the code of today.
+    """Open and score an entry anew, with the labels and the code of today; nothing is kept.
+
+    Args:
+        desk: of the organiser.
+        sets: the board's query sets.
+        submission_id: of a submission, or of a baseline whose runs the vault has.
 
     Raises:
-        InputError: the log knows no such submission.
+        InputError: a baseline's run has errors.
     """
-    return _open(desk, sets, desk.find(submission_id))
+    submission = desk.history().submissions[submission_id]
+    if not submission.baseline:
+        return _open(desk, sets, submission)
+    spec = desk.spec_at(submission.received)
+    runs = {name: desk.vault.sealed(digest) for name, digest in submission.runs.items()}
+    return score_baseline(spec, _sets_of(desk, spec, sets), runs)
+
+
+def score_baseline(
+    spec: BoardSpec, sets: Mapping[str, SetData], runs: Mapping[str, Path]
+) -> ScoreFile:
+    """Score an organiser's own runs.
+
+    Args:
+        spec: the rules.
+        sets: the query sets.
+        runs: query set -> run file.
+
+    Raises:
+        InputError: a run has errors.
+    """
+    scans = {}
+    for name, path in runs.items():
+        with path.open("rb") as file:
+            scans[name] = score_run(spec, sets[name], file, path=path.name, submission_type="")
+    errors = [p for scan in scans.values() for p in scan.problems if p.severity == "error"]
+    if errors:
+        raise InputError(errors)
+    return ScoreFile(
+        files={name: str(scan.digest) for name, scan in scans.items()},
+        code_version=heldout.__version__,
+        runs={name: _report(scan) for name, scan in scans.items()},
+        views=dict(score_views(spec, sets, scans)),
+        labels=_labels(sets),
+    )
+
+
+def keep_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
+    """Store what opening and scoring gave."""
+    data = msgspec.json.encode(scores, order="deterministic")
+    write_whole(vault.scores(submission), data, mode=0o600)
+
+
+def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
+    """Whether scores were made with other labels than those of today; so too if nobody knows."""
+    return bool(scores.views) and any(
+        scores.labels.get(name) != sets[name].digest for name in scores.runs if name in sets
+    )
+
+
+def list_earlier(desk: Desk, sets: Mapping[str, SetData]) -> tuple[str, ...]:
+    """The published entries, baselines too, whose scores were made with earlier labels."""
+    return tuple(
+        submission.id
+        for submission in desk.history().submissions.values()
+        if submission.status == "published"
+        and (scores := read_scores(desk.vault, submission.id)) is not None
+        and is_earlier(scores, sets)
+    )
+
+
+def _sets_of(desk: Desk, spec: BoardSpec, sets: Mapping[str, SetData]) -> Mapping[str, SetData]:
+    """The query sets by the rules of a day; mostly those of today."""
+    if spec.sets == desk.repository.spec().sets:
+        return sets
+    return load_sets(desk.repository, spec, vault=desk.vault)
+
+
+def _labels(sets: Mapping[str, SetData]) -> dict[str, str]:
+    return {name: str(data.digest) for name, data in sets.items() if data.digest is not None}
 
 
 def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> ScoreFile:
     spec = desk.spec_at(submission.received)
-    if spec.sets != desk.repository.spec().sets:
-        sets = load_sets(desk.repository, spec, vault=desk.vault)
-    outcome = ScoreFile(files=dict(submission.files), code_version=heldout.__version__)
+    sets = _sets_of(desk, spec, sets)
+    outcome = ScoreFile(
+        files=dict(submission.files), code_version=heldout.__version__, labels=_labels(sets)
+    )
     try:
         opened = open_submission(desk.vault, spec, sets, submission)
     except TrustError as error:
@@ -172,8 +272,6 @@ def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> Sc
     else:
         outcome = _describe(outcome, opened)
         _keep_signature(desk, submission, opened.scans)
-    data = msgspec.json.encode(outcome, order="deterministic")
-    write_whole(desk.vault.scores(submission.id), data, mode=0o600)
     return outcome
 
 

@@ -186,7 +186,9 @@ def _score(view: View, data: SetData, scan: Scan) -> ViewScore:
     if data.qrels is None:
         raise ValueError(view.name)
     measure = parse_measure(view.measure)
-    evaluation = evaluate(scan.rankings, data.qrels.judgments, [measure], excluded=data.excluded)
+    # Judgments of queries that the set does not have would count 0 for every run.
+    judgments = {q: j for q, j in data.qrels.judgments.items() if q in data.queries.texts}
+    evaluation = evaluate(scan.rankings, judgments, [measure], excluded=data.excluded)
     scores = evaluation.scores[measure]
     if scores.mean is None:
         raise InputError(

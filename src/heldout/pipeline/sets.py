@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heldout.board.spec import BoardSpec
+from heldout.ids import Digest, digest_bytes
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 from heldout.trec.qrels import Qrels
@@ -23,12 +24,14 @@ class SetData:
     Attributes:
         queries: the ids that a run must answer, and their texts.
         qrels: the labels, `None` where they are held out from whoever asks.
+        digest: of the labels' file, `None` likewise.
         excluded: queries that do not count.
         candidates: query -> official documents for re-ranking, `None` where there are none.
     """
 
     queries: Queries
     qrels: Qrels | None
+    digest: Digest | None
     excluded: frozenset[str]
     candidates: Mapping[str, frozenset[str]] | None
 
@@ -48,15 +51,17 @@ def load_sets(
 
 def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | None) -> SetData:
     files = spec.sets[name]
-    qrels = None
+    qrels = digest = None
     if files.qrels is not None:
         qrels = repository.qrels(files.qrels)
+        digest = digest_bytes(repository.file(files.qrels).read_bytes())
     elif vault is not None:
-        qrels = vault.labels(name)
+        qrels, digest = vault.labels(name), vault.labels_digest(name)
     given = files.candidates
     return SetData(
         queries=repository.queries(files.queries),
         qrels=qrels,
+        digest=digest,
         excluded=frozenset() if vault is None else vault.excluded(name),
         candidates=None if given is None else repository.candidates(given),
     )

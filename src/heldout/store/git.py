@@ -103,6 +103,19 @@ class Git:
         """Names of the remotes."""
         return tuple(self._run(["remote"]).decode().split())
 
+    def unpushed(self) -> int:
+        """Commits of the branch checked out that its remote's copy lacks; 0 without a remote.
+
+        By the remote-tracking branch as it was last fetched or pushed: nobody is asked.
+        """
+        remotes, branch = self.remotes(), self.branch()
+        if not remotes or self.head() is None:
+            return 0
+        remote = "origin" if "origin" in remotes else remotes[0]
+        ref = f"refs/remotes/{remote}/{branch}"
+        known = [f"^{ref}"] if ref in self.refs(ref) else []
+        return int(self._run(["rev-list", "--count", "HEAD", *known]).decode())
+
     def fetch(self, remote: str, *refspecs: str) -> None:
         """Fetch refs from a remote; tags and submodules stay away."""
         self._run(["fetch", "-q", "--no-tags", "--no-recurse-submodules", remote, *refspecs])

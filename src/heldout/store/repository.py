@@ -25,11 +25,12 @@ from heldout.trec.candidates import read_candidates
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import Queries, read_queries
 
-__all__ = ["LEADERBOARD", "LOG", "SPEC", "Repository", "find_board"]
+__all__ = ["KEYS", "LEADERBOARD", "LOG", "SPEC", "Repository", "find_board"]
 
 SPEC = "board.toml"
 LOG = "log.jsonl"
 LEADERBOARD = "leaderboard"
+KEYS = "keys/organisers.txt"
 _MOST_LOG = 1 << 30
 _WRITTEN = ("keys", "queries", "qrels", "submissions", LEADERBOARD, "drafts", ".heldout")
 

@@ -7,6 +7,7 @@ vault/                   mode 0700, never inside the board
   sealed/SHA256          every sealed file that was received, by its digest
   scores/ID.json         true scores per query of a submission, by digest of its files
   signatures/ID.npz      the first documents of each query as 64-bit hashes
+  refused                marks of refused arrivals that were told in full, one a line
   events.jsonl           everything that happened; append-only, hash-chained
 """
 
@@ -30,6 +31,7 @@ __all__ = ["Vault", "check_apart"]
 
 _EVENTS = "events.jsonl"
 _FOUNDING = "founding"
+_TOLD = "refused"
 _FOLDERS = ("identities", "labels", "sealed", "scores", "signatures")
 
 
@@ -48,10 +50,8 @@ class Vault:
         Raises:
             StoreError: it would lie inside the board, or the folder holds something.
         """
-        check_apart(root, board)
         vault = Vault(root)
-        if not vault.is_unfinished(board) and _holds_something(root):
-            raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
+        vault.check_new(board=board)
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root.chmod(0o700)
         write_whole(root / _FOUNDING, str(board.resolve()).encode(), mode=0o600)
@@ -59,6 +59,16 @@ class Vault:
             (root / name).mkdir(mode=0o700, exist_ok=True)
         write_whole(root / ".gitignore", b"lock\n.writing-*\n", mode=0o600)
         return vault
+
+    def check_new(self, *, board: Path) -> None:
+        """Refuse a folder in which no vault for this board can be made or gone on with.
+
+        Raises:
+            StoreError: it lies inside the board, or holds something.
+        """
+        check_apart(self.root, board)
+        if not self.is_unfinished(board) and _holds_something(self.root):
+            raise StoreError(f"{self.root} is not empty; name a folder that does not exist yet")
 
     def is_unfinished(self, board: Path) -> bool:
         """Whether its founding for this board was begun and not finished."""
@@ -76,6 +86,8 @@ class Vault:
         Raises:
             StoreError: it is none, others may read it, it lies inside the board, or lost its log.
         """
+        if (root / _EVENTS).exists() and not (root / "identities").is_dir():
+            raise StoreError(f"{root / 'identities'} is missing; restore it from the backup")
         if not (root / "identities").is_dir() or (root / _FOUNDING).exists():
             raise StoreError(f"{root} is not a vault (--vault DIR or HELDOUT_VAULT names one)")
         check_apart(root, board)
@@ -157,6 +169,15 @@ class Vault:
     def signature(self, submission: str) -> Path:
         """File of a submission's first documents."""
         return self.root / "signatures" / f"{submission}.npz"
+
+    def told(self) -> frozenset[str]:
+        """Marks of the refused arrivals that were told in full."""
+        return frozenset(read_lines(self.root / _TOLD).decode("ascii").split())
+
+    def keep_told(self, marks: frozenset[str]) -> None:
+        """Remember these marks, and no others."""
+        text = "".join(f"{mark}\n" for mark in sorted(marks))
+        write_whole(self.root / _TOLD, text.encode("ascii"), mode=0o600)
 
     def entries(self) -> tuple[Entry, ...]:
         """The whole log, verified."""

@@ -1,0 +1,182 @@
+"""What a decision and a rebuild left, as an organiser reads it."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import click
+
+from heldout.board.spec import BoardSpec
+from heldout.board.standings import Row, Standings
+from heldout.cli.printing import answers, plural, print_facts, print_json
+from heldout.pipeline.decide import Decision
+from heldout.pipeline.desk import Desk, NotedRules
+from heldout.pipeline.rebuild import Rebuilt
+from heldout.store.repository import Repository
+
+__all__ = [
+    "print_next",
+    "rebuilt_facts",
+    "rebuilt_json",
+    "released_fact",
+    "report",
+    "rules_facts",
+    "standing_fact",
+]
+
+Facts = list[tuple[str, str]]
+
+
+def report(
+    desk: Desk,
+    decisions: Sequence[Decision],
+    rebuilt: Rebuilt,
+    *,
+    verb: str,
+    as_json: bool,
+    earlier: Sequence[str] = (),
+) -> None:
+    """Say what became of submissions; exit code 1 where one is not as was asked for.
+
+    Args:
+        desk: where it was decided.
+        decisions: one for each submission.
+        rebuilt: what followed.
+        verb: what was asked for, in the past tense.
+        as_json: one JSON document.
+        earlier: entries that are still scored with earlier labels.
+    """
+    if as_json:
+        told = {"earlier_labels": list(earlier)} if verb == "corrected" else {}
+        rows = [_decision_json(decision) for decision in decisions]
+        print_json({"decisions": rows, **told, **rebuilt_json(rebuilt)})
+    else:
+        for decision in decisions:
+            print_facts(answers(), _decision_facts(desk, decision, verb, rebuilt.standings))
+        print_facts(answers(), rebuilt_facts(rebuilt))
+        left = sum(s.pending for s in desk.history().submissions.values())
+        following = [f"heldout inbox   ({left} left)"] if left else []
+        if earlier:
+            count = plural(len(earlier), "entry is", "entries are")
+            print_facts(answers(), [("earlier", f"{count} still scored with earlier labels")])
+            following.insert(0, f'heldout correct {" ".join(earlier)} --why "…"')
+        print_next(desk.repository, following)
+    if not all(decision.done for decision in decisions):
+        raise click.exceptions.Exit(1)
+
+
+def print_next(repository: Repository, commands: Sequence[str]) -> None:
+    """The commands to call next, and what is committed but not pushed yet."""
+    lines = [*commands]
+    unpushed = repository.git.unpushed() if repository.git.is_repository() else 0
+    if unpushed:
+        lines.append(f"not yet public: {plural(unpushed, 'commit')}; git push")
+    heads = ["next", *[""] * len(lines)]
+    if lines:
+        print_facts(answers(), [("", ""), *zip(heads, lines, strict=False)])
+
+
+def rules_facts(rules: NotedRules | None) -> Facts:
+    """That an edited board.toml was logged, and what changed in it."""
+    if rules is None:
+        return []
+    keys = ", ".join(rules.keys) or "comments or layout only"
+    return [("logged", f"changed-rules (event {rules.event}): {keys}")]
+
+
+def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
+    """What a rebuild logged, revealed and changed; baselines are no entries, as on the page."""
+    rows = {row.id: row for row in rebuilt.standings.rows}
+    facts = rules_facts(rebuilt.rules)
+    facts += [("revealed", f"{name}: {rows[name].team}") for name in rebuilt.revealed]
+    baselines = sum(row.baseline for row in rows.values())
+    told = plural(len(rows) - baselines, "entry", "entries")
+    told += f", {plural(baselines, 'baseline')}" if baselines else ""
+    changed = f"{plural(rebuilt.changed, 'file')} changed"
+    still = not rebuilt.changed and rebuilt.commit is None
+    return [*facts, ("rebuilt", f"{told}; {'everything was up to date' if still else changed}")]
+
+
+def rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
+    """The same for a program."""
+    return {
+        "entries": sum(not row.baseline for row in rebuilt.standings.rows),
+        "changed": rebuilt.changed,
+        "commit": rebuilt.commit,
+        "revealed": list(rebuilt.revealed),
+        "changed_rules": None if rebuilt.rules is None else list(rebuilt.rules.keys),
+    }
+
+
+def released_fact(row: Row, spec: BoardSpec) -> tuple[str, str]:
+    """The released scores: the one that ranks, the others beside it."""
+    first = spec.primary
+    others = ", ".join(f"{name} {score}" for name, score in row.scores.items() if name != first)
+    beside = f" ({others})" if others else ""
+    measure = spec.view(first).measure
+    return ("released", f"{measure} {row.scores[first]}, n = {row.counts[first]:,}{beside}")
+
+
+def standing_fact(row: Row, standings: Standings, *, bar: bool) -> tuple[str, str]:
+    """Where an entry stands, and whether it holds the record.
+
+    Args:
+        row: the entry.
+        standings: all of them.
+        bar: whether a baseline can hold the record.
+    """
+    scores = {r.id: Decimal(r.scores[standings.primary]) for r in standings.rows}
+    counted = [r for r in standings.rows if bar or not r.baseline]
+    record = max(scores[r.id] for r in counted)
+    if row.baseline:
+        return ("standing", "a baseline: no rank")
+    entries = sum(not r.baseline for r in standings.rows)
+    place = f"rank {row.rank} of {entries}"
+    if row.trophy and scores[row.id] == record:
+        return ("standing", f"{place}; best so far")
+    then = "best when it came, " if row.trophy else ""
+    return ("standing", f"{place}; {then}the record stays {record}")
+
+
+def _decision_json(decision: Decision) -> dict[str, Any]:
+    return {
+        "id": decision.id,
+        "done": decision.done,
+        "done_before": decision.done_before,
+        "why": decision.why_not,
+        "event": decision.event,
+    }
+
+
+def _decision_facts(desk: Desk, decision: Decision, verb: str, standings: Standings) -> Facts:
+    if not decision.done:
+        reasons = [("", reason) for reason in decision.why_not]
+        return [("refused", f"{decision.id}: nothing was published"), *reasons]
+    before = "   (done before)" if decision.done_before else ""
+    facts = [(verb, f"{decision.id}{before}")]
+    if decision.event is not None:
+        facts.append(
+            ("logged", f"event {decision.event} by {desk.by}, {desk.now:%d %b %Y %H:%M} UTC")
+        )
+    row = next((row for row in standings.rows if row.id == decision.id), None)
+    if row is None or verb not in ("published", "corrected"):
+        return facts
+    spec = desk.repository.spec()
+    if decision.before:
+        facts += _changes(decision, row)
+    return [
+        *facts,
+        released_fact(row, spec),
+        standing_fact(row, standings, bar=spec.baselines.bar),
+    ]
+
+
+def _changes(decision: Decision, row: Row) -> Facts:
+    """Each score before and after a correction."""
+    facts = [
+        (name, f"{old} -> {row.scores[name]}" if old != row.scores[name] else f"{old}, as before")
+        for name, old in decision.before.items()
+    ]
+    if decision.event is None:
+        facts.append(("note", "no score changed; nothing was logged (--anyway logs the reason)"))
+    return facts

@@ -1,0 +1,333 @@
+"""An organiser's odd days: wrong keys, mended labels, refusals that stay, what a commit says."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from town import OTHER_TEAM, TEAM, Answer, Town, call, found_town, founding, git, run_text
+
+from heldout.envelope.bundle import new_identity
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+LATER = "2026-11-03T10:00:00Z"
+BASELINE = "20261101-bm25"
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def edit_rules(town: Town, old: str, new: str) -> None:
+    rules = town.board / "board.toml"
+    text = rules.read_text()
+    assert old in text
+    rules.write_text(text.replace(old, new, 1))
+
+
+def recipient(town: Town) -> str:
+    return (town.board / "keys" / "organisers.txt").read_text().strip()
+
+
+def subject(town: Town) -> str:
+    return git(town.board, "log", "-1", "--format=%s")
+
+
+def two_published(town: Town) -> tuple[str, str]:
+    ids = town.send("one", now=DAY), town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
+    town.take_in(now=DAY)
+    assert town.publish(*ids, now=DAY).code == 0
+    return ids
+
+
+def add_baseline(town: Town, *, seed: int = 9) -> Answer:
+    runs: list[str | Path] = []
+    for query_set in ("dev", "eval"):
+        (town.root / f"{query_set}.run").write_text(run_text(query_set, seed))
+        runs += [f"--{query_set}", town.root / f"{query_set}.run"]
+    told = ["--description", "BM25"]
+    return town.organiser("board", "baseline", BASELINE, *runs, *told, now=DAY)
+
+
+def mend_labels(town: Town) -> None:
+    labels = town.vault / "labels" / "eval.qrels"
+    labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
+
+
+# keys
+
+
+WRONG_RECIPIENTS = {
+    "no key": 'recipients = ["age1zzz"]',
+    "one good and one bad": 'recipients = ["{own}", "age1zzz"]',
+    "a stranger's": 'recipients = ["{stranger}"]',
+    "of the other form": 'envelope = "openssl"\nrecipients = ["{own}"]',
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_RECIPIENTS)
+def test_recipients_that_would_lock_everything_are_never_logged(town: Town, wrong: str) -> None:
+    own, stranger = recipient(town), new_identity("age").recipient
+    line = WRONG_RECIPIENTS[wrong].format(own=own, stranger=stranger)
+    if "envelope" in line:
+        edit_rules(town, 'envelope = "age"\n', "")
+    edit_rules(town, f'recipients = ["{own}"]', line)
+    rows = (town.board / "board.toml").read_text().splitlines()
+    number = next(i for i, row in enumerate(rows, 1) if row.startswith("recipients"))
+    for command in (["inbox"], ["rebuild"], ["board", "describe"]):
+        answer = town.organiser(*command, now=LATER)
+        assert (answer.code, answer.out) == (2, ""), command
+        assert f"board-spec  board.toml:{number}" in answer.err
+    assert town.kinds() == ["opened-board"]
+    assert recipient(town) == own
+
+
+def test_a_second_organiser_is_added_and_the_keys_follow(town: Town) -> None:
+    own, second = recipient(town), new_identity("age").recipient
+    edit_rules(town, f'["{own}"]', f'["{own}", "{second}"]')
+    told = town.organiser("rebuild", now=LATER)
+    assert "logged    changed-rules (event 1): recipients" in told.out
+    assert (town.board / "keys" / "organisers.txt").read_text() == f"{own}\n{second}\n"
+    assert git(town.board, "status", "--porcelain") == ""
+    assert subject(town).startswith("changed-rules ")
+
+
+def test_an_inbox_tells_which_rules_it_logged(town: Town) -> None:
+    edit_rules(town, "quota = 2", "quota = 1")
+    assert "logged    changed-rules (event 1): policy" in town.organiser("inbox", now=LATER).out
+    assert "changed-rules" not in town.organiser("inbox", now=LATER).out
+    edit_rules(town, "quota = 1", "quota = 1  # one is enough")
+    assert "(event 2): comments or layout only" in town.organiser("inbox", now=LATER).out
+
+
+# errata
+
+
+@pytest.mark.parametrize("text", ["", "rubbish\n", "other 0 d1 1\n"])
+def test_labels_that_cannot_be_used_are_never_logged(town: Town, text: str) -> None:
+    one, _ = two_published(town)
+    (town.vault / "labels" / "eval.qrels").write_text(text)
+    before = town.kinds()
+    scores = (town.vault / "scores" / f"{one}.json").read_bytes()
+    answer = town.organiser("correct", one, "--why", "a typo", now=LATER)
+    assert (answer.code, answer.out) == (2, "")
+    assert town.kinds() == before
+    assert (town.vault / "scores" / f"{one}.json").read_bytes() == scores
+
+
+def test_an_erratum_names_the_entries_that_still_have_earlier_labels(town: Town) -> None:
+    one, two = two_published(town)
+    add_baseline(town)
+    old = {row["id"]: row["scores"]["eval"] for row in town.rows()}
+    mend_labels(town)
+    told = town.organiser("correct", one, "--why", "a wrong label", now=LATER).out
+    new = {row["id"]: row["scores"]["eval"] for row in town.rows()}
+    assert f"eval      {old[one]:.3f} -> {new[one]:.3f}\n" in told
+    assert "as before" in told
+    assert "2 entries are still scored with earlier labels" in told
+    assert f'heldout correct {two} {BASELINE} --why "…"' in told
+    commits = int(git(town.board, "rev-list", "--count", "HEAD"))
+    rest = town.organiser("correct", two, BASELINE, "--why", "the same", now=LATER)
+    assert rest.code == 0, rest.err
+    assert "earlier labels" not in rest.out
+    assert int(git(town.board, "rev-list", "--count", "HEAD")) == commits + 1
+    assert town.kinds().count("corrected") == 3
+    assert {row["id"] for row in town.rows() if row["scores"]["eval"] != old[row["id"]]} == set(old)
+    assert town.audit()["ok"]
+
+
+def test_an_erratum_without_a_change_is_said_and_logged_only_if_insisted(town: Town) -> None:
+    one, _ = two_published(town)
+    head = git(town.board, "rev-parse", "HEAD")
+    told = town.organiser("correct", one, "--why", "no reason", now=LATER)
+    assert told.code == 0
+    assert "no score changed; nothing was logged" in told.out
+    assert "corrected" not in town.kinds()
+    assert git(town.board, "rev-parse", "HEAD") == head
+    for _ in range(2):
+        town.organiser("correct", one, "--why", "the paper says more", "--anyway", now=LATER)
+    assert town.kinds().count("corrected") == 1
+
+
+def test_a_submission_reviewed_before_labels_were_mended_is_scored_anew(town: Town) -> None:
+    one = town.send("one", now=DAY)
+    two = town.send("two", now=DAY, team=OTHER_TEAM)
+    town.take_in(now=DAY)
+    town.organiser("review", two, now=DAY)
+    town.publish(one, now=DAY)
+    mend_labels(town)
+    town.organiser("correct", one, "--why", "a wrong label", now=LATER)
+    assert town.publish(two, now=LATER).code == 0
+    scores = [row["scores"] for row in town.rows()]
+    assert scores[0] == scores[1]
+
+
+def test_a_baseline_is_corrected_from_the_runs_in_the_vault(town: Town) -> None:
+    assert add_baseline(town).code == 0
+    assert add_baseline(town).out.count("(done before)") == 1
+    other = add_baseline(town, seed=3)
+    assert (other.code, other.out) == (2, "")
+    assert "id-taken" in other.err
+    before = town.rows()[0]["scores"]["eval"]
+    mend_labels(town)
+    answer = town.organiser("correct", BASELINE, "--why", "a wrong label", now=LATER)
+    assert answer.code == 0, answer.err
+    assert town.rows()[0]["scores"]["eval"] != before
+    assert "standing  a baseline: no rank" in answer.out
+    assert town.audit()["ok"]
+    public = (town.board / "log.jsonl").read_text()
+    assert all(path.name not in public for path in (town.vault / "sealed").iterdir())
+
+
+def test_reject_takes_several_or_none(town: Town) -> None:
+    one, two = two_published(town)
+    three = town.send("three", now=LATER, seed=3, team={**TEAM, "team": "Third"})
+    four = town.send("four", now=LATER, seed=4, team={**TEAM, "team": "Fourth"})
+    town.take_in(now=LATER)
+    refused = town.organiser("reject", three, one, "--why", "x", now=LATER)
+    assert (refused.code, refused.out) == (2, "")
+    assert "rejected" not in town.kinds()
+    commits = int(git(town.board, "rev-list", "--count", "HEAD"))
+    assert town.organiser("reject", three, four, "--why", "x", now=LATER).code == 0
+    assert town.kinds().count("rejected") == 2
+    assert int(git(town.board, "rev-list", "--count", "HEAD")) == commits + 1
+    assert subject(town).startswith(f"rejected {four} and 1 more (event ")
+    assert two
+
+
+def test_judgments_outside_the_query_file_do_not_count(town: Town) -> None:
+    one, _ = two_published(town)
+    before = {row["id"]: row["scores"] for row in town.rows()}[one]
+    labels = town.vault / "labels" / "eval.qrels"
+    labels.write_text(labels.read_text() + "elsewhere 0 d1 1\n")
+    answer = town.organiser("correct", one, "--why", "more labels", "--anyway", now=LATER)
+    assert answer.code == 0, answer.err
+    assert "n = 30 " in answer.out
+    assert {row["id"]: row["scores"] for row in town.rows()}[one] == before
+
+
+# what is said
+
+
+def test_a_rebuild_says_what_it_revealed_and_a_commit_what_it_brings(town: Town) -> None:
+    secret = town.send("one", now=DAY, embargo="2026-12-10")
+    town.take_in(now=DAY)
+    town.publish(secret, now=DAY)
+    assert subject(town) == f"published {secret} (event 3)"
+    page = town.board / "leaderboard" / "index.html"
+    page.write_text("spoilt")
+    told = town.organiser("rebuild", now=LATER)
+    assert subject(town).startswith("rebuilt ")
+    assert "revealed" not in told.out
+    told = town.organiser("rebuild", now="2026-12-10T00:00:00Z")
+    assert f"revealed  {secret}: {TEAM['team']}\n" in told.out
+    assert subject(town) == f"revealed {secret}"
+    assert "revealed" not in town.organiser("rebuild", now="2026-12-10T00:00:00Z").out
+
+
+def test_publish_that_publishes_nothing_commits_nothing(town: Town) -> None:
+    one, _ = two_published(town)
+    head = git(town.board, "rev-parse", "HEAD")
+    again = town.publish(one, now="2026-11-20T10:00:00Z")
+    assert "(done before)" in again.out
+    assert "everything was up to date" in again.out
+    assert git(town.board, "rev-parse", "HEAD") == head
+    assert git(town.board, "status", "--porcelain") == ""
+
+
+def test_publish_tells_event_scores_and_standing(town: Town) -> None:
+    add_baseline(town)
+    ids = two_published(town)
+    told = town.publish(*ids, now=DAY).out
+    assert "logged    event" not in told
+    rows = {row["id"]: row for row in town.rows()}
+    record = max(row["scores"]["eval"] for row in rows.values())
+    for name in ids:
+        scores, rank = rows[name]["scores"], rows[name]["rank"]
+        line = f"released  RR@10 {scores['eval']:.3f}, n = 30 (dev {scores['dev']:.3f})"
+        best = rows[name]["trophy"] and scores["eval"] == record
+        stays = "best so far" if best else f"the record stays {record:.3f}"
+        assert f"{line}\nstanding  rank {rank} of 2; " in told
+        assert f"{stays}\n" in told
+    assert "rebuilt   2 entries, 1 baseline;" in told
+
+
+def test_a_no_is_said(town: Town) -> None:
+    one = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    answer = town.organiser("publish", one, now=DAY)
+    assert answer.code == 1
+    assert answer.err.endswith("nothing was published; --yes skips the question\n")
+    assert "Aborted" not in answer.err
+    assert "waiting: just now" in town.organiser("review", one, now=DAY).out
+
+
+def test_what_is_not_pushed_is_counted(town: Town) -> None:
+    one = town.send("one", now=DAY)
+    told = town.organiser("inbox", now=DAY)
+    assert "not yet public: 1 commit; git push" in told.out
+    assert f"{one}  for you, just now" in told.out
+    told = town.publish(one, now=DAY)
+    assert told.out.endswith("next      not yet public: 2 commits; git push\n")
+    town.push()
+    assert "not yet public" not in town.organiser("rebuild", now=DAY).out
+    git(town.board, "remote", "remove", "origin")
+    edit_rules(town, "quota = 2", "quota = 3")
+    assert "not yet public" not in town.organiser("rebuild", now=DAY).out
+
+
+def test_a_refusal_is_told_in_full_once(town: Town) -> None:
+    folder = town.root / "uploads"
+    folder.mkdir()
+    (folder / "20261102-half.tar.age").write_bytes(b"x")
+    inbox: list[str | Path] = ["inbox", "--from", folder]
+    assert "missing-file" in town.organiser(*inbox, now=DAY).out
+    again = town.organiser(*inbox, now=DAY).out
+    assert "1 refused before (heldout inbox --all shows them)" in again
+    assert "missing-file" not in again
+    assert "missing-file" in town.organiser(*inbox, "--all", now=DAY).out
+    (folder / "20261102-half.tar.age").write_bytes(b"xy")
+    assert "missing-file" in town.organiser(*inbox, now=DAY).out
+    assert [r["kind"] for r in town.organiser(*inbox, "--json", now=DAY).json["received"]] == [
+        "refused"
+    ]
+
+
+def test_a_vault_without_its_keys_says_so(town: Town) -> None:
+    shutil.rmtree(town.vault / "identities")
+    answer = town.organiser("inbox", now=DAY)
+    assert (answer.code, answer.out) == (2, "")
+    assert "identities is missing; restore it from the backup" in answer.err
+
+
+# founding
+
+
+def test_a_founding_that_is_refused_leaves_nothing(town: Town) -> None:
+    arguments = list(founding(town.root))
+    new = town.root / "new"
+    arguments[2] = new
+    assert "is not empty" in call(town.root, *arguments).err
+    assert not new.exists()
+    arguments[4] = town.root / "new-vault"
+    assert call(town.root, *arguments, "-m", "nonsense").code == 2
+    assert not new.exists()
+    assert not (town.root / "new-vault").exists()
+
+
+def test_founding_again_says_done_before(town: Town) -> None:
+    assert call(town.root, *founding(town.root)).out.count("(done before)") == 2
+
+
+def test_sets_that_share_queries_and_foreign_judgments_are_warned_of_first(town: Town) -> None:
+    arguments = list(founding(town.root))
+    arguments[2], arguments[4] = town.root / "new", town.root / "new-vault"
+    (town.root / "eval.tsv").write_text((town.root / "dev.tsv").read_text())
+    (town.root / "eval.qrels").write_text("dev1 0 d1 1\nelsewhere 0 d2 1\n")
+    told = call(town.root, *arguments)
+    assert told.code == 0, told.err
+    assert "warning   30 queries in both dev and eval" in told.out
+    assert "warning   1 judgment of 1 query outside the query file of eval, ignored" in told.out
+    assert told.out.index("warning") < told.out.index("|q|")
+    assert told.out.count("in both dev and eval") == 1
