@@ -115,3 +115,22 @@ def test_what_is_a_repository(git: Git, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     subprocess.run(["git", "init", "-q", "--bare", bare], check=True)
     assert Git(bare).is_repository()
+
+
+def test_commits_that_the_remote_lacks(git: Git) -> None:
+    def run(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=git.root, capture_output=True, check=True)
+
+    assert git.unpushed() == 0
+    commit(git, a="1")
+    assert git.unpushed() == 0
+    run("init", "-q", "--bare", "forge")
+    run("remote", "add", "origin", str(git.root / "forge"))
+    commit(git, a="2")
+    assert git.unpushed() == 2
+    git.push("origin", "main:main")
+    assert git.unpushed() == 0
+    last = commit(git, a="3")
+    assert git.unpushed() == 1
+    run("checkout", "-q", "--detach", last)
+    assert git.unpushed() == 0

@@ -76,3 +76,18 @@ def test_labels_that_are_gone_are_asked_for(vault: Vault) -> None:
     vault.labels_file("eval").write_text("q1 0 d 1\n")
     assert vault.labels("eval").judgments == {"q1": {"d": 1}}
     assert vault.excluded("eval") == frozenset()
+
+
+def test_marks_of_told_refusals_stay(vault: Vault) -> None:
+    assert vault.told() == frozenset()
+    vault.keep_told(frozenset(("b", "a")))
+    assert vault.told() == {"a", "b"}
+
+
+def test_a_folder_that_holds_something_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "letter.txt").write_text("mine")
+    with pytest.raises(StoreError, match="not empty"):
+        Vault(tmp_path / "vault").check_new(board=tmp_path / "board")
+    with pytest.raises(StoreError, match="inside the board"):
+        Vault(tmp_path / "board" / "vault").check_new(board=tmp_path / "board")

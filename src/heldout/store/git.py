@@ -104,12 +104,14 @@ class Git:
         return tuple(self._run(["remote"]).decode().split())
 
     def unpushed(self) -> int:
-        """Commits of the branch checked out that its remote's copy lacks; 0 without a remote.
+        """Commits of the branch checked out that its remote's copy lacks.
 
-        By the remote-tracking branch as it was last fetched or pushed: nobody is asked.
+        By the remote-tracking branch as it was last fetched or pushed: nobody is asked. 0 where
+        there is no remote, and where no branch is checked out.
         """
-        remotes, branch = self.remotes(), self.branch()
-        if not remotes or self.head() is None:
+        remotes = self.remotes()
+        branch = self._start(["symbolic-ref", "-q", "--short", "HEAD"]).stdout.decode().strip()
+        if not remotes or not branch or self.head() is None:
             return 0
         remote = "origin" if "origin" in remotes else remotes[0]
         ref = f"refs/remotes/{remote}/{branch}"
