@@ -56,7 +56,10 @@ def _baseline(town: Town) -> list[str]:
 def _inbox(town: Town) -> list[str]:
     town.send("one", now=EARLIER)
     town.send("two", now=EARLIER, seed=2, team=OTHER_TEAM)
-    return _organiser(town, "inbox")
+    uploads = town.root / "uploads"
+    uploads.mkdir()
+    (uploads / "20261102-half.tar.age").write_bytes(b"refused")
+    return _organiser(town, "inbox", "--from", str(uploads))
 
 
 def _received(town: Town, *, embargo: str | None = None) -> tuple[str, str]:
@@ -77,7 +80,7 @@ def _publish(town: Town) -> list[str]:
 
 
 def _reject(town: Town) -> list[str]:
-    return _organiser(town, "reject", _received(town)[0], "--why", "no")
+    return _organiser(town, "reject", *_received(town), "--why", "no")
 
 
 def _ask(town: Town) -> list[str]:
@@ -89,7 +92,7 @@ def _correct(town: Town) -> list[str]:
     town.publish(*ids, now=EARLIER)
     labels = town.vault / "labels" / "eval.qrels"
     labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
-    return _organiser(town, "correct", ids[0], "--why", "one label was on a wrong document")
+    return _organiser(town, "correct", *ids, "--why", "one label was on a wrong document")
 
 
 def _extend(town: Town) -> list[str]:
@@ -134,13 +137,13 @@ def _participant(town: Town, *arguments: str) -> list[str]:
 
 CASES = {
     "board new": Case(prepare=_found, least=80, fresh=True),
-    "board baseline": Case(prepare=_baseline, least=25),
+    "board baseline": Case(prepare=_baseline, least=35),
     "inbox": Case(prepare=_inbox, least=45),
     "review": Case(prepare=_review, least=28),
     "publish": Case(prepare=_publish, least=75),
-    "reject": Case(prepare=_reject, least=18),
+    "reject": Case(prepare=_reject, least=19),
     "ask": Case(prepare=_ask, least=18),
-    "correct": Case(prepare=_correct, least=35),
+    "correct": Case(prepare=_correct, least=40),
     "extend": Case(prepare=_extend, least=25),
     "rebuild": Case(prepare=_rebuild, least=30),
     "pack": Case(prepare=_pack, least=20, after="submit"),
