@@ -35,7 +35,7 @@ Texts = tuple[Mapping[DocId, str], Mapping[QueryId, str]]
     metavar="NAME|DIR",
     help="stdlib-docs, or a folder with documents.tsv and queries.tsv (id, tab, text).",
 )
-@click.option("--method", required=True, metavar="METHOD", help="One of the names below.")
+@click.option("--method", required=True, metavar="METHOD", help="A method, named above.")
 @click.option(
     "--param",
     "parameters",
