@@ -3,11 +3,15 @@
 import json
 import os
 import subprocess
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from town import Town, found_town
+
+from heldout.errors import InputError
+from heldout.pipeline.draft import draft_id
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -249,3 +253,9 @@ def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(town: Tow
     town.take_in(now=LATER)
     town.push()
     assert statuses(town)[0]["receipt"] == second
+
+
+@pytest.mark.parametrize("name", ["x.lock", "x."])
+def test_a_name_that_git_allows_for_no_branch_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="no such branch"):
+        draft_id(name, today=date(2026, 11, 20), embargoed=False)

@@ -18,7 +18,7 @@ from heldout.board.manifest import (
 )
 from heldout.board.policy import Case, Finding, QuotaState, add_months, judge, quota_state
 from heldout.board.spec import BoardSpec
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, quote
 from heldout.ids import SubmissionId, parse_submission_id
 from heldout.pipeline.score import ViewScore, score_run, score_views
 from heldout.pipeline.sealed import read_sealed
@@ -105,12 +105,23 @@ def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
     """The dated id for a name; an embargoed one says nothing but a random suffix.
 
     Raises:
-        InputError: the name has characters that an id may not have.
+        InputError: the name has characters that an id may not have, or an end that git does not
+            allow in a branch.
     """
     if embargoed:
         return parse_submission_id(f"{today:%Y%m%d}-anon-{secrets.token_hex(4)}")
     dated = name[:8].isdigit() and name[8:9] == "-"
-    return parse_submission_id(name if dated else f"{today:%Y%m%d}-{name}", path="NAME")
+    submission = parse_submission_id(name if dated else f"{today:%Y%m%d}-{name}", path="NAME")
+    if submission.endswith((".", ".lock")):
+        raise InputError(
+            Problem(
+                code="submission-id",
+                path="NAME",
+                found=quote(name),
+                expected="a name that does not end in '.' or '.lock': git allows no such branch",
+            )
+        )
+    return submission
 
 
 def draft_folder(repository: Repository, submission: SubmissionId) -> Path:
