@@ -9,7 +9,7 @@ import pytest
 
 from heldout.collections.collection import Collection, QuerySplit
 from heldout.demo import DENSE, PARTS, Scene, play_demo
-from heldout.errors import StoreError
+from heldout.errors import SetupError, StoreError
 from heldout.ids import DocId, QueryId
 from heldout.pipeline.audit import audit_board
 from heldout.store.git import Git
@@ -95,6 +95,17 @@ def test_every_part_is_another_system() -> None:
     parts = [*PARTS, DENSE]
     made = {(p.method, tuple(p.parameters.items())) for p in parts if not p.broken}
     assert len(made) == len([p for p in parts if not p.broken])
+
+
+def test_only_the_dense_run_may_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise SetupError("pip install 'heldout[rankers]'")
+
+    monkeypatch.setattr("heldout.demo.choose_method", refuse)
+    with ThreadPoolExecutor(1) as executor, pytest.raises(SetupError, match="rankers"):
+        play_demo(tmp_path / "d", _split(), now=NOW, executor=executor, say=lambda _a, _b: None)
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
