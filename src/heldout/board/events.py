@@ -42,7 +42,7 @@ _SALT = re.compile("([0-9a-f]{2}){16,}", re.ASCII)
 
 KINDS: Mapping[str, str] = {
     "opened-board": "the board exists; its rules and the digests of its held-out labels",
-    "changed-rules": "board.toml changed; from here on submissions are judged by the new text",
+    "changed-rules": "board.toml or held-out labels changed; from here on they hold",
     "baseline": "an organiser's baseline is scored and shown",
     "received": "sealed files arrived; this is the official time of the submission",
     "reviewed": "opened and scored; findings and metadata, sealed",
