@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("heldout")
+
+# Also before any program starts: no test finds or leaves scores in somebody's home.
+_SCORES = tempfile.TemporaryDirectory(prefix="heldout-scores-")
+os.environ["HELDOUT_CACHE"] = _SCORES.name
 
 REPOSITORY = Path(__file__).parent.parent
 

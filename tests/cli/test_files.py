@@ -12,7 +12,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.cli.files import evaluate, run_name, validate
+from heldout.cli.evaluation import evaluate
+from heldout.cli.files import run_name
+from heldout.cli.validation import validate
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\nq3 0 c 1\nq4 0 c 0\n"
 TREC = "q1 Q0 x 1 9.5 t\nq1 Q0 a 2 9.0 t\nq2 Q0 a 1 3 t\nnew Q0 a 1 3 t\n"
@@ -256,7 +258,8 @@ def test_help_has_an_example(command: click.Command) -> None:
 
 
 def as_program(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    start = f"from heldout.cli.files import {name}; {name}()"
+    module = {"evaluate": "evaluation", "validate": "validation"}[name]
+    start = f"from heldout.cli.{module} import {name}; {name}()"
     return subprocess.run(
         [sys.executable, "-c", start, *arguments], capture_output=True, text=True, check=False
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from judged import DOCUMENTS, JUDGMENTS, LISTS, anchored, from_list, needs_their_parser, scores_of
 
 from heldout.measures.evaluate import evaluate
-from heldout.measures.ranked import MEASURES, Judgments, Params, has_relevant
+from heldout.measures.ranked import MEASURES, Params, summarise
 from heldout.measures.spec import parse_measure
 
 RUNS = st.dictionaries(st.sampled_from("1234"), LISTS, max_size=4)
@@ -285,10 +285,13 @@ def test_nothing_relevant_found() -> None:
 
 
 def test_judged_gains_decide_what_is_relevant() -> None:
-    judgments = Judgments(grades=(2, 1, -1))
-    assert has_relevant(judgments, Params(gains=((2, 0),)))
-    assert not has_relevant(judgments, Params(gains=((1, 0), (2, 0))))
-    assert not has_relevant(judgments, Params(rel=3))
+    def relevant(params: Params) -> int:
+        return summarise((-1, 1, 1, 2), MEASURES["nDCG"], params).relevant
+
+    assert relevant(Params()) == 3
+    assert relevant(Params(gains=((2, 0),))) == 2
+    assert relevant(Params(gains=((1, 0), (2, 0)))) == 0
+    assert relevant(Params(rel=3)) == 0
 
 
 def test_rbp_by_its_own_formula() -> None:

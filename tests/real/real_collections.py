@@ -8,7 +8,7 @@ from pathlib import Path
 from heldout.pipeline.found import GivenSet
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
-from heldout.trec.streams import open_input
+from heldout.trec.reading.streams import open_input
 
 __all__ = ["COLLECTIONS", "Collection", "Entry", "statistics"]
 

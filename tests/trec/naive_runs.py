@@ -3,13 +3,19 @@
 import io
 import struct
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.util import find_spec
 
+from heldout.trec.accelerators import Accelerators, Scanner
 from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import Expected, Scan, scan_run
-from heldout.trec.streams import Limits
 
 Row = tuple[str, str, int, str]
 """Query, document, rank, score as text."""
+
+
+SCANNERS: tuple[Scanner, ...] = ("plain", "numpy", "compiled")
 
 
 def scan(
@@ -20,9 +26,34 @@ def scan(
     expected: Expected | None = None,
     limits: Limits | None = None,
 ) -> Scan:
-    return scan_run(
-        io.BytesIO(data), path="run", order=order, qrels=qrels, expected=expected, limits=limits
-    )
+    """The scan, the same by every scanner that there is."""
+    has = find_spec("heldout.trec.scanning._scan") is not None
+    scans = [
+        scan_run(
+            io.BytesIO(data),
+            path="run",
+            order=order,
+            qrels=qrels,
+            expected=expected,
+            limits=limits,
+            accelerators=Accelerators(scanner=scanner),
+        )
+        for scanner in (SCANNERS if has else SCANNERS[:-1])
+    ]
+    first = scans[0]
+    for other in scans[1:]:
+        assert_same(first, other)
+    return first
+
+
+def assert_same(one: Scan, other: Scan) -> None:
+    """Every problem, count, fact and integer."""
+    assert replace(one, answers=None) == replace(other, answers=None)
+    assert (one.answers is None) == (other.answers is None)
+    if one.answers is not None and other.answers is not None:
+        assert integers(one) == integers(other)
+        assert one.signature.queries == other.signature.queries
+        assert one.signature.documents.tolist() == other.signature.documents.tolist()
 
 
 def format_run(rows: Iterable[Row], *, trec: bool) -> bytes:
@@ -70,3 +101,16 @@ def integers(found: Scan) -> dict[str, tuple[list[int], list[int], int]]:
         query: (ranking.positions.tolist(), ranking.grades.tolist(), ranking.retrieved)
         for query, ranking in found.rankings.items()
     }
+
+
+def hash_document(document: bytes) -> int:
+    """The 64-bit hash as its docstring words it, one word after the other."""
+    multiplier, mask = 0x9E3779B97F4A7C15, (1 << 64) - 1
+    found = len(document) * multiplier & mask
+    for start in range(0, len(document), 8):
+        found ^= int.from_bytes(document[start : start + 8], "little")
+        found = found * multiplier & mask
+        found ^= found >> 32
+    for finish in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        found = (found ^ found >> 33) * finish & mask
+    return found ^ found >> 33

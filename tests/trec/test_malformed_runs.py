@@ -9,8 +9,8 @@ from naive_runs import scan
 
 from heldout.errors import InputError
 from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import Expected
-from heldout.trec.streams import Limits
 
 ANY = Expected()
 
@@ -268,7 +268,7 @@ def test_every_code_is_documented() -> None:
         re.findall(r"^\| ([a-z0-9-]+) \|", (root / "docs/errors.md").read_text(), re.MULTILINE)
     )
     codes = {code for case in CASES for code in case.errors} | {c for t in TOLERATED for c in t[3]}
-    source = "".join(path.read_text() for path in (root / "src/heldout/trec").glob("*.py"))
+    source = "".join(path.read_text() for path in (root / "src/heldout/trec").rglob("*.py"))
     literal = set(re.findall(r"\bcode=\"([a-z0-9-]+)\"", source))
     literal |= set(re.findall(r"(?:_refusal|_problem|_skipped|_bad)\(\s*\"([a-z0-9-]+)\"", source))
     assert codes | literal <= documented

@@ -10,7 +10,7 @@ import zstandard
 from naive_runs import format_run, integers, scan
 
 from heldout.errors import InputError
-from heldout.trec.streams import Limits, TextReader
+from heldout.trec.reading.streams import Limits, TextReader
 
 ROWS = [
     (f"q{query}", f"D{query * 7919 % 1000:04d}-{rank}", rank, f"{30 - rank}.{query}")

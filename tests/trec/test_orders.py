@@ -8,9 +8,17 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_runs import Row, as_float32, format_run, integers, judged, ranked_documents, scan
+from naive_runs import (
+    Row,
+    as_float32,
+    format_run,
+    hash_document,
+    integers,
+    judged,
+    ranked_documents,
+    scan,
+)
 
-from heldout.trec.answers import hash_document
 from heldout.trec.ranking import ORDERS, Order
 
 # Few values, many ties; some differ as float64 and are one as float32.

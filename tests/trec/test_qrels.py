@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heldout.errors import InputError
 from heldout.trec.qrels import format_qrels, parse_qrels
-from heldout.trec.streams import Limits
+from heldout.trec.reading.streams import Limits
 
 IDS = st.text(
     st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=8

@@ -8,10 +8,10 @@ import io
 import numpy as np
 import pytest
 import zstandard
-from naive_runs import format_run, integers, scan
+from naive_runs import format_run, hash_document, integers, scan
 
-from heldout.trec.answers import hash_document
 from heldout.trec.runs import Expected, Facts, check_run, scan_run
+from heldout.trec.scanning.hashing import hash_documents
 
 MSMARCO = b"7\tb\t1\n7\ta\t2\n9\tc\t1\n"
 TREC = b"7 Q0 a 1 0.5 t\n7 Q0 b 2 0.75 t\n7 Q0 c 3 0.5 t\n9\tQ0\tc\t1\t-1\tt\n"
@@ -64,11 +64,16 @@ def test_arrays_have_their_types() -> None:
 
 
 def test_the_hash_of_a_document_never_changes() -> None:
-    """Signatures are kept for years."""
-    assert hash_document(b"d04417") == int(
-        hashlib.blake2b(b"d04417", digest_size=8).hexdigest(), 16
-    )
-    assert hash_document(b"") == 0xE4A6A0577479B2B4
+    """Signatures are kept for years. Golden values: `hash_document` of naive_runs.py."""
+    ids = [b"d04417", b"", b"12345678", b"clueweb09-en0000-00-00000", "é".encode()]
+    expected = [
+        0x55AA868D51CB310B,
+        0x0000000000000000,
+        0x8C16A78DA14A30C1,
+        0x6D69259032CD3CA2,
+        0xB993713F891D2869,
+    ]
+    assert hash_documents(ids).tolist() == expected == [hash_document(id_) for id_ in ids]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from heldout.store.vault import Vault
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
-from heldout.trec.streams import open_input
+from heldout.trec.reading.streams import open_input
 
 __all__ = ["baseline", "describe", "new"]
 

@@ -6,21 +6,18 @@ control and direction-changing characters are printed as escapes.
 """
 
 import functools
-import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
-from textwrap import wrap
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
-from rich.console import Console
-from rich.text import Text
 
-from heldout.errors import HeldoutError, InputError, Problem, printable
+from heldout.cli.console import Console, answers, messages
+from heldout.errors import HeldoutError, InputError, Problem, Severity, printable
 
 __all__ = [
+    "Console",
     "ago",
     "answers",
     "count_errors",
@@ -41,22 +38,6 @@ Result = TypeVar("Result")
 
 _STYLES = {"error": "bold red", "note": "yellow"}
 _INDENT = 7  # under the code, after "error  "
-
-
-def answers() -> Console:
-    """A console on standard output."""
-    return _console(stderr=False)
-
-
-def messages() -> Console:
-    """A console on standard error."""
-    return _console(stderr=True)
-
-
-def _console(*, stderr: bool) -> Console:
-    # The stream is looked up now, so that redirection is respected.
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def number(value: float | None, *, decimals: int = 4) -> str:
@@ -121,26 +102,37 @@ def _alike(one: Problem, other: Problem) -> bool:
 
 
 def _print_problem(console: Console, problem: Problem, *, again: bool) -> None:
-    head = Text()
-    head.append(f"{problem.severity:<{_INDENT}}", style=_STYLES[problem.severity])
-    head.append(f"{printable(problem.code)}  {printable(problem.place)}")
-    console.print(head)
+    place = f"{printable(problem.code)}  {printable(problem.place)}"
+    console.print(_styled(console, f"{problem.severity:<{_INDENT}}", place, problem.severity))
     for name in ("found",) if again else ("found", "expected", "hint"):
         text = getattr(problem, name)
         if text:
             _print_hanging(console, f"{'':{_INDENT}}{name:<10}", text)
 
 
+def _styled(console: Console, head: str, rest: str, severity: Severity) -> object:
+    """A line whose head is coloured where a person looks."""
+    if not console.is_terminal:
+        return head + rest
+    from rich.text import Text  # noqa: PLC0415 - only where a person looks
+
+    return Text.assemble((head, _STYLES[severity]), rest)
+
+
 def _print_hanging(console: Console, head: str, text: str) -> None:
     """A line that goes on below its own text, on a terminal; a pipe gets it whole."""
-    room = console.width - len(head)
-    lines = (
-        wrap(printable(text), room)
-        if console.is_terminal and room > len(head)
-        else [printable(text)]
-    )
-    for index, line in enumerate(lines or [""]):
+    for index, line in enumerate(_wrapped(console, printable(text), indent=len(head))):
         console.print(((head if index == 0 else " " * len(head)) + line).rstrip())
+
+
+def _wrapped(console: Console, text: str, *, indent: int) -> list[str]:
+    """At least one line."""
+    room = console.width - indent
+    if not console.is_terminal or room <= indent:
+        return [text]
+    from textwrap import wrap  # noqa: PLC0415 - only where a person looks
+
+    return wrap(text, room) or [""]
 
 
 def print_table(
@@ -167,6 +159,8 @@ def print_json(value: Any) -> None:
     Raises:
         ValueError: it holds NaN or an infinite number, which JSON cannot say.
     """
+    import json  # noqa: PLC0415 - most calls print tables
+
     click.echo(json.dumps(value, indent=2, allow_nan=False))
 
 

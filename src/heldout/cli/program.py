@@ -32,8 +32,11 @@ class Command:
 
 COMMANDS: Mapping[str, Command] = {
     "demo": Command("demo:demo", "start", "The whole story on the embedded collection."),
-    "evaluate": Command("files:evaluate", "files", "Score run files."),
-    "validate": Command("files:validate", "files", "Every problem of a run file, with its line."),
+    "doctor": Command("doctor:doctor", "start", "What is installed, what is missing, how fast."),
+    "evaluate": Command("evaluation:evaluate", "files", "Score run files."),
+    "validate": Command(
+        "validation:validate", "files", "Every problem of a run file, with its line."
+    ),
     "rank": Command("ranking:rank", "files", "Make a run."),
     "draft": Command("participant:draft", "participant", "A dated id, its folder, metadata."),
     "check": Command("participant:check", "participant", "The organisers' own checks."),

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from rich.console import Console
-
 from heldout.board.policy import Finding
 from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec
+from heldout.cli.console import Console
 from heldout.cli.printing import ago, number, plural, print_facts, print_problems, problem_json
 from heldout.pipeline.review import Review, RunReport
 from heldout.pipeline.score import ViewScore

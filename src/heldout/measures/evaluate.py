@@ -7,7 +7,8 @@ A query that the run does not answer counts 0; a judged query without a relevant
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
-from heldout.measures.ranked import Judgments, has_relevant, summarise
+from heldout.measures.hits import Patterns, find_patterns
+from heldout.measures.ranked import Judgments, summarise
 from heldout.measures.spec import Measure
 from heldout.trec.problems import show
 from heldout.trec.ranking import JudgedRanking
 
-__all__ = ["Evaluation", "MeasureScores", "evaluate"]
+__all__ = ["Evaluation", "Judged", "MeasureScores", "evaluate", "prepare", "score"]
 
 Query = TypeVar("Query", bound=str)
 Document = TypeVar("Document", bound=str)
@@ -80,6 +82,84 @@ class Evaluation:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Judgments made ready to score many runs; from `prepare`.
+
+    Attributes:
+        queries: the queries to evaluate: judged and not excluded, sorted.
+        groups: same length; queries of one group have equal judgments.
+        measures: what to compute, and what the judgments of each group amount to for it.
+        without_relevant: how many of `queries` have no relevant document, by measure.
+        judged: all judged queries, also the excluded ones.
+    """
+
+    queries: tuple[str, ...]
+    groups: tuple[int, ...]
+    measures: Mapping[Measure, tuple[Judgments, ...]]
+    without_relevant: Mapping[Measure, int]
+    judged: AbstractSet[str]
+
+
+def prepare(
+    qrels: Mapping[Query, Mapping[Document, int]],
+    measures: Iterable[Measure],
+    *,
+    excluded: AbstractSet[str] = frozenset(),
+) -> Judged:
+    """Compute what depends on the judgments alone, once for any number of runs.
+
+    Args:
+        qrels: grade by query and document.
+        measures: what to compute.
+        excluded: queries to leave out of everything.
+
+    Raises:
+        InputError: code `grade-above-maximum` where a judgment lies above a measure's scale.
+    """
+    judged = frozenset(query for query, grades in qrels.items() if grades)
+    queries = tuple(sorted(judged.difference(excluded)))
+    places: dict[tuple[int, ...], int] = {}
+    groups = tuple(
+        places.setdefault(tuple(sorted(qrels[query].values())), len(places)) for query in queries
+    )
+    sizes = Counter(groups)
+    prepared: dict[Measure, tuple[Judgments, ...]] = {}
+    for measure in measures:
+        _check_scale(measure, queries, groups, tuple(places))
+        prepared[measure] = tuple(
+            summarise(grades, measure.kind, measure.params) for grades in places
+        )
+    return Judged(
+        queries=queries,
+        groups=groups,
+        measures=prepared,
+        without_relevant={
+            measure: sum(sizes[group] for group, j in enumerate(judgments) if not j.relevant)
+            for measure, judgments in prepared.items()
+        },
+        judged=judged,
+    )
+
+
+def score(rankings: Mapping[str, JudgedRanking], judged: Judged) -> Evaluation:
+    """Score a run on judgments made ready.
+
+    Args:
+        rankings: the run's judged hits by query; only queries that it answers.
+        judged: from `prepare`, of the qrels that the run was scanned with.
+    """
+    depths = [measure.cutoff or 0 for measure in judged.measures if measure.kind.sees_length]
+    patterns = find_patterns(rankings, judged.queries, judged.groups, depth=max(depths, default=0))
+    return Evaluation(
+        queries=judged.queries,
+        scores={measure: _score(measure, judged, patterns) for measure in judged.measures},
+        unanswered=patterns.unanswered,
+        ignored=sum(query not in judged.judged for query in patterns.answered),
+        excluded=len(judged.judged) - len(judged.queries),
+    )
+
+
 def evaluate(
     rankings: Mapping[str, JudgedRanking],
     qrels: Mapping[Query, Mapping[Document, int]],
@@ -87,7 +167,7 @@ def evaluate(
     *,
     excluded: AbstractSet[str] = frozenset(),
 ) -> Evaluation:
-    """Score a run.
+    """Score one run; for several runs on the same judgments `prepare` once, then `score` each.
 
     Args:
         rankings: the run's judged hits by query; only queries that it answers.
@@ -98,45 +178,27 @@ def evaluate(
     Raises:
         InputError: code `grade-above-maximum` where a judgment lies above a measure's scale.
     """
-    judged: dict[str, Judgments] = {
-        query: summarise(grades.values()) for query, grades in qrels.items() if grades
-    }
-    queries = tuple(sorted(judged.keys() - excluded))
-    judgments = {query: judged[query] for query in queries}
-    for measure in measures:
-        _check_scale(measure, judgments)
-    answered = {query: ranking for query, ranking in rankings.items() if ranking.retrieved}
-    return Evaluation(
-        queries=queries,
-        scores={measure: _score(measure, queries, answered, judgments) for measure in measures},
-        unanswered=sum(query not in answered for query in queries),
-        ignored=sum(query not in judged for query in answered),
-        excluded=len(judged.keys() & excluded),
-    )
+    return score(rankings, prepare(qrels, measures, excluded=excluded))
 
 
-def _score(
-    measure: Measure,
-    queries: tuple[str, ...],
-    rankings: Mapping[str, JudgedRanking],
-    judgments: Mapping[str, Judgments],
-) -> MeasureScores:
-    kind, params = measure.kind, measure.params
+def _score(measure: Measure, judged: Judged, patterns: Patterns) -> MeasureScores:
+    kind, params, judgments = measure.kind, measure.params, judged.measures[measure]
     found = [
-        kind.function(rankings[query], judgments[query], params)
-        if query in rankings
-        else kind.unanswered
-        for query in queries
+        kind.unanswered if hits is None else kind.function(hits, judgments[group], params)
+        for group, hits in patterns.distinct
     ]
-    values = [value for value in found if value is not None]
+    values = np.array([math.nan if value is None else value for value in found], np.float64)
+    defined = np.array([value is not None for value in found], np.bool_)
+    values, defined = values[patterns.of_query], defined[patterns.of_query]
+    n = int(defined.sum())
     return MeasureScores(
         measure=measure,
-        mean=math.fsum(values) / len(values) if values else None,
-        why="" if values else _reason(queries),
-        n=len(values),
-        without_relevant=sum(not has_relevant(judgments[query], params) for query in queries),
-        values=np.array([math.nan if value is None else value for value in found], np.float64),
-        defined=np.array([value is not None for value in found], np.bool_),
+        mean=math.fsum(values[defined].tolist()) / n if n else None,
+        why="" if n else _reason(judged.queries),
+        n=n,
+        without_relevant=judged.without_relevant[measure],
+        values=values,
+        defined=defined,
     )
 
 
@@ -146,21 +208,26 @@ def _reason(queries: tuple[str, ...]) -> str:
     return "there is no judged query"
 
 
-def _check_scale(measure: Measure, judgments: Mapping[str, Judgments]) -> None:
+def _check_scale(
+    measure: Measure,
+    queries: Sequence[str],
+    groups: Sequence[int],
+    distinct: Sequence[tuple[int, ...]],
+) -> None:
     """Refuse grades for which the measure would leave its range or overflow."""
-    highest = _highest_grade(measure)
-    if highest is None:
+    limit = _highest_grade(measure)
+    if limit is None:
         return
-    for query, summary in judgments.items():
-        if summary.grades[0] > highest:
+    for group, grades in enumerate(distinct):
+        if grades[-1] > limit:
             raise InputError(
                 Problem(
                     code="grade-above-maximum",
                     path="qrels",
-                    found=f"grade {summary.grades[0]} for query {show(query)}",
-                    expected=f"grades up to {highest} under {measure}",
+                    found=f"grade {grades[-1]} for query {show(queries[groups.index(group)])}",
+                    expected=f"grades up to {limit} under {measure}",
                     hint="name the highest grade of the scale, as in "
-                    f"{measure.name}(max_rel={summary.grades[0]})"
+                    f"{measure.name}(max_rel={grades[-1]})"
                     if measure.params.max_rel
                     else "",
                 )

@@ -1,8 +1,8 @@
 """What each measure computes: one function and one row of `MEASURES` per measure.
 
-A measure sees the judged hits of one ranking (`JudgedRanking`) and the grades of all judgments
-of its query (`Judgments`); it sees no score and no document id, so it cannot sort. Conventions,
-those of trec_eval 10:
+A measure sees the judged hits of one ranking (`Hits`) and what its query's judgments amount to
+(`Judgments`); it sees no score and no document id, so it cannot sort. Conventions, those of
+trec_eval 10:
 
 - a document is relevant at grade >= `rel`; grades below 0 mean "in the pool, not judged" and
   count as unjudged; an unjudged document is not relevant and gains nothing;
@@ -14,13 +14,16 @@ or on how a run was scanned.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
+from operator import sub, truediv
 from typing import Literal
 
-from heldout.trec.ranking import JudgedRanking
+from heldout.measures.hits import Hits
 
-__all__ = ["MEASURES", "Judgments", "Kind", "Params", "has_relevant", "summarise"]
+__all__ = ["MEASURES", "Judgments", "Kind", "Params", "summarise"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,40 +56,47 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgments:
-    """The grades of all judged documents of a query, highest first."""
+    """What a query's judgments amount to for one measure, whatever the run.
 
-    grades: tuple[int, ...]
+    Attributes:
+        relevant: number of documents that the measure can find.
+        others: number of documents judged and not relevant; grades below 0 are not judged.
+        ideal: sum over the best possible list, by which the measure divides; 0 where it does not.
+    """
 
-    def at_least(self, level: int) -> int:
-        """Number of documents of this grade or a higher one."""
-        return sum(grade >= level for grade in self.grades)
+    relevant: int
+    others: int
+    ideal: float = 0.0
 
 
-def summarise(grades: Iterable[int]) -> Judgments:
-    """The grades of one query's judgments, whatever their order."""
-    return Judgments(grades=tuple(sorted(grades, reverse=True)))
-
-
-def has_relevant(judgments: Judgments, params: Params) -> bool:
-    """Whether the query has a document that this measure can find."""
+def summarise(grades: Sequence[int], kind: "Kind", params: Params) -> Judgments:
+    """What the grades of a query's judgments, lowest first, amount to for a measure."""
+    judged = grades[bisect_left(grades, 0) :]
+    relevant = len(judged) - bisect_left(judged, params.level)
     if params.gains is not None:
-        return any(_gain(grade, params) > 0 for grade in judgments.grades)
-    return judgments.at_least(params.level) > 0
+        relevant = sum(gain > 0 for gain in _gains(judged, params))
+    return Judgments(
+        relevant=relevant,
+        others=len(judged) - relevant,
+        ideal=0.0 if kind.ideal is None else kind.ideal(judged, params),
+    )
 
 
-def _hits(ranking: JudgedRanking, params: Params) -> list[tuple[int, int]]:
-    """(position, grade) of the judged documents within the cutoff, best position first."""
-    pairs = zip(ranking.positions.tolist(), ranking.grades.tolist(), strict=True)
-    hits = [(position, grade) for position, grade in pairs if grade >= 0]
+def _within(hits: Hits, params: Params) -> tuple[Sequence[int], Sequence[int]]:
+    """Positions and grades of the judged documents that the measure looks at."""
+    positions: Sequence[int] = hits.positions
     if params.judged_only:
-        hits = [(position, grade) for position, (_, grade) in enumerate(hits, start=1)]
+        positions = range(1, len(positions) + 1)
     if params.cutoff is None:
-        return hits
-    return [hit for hit in hits if hit[0] <= params.cutoff]
+        return positions, hits.grades
+    depth = bisect_right(positions, params.cutoff)
+    return positions[:depth], hits.grades[:depth]
 
 
-def _relevant_positions(ranking: JudgedRanking, params: Params) -> list[int]:
-    return [position for position, grade in _hits(ranking, params) if grade >= params.level]
+def _relevant_positions(hits: Hits, params: Params) -> list[int]:
+    level = params.level
+    pairs = zip(*_within(hits, params), strict=True)
+    return [position for position, grade in pairs if grade >= level]
 
 
 def _divisor(params: Params) -> int:
@@ -95,97 +105,105 @@ def _divisor(params: Params) -> int:
     return params.cutoff
 
 
-def _first_relevant(ranking: JudgedRanking, _judgments: Judgments, params: Params) -> float | None:
-    positions = _relevant_positions(ranking, params)
+def _first_relevant(hits: Hits, _judgments: Judgments, params: Params) -> float | None:
+    positions = _relevant_positions(hits, params)
     return float(positions[0]) if positions else None
 
 
-def _reciprocal_rank(ranking: JudgedRanking, _judgments: Judgments, params: Params) -> float:
-    positions = _relevant_positions(ranking, params)
+def _reciprocal_rank(hits: Hits, _judgments: Judgments, params: Params) -> float:
+    positions = _relevant_positions(hits, params)
     return 1 / positions[0] if positions else 0.0
 
 
-def _precision(ranking: JudgedRanking, _judgments: Judgments, params: Params) -> float:
-    return len(_relevant_positions(ranking, params)) / _divisor(params)
+def _precision(hits: Hits, _judgments: Judgments, params: Params) -> float:
+    return len(_relevant_positions(hits, params)) / _divisor(params)
 
 
-def _recall(ranking: JudgedRanking, judgments: Judgments, params: Params) -> float:
-    found = len(_relevant_positions(ranking, params))
-    return found / judgments.at_least(params.level) if found else 0.0
+def _recall(hits: Hits, judgments: Judgments, params: Params) -> float:
+    found = len(_relevant_positions(hits, params))
+    return found / judgments.relevant if found else 0.0
 
 
-def _success(ranking: JudgedRanking, _judgments: Judgments, params: Params) -> float:
-    return float(bool(_relevant_positions(ranking, params)))
+def _success(hits: Hits, _judgments: Judgments, params: Params) -> float:
+    return float(bool(_relevant_positions(hits, params)))
 
 
-def _average_precision(ranking: JudgedRanking, judgments: Judgments, params: Params) -> float:
-    positions = _relevant_positions(ranking, params)
+def _average_precision(hits: Hits, judgments: Judgments, params: Params) -> float:
+    positions = _relevant_positions(hits, params)
     if not positions:
         return 0.0
-    precisions = (count / position for count, position in enumerate(positions, start=1))
-    return math.fsum(precisions) / judgments.at_least(params.level)
+    return math.fsum(map(truediv, count(1), positions)) / judgments.relevant
+
+
+def _gains(grades: Sequence[int], params: Params) -> list[float]:
+    """The gain of each grade, computed once for equal ones."""
+    replaced = dict(params.gains or ())
+    gains = {grade: _gain(replaced.get(grade, grade), params) for grade in set(grades)}
+    return list(map(gains.__getitem__, grades))
 
 
 def _gain(grade: int, params: Params) -> float:
-    mapped = dict(params.gains or ()).get(grade, grade)
-    if mapped <= 0:
+    if grade <= 0:
         return 0.0
-    return 2.0**mapped - 1 if params.dcg == "exp-log2" else float(mapped)
+    return 2.0**grade - 1 if params.dcg == "exp-log2" else float(grade)
 
 
-def _discounted(hits: list[tuple[int, float]]) -> float:
-    return math.fsum(gain / math.log2(position + 1) for position, gain in hits)
+def _discounted(positions: Iterable[int], gains: Iterable[float]) -> float:
+    pairs = zip(positions, gains, strict=False)  # positions may be endless
+    return math.fsum([gain / math.log2(position + 1) for position, gain in pairs if gain])
 
 
-def _ndcg(ranking: JudgedRanking, judgments: Judgments, params: Params) -> float:
-    found = [(position, _gain(grade, params)) for position, grade in _hits(ranking, params)]
-    ideal = sorted((_gain(grade, params) for grade in judgments.grades if grade >= 0), reverse=True)
-    best = _discounted(list(enumerate(ideal[: params.cutoff], start=1)))
-    return _discounted(found) / best if best > 0 else 0.0
+def _ideal_gain(judged: Sequence[int], params: Params) -> float:
+    return _discounted(count(1), sorted(_gains(judged, params), reverse=True)[: params.cutoff])
 
 
-def _bpref(ranking: JudgedRanking, judgments: Judgments, params: Params) -> float:
-    relevant = judgments.at_least(params.level)
-    bound = min(judgments.at_least(0) - relevant, relevant)
-    above = 0
-    terms = []
-    for _, grade in _hits(ranking, params):
-        if grade < params.level:
-            above += 1
-        else:
-            terms.append(1 - min(above, relevant) / bound if above else 1.0)
+def _ndcg(hits: Hits, judgments: Judgments, params: Params) -> float:
+    positions, grades = _within(hits, params)
+    found = _discounted(positions, _gains(grades, params))
+    return found / judgments.ideal if judgments.ideal > 0 else 0.0
+
+
+def _bpref(hits: Hits, judgments: Judgments, params: Params) -> float:
+    relevant = judgments.relevant
+    bound = max(1, min(relevant, judgments.others))
+    level = params.level
+    places = [at for at, grade in enumerate(hits.grades) if grade >= level]
+    others_above = map(sub, places, count())
+    terms = [1 - above / bound for above in others_above if above < bound]  # beyond, each adds 0
     return math.fsum(terms) / relevant if relevant else 0.0
 
 
-def _rank_biased_precision(ranking: JudgedRanking, _judgments: Judgments, params: Params) -> float:
+def _rank_biased_precision(hits: Hits, _judgments: Judgments, params: Params) -> float:
     def gain(grade: int) -> float:
         if params.rel is not None:
             return float(grade >= params.rel)
         return grade / (params.max_rel or 1)
 
-    hits = _hits(ranking, params)
-    return (1 - params.p) * math.fsum(gain(grade) * params.p ** (at - 1) for at, grade in hits)
+    positions, grades = _within(hits, params)
+    gains = {grade: gain(grade) for grade in set(grades)}
+    found = zip(positions, map(gains.__getitem__, grades), strict=True)
+    p = params.p
+    return (1 - p) * math.fsum([gained * p ** (at - 1) for at, gained in found if gained])
 
 
-def _expected_reciprocal_rank(
-    ranking: JudgedRanking, _judgments: Judgments, params: Params
-) -> float:
+def _expected_reciprocal_rank(hits: Hits, _judgments: Judgments, params: Params) -> float:
     scale = 2.0 ** (params.max_rel or 0)
     unsatisfied = 1.0
     terms = []
-    for position, grade in _hits(ranking, params):
+    for position, grade in zip(*_within(hits, params), strict=True):
         satisfied = (2.0**grade - 1) / scale
         terms.append(unsatisfied * satisfied / position)
         unsatisfied *= 1 - satisfied
     return math.fsum(terms)
 
 
-def _unjudged(ranking: JudgedRanking, _judgments: Judgments, params: Params) -> float:
-    listed = min(ranking.retrieved, _divisor(params))
-    return (listed - len(_hits(ranking, params))) / _divisor(params)
+def _unjudged(hits: Hits, _judgments: Judgments, params: Params) -> float:
+    listed = min(hits.retrieved, _divisor(params))
+    return (listed - len(_within(hits, params)[0])) / _divisor(params)
 
 
-Function = Callable[[JudgedRanking, Judgments, Params], float | None]
+Function = Callable[[Hits, Judgments, Params], float | None]
+Ideal = Callable[[Sequence[int], Params], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +220,8 @@ class Kind:
         range: lowest and highest value, in words where it depends on the grades.
         better: which end of the range is the good one.
         unanswered: score of a query that the run does not answer.
+        sees_length: whether the score depends on how long a list is, its judged hits being equal.
+        ideal: sum over the best possible list, from the judged grades, where the measure needs it.
         aliases: other names under which it is read; it prints under its own.
     """
 
@@ -214,6 +234,8 @@ class Kind:
     range: str = "0 to 1"
     better: Literal["higher", "lower"] = "higher"
     unanswered: float | None = 0.0
+    sees_length: bool = False
+    ideal: Ideal | None = None
     aliases: tuple[str, ...] = ()
 
 
@@ -231,6 +253,7 @@ MEASURES: Mapping[str, Kind] = {
     ),
     "nDCG": Kind(
         function=_ndcg,
+        ideal=_ideal_gain,
         parameters=("dcg", "gains", "judged_only"),
         cutoff="optional",
         help="gain discounted by log2(position + 1), over that of the best possible list",
@@ -310,6 +333,7 @@ MEASURES: Mapping[str, Kind] = {
     ),
     "Unjudged": Kind(
         function=_unjudged,
+        sees_length=True,
         parameters=(),
         cutoff="required",
         help="share of the top k without a judgment: how far the other scores can be believed",

@@ -7,9 +7,8 @@ evaluated as code.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 from heldout.errors import InputError, Problem
@@ -154,11 +153,18 @@ def _find_name(written: str, path: str) -> str:
     if written in names:
         return names[written]
     folded = {alias.lower(): name for alias, name in names.items()}
-    near = get_close_matches(written.lower(), folded, n=3)
+    near = _alike(written.lower(), folded, most=3)
     candidates = list(dict.fromkeys(folded[alias] for alias in near))
     hint = f"did you mean {' or '.join(candidates)}?" if candidates else ""
     expected = "one of " + ", ".join(MEASURES)
     raise _refusal("measure-name", path, repr(written), expected, hint)
+
+
+def _alike(written: str, names: Iterable[str], *, most: int) -> list[str]:
+    """The names that look like what was written, the nearest first."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a refusal needs it
+
+    return get_close_matches(written, list(names), n=most)
 
 
 def _read_parameters(
@@ -184,7 +190,7 @@ def _read_parameters(
 
 
 def _near(written: str, allowed: tuple[str, ...]) -> str:
-    near = get_close_matches(written, allowed, n=1)
+    near = _alike(written, allowed, most=1)
     return f"did you mean {near[0]}?" if near and near[0] != written else ""
 
 

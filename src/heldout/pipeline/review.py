@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-import heldout
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest
 from heldout.board.policy import Case, Finding, QuotaState, judge, quota_state
@@ -25,6 +24,7 @@ from heldout.pipeline.score import (
     score_views,
 )
 from heldout.pipeline.sets import SetData, load_sets
+from heldout.store.cache import code_version
 from heldout.store.files import write_whole
 from heldout.store.vault import Vault
 from heldout.trec.runs import Scan, Signature
@@ -75,7 +75,7 @@ class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         files: the sealed files it was made from, name -> SHA-256.
-        code_version: of heldout.
+        code_version: what computed them.
         refusal: why nothing could be opened; empty where it could.
         metadata_problems: what is wrong with the metadata.
         runs: query set -> what the scan found.
@@ -147,8 +147,7 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
     submission = desk.find(submission_id)
     scores = read_scores(desk.vault, submission_id)
     decided = submission.status == "published"
-    same = scores is not None and scores.files == dict(submission.files)
-    known = scores is not None and (decided or (same and not is_earlier(scores, sets)))
+    known = scores is not None and (decided or _holds(scores, submission, sets))
     if scores is None or not known:
         scores = _open(desk, sets, submission)
         keep_scores(desk.vault, submission_id, scores)
@@ -164,6 +163,15 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
         findings=findings,
         quota=quota,
         done_before=known,
+    )
+
+
+def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:
+    """Whether scoring again could only give the same."""
+    return (
+        scores.files == dict(submission.files)
+        and not is_earlier(scores, sets)
+        and scores.code_version == code_version()
     )
 
 
@@ -215,7 +223,7 @@ def score_baseline(
         raise InputError(errors)
     return ScoreFile(
         files={name: str(scan.digest) for name, scan in scans.items()},
-        code_version=heldout.__version__,
+        code_version=code_version(),
         runs={name: _report(scan) for name, scan in scans.items()},
         views=dict(score_views(spec, sets, scans)),
         labels=_labels(sets),
@@ -261,7 +269,7 @@ def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> Sc
     spec = desk.spec_at(submission.received)
     sets = _sets_of(desk, spec, sets)
     outcome = ScoreFile(
-        files=dict(submission.files), code_version=heldout.__version__, labels=_labels(sets)
+        files=dict(submission.files), code_version=code_version(), labels=_labels(sets)
     )
     try:
         opened = open_submission(desk.vault, spec, sets, submission)

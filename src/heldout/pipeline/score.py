@@ -1,5 +1,6 @@
 """Opens a sealed submission and scores it: one pass over each run file, nothing on disk."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -16,8 +17,9 @@ from heldout.measures.evaluate import evaluate
 from heldout.measures.spec import parse_measure
 from heldout.pipeline.sets import SetData, expected_run
 from heldout.store.vault import Vault
+from heldout.trec.accelerators import find_accelerators
+from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import Scan, scan_run
-from heldout.trec.streams import Limits
 
 __all__ = [
     "Opened",
@@ -162,6 +164,7 @@ def score_run(
         qrels=None if data.qrels is None else data.qrels.judgments,
         expected=expected_run(spec, data, submission_type=submission_type),
         limits=Limits(),
+        accelerators=find_accelerators(os.environ),
     )
 
 

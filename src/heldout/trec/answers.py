@@ -1,9 +1,8 @@
 """One query's rows checked, ordered and seen through the judgments."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Final
 
 import numpy as np
@@ -20,13 +19,12 @@ from heldout.trec.ranking import (
     sort_keys,
 )
 from heldout.trec.rows import Rows
+from heldout.trec.scanning.hashing import hash_documents
 
-__all__ = ["SIGNATURE_DEPTH", "Answer", "Examiner", "QueryFacts", "hash_document"]
+__all__ = ["SIGNATURE_DEPTH", "Answer", "Examiner", "Parsed", "QueryFacts"]
 
 SIGNATURE_DEPTH: Final = 100
 _TOP = 10
-_HASH_BYTES = 8
-_USUAL_RANKS = [b"%d" % rank for rank in range(1, 1001)]
 _NONE = np.empty(0, dtype=np.int64)
 
 
@@ -64,9 +62,19 @@ class Answer:
     facts: QueryFacts
 
 
-def hash_document(document: bytes) -> int:
-    """64 bits of BLAKE2b of a document id in UTF-8: the same on every machine."""
-    return int.from_bytes(blake2b(document, digest_size=_HASH_BYTES).digest(), "big")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """What a scanner knows of rows already; no document is there twice, all numbers are good.
+
+    Attributes:
+        ranks: int64, not negative.
+        keys: float64, finite scores as the order compares them.
+        hits: int64, shape (hits, 2): row and grade of each judged document.
+    """
+
+    ranks: NDArray[np.int64]
+    keys: NDArray[np.float64]
+    hits: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,17 +84,20 @@ class Examiner:
     Attributes:
         path: the file, for messages.
         order: decides which columns must be right.
+        depth: how many documents `Answer.top` has at most.
         report: receives every problem.
     """
 
     path: str
     order: Order
+    depth: int
     report: Callable[[Problem], None]
 
     def examine(
         self,
         rows: Rows,
         *,
+        parsed: Parsed | None = None,
         judged: Mapping[str, int] | None,
         candidates: AbstractSet[str] | None,
     ) -> Answer | None:
@@ -94,15 +105,15 @@ class Examiner:
 
         Args:
             rows: all rows of the query, at least one.
+            parsed: what is known of them already.
             judged: grades of its judged documents.
             candidates: the only documents it may have; `None` for any.
         """
-        places = dict(zip(rows.documents, range(len(rows.documents)), strict=True))
-        good = len(places) == len(rows.documents) or self._repeated_documents(rows)
+        good = parsed is not None or self._distinct(rows)
         if candidates is not None:
             good = self._foreign_documents(rows, candidates) and good
-        ranks = self._ranks(rows)
-        scores = self._scores(rows)
+        ranks = self._ranks(rows, parsed)
+        scores = self._scores(rows) if parsed is None else parsed.keys
         if self.order == "msmarco":
             if ranks is None or not good:
                 return None
@@ -113,9 +124,11 @@ class Examiner:
                 return None
             best = order_by_score(scores, rows.documents)
             facts = self._facts(rows, ranks, scores, best)
+        hits = _hits(rows.documents, judged or {}) if parsed is None else parsed.hits
+        top = best[: self.depth].tolist()
         return Answer(
-            ranking=_see(places, best, judged),
-            top=_top(rows.documents, best),
+            ranking=_see(hits, best),
+            top=hash_documents([rows.documents[row] for row in top]),
             facts=facts,
         )
 
@@ -141,7 +154,10 @@ class Examiner:
             )
         )
 
-    def _repeated_documents(self, rows: Rows) -> bool:
+    def _distinct(self, rows: Rows) -> bool:
+        """Whether no document is there twice; reports those that are."""
+        if len(set(rows.documents)) == len(rows.documents):
+            return True
         first: dict[bytes, int] = {}
         for document, line in zip(rows.documents, rows.lines, strict=True):
             earlier = first.setdefault(document, line)
@@ -169,16 +185,17 @@ class Examiner:
                 )
         return clean
 
-    def _ranks(self, rows: Rows) -> NDArray[np.int64] | None:
+    def _ranks(self, rows: Rows, parsed: Parsed | None) -> NDArray[np.int64] | None:
         """The rank column if every rank is there once or the order ignores it."""
+        ranks = parse_integers(rows.ranks) if parsed is None else parsed.ranks
         count = len(rows.ranks)
-        if rows.ranks == _USUAL_RANKS[:count]:
-            return np.arange(1, count + 1, dtype=np.int64)
-        ranks = parse_integers(rows.ranks)
         if ranks is None:
             self._odd_numbers(rows)
             return None
+        follow = int(ranks[0]) <= 1 and bool((ranks == np.arange(ranks[0], ranks[0] + count)).all())
         usable = self._zero_ranks(rows, ranks)
+        if follow:
+            return ranks if usable or self._ignored else None
         if len(np.unique(ranks)) < count:
             usable = False
             self._repeated_ranks(rows, ranks)
@@ -328,34 +345,32 @@ def _place(best: NDArray[np.int64], row: int) -> int:
     return int(np.argmax(best == row)) + 1
 
 
-def _see(
-    places: Mapping[bytes, int], best: NDArray[np.int64], judged: Mapping[str, int] | None
-) -> JudgedRanking:
-    """Places and grades of the judged documents; `places` gives each document's row."""
+def _see(hits: NDArray[np.int64], best: NDArray[np.int64]) -> JudgedRanking:
+    """Places and grades of the judged documents.
+
+    Args:
+        hits: int64, shape (hits, 2): row and grade.
+        best: rows from best to worst.
+    """
     retrieved = len(best)
-    hits = _hits(places, judged or {})
-    if not hits:
+    if not len(hits):
         return JudgedRanking(positions=_NONE, grades=_NONE, retrieved=retrieved)
-    rows, grades = np.array(hits, dtype=np.int64).T
     place_of = np.empty(retrieved, dtype=np.int64)
     place_of[best] = np.arange(1, retrieved + 1)
-    positions = place_of[rows]
+    positions = place_of[hits[:, 0]]
     ascending = np.argsort(positions)
     return JudgedRanking(
-        positions=positions[ascending], grades=grades[ascending], retrieved=retrieved
+        positions=positions[ascending], grades=hits[:, 1][ascending], retrieved=retrieved
     )
 
 
-def _hits(places: Mapping[bytes, int], judged: Mapping[str, int]) -> list[tuple[int, int]]:
+def _hits(documents: Sequence[bytes], judged: Mapping[str, int]) -> NDArray[np.int64]:
     """Row and grade of each judged document; looks up the shorter list in the longer one."""
-    if len(judged) < len(places):
-        found = ((places.get(document.encode()), grade) for document, grade in judged.items())
-        return [(row, grade) for row, grade in found if row is not None]
-    seen = ((row, judged.get(document.decode())) for document, row in places.items())
-    return [(row, grade) for row, grade in seen if grade is not None]
-
-
-def _top(documents: list[bytes], best: NDArray[np.int64]) -> NDArray[np.uint64]:
-    first = best[:SIGNATURE_DEPTH].tolist()
-    digests = [blake2b(documents[row], digest_size=_HASH_BYTES).digest() for row in first]
-    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+    if len(judged) < len(documents):
+        rows = dict(zip(documents, range(len(documents)), strict=True))
+        found = ((rows.get(document.encode()), grade) for document, grade in judged.items())
+        pairs = [(row, grade) for row, grade in found if row is not None]
+    else:
+        seen = ((row, judged.get(d.decode())) for row, d in enumerate(documents))
+        pairs = [(row, grade) for row, grade in seen if grade is not None]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)

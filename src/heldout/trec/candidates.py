@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from heldout.errors import Problem
 from heldout.trec.problems import ProblemLog, show
-from heldout.trec.streams import Limits, TextReader, read_lines
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.text import check_line
 
 __all__ = ["read_candidates"]
@@ -36,22 +36,22 @@ def read_candidates(
             `control-character`, and those of `TextReader`.
     """
     limits = limits or Limits()
-    reader = TextReader(source, path=path, limits=limits)
     log = ProblemLog(limits.problems)
     candidates: dict[str, set[str]] = {}
     width = 0
-    for number, line in read_lines(reader):
-        problem = check_line(line, path=path, number=number, prose=True)
-        if problem is not None:
-            log.add(problem)
-            continue
-        columns = _split(line)
-        width = width or len(columns)
-        if len(columns) != width or width not in {*_DOCUMENT_COLUMN, _TOP1000}:
-            log.add(_wrong_columns(line, len(columns), path, number))
-            continue
-        document = columns[_DOCUMENT_COLUMN.get(width, 1)].decode()
-        candidates.setdefault(columns[0].decode(), set()).add(document)
+    with TextReader(source, path=path, limits=limits) as reader:
+        for number, line in read_lines(reader):
+            problem = check_line(line, path=path, number=number, prose=True)
+            if problem is not None:
+                log.add(problem)
+                continue
+            columns = _split(line)
+            width = width or len(columns)
+            if len(columns) != width or width not in {*_DOCUMENT_COLUMN, _TOP1000}:
+                log.add(_wrong_columns(line, len(columns), path, number))
+                continue
+            document = columns[_DOCUMENT_COLUMN.get(width, 1)].decode()
+            candidates.setdefault(columns[0].decode(), set()).add(document)
     if not candidates and not log.errors:
         log.add(Problem(code="empty-file", path=path, found="no rows", expected="at least one row"))
     log.raise_errors()

@@ -13,7 +13,7 @@ from heldout.errors import Problem, Severity
 from heldout.ids import Digest
 from heldout.trec.numbers import parse_integer
 from heldout.trec.problems import ProblemLog, show
-from heldout.trec.streams import Limits, TextReader, read_lines
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.text import check_line
 
 __all__ = ["Qrels", "format_qrels", "parse_qrels", "read_qrels"]
@@ -56,15 +56,15 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
             Notes are `repeated-judgment`, `blank-line`, `comment-line`, `byte-order-mark`.
     """
     limits = limits or Limits()
-    reader = TextReader(source, path=path, limits=limits)
     log = ProblemLog(limits.problems)
     judgments: dict[str, dict[str, int]] = {}
-    for number, line in read_lines(reader):
-        problem = check_line(line, path=path, number=number)
-        if problem is None:
-            problem = _add(judgments, line, path, number)
-        if problem is not None:
-            log.add(problem)
+    with TextReader(source, path=path, limits=limits) as reader:
+        for number, line in read_lines(reader):
+            problem = check_line(line, path=path, number=number)
+            if problem is None:
+                problem = _add(judgments, line, path, number)
+            if problem is not None:
+                log.add(problem)
     log.extend(reader.notes)
     if not judgments and not log.errors:
         log.add(

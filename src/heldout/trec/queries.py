@@ -8,7 +8,7 @@ from typing import BinaryIO
 from heldout.errors import Problem
 from heldout.ids import Digest
 from heldout.trec.problems import ProblemLog, show
-from heldout.trec.streams import Limits, TextReader
+from heldout.trec.reading.streams import Limits, TextReader
 from heldout.trec.text import check_line
 from heldout.trec.topics import Topic, find_sgml_topics, find_xml_topics, looks_like_sgml
 
@@ -54,9 +54,9 @@ def read_queries(source: BinaryIO, *, path: str, limits: Limits | None = None) -
             and those of `TextReader`. Notes are `blank-line`, `comment-line`, `byte-order-mark`.
     """
     limits = limits or Limits()
-    reader = TextReader(source, path=path, limits=limits)
     log = ProblemLog(limits.problems)
-    text = b"".join(block.text for block in reader.blocks())
+    with TextReader(source, path=path, limits=limits) as reader:
+        text = b"".join(block.text for block in reader.blocks())
     lines = text[:-1].split(b"\n")
     topics = _looks_like_topics(text)
     fit = _fit_lines(lines, path, log, topics=topics)

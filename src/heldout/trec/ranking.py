@@ -9,14 +9,22 @@ Three named orders:
 - `msmarco`: by the rank column.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ORDERS", "JudgedRanking", "Order", "order_by_rank", "order_by_score", "sort_keys"]
+__all__ = [
+    "ORDERS",
+    "JudgedRanking",
+    "Order",
+    "Rankings",
+    "order_by_rank",
+    "order_by_score",
+    "sort_keys",
+]
 
 Order = Literal["trec", "trec9", "msmarco"]
 ORDERS: tuple[Order, ...] = ("trec", "trec9", "msmarco")
@@ -37,6 +45,46 @@ class JudgedRanking:
     positions: NDArray[np.int64]
     grades: NDArray[np.int64]
     retrieved: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rankings(Mapping[str, JudgedRanking]):
+    """The judged rankings of a whole run, packed into four arrays.
+
+    Attributes:
+        queries: answered queries, sorted.
+        starts: int64, shape (queries + 1,); judged documents `starts[i]` to `starts[i + 1]` are
+            those of query i.
+        positions: int64, as in `JudgedRanking`, of all queries in turn.
+        grades: int64, same shape.
+        retrieved: int64, shape (queries,), documents listed.
+    """
+
+    queries: tuple[str, ...]
+    starts: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    grades: NDArray[np.int64]
+    retrieved: NDArray[np.int64]
+    _places: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        places = {query: place for place, query in enumerate(self.queries)}
+        object.__setattr__(self, "_places", places)
+
+    def __getitem__(self, query: str) -> JudgedRanking:
+        place = self._places[query]
+        rows = slice(int(self.starts[place]), int(self.starts[place + 1]))
+        return JudgedRanking(
+            positions=self.positions[rows],
+            grades=self.grades[rows],
+            retrieved=int(self.retrieved[place]),
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.queries)
+
+    def __len__(self) -> int:
+        return len(self.queries)
 
 
 def sort_keys(scores: NDArray[np.float64], order: Order) -> NDArray[np.float64]:

@@ -1,20 +1,20 @@
 """A run's text as rows: its form, its columns, and the bytes that no row may hold."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heldout.errors import Problem
 from heldout.trec.problems import show
-from heldout.trec.streams import Block
-from heldout.trec.text import check_line, is_clean
+from heldout.trec.reading.streams import Block
+from heldout.trec.scanning.segments import Columns, Segment
+from heldout.trec.text import check_line, is_clean, is_regular
 
-__all__ = ["COLUMNS", "Form", "Rows", "detect_form", "parse_block"]
+__all__ = ["COLUMNS", "Form", "Rows", "cut_rows", "detect_form", "parse_rows"]
 
 Form = Literal["msmarco", "trec"]
 COLUMNS: dict[Form, int] = {"msmarco": 3, "trec": 6}
@@ -23,10 +23,11 @@ _LAYOUT: dict[Form, str] = {
     "trec": "6 columns: query, Q0, document, rank, score, tag",
 }
 _LOOKED_AT = 1000
-_SPACE = ord(" ")
+_TOKEN = re.compile(rb"[^ \t\n]+")
+_NEWLINE = ord("\n")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
     """Rows of one query, in the order of the file; columns as they stand there.
 
@@ -35,104 +36,124 @@ class Rows:
         lines: 1-based line of each row.
         documents: ids in UTF-8.
         ranks: the rank column.
-        scores: the score column, empty in the MS MARCO form.
+        scores: the score column; empty in the MS MARCO form, or where nobody needs it.
     """
 
     query: bytes
-    lines: list[int] = field(default_factory=list)
-    documents: list[bytes] = field(default_factory=list)
-    ranks: list[bytes] = field(default_factory=list)
-    scores: list[bytes] = field(default_factory=list)
+    lines: Sequence[int]
+    documents: Sequence[bytes]
+    ranks: Sequence[bytes]
+    scores: Sequence[bytes]
 
-    def extend(self, more: "Rows") -> None:
-        """Append the rows of the same query that stand further down."""
-        self.lines += more.lines
-        self.documents += more.documents
-        self.ranks += more.ranks
-        self.scores += more.scores
 
-    def cut(self, length: int) -> None:
-        """Keep the first `length` rows."""
-        for column in (self.lines, self.documents, self.ranks, self.scores):
-            del column[length:]
+class Lazy(Sequence[bytes]):
+    """Tokens that are cut out of their text only when somebody asks."""
+
+    def __init__(self, cut: Callable[[int], bytes], length: int) -> None:
+        self._cut = cut
+        self._length = length
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+        if isinstance(index, slice):
+            return [self._cut(row) for row in range(*index.indices(self._length))]
+        return self._cut(range(self._length)[index])
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def cut_rows(text: bytes, segment: Segment, columns: Columns, numbers: Sequence[int]) -> Rows:
+    """The rows of a segment whose columns a scanner has kept.
+
+    Args:
+        text: what was scanned.
+        segment: not broken.
+        columns: its own.
+        numbers: 1-based line of each row.
+    """
+    starts = columns.starts.tolist()
+    ends = (columns.starts + columns.lengths).tolist()
+
+    def rank(row: int) -> bytes:
+        found = _TOKEN.search(text, ends[row])
+        return found.group() if found else b""
+
+    return Rows(
+        query=text[segment.query : segment.query + segment.query_length],
+        lines=numbers,
+        documents=[text[start:end] for start, end in zip(starts, ends, strict=True)],
+        ranks=Lazy(rank, segment.rows),
+        scores=(),
+    )
 
 
 def detect_form(block: Block) -> Form | None:
     """The form that most of the first lines have; `None` if none of them has 3 or 6 columns."""
     lines = block.text.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]
-    counts = Counter(len(line.split()) for line in lines)
+    counts = Counter(map(len, map(bytes.split, lines)))
     trec, msmarco = counts[COLUMNS["trec"]], counts[COLUMNS["msmarco"]]
     if not trec and not msmarco:
         return None
     return "trec" if trec >= msmarco else "msmarco"
 
 
-def parse_block(
-    block: Block, form: Form, *, path: str, report: Callable[[Problem], None]
-) -> list[Rows]:
-    """Rows of neighbouring lines with the same query, in the order of the file.
+def parse_rows(
+    text: bytes,
+    numbers: Sequence[int],
+    form: Form,
+    *,
+    path: str,
+    report: Callable[[Problem], None],
+) -> Rows | None:
+    """The rows of one query; `None` if no line is one.
 
     Args:
-        block: whole lines.
+        text: whole lines; those that are rows have the same query.
+        numbers: 1-based line of each.
         form: fixes the number of columns.
         path: the file, for messages.
         report: receives `wrong-columns`, `bad-utf8`, `control-character`, and the notes
             `blank-line` and `comment-line`. Lines with a problem give no row.
     """
-    tokens = block.text.split()
     columns = COLUMNS[form]
-    if is_clean(block.text) and _is_regular(block, len(tokens), columns):
-        lines: Sequence[int] = range(block.line, block.line + len(block.ends))
-    else:
-        tokens, lines = _sift(block, form, path, report)
-    return _group(tokens, lines, form)
-
-
-def _group(tokens: list[bytes], lines: Sequence[int], form: Form) -> list[Rows]:
-    columns = COLUMNS[form]
+    tokens, lines = text.split(), numbers
+    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == _NEWLINE)
+    if not (is_clean(text) and is_regular(text, ends, len(tokens), columns)):
+        tokens, lines = _sift(text, numbers, form, path, report)
+    if not lines:
+        return None
     document = 2 if form == "trec" else 1
-    queries, documents = tokens[0::columns], tokens[document::columns]
-    ranks = tokens[document + 1 :: columns]
-    scores = tokens[4::columns] if form == "trec" else []
-    grouped, start = [], 0
-    for query, members in groupby(queries):
-        end = start + len(list(members))
-        rows = slice(start, end)
-        grouped.append(Rows(query, list(lines[rows]), documents[rows], ranks[rows], scores[rows]))
-        start = end
-    return grouped
-
-
-def _is_regular(block: Block, tokens: int, columns: int) -> bool:
-    """Whether each line has exactly so many columns and none is a comment."""
-    if tokens != columns * len(block.ends) or block.text[:1] == b"#" or b"\n#" in block.text:
-        return False
-    starts = _token_starts(block.text)
-    last, first = starts[columns - 1 :: columns], starts[columns::columns]
-    return bool((last < block.ends).all() and (first > block.ends[:-1]).all())
-
-
-def _token_starts(text: bytes) -> NDArray[np.int64]:
-    blank = np.frombuffer(text, dtype=np.uint8) <= _SPACE
-    begins = blank[:-1] & ~blank[1:]
-    starts = np.flatnonzero(begins) + 1
-    return starts if blank[0] else np.concatenate(([0], starts))
+    return Rows(
+        query=tokens[0],
+        lines=lines,
+        documents=tokens[document::columns],
+        ranks=tokens[document + 1 :: columns],
+        scores=tokens[4::columns] if form == "trec" else [],
+    )
 
 
 def _sift(
-    block: Block, form: Form, path: str, report: Callable[[Problem], None]
+    text: bytes,
+    numbers: Sequence[int],
+    form: Form,
+    path: str,
+    report: Callable[[Problem], None],
 ) -> tuple[list[bytes], list[int]]:
     """Tokens and numbers of the lines that are fit to use; reports the others."""
     kept: list[bytes] = []
-    numbers: list[int] = []
-    for number, line in enumerate(block.text[:-1].split(b"\n"), start=block.line):
+    lines: list[int] = []
+    for number, line in zip(numbers, text[:-1].split(b"\n"), strict=True):
         problem = _line_problem(line, form, path, number)
         if problem is None:
             kept += line.split()
-            numbers.append(number)
+            lines.append(number)
         else:
             report(problem)
-    return kept, numbers
+    return kept, lines
 
 
 def _line_problem(line: bytes, form: Form, path: str, number: int) -> Problem | None:

@@ -1,155 +1,43 @@
 """One pass over a run file: every problem with its line, and integers for the measures.
 
-Of the run itself nothing is kept but the places of judged documents and a signature. A query's
-lines may stand apart in the file: then it is read again, all rows are gathered, and the same
-answer comes out.
+A scanner finds queries and judged documents in the text; of the run itself nothing is kept but
+the places of judged documents and a signature. What a scanner marks as odd is looked at here
+again, and decided by code that all scanners share. A query's lines may stand apart in the file:
+then it is read again, all rows are gathered, and the same answer comes out.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
-
-from heldout.errors import InputError, Problem, Severity
-from heldout.ids import Digest
-from heldout.trec.answers import SIGNATURE_DEPTH, Answer, Examiner, QueryFacts
-from heldout.trec.problems import ProblemLog, show
-from heldout.trec.ranking import JudgedRanking, Order
-from heldout.trec.rows import COLUMNS, Form, Rows, detect_form, parse_block
-from heldout.trec.streams import Block, Limits, Replay, TextReader
+from heldout.errors import InputError, Problem
+from heldout.trec.accelerators import Accelerators
+from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
+from heldout.trec.coverage import Coverage
+from heldout.trec.gathering import Gathered
+from heldout.trec.problems import ProblemLog
+from heldout.trec.ranking import Order
+from heldout.trec.reading.sources import Replay
+from heldout.trec.reading.streams import Block, Limits, TextReader
+from heldout.trec.results import Results
+from heldout.trec.rows import COLUMNS, Form, Rows, cut_rows, detect_form, parse_rows
+from heldout.trec.scanning.scanners import make_scanner
+from heldout.trec.scanning.segments import (
+    BROKEN,
+    UNICODE,
+    UNRANKED,
+    UNSORTED,
+    Found,
+    Grades,
+    Scanner,
+    Segment,
+)
+from heldout.trec.scans import Expected, Facts, Scan, Signature
+from heldout.trec.text import is_clean
 
 __all__ = ["Expected", "Facts", "Scan", "Signature", "check_run", "scan_run"]
-
-_MANY = 2  # fewer queries say nothing of a whole set
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """What a run must be like.
-
-    Attributes:
-        queries: the only ids it may answer; `None` for any.
-        min_depth: fewest documents of an answered query; `None` for any number.
-        max_depth: most documents of a query; `None` for any number.
-        candidates: per query the only documents it may have, for re-ranking runs; a query
-            that is not listed may have any. `None` for any.
-        complete: whether a query of `queries` without an answer is an error or a note.
-    """
-
-    queries: Collection[str] | None = None
-    min_depth: int | None = None
-    max_depth: int | None = None
-    candidates: Mapping[str, AbstractSet[str]] | None = None
-    complete: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """Counts over a whole run; those about ties and ranks leave out queries with errors.
-
-    Attributes:
-        lines: lines of text.
-        queries: answered queries.
-        documents: rows in them.
-        min_depth: fewest documents of a query, `None` if no query is answered.
-        max_depth: most documents of a query, `None` if no query is answered.
-        first_ranks: lowest rank of a query -> number of queries; `None`: not all are numbers.
-        tied: neighbouring pairs with equal scores, as the order compares them.
-        tied_top: those that begin among a query's first ten.
-        queries_tied: queries with such a pair.
-        queries_tied_top: queries with such a pair that begins among the first ten.
-        displaced_top: places among the first ten where the rank column has another document.
-        queries_displaced_top: queries with such a place.
-        repeated_ranks: rows whose rank an earlier row of the query has.
-        queries_repeated_ranks: queries with such a row.
-    """
-
-    lines: int
-    queries: int
-    documents: int
-    min_depth: int | None
-    max_depth: int | None
-    first_ranks: Mapping[int | None, int]
-    tied: int
-    tied_top: int
-    queries_tied: int
-    queries_tied_top: int
-    displaced_top: int
-    queries_displaced_top: int
-    repeated_ranks: int
-    queries_repeated_ranks: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
-    """The tops of a run, to find runs like it, without the run.
-
-    Attributes:
-        queries: answered queries, sorted.
-        documents: uint64, shape (queries, 100): `hash_document` of the first documents in
-            the order; 0 where a query has fewer.
-    """
-
-    queries: tuple[str, ...]
-    documents: NDArray[np.uint64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
-    """What one pass over a run file found.
-
-    Attributes:
-        path: the file as its owner knows it.
-        digest: SHA-256 of the received bytes.
-        form: how the lines are laid out; `None` if nothing could be read.
-        order: the order asked for.
-        problems: the first errors, fairly from all codes, and the first note of each code.
-        counts: code -> how many there are in the whole file, or as far as it was read.
-        facts: what is odd without being wrong.
-        answers: rankings by query, sorted by id, and their signature; `None` after an error.
-    """
-
-    path: str
-    digest: Digest
-    form: Form | None
-    order: Order
-    problems: tuple[Problem, ...]
-    counts: Mapping[str, int]
-    facts: Facts
-    answers: tuple[Mapping[str, JudgedRanking], Signature] | None
-
-    @property
-    def ok(self) -> bool:
-        """Whether the run can be scored: there are no errors, perhaps notes."""
-        return self.answers is not None
-
-    @property
-    def rankings(self) -> Mapping[str, JudgedRanking]:
-        """Query -> ranking, for each answered query; empty arrays where no hit is judged.
-
-        Raises:
-            InputError: the run has errors, so nothing can be said about it.
-        """
-        return self._sure()[0]
-
-    @property
-    def signature(self) -> Signature:
-        """The tops of all answered queries.
-
-        Raises:
-            InputError: the run has errors.
-        """
-        return self._sure()[1]
-
-    def _sure(self) -> tuple[Mapping[str, JudgedRanking], Signature]:
-        if self.answers is None:
-            raise InputError(p for p in self.problems if p.severity == "error")
-        return self.answers
 
 
 def check_run(
@@ -169,21 +57,25 @@ def scan_run(
     *,
     path: str,
     order: Order,
-    qrels: Mapping[str, Mapping[str, int]] | None = None,
+    qrels: Grades | None = None,
     expected: Expected | None = None,
     limits: Limits | None = None,
+    accelerators: Accelerators | None = None,
+    signature_depth: int = SIGNATURE_DEPTH,
 ) -> Scan:
     """Read a run once and see it through judgments.
 
     Args:
         source: bytes of a run in MS MARCO or TREC form, plain or as gzip, bzip2 or zstd, told
             by content. Read to its end. If it is neither a file nor a `BytesIO`, received
-            bytes are kept in memory until the end, in case a query's lines stand apart.
+            bytes are kept in a temporary file until the end, in case they are needed again.
         path: its name for messages.
         order: how documents are ordered. Under `trec` and `trec9` the form must have scores.
         qrels: query -> document -> grade; `None` sees nothing.
         expected: what the run must be like.
         limits: how much is read.
+        accelerators: how it is read; by default with numpy alone. Nothing else depends on it.
+        signature_depth: documents of a query in the signature; 0 if nobody needs it.
 
     Returns:
         The scan. Errors in the file are in it and not raised.
@@ -198,12 +90,20 @@ def scan_run(
         qrels=qrels or {},
         expected=expected or Expected(),
         limits=limits or Limits(),
+        accelerators=accelerators or Accelerators(),
+        depth=signature_depth,
     )
     try:
-        return _Pass(rules, replay).scan(gather=False)
+        with _reader(replay, rules) as reader:
+            return _Pass(rules, reader).scan(gather=False)
     except _SplitQueryError:
         replay.rewind()
-        return _Pass(rules, replay).scan(gather=True)
+        with _reader(replay, rules) as reader:
+            return _Pass(rules, reader).scan(gather=True)
+
+
+def _reader(source: Replay, rules: "_Rules") -> TextReader:
+    return TextReader(source, path=rules.path, limits=rules.limits, accelerators=rules.accelerators)
 
 
 class _SplitQueryError(Exception):
@@ -214,52 +114,79 @@ class _SplitQueryError(Exception):
 class _Rules:
     path: str
     order: Order
-    qrels: Mapping[str, Mapping[str, int]]
+    qrels: Grades
     expected: Expected
     limits: Limits
+    accelerators: Accelerators
+    depth: int
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What accumulates over queries."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Text that was scanned, and the 1-based number of each of its lines."""
 
-    documents: int = 0
-    depths: list[int] = field(default_factory=list)
-    facts: list[QueryFacts] = field(default_factory=list)
+    text: bytes
+    numbers: Sequence[int]
+    found: Found
+
+    def query(self, segment: Segment) -> bytes:
+        return self.text[segment.query : segment.query + segment.query_length]
+
+    def lines(self, segment: Segment) -> bytes:
+        return self.text[segment.start : segment.end]
+
+    def line_numbers(self, segment: Segment) -> Sequence[int]:
+        return self.numbers[segment.line : segment.line + segment.lines]
+
+    @property
+    def rest(self) -> bytes:
+        return self.text[self.found.consumed :]
+
+
+def _scanned(scanner: Scanner, text: bytes, line: int, *, last: bool) -> Iterator[_Part]:
+    """The text in one part, or in several where the scanner leaves some of it."""
+    more = True
+    while more:
+        found = scanner.scan(text, last=last)
+        part = _Part(text=text, numbers=range(line, line + found.lines), found=found)
+        yield part
+        line += found.lines
+        more = found.more and found.consumed > 0
+        text = part.rest if more else b""
 
 
 class _Pass:
     """One reading of a run."""
 
-    def __init__(self, rules: _Rules, source: Replay) -> None:
+    def __init__(self, rules: _Rules, reader: TextReader) -> None:
         self.rules = rules
+        self.reader = reader
         self.log = ProblemLog(rules.limits.problems)
-        self.reader = TextReader(source, path=rules.path, limits=rules.limits)
         self.form: Form | None = None
-        self.answers: dict[bytes, Answer] = {}
-        self.depths: dict[bytes, int] = {}
-        self.examiner = Examiner(path=rules.path, order=rules.order, report=self.log.add)
-        queries = rules.expected.queries
-        self.known = None if queries is None else frozenset(queries)
+        self.results = Results(rules.depth)
+        self.coverage = Coverage(rules.expected, path=rules.path, limits=rules.limits, log=self.log)
+        self.examiner = Examiner(
+            path=rules.path, order=rules.order, depth=rules.depth, report=self.log.add
+        )
 
     def scan(self, *, gather: bool) -> Scan:
         """The whole scan; a query's rows may stand apart if `gather`."""
         try:
-            groups = self._groups()
-            for rows in _gathered(groups) if gather else _joined(groups, self.rules.limits):
-                self._take(rows)
-            self._check_answered()
+            blocks = self.reader.blocks()
+            first = next(blocks)
+            form = self.form = self._choose_form(first)
+            scanner = self._scanner(form)
+            parts = self._parts(
+                chain((first,), blocks), self._scanner(form, cuts_only=True) if gather else scanner
+            )
+            for part in self._gathered(parts, form, scanner) if gather else parts:
+                for place in range(len(part.found.segments)):
+                    self._take(part, place, form, scanner)
+            self.coverage.check_answered()
         except InputError as error:
             self.log.extend(error.problems)
         self.log.extend(self.reader.notes)
         return self._result()
-
-    def _groups(self) -> Iterator[Rows]:
-        blocks = self.reader.blocks()
-        first = next(blocks)
-        self.form = self._choose_form(first)
-        for block in chain((first,), blocks):
-            yield from parse_block(block, self.form, path=self.rules.path, report=self.log.add)
 
     def _choose_form(self, block: Block) -> Form:
         wanted: Form = "msmarco" if self.rules.order == "msmarco" else "trec"
@@ -277,131 +204,140 @@ class _Pass:
             )
         return form
 
-    def _take(self, rows: Rows) -> None:
-        if rows.query in self.depths:
+    def _scanner(self, form: Form, *, cuts_only: bool = False) -> Scanner:
+        rules = self.rules
+        return make_scanner(
+            rules.accelerators.scanner,
+            {} if cuts_only else rules.qrels,
+            columns=COLUMNS[form],
+            order=rules.order,
+            depth=0 if cuts_only else rules.depth,
+        )
+
+    def _parts(self, blocks: Iterable[Block], scanner: Scanner) -> Iterator[_Part]:
+        """The text in parts that hold whole queries."""
+        line = 1
+        rest = b""
+        waiting: list[bytes] = []
+        for block in blocks:
+            waiting.append(block.text)
+            if sum(map(len, waiting)) < len(rest):
+                continue  # so that a long query is not scanned again for each block
+            rest = b"".join((rest, *waiting))
+            waiting.clear()
+            for part in _scanned(scanner, rest, line, last=False):
+                yield part
+                line += part.found.lines
+                rest = part.rest
+            self._check_size(len(rest), line)
+        yield from _scanned(scanner, b"".join((rest, *waiting)), line, last=True)
+
+    def _check_size(self, size: int, line: int) -> None:
+        limits = self.rules.limits
+        if size > limits.query_bytes:
+            raise InputError(
+                Problem(
+                    code="query-too-large",
+                    path=self.rules.path,
+                    line=line,
+                    found=f"a query with more than {limits.query_bytes} bytes of rows",
+                    expected=f"at most {limits.query_bytes} bytes for one query",
+                    hint="cut each query to the depth that is scored",
+                )
+            )
+
+    def _gathered(self, parts: Iterable[_Part], form: Form, scanner: Scanner) -> Iterator[_Part]:
+        """Each query once, with all its lines."""
+        with closing(Gathered()) as gathered:
+            for part in parts:
+                for segment in part.found.segments:
+                    if segment.query_length:
+                        numbers = part.line_numbers(segment)
+                        gathered.add(part.query(segment), part.lines(segment), numbers)
+                        self.coverage.check_number(len(gathered), numbers[0])
+                    else:
+                        self._parse(part, segment, form)
+            for text, numbers in gathered.queries():
+                self._check_size(len(text), numbers[0])
+                found = scanner.scan(text, last=True)
+                yield _Part(text=text, numbers=numbers, found=found)
+
+    def _take(self, part: _Part, place: int, form: Form, scanner: Scanner) -> None:
+        """One query, by the shortest way that its rows allow."""
+        segment = part.found.segments[place]
+        if segment.query_length:
+            self._check_size(segment.end - segment.start, part.numbers[segment.line])
+        if self._is_broken(part, segment):
+            self._take_broken(part, segment, form)
+            return
+        columns = None
+        if not self._is_usual(part, segment):
+            columns = scanner.columns(segment)
+            if columns is None:
+                self._take_broken(part, segment, form)
+                return
+        numbers = part.line_numbers(segment)
+        query = self._admit(part.query(segment), numbers)
+        if query is None:
+            return
+        hits = part.found.hits[segment.hit : segment.hit + segment.hits]
+        if columns is None:
+            top = part.found.tops[segment.top : segment.top + min(segment.rows, self.rules.depth)]
+            self.results.add_usual(query, rows=segment.rows, hits=hits, top=top)
+        else:
+            rows = cut_rows(part.text, segment, columns, numbers)
+            parsed = Parsed(ranks=columns.ranks, keys=columns.keys, hits=hits)
+            self._examine(query, rows, parsed)
+
+    def _is_broken(self, part: _Part, segment: Segment) -> bool:
+        """Whether only reading line by line can tell what the segment is."""
+        if segment.flags & BROKEN:
+            return True
+        return bool(segment.flags & UNICODE) and not is_clean(part.lines(segment))
+
+    def _is_usual(self, part: _Part, segment: Segment) -> bool:
+        """Whether rows are in the order, numbered 1, 2, 3, …, without ties, and free to be any."""
+        if segment.flags & (UNSORTED | UNRANKED):
+            return False
+        candidates = self.rules.expected.candidates
+        return candidates is None or part.query(segment).decode() not in candidates
+
+    def _take_broken(self, part: _Part, segment: Segment, form: Form) -> None:
+        rows = self._parse(part, segment, form)
+        if rows is None:
+            return
+        query = self._admit(rows.query, rows.lines)
+        if query is not None:
+            self._examine(query, rows, None)
+
+    def _parse(self, part: _Part, segment: Segment, form: Form) -> Rows | None:
+        return parse_rows(
+            part.lines(segment),
+            part.line_numbers(segment),
+            form,
+            path=self.rules.path,
+            report=self.log.add,
+        )
+
+    def _admit(self, query: bytes, lines: Sequence[int]) -> str | None:
+        if query in self.coverage.depths:
             raise _SplitQueryError
-        query = rows.query.decode()
-        self.depths[rows.query] = len(rows.lines)
-        self._check_number(rows.lines[0])
-        if self.known is not None and query not in self.known:
-            self._unknown(rows)
-            return
-        if not self._check_depth(rows):
-            return
+        return self.coverage.admit(query, lines)
+
+    def _examine(self, query: str, rows: Rows, parsed: Parsed | None) -> None:
         candidates = self.rules.expected.candidates
         answer = self.examiner.examine(
             rows,
+            parsed=parsed,
             judged=self.rules.qrels.get(query),
             candidates=None if candidates is None else candidates.get(query),
         )
         if answer is not None:
-            self.answers[rows.query] = answer
-
-    def _check_number(self, line: int) -> None:
-        most = self.rules.limits.queries
-        if len(self.depths) > most:
-            raise InputError(
-                self._problem(
-                    "too-many-queries", line, f"more than {most} queries", f"at most {most}"
-                )
-            )
-
-    def _problem(
-        self,
-        code: str,
-        line: int | None,
-        found: str,
-        expected: str,
-        *,
-        hint: str = "",
-        severity: Severity = "error",
-    ) -> Problem:
-        return Problem(
-            code=code,
-            path=self.rules.path,
-            line=line,
-            found=found,
-            expected=expected,
-            hint=hint,
-            severity=severity,
-        )
-
-    def _unknown(self, rows: Rows) -> None:
-        self.log.add(
-            self._problem(
-                "unknown-query",
-                rows.lines[0],
-                f"query {show(rows.query)}, {len(rows.lines)} documents",
-                "only queries of the query set",
-                hint="ids are text: 007 is not 7; is this the run of another query set?",
-            )
-        )
-
-    def _check_depth(self, rows: Rows) -> bool:
-        """Report a wrong depth; whether the rows are there to be examined all the same."""
-        expected, limit = self.rules.expected, self.rules.limits.documents
-        most = limit if expected.max_depth is None else min(limit, expected.max_depth)
-        fewest = expected.min_depth or 0
-        depth = len(rows.lines)
-        if fewest <= depth <= most:
-            return True
-        many = depth > most
-        more = "more than " if depth > limit else ""
-        self.log.add(
-            self._problem(
-                "too-many-documents" if many else "too-few-documents",
-                rows.lines[most] if many else rows.lines[-1],
-                f"{more}{min(depth, limit)} documents for {show(rows.query)}",
-                f"at most {most} per query" if many else f"at least {fewest} per query",
-                hint=f"cut each query to its best {most}" if many else "",
-            )
-        )
-        return depth <= limit
-
-    def _check_answered(self) -> None:
-        path = self.rules.path
-        if not self.depths and not self.log.errors:
-            raise InputError(self._problem("empty-file", None, "no rows", "at least one row"))
-        if self._strange():
-            return
-        complete = self.rules.expected.complete
-        missing = [q for q in self.rules.expected.queries or () if q.encode() not in self.depths]
-        for query in missing:
-            self.log.add(
-                Problem(
-                    code="missing-query",
-                    path=path,
-                    found=f"no line for query {show(query)}",
-                    expected="every query of the query set",
-                    hint="" if complete else "it counts 0",
-                    severity="error" if complete else "note",
-                )
-            )
-
-    def _strange(self) -> bool:
-        """Whether the run answers another query set: told once, and not query by query."""
-        known = self.known or frozenset()
-        if (
-            len(self.depths) < _MANY
-            or len(known) < _MANY
-            or self.log.counts["unknown-query"] < len(self.depths)
-        ):
-            return False
-        own, asked = (show(min(queries)) for queries in (self.depths, known))
-        self.log.drop("unknown-query")
-        self.log.add(
-            self._problem(
-                "wrong-query-set",
-                None,
-                f"0 of its {len(self.depths):,} queries, {own} for example, in the query set",
-                f"answers to the {len(known):,} queries of the set, {asked} for example",
-                hint="is this the run of another query set? ids are text: 007 is not 7",
-            )
-        )
-        return True
+            self.results.add(query, answer)
 
     def _result(self) -> Scan:
         digest = self.reader.digest()
+        depths = list(self.coverage.depths.values())
         return Scan(
             path=self.rules.path,
             digest=digest,
@@ -409,78 +345,6 @@ class _Pass:
             order=self.rules.order,
             problems=self.log.problems(),
             counts=dict(sorted(self.log.counts.items())),
-            facts=self._facts(),
-            answers=None if self.log.errors else self._answers(),
+            facts=self.results.facts(lines=self.reader.lines, depths=depths),
+            answers=None if self.log.errors else self.results.pack(),
         )
-
-    def _answers(self) -> tuple[dict[str, JudgedRanking], Signature]:
-        queries = sorted(self.answers)
-        documents = np.zeros((len(queries), SIGNATURE_DEPTH), dtype=np.uint64)
-        for row, query in enumerate(queries):
-            top = self.answers[query].top
-            documents[row, : len(top)] = top
-        names = tuple(query.decode() for query in queries)
-        rankings = [self.answers[query].ranking for query in queries]
-        return (
-            dict(zip(names, rankings, strict=True)),
-            Signature(queries=names, documents=documents),
-        )
-
-    def _facts(self) -> Facts:
-        facts = [answer.facts for answer in self.answers.values()]
-        depths = self.depths.values()
-        firsts = Counter(fact.first_rank for fact in facts)
-        return Facts(
-            lines=self.reader.lines,
-            queries=len(depths),
-            documents=sum(depths),
-            min_depth=min(depths, default=None),
-            max_depth=max(depths, default=None),
-            first_ranks=dict(sorted(firsts.items(), key=lambda item: (item[0] is None, item[0]))),
-            tied=sum(fact.tied for fact in facts),
-            tied_top=sum(fact.tied_top for fact in facts),
-            queries_tied=sum(fact.tied > 0 for fact in facts),
-            queries_tied_top=sum(fact.tied_top > 0 for fact in facts),
-            displaced_top=sum(fact.displaced_top for fact in facts),
-            queries_displaced_top=sum(fact.displaced_top > 0 for fact in facts),
-            repeated_ranks=sum(fact.repeated_ranks for fact in facts),
-            queries_repeated_ranks=sum(fact.repeated_ranks > 0 for fact in facts),
-        )
-
-
-def _joined(groups: Iterator[Rows], limits: Limits) -> Iterator[Rows]:
-    """Neighbouring groups of the same query as one; at most one row over the limit is kept."""
-    current: Rows | None = None
-    for rows in groups:
-        if current is None:
-            current = rows
-        elif current.query == rows.query:
-            current.extend(rows)
-        else:
-            yield current
-            current = rows
-        if len(current.lines) > limits.documents:
-            current.cut(limits.documents + 1)
-    if current is not None:
-        yield current
-
-
-def _gathered(groups: Iterator[Rows]) -> Iterator[Rows]:
-    """Each query once with all its rows, kept as packed text until the file has ended."""
-    packed: dict[bytes, bytearray] = {}
-    for rows in groups:
-        columns: tuple[Sequence[bytes], ...] = (rows.documents, rows.ranks)
-        columns += (rows.scores,) if rows.scores else ()
-        text = packed.setdefault(rows.query, bytearray())
-        for line, *row in zip(rows.lines, *columns, strict=True):
-            text += b"%d %b\n" % (line, b" ".join(row))
-    for query in list(packed):
-        yield _unpacked(query, bytes(packed.pop(query)))
-
-
-def _unpacked(query: bytes, text: bytes) -> Rows:
-    width = len(text[: text.index(b"\n")].split())
-    tokens = text.split()
-    scores = tokens[3::width] if width > len(("line", "document", "rank")) else []
-    lines = list(map(int, tokens[0::width]))
-    return Rows(query, lines, tokens[1::width], tokens[2::width], scores)

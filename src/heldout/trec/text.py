@@ -2,13 +2,17 @@
 
 import re
 
+import numpy as np
+from numpy.typing import NDArray
+
 from heldout.errors import Problem
 from heldout.trec.problems import show
 
-__all__ = ["check_line", "is_clean"]
+__all__ = ["check_line", "is_clean", "is_regular"]
 
 _CLEAN_BYTES = bytes({*range(0x20, 0x7F), *range(0x80, 0x100)} | {0x09, 0x0A})
 
+_SPACE = ord(" ")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 
 
@@ -42,6 +46,29 @@ def is_clean(text: bytes) -> bool:
     if text.translate(None, _CLEAN_BYTES):
         return False
     return text.isascii() or _is_printable(text)
+
+
+def is_regular(text: bytes, ends: NDArray[np.int64], tokens: int, columns: int) -> bool:
+    """Whether each line has exactly so many columns and none is a comment.
+
+    Args:
+        text: whole lines.
+        ends: int64, offsets of their newlines.
+        tokens: how many there are in the text.
+        columns: of each line.
+    """
+    if tokens != columns * len(ends) or not tokens or text[:1] == b"#" or b"\n#" in text:
+        return False
+    starts = _token_starts(text)
+    last, first = starts[columns - 1 :: columns], starts[columns::columns]
+    return bool((last < ends).all() and (first > ends[:-1]).all())
+
+
+def _token_starts(text: bytes) -> NDArray[np.int64]:
+    blank = np.frombuffer(text, dtype=np.uint8) <= _SPACE
+    begins = blank[:-1] & ~blank[1:]
+    starts = np.flatnonzero(begins) + 1
+    return starts if blank[0] else np.concatenate(([0], starts))
 
 
 def _is_clean_prose(text: bytes) -> bool:

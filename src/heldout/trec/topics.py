@@ -1,9 +1,8 @@
 """TREC topics in two dialects: XML `<topic number="1">`, and `<top>` as in the first TRECs."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from xml.parsers import expat
-from xml.sax.saxutils import unescape
 
 from heldout.errors import Problem
 
@@ -63,7 +62,7 @@ def _sgml_topic(fields: dict[str, str], line: int) -> list[Topic]:
     if not fields:
         return []
     values = {
-        name: _flat(unescape(label.sub("", fields.get(name, ""), count=1)))
+        name: _flat(_unescape(label.sub("", fields.get(name, ""), count=1)))
         for name, label in _LABELS.items()
     }
     return [Topic(line=line, query=values["num"], text=values["title"])]
@@ -75,9 +74,10 @@ def find_xml_topics(text: str, *, path: str) -> tuple[list[Topic], Problem | Non
     Returns:
         The topics up to the first problem, and that problem: code `bad-topics`.
     """
-    handler = _Handler()
+    from xml.parsers import expat  # noqa: PLC0415 - few query files are XML
+
     parser = expat.ParserCreate()
-    handler.parser = parser
+    handler = _Handler(current_line=lambda: parser.CurrentLineNumber)
     parser.StartElementHandler = handler.start
     parser.EndElementHandler = handler.end
     parser.CharacterDataHandler = handler.text
@@ -110,8 +110,8 @@ class _DoctypeError(Exception):
 class _Handler:
     """Collects topics as expat meets them."""
 
+    current_line: Callable[[], int]
     topics: list[Topic] = field(default_factory=list)
-    parser: expat.XMLParserType | None = None
     _line: int = 0
     _number: str = ""
     _open: list[str] = field(default_factory=list)
@@ -119,7 +119,7 @@ class _Handler:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "topic" and not self._open:
-            self._line = self.parser.CurrentLineNumber if self.parser else 0
+            self._line = self.current_line()
             self._number = attributes.get("number", "")
             self._fields = {}
             self._open = [name]
@@ -144,6 +144,11 @@ class _Handler:
 
     def doctype(self, *_: object) -> None:
         raise _DoctypeError
+
+
+def _unescape(text: str) -> str:
+    # The ampersand last, so that "&amp;lt;" becomes "&lt;".
+    return text.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
 
 
 def _flat(text: str) -> str:

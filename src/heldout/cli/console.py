@@ -1,0 +1,87 @@
+"""Where text goes: to a terminal through rich, to anything else as it is.
+
+A pipe is the common case of a short command, and rich costs more to import than a small run to
+score.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TextIO
+
+__all__ = ["Console", "Pipe", "answers", "messages", "progress"]
+
+
+class Console(Protocol):
+    """What is asked of a console; rich's own has it all."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person sees it."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        ...
+
+    def print(self, *objects: Any) -> None:
+        """Print one line."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """A console that no person sees: no colour, no progress, no line is broken."""
+
+    stream: TextIO
+    is_terminal: bool = False
+    width: int = 80
+
+    def print(self, *objects: Any) -> None:
+        """Print one line."""
+        self.stream.write(" ".join(map(str, objects)) + "\n")
+
+
+def answers() -> Console:
+    """A console on standard output."""
+    return _console(sys.stdout)
+
+
+def messages() -> Console:
+    """A console on standard error."""
+    return _console(sys.stderr)
+
+
+def _console(stream: TextIO) -> Console:
+    # The stream is looked up at each call, so that redirection is respected.
+    if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
+        return Pipe(stream)
+    from rich.console import Console as Rich  # noqa: PLC0415 - only where a person looks
+
+    return Rich(file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error, gone at the end; nothing where nobody looks, or for one thing.
+
+    Args:
+        what: what is being done, as in `reading runs`.
+        total: how many things.
+
+    Yields:
+        To be called as each is done.
+    """
+    if total == 1 or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console as Rich  # noqa: PLC0415 - only where a person looks
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415 - same
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)

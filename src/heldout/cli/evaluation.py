@@ -1,0 +1,302 @@
+"""`heldout evaluate`: scores of run files."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from heldout.cli.console import progress
+from heldout.cli.files import ORDERS, json_option, order_option
+from heldout.cli.printing import (
+    Console,
+    answers,
+    count_errors,
+    messages,
+    number,
+    plural,
+    print_facts,
+    print_json,
+    print_problems,
+    print_table,
+    problem_json,
+    reports_errors,
+)
+from heldout.cli.scoring import Failed, Outcome, Scored, Work, estimate_seconds, score_run
+from heldout.measures.evaluate import MeasureScores, prepare
+from heldout.measures.spec import parse_measure
+from heldout.store.cache import code_version, find_cache
+from heldout.trec.accelerators import count_cores, find_accelerators
+from heldout.trec.qrels import Qrels, read_qrels
+from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import open_input
+
+__all__ = ["evaluate"]
+
+_WORTH_A_POOL = 0.8
+"""Seconds of reading from which two processes end before one: starting them takes 0.3 s."""
+
+
+@click.command
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--qrels", "qrels_path", required=True, metavar="Q", help="The judgments.")
+@click.option(
+    "-m",
+    "--measure",
+    "names",
+    multiple=True,
+    required=True,
+    metavar="MEASURE",
+    help="For example RR@10, nDCG@10 or AP(rel=2); can be given many times.",
+)
+@click.option("--per-query", is_flag=True, help="Also the scores of each query.")
+@order_option
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes side by side; if not given, up to one for each core where that pays.",
+)
+@click.option(
+    "--no-cache", "use_cache", flag_value=False, default=True, help="Neither use nor store scores."
+)
+@json_option
+@click.pass_context
+@reports_errors
+def evaluate(
+    context: click.Context,
+    *,
+    runs: tuple[str, ...],
+    qrels_path: str,
+    names: tuple[str, ...],
+    per_query: bool,
+    order: Order | None,
+    jobs: int | None,
+    use_cache: bool,
+    as_json: bool,
+) -> None:
+    """Score run files on judgments.
+
+    RUN is in MS MARCO form (3 columns) or TREC form (6 columns), plain, gz, bz2 or zst. A mean is
+    over all queries with judgments; a query that the run does not answer counts 0.
+
+    A file that cannot be scored is named at the end, and the others are scored.
+
+    Scores are stored under the digests of the run, the judgments and the code, in HELDOUT_CACHE (a
+    folder, or "off") or the user's cache, and not computed again while those hold.
+
+    \b
+    Example:
+      heldout evaluate bm25.tsv dense.run.gz --qrels dev.qrels -m RR@10 -m 'AP(rel=2)'
+    """
+    measures = dict.fromkeys(parse_measure(name, path="-m") for name in names)
+    with open_input(Path(qrels_path)) as source:
+        qrels = read_qrels(source, path=qrels_path)
+    work = Work(
+        qrels=qrels,
+        judged=prepare(qrels.judgments, measures),
+        order=order,
+        accelerators=find_accelerators(os.environ),
+        cache=find_cache(os.environ) if use_cache else None,
+        code=code_version() if use_cache else "",
+    )
+    outcomes = _score_all(runs, work, jobs)
+    scored = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
+    failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
+    if as_json:
+        _print_json(scored, failed, per_query=per_query)
+    else:
+        _print_scores(answers(), scored, qrels_path, given=order)
+        if per_query:
+            _print_per_query(answers(), scored)
+        _print_notes(messages(), scored, qrels)
+        _print_stored(messages(), scored)
+        _print_failed(messages(), failed, among=len(runs))
+    if failed:
+        context.exit(1 if scored or any(run.opened for run in failed) else 2)
+
+
+def _score_all(paths: Sequence[str], work: Work, jobs: int | None) -> list[Outcome]:
+    """An outcome for each path, in their order."""
+    lanes = min(len(paths), jobs or _count_jobs(paths, work))
+    with progress("reading runs", len(paths)) as done:
+        if lanes == 1:
+            outcomes = list(_score_in_turn(paths, work, done))
+        else:
+            outcomes = _score_at_once(paths, work, lanes, done)
+    if work.cache is not None:
+        work.cache.prune()
+    return outcomes
+
+
+def _count_jobs(paths: Sequence[str], work: Work) -> int:
+    """One process while starting more would take longer than they save."""
+    cores = count_cores()
+    if len(paths) == 1 or cores == 1:
+        return 1
+    seconds = sum(estimate_seconds(work, path) for path in paths)
+    return cores if seconds > _WORTH_A_POOL else 1
+
+
+def _score_in_turn(paths: Sequence[str], work: Work, done: Callable[[], None]) -> Iterator[Outcome]:
+    for path in paths:
+        yield score_run(work, path)
+        done()
+
+
+def _score_at_once(
+    paths: Sequence[str], work: Work, jobs: int, done: Callable[[], None]
+) -> list[Outcome]:
+    from heldout.cli.workers import open_processes, spread  # noqa: PLC0415 - most calls need none
+
+    threads = max(1, count_cores() // jobs)
+    shared = replace(work, accelerators=replace(work.accelerators, threads=threads))
+    with open_processes(shared) as (score, open_executor):
+        return spread(paths, score, open_executor=open_executor, lanes=jobs, done=done)
+
+
+def _labels(scored: Sequence[Scored]) -> list[str]:
+    """Names of the runs, paths where names are the same."""
+    names = [run.name for run in scored]
+    return [run.path if names.count(run.name) > 1 else run.name for run in scored]
+
+
+def _print_scores(
+    console: Console, scored: Sequence[Scored], qrels_path: str, *, given: Order | None
+) -> None:
+    if not scored:
+        return
+    measures = list(scored[0].evaluation.scores)
+    rows = [
+        [
+            label,
+            *(number(scores.mean) for scores in run.evaluation.scores.values()),
+            f"{run.evaluation.unanswered:,}",
+        ]
+        for label, run in zip(_labels(scored), scored, strict=True)
+    ]
+    print_table(console, ["run", *map(str, measures), "unanswered"], rows)
+    console.print()
+    print_facts(console, [*_query_facts(scored, qrels_path), *_order_facts(scored, given)])
+
+
+def _query_facts(scored: Sequence[Scored], qrels_path: str) -> list[tuple[str, str]]:
+    evaluation = scored[0].evaluation
+    judged = plural(len(evaluation.queries), "query", "queries")
+    facts = [("queries", f"{judged} with judgments in {qrels_path}; means are over these")]
+    by_count: dict[int, list[str]] = {}
+    for measure, scores in evaluation.scores.items():
+        if measure.kind.better == "higher" and scores.without_relevant:
+            by_count.setdefault(scores.without_relevant, []).append(str(measure))
+    for count, names in by_count.items():
+        facts.append(("", f"{count:,} without a relevant document count 0 ({', '.join(names)})"))
+    if any(run.evaluation.unanswered for run in scored):
+        facts.append(("", "unanswered ones count 0"))
+    for label, run in zip(_labels(scored), scored, strict=True):
+        if run.evaluation.ignored:
+            ignored = plural(run.evaluation.ignored, "query", "queries")
+            facts.append(("", f"{ignored} of {label} without judgments ignored"))
+        facts += [
+            ("", f"{scores.measure} of {label}: {_why(scores)}")
+            for scores in run.evaluation.scores.values()
+            if not scores.defined.all() or scores.mean is None
+        ]
+    return facts
+
+
+def _why(scores: MeasureScores) -> str:
+    """Why the mean, or the score of some query, is undefined."""
+    if scores.mean is None:
+        return scores.why
+    undefined = len(scores.defined) - scores.n
+    found = plural(scores.n, "query", "queries")
+    return f"mean over {found}; in {undefined:,} nothing relevant was found"
+
+
+def _order_facts(scored: Sequence[Scored], given: Order | None) -> list[tuple[str, str]]:
+    facts: list[tuple[str, str]] = []
+    for order in dict.fromkeys(run.order for run in scored):
+        facts.append(("" if facts else "order", f"{order}: {ORDERS[order]}"))
+        if given is None:
+            columns = 3 if order == "msmarco" else 6
+            facts.append(("", f"chosen for files of {columns} columns; --order chooses another"))
+    return facts
+
+
+def _print_per_query(console: Console, scored: Sequence[Scored]) -> None:
+    for label, run in zip(_labels(scored), scored, strict=True):
+        measures = list(map(str, run.evaluation.scores))
+        rows = [
+            [query, *(number(value) for value in row.values())]
+            for query, row in run.evaluation.per_query().items()
+        ]
+        console.print()
+        print_table(console, [label, *measures], rows)
+
+
+def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels) -> None:
+    noted = [(qrels.notes, {}), *((run.notes, run.counts) for run in scored)]
+    for problems, counts in noted:
+        if problems:
+            console.print()
+            print_problems(console, problems, counts=counts)
+
+
+def _print_stored(console: Console, scored: Sequence[Scored]) -> None:
+    """Said to a person only: what a program reads is the same, stored or not."""
+    stored = sum(run.stored for run in scored)
+    if stored and console.is_terminal:
+        console.print()
+        runs = plural(len(scored), "run")
+        print_facts(
+            console, [("stored", f"{stored:,} of {runs} as stored; --no-cache scores anew")]
+        )
+
+
+def _print_failed(console: Console, failed: Sequence[Failed], *, among: int) -> None:
+    for run in failed:
+        console.print()
+        print_problems(console, run.problems, counts=run.counts)
+    if failed:
+        console.print()
+        console.print(f"{len(failed)} of {plural(among, 'file')} not scored:")
+        for run in failed:
+            errors = count_errors(run.problems, run.counts)
+            print_facts(console, [("", f"{run.path}: {plural(errors, 'problem')}")])
+
+
+def _print_json(scored: Sequence[Scored], failed: Sequence[Failed], *, per_query: bool) -> None:
+    print_json(
+        {
+            "runs": [_run_json(run, per_query=per_query) for run in scored],
+            "failed": [
+                {"path": run.path, "problems": [problem_json(p) for p in run.problems]}
+                for run in failed
+            ],
+        }
+    )
+
+
+def _run_json(run: Scored, *, per_query: bool) -> dict[str, object]:
+    found = run.evaluation
+    scores = {str(measure): scores for measure, scores in found.scores.items()}
+    value: dict[str, object] = {
+        "run": run.name,
+        "path": run.path,
+        "order": run.order,
+        "queries": len(found.queries),
+        "unanswered": found.unanswered,
+        "ignored": found.ignored,
+        "scores": {name: score.mean for name, score in scores.items()},
+        "why": {name: score.why for name, score in scores.items() if score.mean is None},
+        "n": {name: score.n for name, score in scores.items()},
+        "without_relevant": {name: score.without_relevant for name, score in scores.items()},
+        "notes": [problem_json(problem) for problem in run.notes],
+    }
+    if per_query:
+        value["per_query"] = {
+            query: {str(measure): score for measure, score in row.items()}
+            for query, row in found.per_query().items()
+        }
+    return value

@@ -1,0 +1,244 @@
+"""Scores one run file: looked up where they are stored, else read, measured and stored.
+
+Knows nothing of the command line, so that any `Executor` can call it.
+"""
+
+import math
+import stat
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from heldout.cli.files import run_name, scan_file
+from heldout.cli.printing import plural
+from heldout.errors import InputError, Problem
+from heldout.measures.evaluate import Evaluation, Judged, score
+from heldout.measures.spec import Measure
+from heldout.store.cache import Key, ScoreCache, StoredRun, digest_file
+from heldout.trec.accelerators import Accelerators, Scanner
+from heldout.trec.problems import show
+from heldout.trec.qrels import Qrels
+from heldout.trec.ranking import Order
+
+__all__ = ["Failed", "Outcome", "Scored", "Work", "estimate_seconds", "score_run"]
+
+_EXAMPLES = 3
+
+# Measured on one core, to choose how many processes to start and for nothing else: text of an
+# archive over its size, and bytes of text in a second.
+_ARCHIVES = {".gz": (4, 3e8), ".bz2": (5, 3e7), ".zst": (4, 5e8)}
+_SCANNED: Mapping[Scanner, float] = {"compiled": 2e8, "numpy": 2.5e7, "plain": 1.2e7}
+_HASHED = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What is the same for all runs of a call.
+
+    Attributes:
+        qrels: the judgments.
+        judged: what they amount to for the measures asked for.
+        order: how documents are ordered; `None` for what fits a run's columns.
+        accelerators: how runs are read.
+        cache: where scores are stored, `None` for nowhere.
+        code: version of the code, part of what scores are stored under.
+    """
+
+    qrels: Qrels
+    judged: Judged
+    order: Order | None = None
+    accelerators: Accelerators = field(default_factory=Accelerators)
+    cache: ScoreCache | None = None
+    code: str = ""
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What to compute."""
+        return tuple(self.judged.measures)
+
+    @property
+    def key(self) -> Key:
+        """What scores are stored under."""
+        return Key(qrels=self.qrels.digest, order=self.order, code=self.code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A run that could be scored.
+
+    Attributes:
+        path: the file as its owner knows it.
+        order: the order of its documents.
+        notes: what is odd about it.
+        counts: code -> how many there are.
+        evaluation: its scores.
+        stored: whether nothing had to be computed.
+    """
+
+    path: str
+    order: Order
+    notes: tuple[Problem, ...]
+    counts: Mapping[str, int]
+    evaluation: Evaluation
+    stored: bool = False
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return run_name(self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A run that could not.
+
+    Attributes:
+        path: the file as its owner knows it.
+        problems: why, at least one error.
+        counts: code -> how many there are, where not all are among the problems.
+        opened: whether the file could be opened.
+    """
+
+    path: str
+    problems: tuple[Problem, ...]
+    counts: Mapping[str, int]
+    opened: bool = True
+
+
+Outcome = Scored | Failed
+
+
+def score_run(work: Work, path: str) -> Outcome:
+    """Score one file. Whatever is wrong with it is in the outcome, not raised."""
+    try:
+        size = _size(path)
+        before = None if size is None else _find(work, path, size)
+        run = before or _read(work, path)
+    except InputError as error:
+        return Failed(path=path, problems=error.problems, counts={}, opened=False)
+    except (OSError, MemoryError) as error:
+        return Failed(path=path, problems=(_broken_off(path, error),), counts={})
+    if isinstance(run, Failed):
+        return run
+    overlap = _check_overlap(path, run.rankings.keys(), work.qrels.judgments.keys())
+    if any(problem.severity == "error" for problem in overlap):
+        return Failed(path=path, problems=overlap, counts={})
+    evaluation = _complete(work, run)
+    stored = evaluation is run.evaluation
+    if work.cache is not None and size is not None and not stored:
+        work.cache.add(work.key, size, replace(run, evaluation=evaluation))
+    return Scored(
+        path=path,
+        order=run.order,
+        notes=(*(replace(note, path=path) for note in run.notes), *overlap),
+        counts=run.counts,
+        evaluation=evaluation,
+        stored=stored,
+    )
+
+
+def estimate_seconds(work: Work, path: str) -> float:
+    """Roughly how long a file will take, from its size and the end of its name."""
+    size = _size(path) or 0
+    if work.cache is not None and work.cache.may_know(work.key, size):
+        return size / _HASHED
+    ratio, unpacked = _ARCHIVES.get(Path(path).suffix, (1, math.inf))
+    text = size * ratio
+    return text / _SCANNED[work.accelerators.scanner] + text / unpacked
+
+
+def _size(path: str) -> int | None:
+    """Bytes of a file; `None` for a pipe, which can be read only once."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None  # opening it will tell why
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _find(work: Work, path: str, size: int) -> StoredRun | None:
+    """What is stored of a file; only a file whose size is known has to be hashed."""
+    if work.cache is None or not work.cache.may_know(work.key, size):
+        return None
+    try:
+        digest = digest_file(Path(path))
+    except OSError:
+        return None  # reading it will tell why
+    return work.cache.find(work.key, digest, size, work.measures)
+
+
+def _read(work: Work, path: str) -> StoredRun | Failed:
+    """The run seen through the judgments, not yet measured.
+
+    Raises:
+        InputError: code `unreadable-file`.
+    """
+    scan = scan_file(path, order=work.order, qrels=work.qrels, accelerators=work.accelerators)
+    if not scan.ok:
+        return Failed(path=path, problems=scan.problems, counts=scan.counts)
+    return StoredRun(
+        digest=scan.digest,
+        form=scan.form,
+        order=scan.order,
+        notes=tuple(replace(problem, path="") for problem in scan.problems),
+        counts=scan.counts,
+        facts=scan.facts,
+        rankings=scan.rankings,
+    )
+
+
+def _complete(work: Work, run: StoredRun) -> Evaluation:
+    """The run's scores on all measures: what is stored, if that is all."""
+    known = run.evaluation.scores if run.evaluation else {}
+    missing = [measure for measure in work.measures if measure not in known]
+    if run.evaluation and not missing:
+        return run.evaluation
+    measures = {measure: work.judged.measures[measure] for measure in missing}
+    added = score(run.rankings, replace(work.judged, measures=measures))
+    found = {**known, **added.scores}
+    return replace(added, scores={measure: found[measure] for measure in work.measures})
+
+
+def _broken_off(path: str, error: OSError | MemoryError) -> Problem:
+    why = error.strerror if isinstance(error, OSError) else "no memory left"
+    return Problem(
+        code="unreadable-file",
+        path=path,
+        found=f"{why or type(error).__name__} while it was read",
+        expected="a file that can be read to its end",
+    )
+
+
+def _check_overlap(
+    path: str, answered: AbstractSet[str], judged: AbstractSet[str]
+) -> tuple[Problem, ...]:
+    """An error where no answered query is judged: a mean of zeros would say nothing of the run."""
+    common = len(answered & judged)
+    if 2 * common >= max(len(answered), len(judged)):
+        return ()
+    own, other = (
+        ", ".join(map(show, sorted(some - both)[:_EXAMPLES]))
+        for some, both in ((answered, judged), (judged, answered))
+    )
+    if not common:
+        return (
+            Problem(
+                code="no-common-query",
+                path=path,
+                found=f"{plural(len(answered), 'query', 'queries')} ({own}), none in the qrels",
+                expected=f"answers to the {len(judged):,} judged queries ({other})",
+                hint="are these the qrels of another query set? ids are text: 007 is not 7",
+            ),
+        )
+    found = f"{common:,} of its {plural(len(answered), 'query', 'queries')} in the qrels"
+    return (
+        Problem(
+            code="few-common-queries",
+            path=path,
+            found=f"{found}, which judge {len(judged):,}",
+            expected="at least half of either in common",
+            hint=f"not judged: {own}" if own else f"not answered, so 0: {other}",
+            severity="note",
+        ),
+    )

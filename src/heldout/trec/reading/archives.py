@@ -1,0 +1,392 @@
+"""Archives: gzip, bzip2 and zstd as text in even pieces, or a refusal that says why.
+
+An archive is told by its content, never by its name. It is one or more members of one kind and
+nothing else: cut short, damaged or followed by anything, it is refused.
+
+Accelerators decide nothing. Whatever one of them finds odd, the archive is read again with the
+standard library, which skips what was given out already and says what is wrong, if anything is.
+"""
+
+import bz2
+import shutil
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from importlib import import_module
+from itertools import islice
+from typing import Protocol
+
+import zstandard
+
+from heldout.errors import SetupError
+from heldout.trec.accelerators import Accelerators
+from heldout.trec.problems import show
+from heldout.trec.reading.sources import Received, refusal
+
+__all__ = ["PIECE", "Kind", "even", "find_kind", "unpack"]
+
+PIECE = 1 << 20
+"""Bytes of text at a time: large, since a thread may wait 5 ms for its turn after each."""
+_SHOWN = 8
+_FIRST_STEP = 1 << 12
+"""A member that is over at once gives back the rest, which for thousands of them has a price."""
+_GZIP_NAME = b"\x08"
+_ZSTD_WINDOW = 1 << 27
+_ZSTD_BLOCK = 1 << 17
+_ZSTD_ROOM = 1 << 20
+_ZSTD_HEADER = 3
+_ZSTD_RLE = 1
+_ZSTD_COMPRESSED = 2
+_WORTH_A_PROCESS = 1 << 18
+"""Received bytes from which on a child process saves more time than it takes."""
+_DAMAGE = (zlib.error, OSError, ValueError, zstandard.ZstdError)
+
+
+class Decoder(Protocol):
+    """One archive member on its way; what comes out of one step is at most `PIECE` long."""
+
+    def ended(self) -> bool:
+        """Whether the member is complete."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was fed beyond its end."""
+        ...
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The text of more bytes, all there is so far; pieces of it may be empty."""
+        ...
+
+
+class _Inflate(Protocol):
+    """What zlib and isal have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    @property
+    def unconsumed_tail(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._inner = self._inflate()
+
+    def _inflate(self) -> _Inflate:
+        return zlib.decompressobj(wbits=31)
+
+    def ended(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data and not self._inner.eof:
+            yield self._inner.decompress(data, PIECE)
+            data = self._inner.unconsumed_tail
+
+
+class _IsalGzip(_Gzip):
+    """By isal, for members with a plain header, where nobody can be of two minds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun = False
+
+    def _inflate(self) -> _Inflate:
+        made: _Inflate = import_module("isal.isal_zlib").decompressobj(wbits=31)
+        return made
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if not self._begun and data[3:4] not in {b"\0", _GZIP_NAME}:
+            raise ValueError("extra fields, a comment, a header checksum, or reserved bits")
+        self._begun = True
+        return super().feed(data)
+
+
+class _Bzip2:
+    def __init__(self) -> None:
+        self._inner = bz2.BZ2Decompressor()
+
+    def ended(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        text = self._inner.decompress(data, PIECE)
+        yield text
+        # Of a block whose last byte it has, it may still give out nearly all.
+        while not self._inner.eof and (text or not self._inner.needs_input):
+            text = self._inner.decompress(b"", PIECE)
+            yield text
+
+
+class _Zstd:
+    """One frame, fed in whole blocks: the library gives out all that a piece of input stands for.
+
+    A block of four bytes can stand for 128 KiB, so the blocks of a frame are told apart (RFC
+    8878, 3.1.1) and only as many are fed at a time as stand for 1 MiB.
+    """
+
+    def __init__(self) -> None:
+        self._inner = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+        self._waiting = b""
+        self._begun = False
+        self._counted = True
+
+    def ended(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data + self._waiting
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        self._waiting += data
+        place = 0
+        while not self._inner.eof and (end := self._ready(place)) > place:
+            yield self._inner.decompress(self._waiting[place:end])
+            place = end
+        self._waiting = self._waiting[place:]
+
+    def _ready(self, place: int) -> int:
+        """Up to where what waits from `place` on may be fed; `place` if there is not yet enough."""
+        if not self._begun:
+            size = _zstd_header(self._waiting)
+            self._begun = size > 0
+            return size
+        return self._whole_blocks(place) if self._counted else len(self._waiting)
+
+    def _whole_blocks(self, place: int) -> int:
+        data, room = self._waiting, _ZSTD_ROOM
+        while room > 0:
+            header = data[place : place + _ZSTD_HEADER]
+            if len(header) < _ZSTD_HEADER:
+                break
+            bits = int.from_bytes(header, "little")
+            last, kind, size = bits & 1, bits >> 1 & 3, bits >> 3
+            if last or size > _ZSTD_BLOCK:
+                # The last block, or none at all, which the library refuses: no more can come out.
+                self._counted = False
+                return len(data)
+            end = place + _ZSTD_HEADER + (1 if kind == _ZSTD_RLE else size)
+            if end > len(data):
+                break
+            room -= _ZSTD_BLOCK if kind == _ZSTD_COMPRESSED else size
+            place = end
+        return place
+
+
+def _zstd_header(data: bytes) -> int:
+    """Length of a frame's header, 0 if it is not yet there."""
+    try:
+        size = zstandard.frame_header_size(data)
+        return size if size <= len(data) else 0
+    except zstandard.ZstdError:
+        return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of archive.
+
+    Attributes:
+        name: as in messages.
+        magic: how each of its members begins.
+        decoder: makes the decoder of one member.
+    """
+
+    name: str
+    magic: bytes
+    decoder: Callable[[], Decoder]
+
+
+_KINDS = (
+    Kind(name="gzip", magic=b"\x1f\x8b", decoder=_Gzip),
+    Kind(name="bzip2", magic=b"BZh", decoder=_Bzip2),
+    Kind(name="zstd", magic=b"\x28\xb5\x2f\xfd", decoder=_Zstd),
+)
+
+
+def find_kind(head: bytes) -> Kind | None:
+    """What kind of archive begins like this, `None` for plain text.
+
+    Args:
+        head: at least the first four bytes if there are as many.
+    """
+    return next((kind for kind in _KINDS if head.startswith(kind.magic)), None)
+
+
+def unpack(
+    head: bytes, kind: Kind, received: Received, accelerators: Accelerators
+) -> Generator[bytes]:
+    """The text of an archive in pieces of 1 MiB; the last may be shorter.
+
+    Args:
+        head: what has been read of it.
+        kind: what it is.
+        received: the rest of it. If it can't be read again, accelerators are not asked.
+        accelerators: who unpacks it.
+
+    Raises:
+        InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`, `too-large`.
+        SetupError: an accelerator has given out another text than the standard library.
+    """
+    fast = _accelerated(head, kind, received, accelerators)
+    if fast is None:
+        yield from even(_members(head, kind, received))
+        return
+    given: list[int] = []
+    if not (yield from _held_back(fast, given)):
+        received.restart()
+        pieces = even(_members(received.read(), kind, received))
+        _skip(given, pieces, kind)
+        yield from pieces
+
+
+def _accelerated(
+    head: bytes, kind: Kind, received: Received, accelerators: Accelerators
+) -> Generator[bytes] | None:
+    """Text by an accelerator, `None` where there is none for this or it is not worth it."""
+    if not received.can_restart:
+        return None
+    if kind.name == "gzip" and accelerators.gzip == "isal":
+        return _members(head, replace(kind, decoder=_IsalGzip), received)
+    if kind.name == "bzip2" and accelerators.bzip2 == "lbzip2" and len(head) >= _WORTH_A_PROCESS:
+        from heldout.trec.reading.lbzip2 import run_lbzip2  # noqa: PLC0415 - it imports subprocess
+
+        program = shutil.which("lbzip2")
+        if program is not None:
+            return run_lbzip2(program, head, received, threads=accelerators.threads)
+    return None
+
+
+def _held_back(fast: Generator[bytes], given: list[int]) -> Generator[bytes, None, bool]:
+    """Text by an accelerator, one piece behind; whether it came to a regular end.
+
+    An error costs the standard decoders at most the piece that they were at. So what is given
+    out here is never more than what they would have given out.
+    """
+    with closing(fast):
+        pieces = even(fast)
+        try:
+            held = next(pieces)
+            for piece in pieces:
+                given.append(hash(held))
+                yield held
+                held = piece
+        except Exception:  # noqa: BLE001 - of any kind: the standard decoder says what it means
+            return False
+    yield held
+    return True
+
+
+def _skip(given: list[int], pieces: Iterator[bytes], kind: Kind) -> None:
+    again = [hash(piece) for piece in islice(pieces, len(given))]
+    if again != given:
+        raise SetupError(
+            f"the {kind.name} accelerator of this machine unpacks to another text than the "
+            "standard library; leave it out with HELDOUT_WITHOUT=lbzip2,isal"
+        )
+
+
+def even(chunks: Iterator[bytes]) -> Generator[bytes]:
+    """The same bytes in pieces of 1 MiB, whatever size the chunks have; the last may be shorter."""
+    kept: list[bytes | memoryview] = []
+    size = 0
+    for chunk in chunks:
+        left: bytes | memoryview = chunk
+        while size + len(left) >= PIECE:
+            view = memoryview(left)
+            room = PIECE - size
+            yield b"".join([*kept, view[:room] if room < len(view) else left])
+            kept, size, left = [], 0, view[room:]
+        if left:
+            kept.append(left)
+            size += len(left)
+    yield b"".join(kept)
+
+
+class _Stream:
+    """Received bytes in pieces of the size that is asked for, some of which may come back."""
+
+    def __init__(self, head: bytes, received: Received) -> None:
+        self._data = head
+        self._place = 0
+        self._received = received
+
+    def peek(self) -> bytes:
+        """The next 8 bytes, fewer only at the end."""
+        while len(self._data) - self._place < _SHOWN and (chunk := self._received.read()):
+            self._data = self._data[self._place :] + chunk
+            self._place = 0
+        return self._data[self._place : self._place + _SHOWN]
+
+    def take(self, size: int) -> bytes:
+        """At most `size` bytes, `b""` at the end."""
+        if self._place == len(self._data):
+            self._data, self._place = self._received.read(), 0
+        piece = self._data[self._place : self._place + size]
+        self._place += len(piece)
+        return piece
+
+    def put_back(self, data: bytes) -> None:
+        """Give back the last bytes that were taken."""
+        if len(data) > self._place:
+            self._data, self._place = data + self._data[self._place :], 0
+        else:
+            self._place -= len(data)
+
+
+def _members(head: bytes, kind: Kind, received: Received) -> Generator[bytes]:
+    stream = _Stream(head, received)
+    while begin := stream.peek():
+        if not begin.startswith(kind.magic):
+            raise refusal(
+                "trailing-bytes",
+                received.path,
+                found=f"{show(begin)} after the end of the {kind.name} archive",
+                expected="nothing, or another member",
+                hint="compress the file again",
+            )
+        yield from _member(stream, kind, received.path)
+
+
+def _member(stream: _Stream, kind: Kind, path: str) -> Iterator[bytes]:
+    member = kind.decoder()
+    size = _FIRST_STEP
+    while not member.ended():
+        data = stream.take(size)
+        if not data:
+            raise refusal(
+                "truncated-archive",
+                path,
+                found=f"a {kind.name} archive that stops before its end",
+                expected="the whole archive",
+                hint="copy or compress the file again",
+            )
+        yield from _fed(member, data, kind, path)
+        size *= 8
+    stream.put_back(member.unused_data)
+
+
+def _fed(member: Decoder, data: bytes, kind: Kind, path: str) -> Iterator[bytes]:
+    try:
+        yield from member.feed(data)
+    except _DAMAGE as error:
+        raise refusal(
+            "damaged-archive",
+            path,
+            found=f"a {kind.name} archive that does not unpack",
+            expected="an undamaged archive",
+            hint="copy or compress the file again",
+        ) from error

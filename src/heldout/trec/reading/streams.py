@@ -1,0 +1,297 @@
+"""Text out of received bytes: unpacked, limited, checked, in blocks of whole lines.
+
+A stream is read once, forwards, so it may come out of a decrypting pipe. Nothing is trusted:
+sizes, ratios and line lengths are limited, and what comes out does not depend on how the bytes
+arrived or on who unpacked them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem
+from heldout.ids import Digest
+from heldout.trec.accelerators import Accelerators
+from heldout.trec.reading.ahead import Ahead
+from heldout.trec.reading.archives import Kind, even, find_kind, unpack
+from heldout.trec.reading.sources import Readable, Received, Replay, open_input, refusal
+
+__all__ = ["Block", "Limits", "Replay", "TextReader", "open_input", "read_lines"]
+
+_RATIO_FREE = 1 << 25
+"""Decompressed bytes before the ratio is looked at: small files may compress very well."""
+_AHEAD = 2
+_WORTH_A_THREAD = 1 << 18
+"""Received bytes of an archive from which on a thread saves more time than it takes."""
+_BOM = b"\xef\xbb\xbf"
+_END = ord("\n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of somebody's file is read before it is refused.
+
+    Attributes:
+        compressed_bytes: bytes received.
+        bytes: bytes after decompression.
+        ratio: decompressed over received bytes, looked at from 32 MiB on.
+        lines: lines in the text.
+        line_bytes: bytes in one line.
+        queries: different queries in a run.
+        documents: documents of one query in a run.
+        query_bytes: text of one query in a run.
+        problems: errors reported in full; all are counted.
+    """
+
+    compressed_bytes: int = 1 << 30
+    bytes: int = 1 << 32
+    ratio: int = 250
+    lines: int = 50_000_000
+    line_bytes: int = 1 << 16
+    queries: int = 100_000
+    documents: int = 100_000
+    query_bytes: int = 1 << 23
+    problems: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    r"""Consecutive whole lines, about 1 MiB of them.
+
+    Attributes:
+        text: each line ends with one `\n`; `\r\n` has become `\n`; no NUL.
+        line: 1-based number of the first line.
+        count: number of lines, >= 1.
+    """
+
+    text: bytes
+    line: int
+    count: int
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        r"""Offsets of the `\n` in text, one per line; found anew at each call."""
+        return np.flatnonzero(np.frombuffer(self.text, dtype=np.uint8) == _END)
+
+
+class TextReader:
+    """Reads one stream once.
+
+    A context manager: at its end, whatever ended it, nothing runs and the source is not read
+    any more.
+
+    Attributes:
+        path: the file's name for messages.
+        limits: as given.
+        lines: lines read so far.
+        notes: what was read in a way worth telling: code `byte-order-mark`.
+    """
+
+    def __init__(
+        self,
+        source: Readable,
+        *,
+        path: str,
+        limits: Limits,
+        accelerators: Accelerators | None = None,
+    ) -> None:
+        """Begin; nothing is read yet.
+
+        Args:
+            source: its bytes. Who else may unpack them is asked only where it is a `Replay`.
+            path: its name for messages.
+            limits: how much is read.
+            accelerators: who unpacks it, by default the standard library.
+        """
+        self.path = path
+        self.limits = limits
+        self.lines = 0
+        self.notes: list[Problem] = []
+        self._accelerators = accelerators or Accelerators()
+        self._received = Received(source, path=path, limit=limits.compressed_bytes)
+        self._ahead: Ahead[bytes] | None = None
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop reading: whoever still takes blocks gets a `ValueError`, never half a text."""
+        self._closed = True
+        if self._ahead is not None:
+            self._ahead.close()
+
+    def blocks(self) -> Iterator[Block]:
+        """The text in order, in blocks of some 1 MiB.
+
+        Archives are unpacked, and files of more than 512 KiB read and hashed, in a thread of its
+        own, which ends with the iteration.
+
+        Raises:
+            InputError: codes `empty-file`, `truncated-archive`, `damaged-archive`,
+                `trailing-bytes`, `archive-bomb`, `too-large`, `too-many-lines`,
+                `line-too-long`, `nul-byte`.
+        """
+        try:
+            for text in self._whole_lines():
+                yield self._block(text)
+                if self._closed:
+                    raise ValueError("this reader is closed")
+        finally:
+            self.close()
+        if not self.lines:
+            raise refusal("empty-file", self.path, found="no text", expected="at least one line")
+
+    def digest(self) -> Digest:
+        """SHA-256 of the received bytes.
+
+        After a refusal the rest of the stream is read first, up to the limit, so that the
+        digest is that of the whole file unless the file is over the limit.
+        """
+        self.close()
+        try:
+            while self._received.read():
+                pass
+        except InputError:
+            pass
+        return self._received.digest()
+
+    def _whole_lines(self) -> Iterator[bytes]:
+        rest = b""
+        for piece in self._without_mark(self._text()):
+            cut = piece.rfind(b"\n") + 1
+            if cut:
+                yield b"".join((rest, memoryview(piece)[:cut]))
+                rest = piece[cut:]
+            else:
+                rest += piece
+            if len(rest) - rest.endswith(b"\r") > self.limits.line_bytes:
+                raise self._too_long(self.lines + 1)
+        if rest:
+            yield rest + b"\n"
+
+    def _text(self) -> Iterator[bytes]:
+        head = self._received.read()
+        kind = find_kind(head)
+        if kind is not None:
+            pieces = unpack(head, kind, self._received, self._accelerators)
+        else:
+            pieces = even(self._plain(head))
+        if self._received.whole and (kind is None or len(head) < _WORTH_A_THREAD):
+            return self._limited(pieces, kind)
+        self._ahead = Ahead(pieces, depth=_AHEAD)
+        return self._limited(iter(self._ahead), kind)
+
+    def _plain(self, head: bytes) -> Iterator[bytes]:
+        while head:
+            yield head
+            head = self._received.read()
+
+    def _limited(self, pieces: Iterator[bytes], kind: Kind | None) -> Iterator[bytes]:
+        """The same; whether an archive is a bomb depends on the whole of it, not on the way."""
+        size = self._received.size
+        most = self._most(self.limits.compressed_bytes if size is None else size)
+        total = 0
+        for piece in pieces:
+            total += len(piece)
+            if total > most:
+                raise self._bomb(most, kind)
+            yield piece
+        most = self._most(self._received.count)
+        if total > most:
+            raise self._bomb(most, kind)
+
+    def _most(self, received: int) -> int:
+        return min(self.limits.bytes, max(_RATIO_FREE, self.limits.ratio * received))
+
+    def _bomb(self, most: int, kind: Kind | None) -> InputError:
+        return refusal(
+            "archive-bomb" if kind else "too-large",
+            self.path,
+            found=f"a {kind.name} archive that unpacks to more than {most} bytes"
+            if kind
+            else f"more than {most} bytes",
+            expected=f"at most {self.limits.bytes} bytes of text, "
+            f"at most {self.limits.ratio} times what was received",
+        )
+
+    def _without_mark(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        head = next(pieces, b"")
+        if head.startswith(_BOM):
+            head = head[len(_BOM) :]
+            self.notes.append(
+                Problem(
+                    code="byte-order-mark",
+                    path=self.path,
+                    line=1,
+                    found="a UTF-8 byte order mark",
+                    expected="text from the first byte on",
+                    hint="it was skipped; most tools would make it part of the first id",
+                    severity="note",
+                )
+            )
+        yield head
+        yield from pieces
+
+    def _block(self, text: bytes) -> Block:
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n")
+        first = self.lines + 1
+        self._check_lengths(text, first)
+        count = int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == _END))
+        self.lines += count
+        if self.lines > self.limits.lines:
+            raise refusal(
+                "too-many-lines",
+                self.path,
+                line=self.limits.lines + 1,
+                found=f"more than {self.limits.lines} lines",
+                expected=f"at most {self.limits.lines} lines",
+            )
+        if b"\0" in text:
+            raise refusal(
+                "nul-byte",
+                self.path,
+                line=first + text.count(b"\n", 0, text.index(b"\0")),
+                found="a NUL byte",
+                expected="text in UTF-8",
+                hint="this may be a binary file, UTF-16, or an archive inside an archive",
+            )
+        return Block(text=text, line=first, count=count)
+
+    def _check_lengths(self, text: bytes, first: int) -> None:
+        """Look only at the last end of a line that a line from `start` on can have."""
+        start = 0
+        while start < len(text):
+            end = text.rfind(b"\n", start, start + self.limits.line_bytes + 1)
+            if end < 0:
+                raise self._too_long(first + text.count(b"\n", 0, start))
+            start = end + 1
+
+    def _too_long(self, line: int) -> InputError:
+        return refusal(
+            "line-too-long",
+            self.path,
+            line=line,
+            found=f"a line of more than {self.limits.line_bytes} bytes",
+            expected=f"at most {self.limits.line_bytes} bytes in a line",
+            hint="this may be a binary file or another format",
+        )
+
+
+def read_lines(reader: TextReader) -> Iterator[tuple[int, bytes]]:
+    r"""The lines with their 1-based numbers, without `\n`; raises as `TextReader.blocks`."""
+    for block in reader.blocks():
+        yield from enumerate(block.text[:-1].split(b"\n"), start=block.line)

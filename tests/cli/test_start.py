@@ -1,0 +1,39 @@
+"""What starting a command imports: a small run is scored in little more than numpy's own start."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"rich", "xml", "urllib.request", "http", "concurrent", "multiprocessing", "scipy"}
+
+
+def imported(tmp_path: Path, *arguments: str) -> set[str]:
+    """Modules after a call."""
+    code = (
+        "import json, sys; from heldout.cli import main\n"
+        f"try: main({list(arguments)!r})\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "finally: sys.stderr.write('\\n' + json.dumps(sorted(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("command", [(), ("board",)])
+def test_help_needs_next_to_nothing(tmp_path: Path, command: tuple[str, ...]) -> None:
+    found = imported(tmp_path, *command, "--help")
+    assert found.isdisjoint(HEAVY | {"numpy", "msgspec"})
+
+
+def test_a_score_needs_numpy_and_little_else(tmp_path: Path) -> None:
+    (tmp_path / "run.tsv").write_text("q1\ta\t1\n", encoding="utf-8")
+    (tmp_path / "qrels").write_text("q1 0 a 1\n", encoding="utf-8")
+    (tmp_path / "queries").write_text("q1\ttext\n", encoding="utf-8")
+    found = imported(tmp_path, "evaluate", "run.tsv", "--qrels", "qrels", "-m", "RR@10")
+    assert found.isdisjoint(HEAVY)
+    assert imported(tmp_path, "validate", "run.tsv", "--queries", "queries").isdisjoint(HEAVY)

@@ -1,0 +1,200 @@
+"""Who scans and who unpacks a run changes nothing: no problem, no integer, no bit of a score."""
+
+import os
+import random
+
+import pytest
+from combinations import (
+    ALL,
+    MEASURES,
+    PACK,
+    SCANNERS,
+    assert_agree,
+    blocks_of,
+    combinations,
+    is_there,
+    see,
+    see_by_all,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from odd_runs import GRADES, odd_runs
+from test_malformed_runs import CASES, TOLERATED, Case
+
+from heldout.measures import ranked
+from heldout.trec.accelerators import Accelerators
+from heldout.trec.ranking import ORDERS, Order
+from heldout.trec.reading.streams import Limits
+from heldout.trec.runs import Expected
+from heldout.trec.scanning.scanners import make_scanner
+
+QRELS = {"1": {"a": 1, "b": 0, "c": 3}, "2": {"a": 2}, "7": {"é": 1, "7": -1}}
+REFUSED_ON_THE_WAY = {"no-scores", "nul-byte", "line-too-long", "too-many-lines", "query-too-large"}
+"""A file is read no further; how much of it was read before depends on the blocks."""
+
+
+@pytest.mark.parametrize("name", sorted(set(ALL)))
+def test_what_is_compared_is_installed(name: str) -> None:
+    if not is_there(name):
+        if os.environ.get("HELDOUT_REQUIRE_TOOLS") == "1":
+            pytest.fail(f"not installed: {name}, and HELDOUT_REQUIRE_TOOLS=1 forbids skipping")
+        pytest.skip(f"not installed: {name}")
+
+
+def test_all_measures_are_compared() -> None:
+    assert {measure.name for measure in MEASURES} == set(ranked.MEASURES)
+
+
+def test_scanners_differ() -> None:
+    made = {type(make_scanner(s, {}, columns=3, order="msmarco", depth=1)) for s in SCANNERS}
+    assert len(made) == len(SCANNERS)
+
+
+EXPECTED = st.sampled_from(
+    [
+        Expected(),
+        Expected(),
+        Expected(queries={"1", "7", "ü"}, complete=True),
+        Expected(queries={"1", "q2"}, min_depth=2, max_depth=4),
+        Expected(candidates={"1": {"a", "7"}, "7": {"é"}}),
+    ]
+)
+LIMITS = st.sampled_from(
+    [
+        Limits(),
+        Limits(),
+        Limits(documents=3),
+        Limits(queries=2),
+        Limits(problems=2),
+        Limits(lines=9),
+        Limits(line_bytes=24),
+        Limits(query_bytes=90),
+    ]
+)
+
+
+@given(
+    data=odd_runs(),
+    order=st.sampled_from(ORDERS),
+    qrels=GRADES,
+    expected=EXPECTED,
+    limits=LIMITS,
+    size=st.integers(8, 300),
+    kind=st.sampled_from(["plain", "plain", "gzip", "zstd", "bzip2"]),
+)
+@settings(max_examples=120)
+def test_any_file_is_the_same_to_all(
+    *,
+    data: bytes,
+    order: Order,
+    qrels: dict[str, dict[str, int]],
+    expected: Expected,
+    limits: Limits,
+    size: int,
+    kind: str,
+) -> None:
+    with blocks_of(size):
+        see_by_all(
+            PACK[kind](data),
+            order,
+            combinations(kind),
+            qrels=qrels,
+            expected=expected,
+            limits=limits,
+        )
+
+
+def test_a_line_with_a_control_byte_is_no_row_to_all() -> None:
+    data = b"1\ta\t1\n2\x0cb\t1\n1\tc\t2\n"
+    see_by_all(data, "msmarco", combinations("plain"), qrels=QRELS, limits=Limits(queries=1))
+
+
+@given(
+    data=odd_runs(),
+    order=st.sampled_from(ORDERS),
+    qrels=GRADES,
+    expected=EXPECTED,
+    size=st.integers(8, 300),
+)
+def test_the_size_of_blocks_means_nothing(
+    data: bytes,
+    order: Order,
+    qrels: dict[str, dict[str, int]],
+    expected: Expected,
+    size: int,
+) -> None:
+    for accelerators in combinations("plain"):
+        whole = see(data, order, accelerators, qrels=qrels, expected=expected)
+        with blocks_of(size):
+            parts = see(data, order, accelerators, qrels=qrels, expected=expected)
+        # The form is told from the first block, here perhaps from one line.
+        same_form = whole.scan.form == parts.scan.form
+        if same_form and not REFUSED_ON_THE_WAY & set(whole.scan.counts):
+            assert_agree(whole, parts)
+
+
+@pytest.mark.parametrize("size", [1 << 20, 16], ids=["large blocks", "small blocks"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_malformed_files_are_the_same_to_all(case: Case, size: int) -> None:
+    with blocks_of(size):
+        see_by_all(
+            case.data,
+            case.order,
+            combinations("plain"),
+            qrels=QRELS,
+            expected=case.expected,
+            limits=case.limits,
+        )
+
+
+@pytest.mark.parametrize(("name", "data", "order", "_notes"), TOLERATED, ids=lambda v: str(v)[:24])
+def test_tolerated_files_are_the_same_to_all(
+    name: str, data: bytes, order: Order, _notes: object
+) -> None:
+    for size in (1 << 20, 16):
+        with blocks_of(size):
+            seen = see_by_all(data, order, combinations("plain"), qrels=QRELS)
+            assert seen.scores, name
+
+
+def _large_run(seed: int) -> tuple[bytes, dict[str, dict[str, int]]]:
+    """Regular, tied, unsorted and renumbered queries, many blocks of 4 KiB."""
+    rng = random.Random(seed)  # noqa: S311 - a test's data
+    lines = []
+    qrels: dict[str, dict[str, int]] = {}
+    for query in range(40):
+        documents = rng.sample(range(10**6), rng.choice([1, 50, 300]))
+        scores = [rng.choice([rng.random(), 0.5, 0.25]) for _ in documents]
+        if query % 2:
+            scores.sort(reverse=True)
+        if query % 4 == 1:
+            scores = [float(-rank) for rank in range(len(documents))]
+        ranks = range(query % 3 and 1, len(documents) + 1)
+        lines += [
+            f"q{query} Q0 d{document:07d} {rank} {score!r} tag\n"
+            for document, rank, score in zip(documents, ranks, scores, strict=False)
+        ]
+        judged = [*rng.sample(documents, min(len(documents), 20)), *rng.sample(range(10**6), 9)]
+        qrels[f"q{query}"] = {f"d{d:07d}": rng.randrange(-1, 4) for d in judged}
+    return "".join(lines).encode(), qrels
+
+
+@pytest.mark.parametrize("kind", list(PACK))
+def test_every_combination_reads_a_large_run_alike(kind: str) -> None:
+    data, qrels = _large_run(1)
+    reference = see(data, "trec", Accelerators(scanner="plain"), qrels=qrels)
+    assert len(reference.scan.rankings) == 40
+    packed = PACK[kind](data)
+    with blocks_of(4096):
+        seen = see_by_all(packed, "trec", combinations(), qrels=qrels)
+    assert seen.scores == reference.scores
+    assert seen.scan.facts == reference.scan.facts
+
+
+def test_very_many_short_queries() -> None:
+    """More than any scanner hands over at a time; and the first one goes on at the end."""
+    lines = [*(f"{query}\td{query % 7}\t1\n" for query in range(4200)), "0\td9\t2\n"]
+    qrels = {str(query): {"d3": 1} for query in range(0, 4200, 3)}
+    seen = see_by_all("".join(lines).encode(), "msmarco", combinations("plain"), qrels=qrels)
+    assert seen.scan.facts.queries == 4200
+    assert seen.scan.facts.max_depth == 2
