@@ -38,6 +38,9 @@ def spread(
         lanes: how many executors, >= 1.
         done: called after each file.
 
+    Executors are closed by whoever opens them: `open_executor` may be asked for more than
+    `lanes` of them, one more for each that broke.
+
     Returns:
         An outcome for each file, in the order of `paths`. A file whose executor broke has
         the problem `worker-died`.
@@ -45,22 +48,15 @@ def spread(
     todo = deque(enumerate(paths))
     outcomes: dict[int, Outcome] = {}
     open_lanes = [_Lane(open_executor) for _ in range(min(lanes, len(paths)))]
-    try:
-        while len(outcomes) < len(paths):
-            for lane in open_lanes:
-                if lane.future is None and todo:
-                    lane.start(score, *todo.popleft())
-            wait([lane.future for lane in open_lanes if lane.future], return_when=FIRST_COMPLETED)
-            for lane in open_lanes:
-                if lane.future is not None and lane.future.done():
-                    outcomes[lane.place] = lane.finish()
-                    done()
-    except BaseException:
+    while len(outcomes) < len(paths):
         for lane in open_lanes:
-            lane.executor.shutdown(wait=False, cancel_futures=True)
-        raise
-    for lane in open_lanes:
-        lane.executor.shutdown()
+            if lane.future is None and todo:
+                lane.start(score, *todo.popleft())
+        wait([lane.future for lane in open_lanes if lane.future], return_when=FIRST_COMPLETED)
+        for lane in open_lanes:
+            if lane.future is not None and lane.future.done():
+                outcomes[lane.place] = lane.finish()
+                done()
     return [outcomes[place] for place in range(len(paths))]
 
 
@@ -82,7 +78,7 @@ class _Lane:
         try:
             self.future = self.executor.submit(score, path)
         except BrokenExecutor:  # it died between two files
-            self._reopen()
+            self.executor = self.open_executor()
             self.future = self.executor.submit(score, path)
 
     def finish(self) -> Outcome:
@@ -92,12 +88,8 @@ class _Lane:
         try:
             return future.result()
         except BrokenExecutor:
-            self._reopen()
+            self.executor = self.open_executor()
             return _died(self.path)
-
-    def _reopen(self) -> None:
-        self.executor.shutdown(wait=False)
-        self.executor = self.open_executor()
 
 
 def _died(path: str) -> Failed:
@@ -116,7 +108,7 @@ def open_processes(work: Work) -> Iterator[tuple[Callable[[str], Outcome], Calla
     """What `spread` needs to score in processes that have the same work.
 
     Processes are forked from a server that has no threads of ours; each is sent the work
-    once. None is left when the block is left by an exception, or this process is killed.
+    once. None is left when the block is left, by an exception too, or this process is killed.
 
     Yields:
         `score` and `open_executor`.
@@ -124,9 +116,11 @@ def open_processes(work: Work) -> Iterator[tuple[Callable[[str], Outcome], Calla
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     others = set(multiprocessing.active_children())
+    executors: list[Executor] = []
 
     def open_executor() -> Executor:
-        return ProcessPoolExecutor(1, context, initializer=_begin, initargs=(work,))
+        executors.append(ProcessPoolExecutor(1, context, initializer=_begin, initargs=(work,)))
+        return executors[-1]
 
     try:
         yield _score_here, open_executor
@@ -134,6 +128,11 @@ def open_processes(work: Work) -> Iterator[tuple[Callable[[str], Outcome], Calla
         for child in set(multiprocessing.active_children()) - others:
             child.terminate()
         raise
+    finally:
+        # Waited for: a pool's thread that closes its pipe while Python ends, and writes to it,
+        # prints a traceback.
+        for executor in executors:
+            executor.shutdown(cancel_futures=True)
 
 
 _WORK: list[Work] = []
