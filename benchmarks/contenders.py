@@ -190,13 +190,19 @@ def _ourselves(archive: str, workplace: Workplace, files: tuple[str, ...]) -> It
             name=name,
             role="heldout",
             command=(
-                str(workplace.python),
-                *("-m", "heldout", "evaluate", *files, *measures, "--json", "--no-cache"),
+                *_program(workplace),
+                *("evaluate", *files, *measures, "--json", "--no-cache"),
             ),
             scores=_heldout_scores,
             without=",".join(part for part in _ACCELERATORS if part not in wanted),
             missing=f"{', '.join(absent)} not installed" if absent else "",
         )
+
+
+def _program(workplace: Workplace) -> tuple[str, ...]:
+    """The command that users type, where it is installed."""
+    installed = workplace.python.with_name("heldout")
+    return (str(installed),) if installed.exists() else (str(workplace.python), "-m", "heldout")
 
 
 def _peer(name: str, given: Input, workplace: Workplace) -> Contender:

@@ -30,6 +30,7 @@ from heldout.store.cache import code_version, find_cache
 from heldout.trec.accelerators import count_cores, find_accelerators
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order
+from heldout.trec.reading.allocator import keep_freed_memory
 from heldout.trec.reading.streams import open_input
 
 __all__ = ["evaluate"]
@@ -90,6 +91,7 @@ def evaluate(
     Example:
       heldout evaluate bm25.tsv dense.run.gz --qrels dev.qrels -m RR@10 -m 'AP(rel=2)'
     """
+    keep_freed_memory()
     measures = dict.fromkeys(parse_measure(name, path="-m") for name in names)
     with open_input(Path(qrels_path)) as source:
         qrels = read_qrels(source, path=qrels_path)

@@ -49,26 +49,18 @@ def scan_file(
     expected: Expected | None = None,
     accelerators: Accelerators | None = None,
 ) -> Scan:
-    """Scan a run; without an order by `trec` if it has scores, else by `msmarco`.
+    """Scan a run file; `order` as in `scan_run`.
 
     Raises:
         InputError: code `unreadable-file`.
     """
-    judgments = None if qrels is None else qrels.judgments
-
-    def scan(chosen: Order) -> Scan:
-        with open_input(Path(path)) as source:
-            return scan_run(
-                source,
-                path=path,
-                order=chosen,
-                qrels=judgments,
-                expected=expected,
-                accelerators=accelerators,
-                signature_depth=0,
-            )
-
-    if order is not None:
-        return scan(order)
-    found = scan("trec")
-    return scan("msmarco") if "no-scores" in found.counts else found
+    with open_input(Path(path)) as source:
+        return scan_run(
+            source,
+            path=path,
+            order=order,
+            qrels=None if qrels is None else qrels.judgments,
+            expected=expected,
+            accelerators=accelerators,
+            signature_depth=0,
+        )

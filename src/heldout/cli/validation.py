@@ -21,6 +21,7 @@ from heldout.errors import InputError
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
+from heldout.trec.reading.allocator import keep_freed_memory
 from heldout.trec.reading.streams import open_input
 from heldout.trec.runs import Expected, Scan
 
@@ -53,6 +54,7 @@ def validate(
     Example:
       heldout validate bm25.tsv --queries dev-queries.tsv --depth 1000
     """
+    keep_freed_memory()
     try:
         with open_input(Path(queries_path)) as source:
             queries = read_queries(source, path=queries_path)

@@ -17,6 +17,7 @@ from threading import Thread
 
 from heldout.cli.scoring import Failed, Outcome, Work, score_run
 from heldout.errors import Problem
+from heldout.trec.reading.allocator import keep_freed_memory
 
 __all__ = ["open_processes", "spread"]
 
@@ -142,6 +143,7 @@ _WORK: list[Work] = []
 def _begin(work: Work) -> None:
     """Prepare a worker. An interrupt ends it without a word: the parent says what there is."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    keep_freed_memory()
     Thread(target=_end_with_parent, daemon=True).start()
     _WORK[:] = [work]
 

@@ -20,14 +20,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 import heldout
 from heldout.errors import Problem
 from heldout.ids import Digest
-from heldout.measures.evaluate import Evaluation, MeasureScores
+from heldout.measures.evaluate import Evaluation
 from heldout.measures.spec import Measure
 from heldout.trec.ranking import Order, Rankings
 from heldout.trec.rows import Form
@@ -35,10 +33,8 @@ from heldout.trec.runs import Facts
 
 __all__ = ["Key", "ScoreCache", "StoredRun", "code_version", "digest_file", "find_cache"]
 
-_KIND = b"heldout scores 1\n"
 _FOLDER = "scores-1"
 _LIMIT = 256 << 20
-_DIGEST_BYTES = 32
 _CODE = ("trec", "measures")
 _SUFFIXES = (".py", ".c", ".h", ".so", ".pyd")
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -84,38 +80,6 @@ class StoredRun:
     evaluation: Evaluation | None = None
 
 
-class _Scores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`MeasureScores` on disk; arrays are little-endian."""
-
-    mean: float | None
-    why: str
-    n: int
-    without_relevant: int
-    values: bytes
-    defined: bytes
-
-
-class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`StoredRun` on disk, with its key; arrays are little-endian."""
-
-    run: Digest
-    key: Key
-    form: Form | None
-    order: Order
-    notes: tuple[Problem, ...]
-    counts: dict[str, int]
-    facts: Facts
-    queries: tuple[str, ...]
-    starts: bytes
-    positions: bytes
-    grades: bytes
-    retrieved: bytes
-    evaluated: tuple[str, ...]
-    unanswered: int
-    ignored: int
-    scores: dict[str, _Scores]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreCache:
     """A folder of records.
@@ -144,12 +108,16 @@ class ScoreCache:
             measures: whose scores to return, as far as they are there, in this order.
         """
         path = self._folder(key, size) / run
-        record = _read(path, key, run)
+        if not (content := _read_own(path)):
+            return None
+        from heldout.store.records import decode, unpack  # noqa: PLC0415 - 10 ms, seldom needed
+
+        record = decode(content, key, run)
         if record is None:
             return None
         with suppress(OSError):
             os.utime(path)  # so that what is in use is not the oldest
-        return _unpack(record, measures)
+        return unpack(record, measures)
 
     def add(self, key: Key, size: int, found: StoredRun) -> bool:
         """Store scores, beside those that are already there of the same run.
@@ -157,13 +125,12 @@ class ScoreCache:
         Returns:
             Whether that could be written. Nothing else depends on it.
         """
+        from heldout.store.records import decode, encode, merge, pack  # noqa: PLC0415 - as above
+
         path = self._folder(key, size) / found.digest
-        record = _pack(key, found)
-        before = _read(path, key, found.digest)
-        if before is not None:
-            record = msgspec.structs.replace(record, scores={**before.scores, **record.scores})
+        before = decode(_read_own(path), key, found.digest)
         try:
-            _write(self.root, path, _encode(record))
+            _write(self.root, path, encode(merge(before, pack(key, found))))
         except OSError:
             return False
         return True
@@ -227,110 +194,6 @@ def digest_file(path: Path) -> Digest:
     """
     with path.open("rb") as file:
         return Digest(hashlib.file_digest(file, "sha256").hexdigest())
-
-
-def _pack(key: Key, found: StoredRun) -> _Record:
-    evaluation, rankings = found.evaluation, found.rankings
-    if evaluation is None or evaluation.excluded:
-        raise ValueError(found.digest)  # no part of the key says which queries were left out
-    return _Record(
-        run=found.digest,
-        key=key,
-        form=found.form,
-        order=found.order,
-        notes=found.notes,
-        counts=dict(found.counts),
-        facts=found.facts,
-        queries=rankings.queries,
-        starts=_bytes(rankings.starts),
-        positions=_bytes(rankings.positions),
-        grades=_bytes(rankings.grades),
-        retrieved=_bytes(rankings.retrieved),
-        evaluated=evaluation.queries,
-        unanswered=evaluation.unanswered,
-        ignored=evaluation.ignored,
-        scores={str(measure): _pack_scores(one) for measure, one in evaluation.scores.items()},
-    )
-
-
-def _pack_scores(scores: MeasureScores) -> _Scores:
-    return _Scores(
-        mean=scores.mean,
-        why=scores.why,
-        n=scores.n,
-        without_relevant=scores.without_relevant,
-        values=scores.values.astype("<f8").tobytes(),
-        defined=scores.defined.tobytes(),
-    )
-
-
-def _unpack(record: _Record, measures: Sequence[Measure]) -> StoredRun:
-    scores = {
-        measure: _unpack_scores(measure, record.scores[str(measure)])
-        for measure in measures
-        if str(measure) in record.scores
-    }
-    return StoredRun(
-        digest=record.run,
-        form=record.form,
-        order=record.order,
-        notes=record.notes,
-        counts=record.counts,
-        facts=record.facts,
-        rankings=Rankings(
-            queries=record.queries,
-            starts=_integers(record.starts),
-            positions=_integers(record.positions),
-            grades=_integers(record.grades),
-            retrieved=_integers(record.retrieved),
-        ),
-        evaluation=Evaluation(
-            queries=record.evaluated,
-            scores=scores,
-            unanswered=record.unanswered,
-            ignored=record.ignored,
-            excluded=0,
-        ),
-    )
-
-
-def _unpack_scores(measure: Measure, stored: _Scores) -> MeasureScores:
-    return MeasureScores(
-        measure=measure,
-        mean=stored.mean,
-        why=stored.why,
-        n=stored.n,
-        without_relevant=stored.without_relevant,
-        values=np.frombuffer(stored.values, dtype="<f8").astype(np.float64),
-        defined=np.frombuffer(stored.defined, dtype=np.bool_).copy(),
-    )
-
-
-def _bytes(numbers: NDArray[np.int64]) -> bytes:
-    return numbers.astype("<i8").tobytes()
-
-
-def _integers(data: bytes) -> NDArray[np.int64]:
-    return np.frombuffer(data, dtype="<i8").astype(np.int64)
-
-
-def _encode(record: _Record) -> bytes:
-    data = msgspec.msgpack.encode(record)
-    return _KIND + hashlib.sha256(data).digest() + data
-
-
-def _read(path: Path, key: Key, run: Digest) -> _Record | None:
-    """The record at this place, if it is whole, ours, and of these."""
-    content = _read_own(path)
-    head = len(_KIND) + _DIGEST_BYTES
-    data = content[head:]
-    if content[:head] != _KIND + hashlib.sha256(data).digest():
-        return None
-    try:
-        record = msgspec.msgpack.decode(data, type=_Record)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    return record if (record.run, record.key) == (run, key) else None
 
 
 def _read_own(path: Path) -> bytes:

@@ -4,7 +4,7 @@ The second column is ignored (`0`, `Q0`, or a judging round as in TREC-COVID). G
 numbers and stay as they are: 0 is a judgment and not relevance, negative grades are kept.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import BinaryIO
@@ -13,8 +13,8 @@ from heldout.errors import Problem, Severity
 from heldout.ids import Digest
 from heldout.trec.numbers import parse_integer
 from heldout.trec.problems import ProblemLog, show
-from heldout.trec.reading.streams import Limits, TextReader, read_lines
-from heldout.trec.text import check_line
+from heldout.trec.reading.streams import Block, Limits, TextReader
+from heldout.trec.text import check_line, is_clean, is_regular
 
 __all__ = ["Qrels", "format_qrels", "parse_qrels", "read_qrels"]
 
@@ -59,11 +59,8 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
     log = ProblemLog(limits.problems)
     judgments: dict[str, dict[str, int]] = {}
     with TextReader(source, path=path, limits=limits) as reader:
-        for number, line in read_lines(reader):
-            problem = check_line(line, path=path, number=number)
-            if problem is None:
-                problem = _add(judgments, line, path, number)
-            if problem is not None:
+        for block in reader.blocks():
+            for problem in _read_block(judgments, block, path):
                 log.add(problem)
     log.extend(reader.notes)
     if not judgments and not log.errors:
@@ -86,7 +83,43 @@ def format_qrels(judgments: Mapping[str, Mapping[str, int]]) -> bytes:
     return "".join(lines).encode()
 
 
-def _add(
+def _read_block(judgments: dict[str, dict[str, int]], block: Block, path: str) -> Iterator[Problem]:
+    """Add a block's judgments: all at once where every line has the usual form."""
+    rows = _usual_rows(block)
+    if rows is None:
+        for number, line in enumerate(block.text[:-1].split(b"\n"), start=block.line):
+            problem = check_line(line, path=path, number=number)
+            problem = problem or _add_line(judgments, line, path, number)
+            if problem is not None:
+                yield problem
+        return
+    for number, row in enumerate(rows, start=block.line):
+        query, document, grade = row
+        grades = judgments.get(query)
+        if grades is None:
+            grades = judgments[query] = {}
+        if document in grades:
+            yield _repeated(row, grades[document], path=path, number=number)
+        else:
+            grades[document] = grade
+
+
+def _usual_rows(block: Block) -> Iterator[tuple[str, str, int]] | None:
+    """Query, document and grade of each line; `None` if any line may have to be told about."""
+    text = block.text
+    if not is_clean(text):
+        return None
+    tokens = text.decode().split()
+    if not is_regular(text, block.ends, len(tokens), _COLUMNS):
+        return None
+    grades = tokens[3::_COLUMNS]
+    digits = "".join(grades)
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > len(grades):
+        return None
+    return zip(tokens[0::_COLUMNS], tokens[2::_COLUMNS], map(int, grades), strict=True)
+
+
+def _add_line(
     judgments: dict[str, dict[str, int]], line: bytes, path: str, number: int
 ) -> Problem | None:
     columns = line.split()
@@ -107,19 +140,23 @@ def _add(
             found=f"grade {show(columns[3])}",
             expected="a whole number",
         )
-    grades = judgments.setdefault(columns[0].decode(), {})
-    document = columns[2].decode()
+    query, document = columns[0].decode(), columns[2].decode()
+    grades = judgments.setdefault(query, {})
     if document not in grades:
         grades[document] = grade
         return None
-    same = grades[document] == grade
+    return _repeated((query, document, grade), grades[document], path=path, number=number)
+
+
+def _repeated(row: tuple[str, str, int], before: int, *, path: str, number: int) -> Problem:
+    query, document, grade = row
+    same = before == grade
     severity: Severity = "note" if same else "error"
     return Problem(
         code="repeated-judgment" if same else "conflicting-judgment",
         path=path,
         line=number,
-        found=f"{show(columns[2])} for {show(columns[0])} again, "
-        f"grade {grade} after {grades[document]}",
+        found=f"{show(document)} for {show(query)} again, grade {grade} after {before}",
         expected="one judgment per query and document",
         hint="it was skipped" if same else "decide which grade holds",
         severity=severity,

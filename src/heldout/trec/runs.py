@@ -56,7 +56,7 @@ def scan_run(
     source: BinaryIO,
     *,
     path: str,
-    order: Order,
+    order: Order | None,
     qrels: Grades | None = None,
     expected: Expected | None = None,
     limits: Limits | None = None,
@@ -70,7 +70,8 @@ def scan_run(
             by content. Read to its end. If it is neither a file nor a `BytesIO`, received
             bytes are kept in a temporary file until the end, in case they are needed again.
         path: its name for messages.
-        order: how documents are ordered. Under `trec` and `trec9` the form must have scores.
+        order: how documents are ordered; `None` for `trec` where the form has scores, and
+            `msmarco` where it has none. Under `trec` and `trec9` it must have them.
         qrels: query -> document -> grade; `None` sees nothing.
         expected: what the run must be like.
         limits: how much is read.
@@ -113,7 +114,7 @@ class _SplitQueryError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
     path: str
-    order: Order
+    order: Order | None
     qrels: Grades
     expected: Expected
     limits: Limits
@@ -165,9 +166,8 @@ class _Pass:
         self.form: Form | None = None
         self.results = Results(rules.depth)
         self.coverage = Coverage(rules.expected, path=rules.path, limits=rules.limits, log=self.log)
-        self.examiner = Examiner(
-            path=rules.path, order=rules.order, depth=rules.depth, report=self.log.add
-        )
+        self.order: Order = rules.order or "trec"
+        self.examiner = self._examiner()
 
     def scan(self, *, gather: bool) -> Scan:
         """The whole scan; a query's rows may stand apart if `gather`."""
@@ -175,6 +175,9 @@ class _Pass:
             blocks = self.reader.blocks()
             first = next(blocks)
             form = self.form = self._choose_form(first)
+            if self.rules.order is None and form == "msmarco":
+                self.order = "msmarco"
+                self.examiner = self._examiner()
             scanner = self._scanner(form)
             parts = self._parts(
                 chain((first,), blocks), self._scanner(form, cuts_only=True) if gather else scanner
@@ -191,7 +194,7 @@ class _Pass:
     def _choose_form(self, block: Block) -> Form:
         wanted: Form = "msmarco" if self.rules.order == "msmarco" else "trec"
         form = detect_form(block) or wanted
-        if wanted == "trec" and form == "msmarco":
+        if self.rules.order in ("trec", "trec9") and form == "msmarco":
             raise InputError(
                 Problem(
                     code="no-scores",
@@ -204,13 +207,17 @@ class _Pass:
             )
         return form
 
+    def _examiner(self) -> Examiner:
+        rules = self.rules
+        return Examiner(path=rules.path, order=self.order, depth=rules.depth, report=self.log.add)
+
     def _scanner(self, form: Form, *, cuts_only: bool = False) -> Scanner:
         rules = self.rules
         return make_scanner(
             rules.accelerators.scanner,
             {} if cuts_only else rules.qrels,
             columns=COLUMNS[form],
-            order=rules.order,
+            order=self.order,
             depth=0 if cuts_only else rules.depth,
         )
 
@@ -342,7 +349,7 @@ class _Pass:
             path=self.rules.path,
             digest=digest,
             form=self.form,
-            order=self.rules.order,
+            order=self.order,
             problems=self.log.problems(),
             counts=dict(sorted(self.log.counts.items())),
             facts=self.results.facts(lines=self.reader.lines, depths=depths),

@@ -17,8 +17,6 @@ from importlib import import_module
 from itertools import islice
 from typing import Protocol
 
-import zstandard
-
 from heldout.errors import SetupError
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.problems import show
@@ -32,15 +30,9 @@ _SHOWN = 8
 _FIRST_STEP = 1 << 12
 """A member that is over at once gives back the rest, which for thousands of them has a price."""
 _GZIP_NAME = b"\x08"
-_ZSTD_WINDOW = 1 << 27
-_ZSTD_BLOCK = 1 << 17
-_ZSTD_ROOM = 1 << 20
-_ZSTD_HEADER = 3
-_ZSTD_RLE = 1
-_ZSTD_COMPRESSED = 2
 _WORTH_A_PROCESS = 1 << 18
 """Received bytes from which on a child process saves more time than it takes."""
-_DAMAGE = (zlib.error, OSError, ValueError, zstandard.ZstdError)
+_DAMAGE = (zlib.error, OSError, ValueError)
 
 
 class Decoder(Protocol):
@@ -130,69 +122,10 @@ class _Bzip2:
             yield text
 
 
-class _Zstd:
-    """One frame, fed in whole blocks: the library gives out all that a piece of input stands for.
+def _zstd() -> Decoder:
+    from heldout.trec.reading.zstd import Frame  # noqa: PLC0415 - its library takes time to load
 
-    A block of four bytes can stand for 128 KiB, so the blocks of a frame are told apart (RFC
-    8878, 3.1.1) and only as many are fed at a time as stand for 1 MiB.
-    """
-
-    def __init__(self) -> None:
-        self._inner = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
-        self._waiting = b""
-        self._begun = False
-        self._counted = True
-
-    def ended(self) -> bool:
-        return self._inner.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inner.unused_data + self._waiting
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        self._waiting += data
-        place = 0
-        while not self._inner.eof and (end := self._ready(place)) > place:
-            yield self._inner.decompress(self._waiting[place:end])
-            place = end
-        self._waiting = self._waiting[place:]
-
-    def _ready(self, place: int) -> int:
-        """Up to where what waits from `place` on may be fed; `place` if there is not yet enough."""
-        if not self._begun:
-            size = _zstd_header(self._waiting)
-            self._begun = size > 0
-            return size
-        return self._whole_blocks(place) if self._counted else len(self._waiting)
-
-    def _whole_blocks(self, place: int) -> int:
-        data, room = self._waiting, _ZSTD_ROOM
-        while room > 0:
-            header = data[place : place + _ZSTD_HEADER]
-            if len(header) < _ZSTD_HEADER:
-                break
-            bits = int.from_bytes(header, "little")
-            last, kind, size = bits & 1, bits >> 1 & 3, bits >> 3
-            if last or size > _ZSTD_BLOCK:
-                # The last block, or none at all, which the library refuses: no more can come out.
-                self._counted = False
-                return len(data)
-            end = place + _ZSTD_HEADER + (1 if kind == _ZSTD_RLE else size)
-            if end > len(data):
-                break
-            room -= _ZSTD_BLOCK if kind == _ZSTD_COMPRESSED else size
-            place = end
-        return place
-
-
-def _zstd_header(data: bytes) -> int:
-    """Length of a frame's header, 0 if it is not yet there."""
-    try:
-        size = zstandard.frame_header_size(data)
-        return size if size <= len(data) else 0
-    except zstandard.ZstdError:
-        return 0
+    return Frame()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +146,7 @@ class Kind:
 _KINDS = (
     Kind(name="gzip", magic=b"\x1f\x8b", decoder=_Gzip),
     Kind(name="bzip2", magic=b"BZh", decoder=_Bzip2),
-    Kind(name="zstd", magic=b"\x28\xb5\x2f\xfd", decoder=_Zstd),
+    Kind(name="zstd", magic=b"\x28\xb5\x2f\xfd", decoder=_zstd),
 )
 
 
