@@ -223,21 +223,19 @@ class _Pass:
 
     def _parts(self, blocks: Iterable[Block], scanner: Scanner) -> Iterator[_Part]:
         """The text in parts that hold whole queries."""
-        line = 1
-        rest = b""
-        waiting: list[bytes] = []
+        rest, line = b"", 1
+        least = 0
         for block in blocks:
-            waiting.append(block.text)
-            if sum(map(len, waiting)) < len(rest):
-                continue  # so that a long query is not scanned again for each block
-            rest = b"".join((rest, *waiting))
-            waiting.clear()
-            for part in _scanned(scanner, rest, line, last=False):
-                yield part
-                line += part.found.lines
-                rest = part.rest
-            self._check_size(len(rest), line)
-        yield from _scanned(scanner, b"".join((rest, *waiting)), line, last=True)
+            rest, line = block.text, block.line
+            if len(rest) >= least:
+                for part in _scanned(scanner, rest, line, last=False):
+                    yield part
+                    line += part.found.lines
+                    rest = part.rest
+                self._check_size(len(rest), line)
+                least = 2 * len(rest)  # so that a long query is not scanned again for each block
+            self.reader.give_back(rest, lines=block.line + block.count - line)
+        yield from _scanned(scanner, rest, line, last=True)
 
     def _check_size(self, size: int, line: int) -> None:
         limits = self.rules.limits

@@ -114,6 +114,7 @@ class TextReader:
         self._accelerators = accelerators or Accelerators()
         self._received = Received(source, path=path, limit=limits.compressed_bytes)
         self._ahead: Ahead[bytes] | None = None
+        self._given_back = (b"", 0)
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -145,14 +146,25 @@ class TextReader:
                 `line-too-long`, `nul-byte`.
         """
         try:
-            for text in self._whole_lines():
-                yield self._block(text)
+            for text, begin in self._whole_lines():
+                yield self._block(text, begin)
                 if self._closed:
                     raise ValueError("this reader is closed")
         finally:
             self.close()
         if not self.lines:
             raise refusal("empty-file", self.path, found="no text", expected="at least one line")
+
+    def give_back(self, text: bytes, *, lines: int) -> None:
+        """Have the next block begin with lines of the last, so that they are copied only once.
+
+        If there is no next block, they are gone.
+
+        Args:
+            text: whole lines.
+            lines: how many.
+        """
+        self._given_back = text, lines
 
     def digest(self) -> Digest:
         """SHA-256 of the received bytes.
@@ -168,19 +180,22 @@ class TextReader:
             pass
         return self._received.digest()
 
-    def _whole_lines(self) -> Iterator[bytes]:
+    def _whole_lines(self) -> Iterator[tuple[bytes, int]]:
+        """Text, and where what is new in it begins."""
         rest = b""
         for piece in self._without_mark(self._text()):
             cut = piece.rfind(b"\n") + 1
             if cut:
-                yield b"".join((rest, memoryview(piece)[:cut]))
+                before, _ = self._given_back
+                yield b"".join((before, rest, memoryview(piece)[:cut])), len(before)
                 rest = piece[cut:]
             else:
                 rest += piece
             if len(rest) - rest.endswith(b"\r") > self.limits.line_bytes:
                 raise self._too_long(self.lines + 1)
         if rest:
-            yield rest + b"\n"
+            before, _ = self._given_back
+            yield b"".join((before, rest, b"\n")), len(before)
 
     def _text(self) -> Iterator[bytes]:
         head = self._received.read()
@@ -245,12 +260,16 @@ class TextReader:
         yield head
         yield from pieces
 
-    def _block(self, text: bytes) -> Block:
+    def _block(self, text: bytes, begin: int) -> Block:
+        """A block of text, of which what is before `begin` was looked at before."""
+        _, known = self._given_back
+        self._given_back = b"", 0
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n")
         first = self.lines + 1
-        self._check_lengths(text, first)
-        count = int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == _END))
+        self._check_lengths(text, begin, first)
+        new = np.frombuffer(text, dtype=np.uint8)[begin:]
+        count = int(np.count_nonzero(new == _END))
         self.lines += count
         if self.lines > self.limits.lines:
             raise refusal(
@@ -264,20 +283,20 @@ class TextReader:
             raise refusal(
                 "nul-byte",
                 self.path,
-                line=first + text.count(b"\n", 0, text.index(b"\0")),
+                line=first + text.count(b"\n", begin, text.index(b"\0")),
                 found="a NUL byte",
                 expected="text in UTF-8",
                 hint="this may be a binary file, UTF-16, or an archive inside an archive",
             )
-        return Block(text=text, line=first, count=count)
+        return Block(text=text, line=first - known, count=known + count)
 
-    def _check_lengths(self, text: bytes, first: int) -> None:
+    def _check_lengths(self, text: bytes, begin: int, first: int) -> None:
         """Look only at the last end of a line that a line from `start` on can have."""
-        start = 0
+        start = begin
         while start < len(text):
             end = text.rfind(b"\n", start, start + self.limits.line_bytes + 1)
             if end < 0:
-                raise self._too_long(first + text.count(b"\n", 0, start))
+                raise self._too_long(first + text.count(b"\n", begin, start))
             start = end + 1
 
     def _too_long(self, line: int) -> InputError:
