@@ -50,6 +50,8 @@ CASES = [
          errors={"wrong-columns": 3}),
     Case(name="no scores", data=M, order="trec", errors={"no-scores": 1}),
     Case(name="no scores, trec9", data=M, order="trec9", errors={"no-scores": 1}),
+    Case(name="two carriage returns", data=M + b"2\ta\t1\r\r\n2\tb\t1\r\n",
+         errors={"control-character": 3}),
     Case(name="rank 0", data=b"1\ta\t0\n1\tb\t1\n", errors={"rank-zero": 1}),
     Case(name="rank 0 beside others", data=b"1\ta\t1\n1\tb\t2\n1\tc\t0\n", errors={"rank-zero": 3}),
     Case(name="rank -1", data=b"1\ta\t1\n1\tb\t-1\n", errors={"rank-negative": 2}),

@@ -264,8 +264,9 @@ class TextReader:
         """A block of text, of which what is before `begin` was looked at before."""
         _, known = self._given_back
         self._given_back = b"", 0
-        if b"\r" in text:
-            text = text.replace(b"\r\n", b"\n")
+        if text.find(b"\r", begin) >= 0:
+            # Not in what was known: of `\r\r\n` one `\r` is left there, and stays.
+            text = text[:begin] + text[begin:].replace(b"\r\n", b"\n")
         first = self.lines + 1
         self._check_lengths(text, begin, first)
         new = np.frombuffer(text, dtype=np.uint8)[begin:]
