@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import pytest
 import zstandard
+from combinations import blocks_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -223,3 +224,18 @@ def test_replay_of_files_and_pipes(tmp_path: Path) -> None:
 def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unreadable-file"):
         open_input(tmp_path / "none")
+
+
+def test_what_is_given_back_is_not_looked_at_again() -> None:
+    data = b"one\r\r\ntwo\r\nthree\r\n"
+    with blocks_of(8), TextReader(io.BytesIO(data), path="run", limits=Limits(lines=3)) as reader:
+        blocks = reader.blocks()
+        seen = [next(blocks)]
+        reader.give_back(seen[0].text, lines=seen[0].count)
+        seen += blocks
+    assert [(block.text, block.line, block.count) for block in seen] == [
+        (b"one\r\n", 1, 1),
+        (b"one\r\ntwo\n", 1, 2),
+        (b"three\n", 3, 1),
+    ]
+    assert [len(block.ends) for block in seen] == [1, 2, 1]
