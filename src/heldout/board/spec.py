@@ -20,6 +20,7 @@ __all__ = [
     "BoardSpec",
     "EnvelopeForm",
     "Example",
+    "Kind",
     "Policy",
     "QuerySet",
     "Runs",
@@ -42,8 +43,13 @@ RULE_NAMES = (
 )
 """The rules that a board may switch off: the keys of `policy.RULES`, which imports this module."""
 
+_NAME = r"[A-Za-z0-9_-]{1,32}"
 _LONGEST = {"quota": 1000, "quota_days": 3660, "embargo_months": 120, "id_days": 3660}
 
+
+Kind = Literal["sequential", "one-shot"]
+"""`sequential`: scores are released one by one, as on MS MARCO. `one-shot`: all at once after the
+last day, as at TREC."""
 
 EnvelopeForm = Literal["age", "openssl"]
 """The forms of `heldout.envelope`, named here so that nothing above needs to reach it."""
@@ -75,13 +81,16 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         name: what the column is called, and the key in every JSON.
         set: a name of `[sets.NAME]`.
         measure: as ir_measures names it, `RR@10`.
-        public: whether its score is released when a submission is published.
+        public: whether its score is released when a submission is published. One that is not is
+            scored with every submission and never leaves the vault.
+        labels: other labels in the vault for the same queries, by name; absent, the set's own.
     """
 
     name: str
     set: str
     measure: str
     public: bool = True
+    labels: str | None = None
 
 
 class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -150,9 +159,12 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         title: heading of the page.
         task: one or two sentences that say what a system has to do.
         opens: first day of the board.
-        closes: last day, or absent.
+        closes: last day, or absent; the deadline of a one-shot board.
+        kind: whether scores are released one by one or all together.
         primary: the view whose released score ranks the entries.
         decimals: digits after the point of every released score.
+        denominator: what a mean is taken over: the queries that count, or `all` judged ones, of
+            which those that don't count score 0, as the MS MARCO scripts have it.
         types: submission types; `reranking` ones keep to the candidates where a set has them.
         envelope: `age` or `openssl`.
         recipients: public keys of the organisers: age recipients, or one PEM key.
@@ -174,8 +186,10 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     task: str
     opens: date
     closes: date | None = None
+    kind: Kind = "sequential"
     primary: str
     decimals: int = 3
+    denominator: Literal["counted", "all"] = "counted"
     types: tuple[str, ...] = ("full ranking", "reranking")
     envelope: EnvelopeForm = "age"
     recipients: tuple[str, ...]
@@ -239,6 +253,8 @@ def _check(spec: BoardSpec) -> Iterator[_Wrong]:
             yield (key, getattr(spec, key), 'an http or https address, or ""', "")
     if not spec.recipients:
         yield ("recipients", "no key", "the public key of at least one organiser", "")
+    if spec.kind == "one-shot" and spec.closes is None:
+        yield ("kind", spec.kind, "a last day: closes = 2027-03-01", "its scores are shown then")
     if spec.closes is not None and spec.closes < spec.opens:
         yield ("closes", spec.closes.isoformat(), f"a day from {spec.opens} on", "")
     if not spec.types:
@@ -247,7 +263,7 @@ def _check(spec: BoardSpec) -> Iterator[_Wrong]:
 
 def _check_sets(spec: BoardSpec) -> Iterator[_Wrong]:
     for name, queries in spec.sets.items():
-        if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
+        if not re.fullmatch(_NAME, name):
             yield (f"sets.{name}", name, "a name of letters, digits, _ and -", "")
         for key in ("queries", "qrels", "candidates"):
             file = getattr(queries, key)
@@ -258,10 +274,15 @@ def _check_sets(spec: BoardSpec) -> Iterator[_Wrong]:
 def _check_views(spec: BoardSpec) -> Iterator[_Wrong]:
     names = [view.name for view in spec.views]
     for index, view in enumerate(spec.views):
-        if names.index(view.name) != index or not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", view.name):
+        if names.index(view.name) != index or not re.fullmatch(_NAME, view.name):
             yield (f"views[{index}].name", view.name, "a name of its own: letters, digits, _ -", "")
         if view.set not in spec.sets:
             yield (f"views[{index}].set", view.set, "one of " + ", ".join(spec.sets), "")
+        if view.labels is not None and not re.fullmatch(_NAME, view.labels):
+            yield (f"views[{index}].labels", view.labels, "a name of letters, digits, _ and -", "")
+        if view.labels is not None and view.set in spec.sets and not spec.sets[view.set].held_out:
+            expected = "none: labels in the vault are for queries that have no public ones"
+            yield (f"views[{index}].labels", view.labels, expected, "")
         try:
             parse_measure(view.measure)
         except InputError as error:

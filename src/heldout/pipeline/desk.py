@@ -138,7 +138,9 @@ def note_labels(desk: Desk, *, why: str) -> bool:
         StoreError: labels are missing.
     """
     history = desk.history()
-    now = {name: str(desk.vault.labels_digest(name)) for name in history.labels}
+    views = desk.repository.spec().views
+    names = dict.fromkeys((*history.labels, *(view.labels for view in views if view.labels)))
+    now = {name: str(desk.vault.labels_digest(name)) for name in names}
     if now == dict(history.labels):
         return False
     public = {"board.toml": history.rules[-1][1], "why": why}

@@ -80,7 +80,8 @@ class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
         metadata_problems: what is wrong with the metadata.
         runs: query set -> what the scan found.
         views: view -> true score; empty where a run has errors.
-        labels: query set -> SHA-256 of the labels that it was scored with.
+        labels: query set, or set/labels where a view names others -> SHA-256 of the labels that
+            it was scored with.
         schema: version of this format.
     """
 
@@ -239,7 +240,9 @@ def keep_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
 def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Whether scores were made with other labels than those of today; so too if nobody knows."""
     return bool(scores.views) and any(
-        scores.labels.get(name) != sets[name].digest for name in scores.runs if name in sets
+        scores.labels.get(key) != digest
+        for key, digest in _labels(sets).items()
+        if key.partition("/")[0] in scores.runs
     )
 
 
@@ -262,7 +265,12 @@ def _sets_of(desk: Desk, spec: BoardSpec, sets: Mapping[str, SetData]) -> Mappin
 
 
 def _labels(sets: Mapping[str, SetData]) -> dict[str, str]:
-    return {name: str(data.digest) for name, data in sets.items() if data.digest is not None}
+    """Set, or set/labels -> SHA-256 of the labels."""
+    return {
+        f"{name}/{labels}" if labels else name: str(digest)
+        for name, data in sets.items()
+        for labels, digest in data.digests.items()
+    }
 
 
 def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> ScoreFile:

@@ -39,7 +39,7 @@ class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         measure: what was measured.
         mean: over `n` queries.
-        n: judged and not excluded queries.
+        n: judged and not excluded queries; all judged ones where the board's denominator is `all`.
         unanswered: how many of them the run does not answer; they count 0.
         without_relevant: how many of them have no relevant document; they count 0.
         per_query: query -> score, `None` where the measure is undefined.
@@ -161,7 +161,7 @@ def score_run(
         stream,
         path=path,
         order=spec.runs.order,
-        qrels=None if data.qrels is None else data.qrels.judgments,
+        qrels=data.grades,
         expected=expected_run(spec, data, submission_type=submission_type),
         limits=Limits(),
         accelerators=find_accelerators(os.environ),
@@ -179,19 +179,21 @@ def score_views(
     if not all(scan.ok for scan in scans.values()):
         return {}
     return {
-        view.name: _score(view, sets[view.set], scans[view.set])
+        view.name: _score(spec, view, sets[view.set], scans[view.set])
         for view in spec.views
-        if sets[view.set].qrels is not None and view.set in scans
+        if view.set in scans and sets[view.set].judgments(view.labels) is not None
     }
 
 
-def _score(view: View, data: SetData, scan: Scan) -> ViewScore:
-    if data.qrels is None:
+def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
+    given = data.judgments(view.labels)
+    if given is None:
         raise ValueError(view.name)
     measure = parse_measure(view.measure)
     # Judgments of queries that the set does not have would count 0 for every run.
-    judgments = {q: j for q, j in data.qrels.judgments.items() if q in data.queries.texts}
-    evaluation = evaluate(scan.rankings, judgments, [measure], excluded=data.excluded)
+    judgments = {q: j for q, j in given.items() if q in data.queries.texts}
+    rankings = data.rankings(scan.rankings, view.labels)
+    evaluation = evaluate(rankings, judgments, [measure], excluded=data.excluded)
     scores = evaluation.scores[measure]
     if scores.mean is None:
         raise InputError(
@@ -204,10 +206,12 @@ def _score(view: View, data: SetData, scan: Scan) -> ViewScore:
             )
         )
     per_query = evaluation.per_query()
+    # As the MS MARCO scripts have it: queries that don't count score 0 and stay in the mean.
+    zeros = evaluation.excluded if spec.denominator == "all" else 0
     return ViewScore(
         measure=view.measure,
-        mean=scores.mean,
-        n=scores.n,
+        mean=scores.mean * scores.n / (scores.n + zeros) if zeros else scores.mean,
+        n=scores.n + zeros,
         unanswered=evaluation.unanswered,
         without_relevant=scores.without_relevant,
         per_query={query: values[measure] for query, values in per_query.items()},

@@ -1,20 +1,35 @@
 """Query sets as a run is checked and scored with them: queries, labels, candidates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from heldout.board.spec import BoardSpec
 from heldout.ids import Digest, digest_bytes
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
+from heldout.trec.grades import GradeBook, combine, regrade
 from heldout.trec.qrels import Qrels
 from heldout.trec.queries import Queries
+from heldout.trec.ranking import Rankings
 from heldout.trec.runs import Expected
 
-__all__ = ["RERANKING", "SetData", "expected_run", "load_sets"]
+__all__ = ["RERANKING", "Labels", "SetData", "expected_run", "load_sets"]
 
 RERANKING = "reranking"
 """The submission type whose runs keep to the official candidates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """Labels of a query set that a view names: others than its own.
+
+    Attributes:
+        qrels: what they say.
+        digest: of their file.
+    """
+
+    qrels: Qrels
+    digest: Digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +42,8 @@ class SetData:
         digest: of the labels' file, `None` likewise.
         excluded: queries that do not count.
         candidates: query -> official documents for re-ranking, `None` where there are none.
+        others: name -> further labels of the same queries.
+        book: its own labels, under "", and the others under one code; `None` without others.
     """
 
     queries: Queries
@@ -34,6 +51,33 @@ class SetData:
     digest: Digest | None
     excluded: frozenset[str]
     candidates: Mapping[str, frozenset[str]] | None
+    others: Mapping[str, Labels] = field(default_factory=dict)
+    book: GradeBook | None = None
+
+    @property
+    def grades(self) -> Mapping[str, Mapping[str, int]] | None:
+        """What a run is scanned with: grades, or codes for them where there are others."""
+        if self.book is not None:
+            return self.book.codes
+        return None if self.qrels is None else self.qrels.judgments
+
+    def judgments(self, labels: str | None) -> Mapping[str, Mapping[str, int]] | None:
+        """What some labels say, by their name, or the set's own; `None` where they are not here."""
+        if labels is not None:
+            return self.others[labels].qrels.judgments if labels in self.others else None
+        return None if self.qrels is None else self.qrels.judgments
+
+    def rankings(self, scanned: Rankings, labels: str | None) -> Rankings:
+        """A run that was scanned with `grades`, as these labels see it."""
+        if self.book is None:
+            return scanned
+        return regrade(scanned, self.book.grades[labels or ""])
+
+    @property
+    def digests(self) -> Mapping[str, Digest]:
+        """Name of labels -> digest of their file; the set's own are ""."""
+        own = {} if self.digest is None else {"": self.digest}
+        return {**own, **{name: labels.digest for name, labels in self.others.items()}}
 
 
 def load_sets(
@@ -58,12 +102,29 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
     elif vault is not None:
         qrels, digest = vault.labels(name), vault.labels_digest(name)
     given = files.candidates
+    others = {} if vault is None else _load_others(spec, name, vault)
     return SetData(
         queries=repository.queries(files.queries),
         qrels=qrels,
         digest=digest,
         excluded=frozenset() if vault is None else vault.excluded(name),
         candidates=None if given is None else repository.candidates(given),
+        others=others,
+        book=_combine(qrels, others) if others and qrels is not None else None,
+    )
+
+
+def _load_others(spec: BoardSpec, name: str, vault: Vault) -> dict[str, Labels]:
+    named = {view.labels for view in spec.views if view.set == name and view.labels is not None}
+    return {
+        labels: Labels(qrels=vault.labels(labels), digest=vault.labels_digest(labels))
+        for labels in sorted(named)
+    }
+
+
+def _combine(own: Qrels, others: Mapping[str, Labels]) -> GradeBook:
+    return combine(
+        {"": own.judgments, **{name: labels.qrels.judgments for name, labels in others.items()}}
     )
 
 
