@@ -89,7 +89,7 @@ measure = "nDCG@10"
         ("embargo_months = 9", "embargo_months = -1", "0 to 120"),
         ("embargo_months = 9", "embargo_months = 99999", "0 to 120"),
         ("id_days = 7", "id_days = -1", "0 to 3660"),
-        ("off = []", 'off = ["qouta"]', "one of board-open, id-date"),
+        ("off = []", 'off = ["qouta"]', "one of board-open, post-hoc, id-date"),
     ],
 )
 def test_a_wrong_value_has_its_line(old: str, new: str, expected: str) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.board.events import Entry, format_entry, parse_log
+from heldout.board.history import identity_fields
 from heldout.board.spec import parse_spec
 from heldout.board.standings import ANONYMOUS, Row, best_so_far, make_standings, project
 from heldout.errors import InputError
@@ -333,3 +334,68 @@ def test_hashes_never_change_and_openings_only_grow(
         assert before.raw == after.raw
         assert before.hash == after.hash
         assert set(before.opened) <= set(after.opened)
+
+
+ONE_SHOT = RULES.replace("closes = 2027-12-31", 'closes = 2026-12-31\nkind = "one-shot"')
+DEADLINE = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+def sealed_scores(log: BoardLog, name: str, score: str) -> None:
+    """Publish while the scores of a one-shot board are not told yet."""
+    manifest = make_manifest(name)
+    log.receive(name)
+    log.review(name, manifest)
+    public = {"type": manifest.type, "embargo_until": None, "revision": 1}
+    scores = {"dev": score, "eval": score}
+    queries = {"dev": 100, "eval": 90}
+    identity = {"identity": identity_fields(manifest), "why": "", "findings": []}
+    log.add("published", name, public, {"scores": scores, "queries": queries, **identity})
+
+
+def test_a_one_shot_board_tells_all_scores_after_its_last_day() -> None:
+    log = BoardLog().open(ONE_SHOT)
+    spec = parse_spec(ONE_SHOT.encode())
+    log.baseline("bm25", "0.2")
+    sealed_scores(log, "20261101-a", "0.3")
+    log.wait(days=1)
+    sealed_scores(log, "20261102-b", "0.4")
+    before = make_standings(log.entries, spec, now=DEADLINE)
+    assert [row.id for row in before.rows] == ["bm25"]
+    assert [(row.id, row.unranked, row.scores) for row in before.unranked] == [
+        ("20261101-a", "score shown after 31 Dec 2026", {}),
+        ("20261102-b", "score shown after 31 Dec 2026", {}),
+    ]
+    public = b"".join(map(format_entry, project(log.entries, now=DEADLINE)))
+    assert b"0.3" not in public
+    assert b"0.4" not in public
+    log.now = DEADLINE + timedelta(days=2)
+    log.submit("20270102-late", make_manifest("late"), "0.5")
+    after = make_standings(log.entries, spec, now=log.now)
+    assert [(row.rank, row.id) for row in after.rows] == [
+        (1, "20261102-b"),
+        (2, "20261101-a"),
+        (None, "bm25"),
+    ]
+    assert [(row.id, row.unranked) for row in after.unranked] == [
+        ("20270102-late", "post hoc: came after 31 Dec 2026")
+    ]
+    # All come out at once, so none was the best of its day.
+    assert not any(row.trophy for row in after.rows)
+    assert make_standings(project(log.entries, now=log.now), spec, now=log.now) == after
+
+
+def test_a_score_that_is_not_above_the_last_has_no_rank() -> None:
+    log = BoardLog().open()
+    log.submit("20261101-a", make_manifest(), "0.4")
+    manifest = make_manifest()
+    log.receive("20261101-b")
+    log.review("20261101-b", manifest)
+    public = {"scores": {"dev": "0.5"}, "not_above": {"eval": "0.400"}, "queries": {"dev": 100}}
+    about = {"type": manifest.type, "embargo_until": None, "revision": 1}
+    sealed = {"identity": identity_fields(manifest), "why": "", "findings": []}
+    log.add("published", "20261101-b", {**public, **about}, sealed)
+    found = make_standings(log.entries, make_spec(), now=log.now)
+    assert [row.id for row in found.rows] == ["20261101-a"]
+    assert [(row.unranked, row.scores) for row in found.unranked] == [
+        ("not above 0.400", {"dev": "0.5"})
+    ]

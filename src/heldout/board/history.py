@@ -43,7 +43,9 @@ class Submission:
         identity: who and what, `None` while not yet reviewed, or sealed.
         teams: every team name that it has had: a new name does not free an old one's quota.
         embargo_until: the day of the reveal, `None` where there is no embargo.
-        scores: view -> released score as text; empty until published.
+        scores: view -> released score as text; empty until published, and while sealed.
+        not_above: view -> the best that the team was told before, where this entry's score is not
+            above it and so is not told.
         counts: view -> number of queries averaged over.
         revision: of the metadata in force.
         findings: codes of the findings it was published with.
@@ -65,6 +67,7 @@ class Submission:
     teams: tuple[str, ...] = ()
     embargo_until: date | None = None
     scores: Mapping[str, str] = field(default_factory=dict)
+    not_above: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     revision: int = 0
     findings: tuple[str, ...] = ()
@@ -179,7 +182,8 @@ def _decided(status: Status) -> Callable[[Submission, Entry], dict[str, Any]]:
 
 
 def _scores(entry: Entry) -> dict[str, Any]:
-    return {"scores": entry.get("scores"), "counts": entry.get("queries")}
+    names = {"scores": "scores", "not_above": "not_above", "counts": "queries"}
+    return {field: entry.get(name) or {} for field, name in names.items()}
 
 
 def _metadata(entry: Entry) -> dict[str, Any]:

@@ -8,12 +8,13 @@ fostering-coopetition, sections 2.2 and 3.3. docs/policy.md gives every rule's r
 import calendar
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Literal
 
 from heldout.board.history import History, Submission
 from heldout.board.manifest import Manifest, team_key
-from heldout.board.spec import BoardSpec, Policy
+from heldout.board.quota import counted, fits, next_allowed, quota_window
+from heldout.board.spec import BoardSpec
 from heldout.errors import Problem
 from heldout.ids import SubmissionId, submission_date
 
@@ -21,11 +22,9 @@ __all__ = [
     "RULES",
     "Case",
     "Finding",
-    "QuotaState",
     "Rule",
     "add_months",
     "judge",
-    "quota_state",
 ]
 
 FindingSeverity = Literal["reject", "review", "note"]
@@ -83,23 +82,6 @@ class Rule:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaState:
-    """How much of its quota a team has used.
-
-    Attributes:
-        used: submissions that count, the ids in order of time.
-        limit: the most that may.
-        since: begin of the window that ends now.
-        next_allowed: the earliest time at which one more may be received.
-    """
-
-    used: tuple[str, ...]
-    limit: int
-    since: datetime
-    next_allowed: datetime
-
-
 def judge(case: Case) -> tuple[Finding, ...]:
     """Apply every rule that the board has not switched off, in the order of the table."""
     return tuple(
@@ -117,77 +99,26 @@ def add_months(day: date, months: int) -> date:
     return date(year, month + 1, min(day.day, last))
 
 
-def quota_state(history: History, team: str, policy: Policy, *, now: datetime) -> QuotaState:
-    """What a team has used of its quota at a moment, and when it may submit again.
-
-    Args:
-        history: the board's; by the public log alone, embargoed and undecided ones are not seen.
-        team: as in the metadata.
-        policy: quota and window.
-        now: the moment, UTC.
-    """
-    window = timedelta(days=policy.quota_days)
-    counted = sorted(
-        (s.received, s.id) for s in _counted(history, team) if now - window < s.received <= now
-    )
-    return QuotaState(
-        used=tuple(name for _, name in counted),
-        limit=policy.quota,
-        since=now - window,
-        next_allowed=_next_allowed([moment for moment, _ in counted], policy, now=now),
-    )
-
-
-def _next_allowed(moments: Sequence[datetime], policy: Policy, *, now: datetime) -> datetime:
-    """The earliest time from now on at which one more fits, before and after others."""
-    window = timedelta(days=policy.quota_days)
-    ends = sorted(moment + window for moment in moments)
-    return next(t for t in (now, *ends) if t >= now and _fits(moments, t, policy))
-
-
-def _fits(moments: Sequence[datetime], moment: datetime, policy: Policy) -> bool:
-    """Whether no window around one more submission holds more than the quota."""
-    window = timedelta(days=policy.quota_days)
-    starts = [start for start in (*moments, moment) if moment - window < start <= moment]
-    return all(
-        sum(start <= other < start + window for other in moments) < policy.quota for start in starts
-    )
-
-
-def _counted(history: History, team: str) -> Iterator[Submission]:
-    """A team's submissions that use its quota: published, or still to be decided.
-
-    One that was refused or withdrawn before publication released no score, so it leaked nothing
-    and is given back.
-    """
-    key = team_key(team)
-    for submission in history.submissions.values():
-        counts = submission.pending or submission.status == "published"
-        named = key in map(team_key, submission.teams)
-        if counts and named and not submission.baseline:
-            yield submission
-
-
 def _quota(case: Case) -> Iterator[str]:
     """No window of the policy's length around this submission may hold more than the quota.
 
     The earliest stand: of those that wait only earlier ones count, else runs that came in the
     same second would refuse each other. What is published counts wherever it lies.
     """
-    policy = case.spec.policy
-    window = timedelta(days=policy.quota_days)
+    limit = case.spec.policy.quota
+    window = quota_window(case.spec)
     others = sorted(_ahead(case), key=lambda s: (s.received, s.id))
     moments = [other.received for other in others]
-    if _fits(moments, case.received, policy):
+    if fits(moments, case.received, window=window, limit=limit):
         return
     near = [other for other in others if abs(other.received - case.received) < window]
-    free = _next_allowed(moments, policy, now=case.received)
+    free = next_allowed(moments, now=case.received, window=window, limit=limit)
     hidden = [other for other in near if _is_hidden(other, case)]
     when = f"the next may come from {free:%d %b %Y %H:%M:%S} UTC"
     if free - window in [other.received for other in hidden]:
         when = "heldout status tells the team when the next may come"
     yield (
-        f"more than {policy.quota} runs of this team within {policy.quota_days} days, "
+        f"more than {limit} runs of this team within {window.days} days, "
         f"with {_name_others(near, hidden)}; {when}"
     )
 
@@ -196,7 +127,7 @@ def _ahead(case: Case) -> Iterator[Submission]:
     """The team's other submissions that are published or were received before this one."""
     order = {name: place for place, name in enumerate(case.history.submissions)}
     own = (case.received, order.get(case.id, len(order)))
-    for other in _counted(case.history, case.manifest.team):
+    for other in counted(case.history, case.manifest.team, case.spec, at=case.received):
         earlier = (other.received, order[other.id]) < own
         if other.id != case.id and (earlier or other.status == "published"):
             yield other
@@ -229,8 +160,15 @@ def _open(case: Case) -> Iterator[str]:
     day = case.received.date()
     if day < case.spec.opens:
         yield f"came on {day:%d %b %Y}, the board opens on {case.spec.opens:%d %b %Y}"
-    if case.spec.closes is not None and day > case.spec.closes:
+    if case.spec.closes is not None and day > case.spec.closes and case.spec.kind != "one-shot":
         yield f"came on {day:%d %b %Y}, the board closed on {case.spec.closes:%d %b %Y}"
+
+
+def _post_hoc(case: Case) -> Iterator[str]:
+    """At a one-shot board a late run is taken, and has no rank."""
+    day, deadline = case.received.date(), case.spec.closes
+    if case.spec.kind == "one-shot" and deadline is not None and day > deadline:
+        yield f"came on {day:%d %b %Y}, after the deadline {deadline:%d %b %Y}: it has no rank"
 
 
 def _team(case: Case) -> Iterator[str]:
@@ -290,6 +228,11 @@ _NAMELESS = frozenset(
 RULES: Mapping[str, Rule] = {
     "board-open": Rule(
         check=_open, severity="reject", reason="a board takes runs between its two days"
+    ),
+    "post-hoc": Rule(
+        check=_post_hoc,
+        severity="note",
+        reason="whoever has seen the scores of others has an advantage over them",
     ),
     "id-date": Rule(
         check=_id_date,

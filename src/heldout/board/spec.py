@@ -30,6 +30,7 @@ __all__ = [
 
 RULE_NAMES = (
     "board-open",
+    "post-hoc",
     "id-date",
     "team-named",
     "institution-named",

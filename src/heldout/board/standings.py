@@ -1,7 +1,8 @@
 """The rows of the leaderboard on a given day: a pure function of log, rules and now."""
 
+import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -10,7 +11,15 @@ from heldout.board.history import History, Identity, Submission, read_history
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem
 
-__all__ = ["ANONYMOUS", "Row", "Standings", "best_so_far", "make_standings", "project"]
+__all__ = [
+    "ANONYMOUS",
+    "Row",
+    "Standings",
+    "best_so_far",
+    "make_standings",
+    "one_shot_deadline",
+    "project",
+]
 
 ANONYMOUS = "Anonymous"
 
@@ -20,7 +29,7 @@ class Row:
     """One entry of the leaderboard.
 
     Attributes:
-        rank: 1 for the best; `None` for a baseline.
+        rank: 1 for the best; `None` for a baseline, and for an entry without a rank.
         id: permanent id.
         received: official time of submission.
         published: when it was approved.
@@ -36,6 +45,7 @@ class Row:
         embargo_until: the day of the reveal, also after it; `None` without an embargo.
         baseline: an organiser's baseline.
         rank_low, rank_high: simultaneous rank range; `None` where not computed.
+        unranked: why an entry has no rank; "" for one that has, and for a baseline.
         findings: codes of the findings it was accepted with.
         errata: (time, reason) of each correction.
         events: (time, kind, hash) of every event about it.
@@ -62,6 +72,7 @@ class Row:
     baseline: bool
     rank_low: int | None = None
     rank_high: int | None = None
+    unranked: str = ""
     findings: tuple[str, ...] = ()
     errata: tuple[tuple[datetime, str], ...] = ()
     events: tuple[tuple[datetime, str, str], ...] = ()
@@ -77,6 +88,8 @@ class Standings:
         as_of: the moment, UTC.
         primary: the view that ranks.
         rows: by official score, ties to the earlier submission, baselines in their places.
+        unranked: entries without a rank: the score is not told yet, or not above what the team was
+            told before, or the entry came after the deadline of a one-shot board.
         waiting: received submissions without a decision.
         decision_days: median days from submission to decision, `None` before the first.
     """
@@ -87,17 +100,33 @@ class Standings:
     rows: tuple[Row, ...]
     waiting: int
     decision_days: float | None
+    unranked: tuple[Row, ...] = ()
 
 
 def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
     """The public log of a moment: what is still secret stays sealed.
 
-    A published entry's identity is opened from the first moment of the day of its reveal. All
-    else that is sealed (metadata before publication, labels' digests) stays so.
+    A published entry's identity is opened from the first moment of the day of its reveal, the
+    scores of a one-shot board on the day after its last. All else that is sealed (metadata before
+    publication, labels' digests) stays so.
     """
     entries = tuple(entries)
-    submissions = read_history(entries).submissions
-    return tuple(redact(entry, _may_open(entry, submissions, now.date())) for entry in entries)
+    history = read_history(entries)
+    deadline = one_shot_deadline(history)
+    told = ("scores", "queries") if deadline is None or now.date() > deadline else ()
+    return tuple(
+        redact(entry, (*told, *_may_open(entry, history.submissions, now.date())))
+        for entry in entries
+    )
+
+
+def one_shot_deadline(history: History) -> date | None:
+    """The last day of a one-shot board by the rules in force; `None` for any other board."""
+    if not history.rules:
+        return None
+    table = tomllib.loads(history.rules[-1][1])
+    day = table.get("closes") if table.get("kind") == "one-shot" else None
+    return day if isinstance(day, date) else None
 
 
 def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) -> tuple[str, ...]:
@@ -129,9 +158,13 @@ def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) 
         InputError: board.toml ranks by a view that an entry was never scored on.
     """
     history = read_history(project(entries, now=now))
-    shown = [s for s in history.submissions.values() if s.status == "published"]
+    every = [s for s in history.submissions.values() if s.status == "published"]
+    deadline = one_shot_deadline(history)
+    why = {s.id: _why_unranked(s, spec.primary, deadline) for s in every}
+    shown = [s for s in every if not why[s.id]]
     _check_primary(shown, spec.primary)
-    trophies = _trophies(shown, spec.primary, bar=spec.baselines.bar)
+    one_by_one = deadline is None
+    trophies = _trophies(shown, spec.primary, bar=spec.baselines.bar) if one_by_one else frozenset()
     shown.sort(key=lambda s: (-Decimal(s.scores[spec.primary]), s.received, s.id))
     rows = []
     rank = 0
@@ -139,14 +172,30 @@ def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) 
         rank += not submission.baseline
         place = None if submission.baseline else rank
         rows.append(_row(submission, place, trophy=submission.id in trophies, today=now.date()))
+    others = sorted((s for s in every if why[s.id]), key=lambda s: (s.received, s.id))
     return Standings(
         board=spec.name,
         as_of=now,
         primary=spec.primary,
         rows=tuple(rows),
+        unranked=tuple(
+            replace(_row(s, None, trophy=False, today=now.date()), unranked=why[s.id])
+            for s in others
+        ),
         waiting=sum(s.pending for s in history.submissions.values()),
         decision_days=_median_days(history),
     )
+
+
+def _why_unranked(submission: Submission, primary: str, deadline: date | None) -> str:
+    """Why an entry has no rank, "" if it has one."""
+    if primary in submission.not_above:
+        return f"not above {submission.not_above[primary]}"
+    if deadline is not None and not submission.scores:
+        return f"score shown after {deadline:%d %b %Y}"
+    if deadline is not None and submission.received.date() > deadline and not submission.baseline:
+        return f"post hoc: came after {deadline:%d %b %Y}"
+    return ""
 
 
 def _check_primary(shown: Iterable[Submission], primary: str) -> None:

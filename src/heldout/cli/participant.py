@@ -9,7 +9,7 @@ import click
 
 from heldout.board.history import History, Submission, read_history
 from heldout.board.manifest import parse_day
-from heldout.board.policy import QuotaState
+from heldout.board.quota import QuotaState
 from heldout.cli.context import Place, in_clone
 from heldout.cli.printing import (
     answers,

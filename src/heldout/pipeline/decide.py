@@ -13,6 +13,7 @@ from typing import Any
 from heldout.board.history import Identity, Submission, identity_fields
 from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec
+from heldout.board.standings import one_shot_deadline
 from heldout.errors import InputError, Problem
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.review import Review, ScoreFile, keep_scores
@@ -71,13 +72,16 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
     manifest = result.manifest
     until = manifest.embargo_until
     spec = desk.spec_at(submission.received)
+    scores = released(spec, result.scores.views)
+    waits = _waits(desk, submission)
     public = {
-        **released(spec, result.scores.views),
+        **({} if waits else scores),
         "type": manifest.type,
         "embargo_until": None if until is None else until.isoformat(),
         "revision": manifest.revision,
     }
     sealed = {
+        **(scores if waits else {}),
         "identity": identity_fields(manifest),
         "why": why,
         "findings": [finding.rule for finding in result.findings],
@@ -166,7 +170,14 @@ def correct(
         return Decision(id=submission_id, done=True, done_before=True)
     if same and not anyway:
         return Decision(id=submission_id, done=True, before=before)
-    logged = _log(desk, "corrected", submission_id, public={**now, "why": why})
+    waits = _waits(desk, submission)
+    logged = _log(
+        desk,
+        "corrected",
+        submission_id,
+        public={**({} if waits else now), "why": why},
+        sealed=now if waits else {},
+    )
     return replace(logged, before=before)
 
 
@@ -223,6 +234,12 @@ def released(spec: BoardSpec, views: Mapping[str, ViewScore]) -> dict[str, dict[
         name: release_score(views[name].mean, decimals=spec.decimals) for name in public
     }
     return {"scores": scores, "queries": {name: views[name].n for name in public}}
+
+
+def _waits(desk: Desk, submission: Submission) -> bool:
+    """Whether the scores stay sealed until the deadline of a one-shot board has passed."""
+    deadline = one_shot_deadline(desk.history())
+    return deadline is not None and desk.now.date() <= deadline and not submission.baseline
 
 
 def _log(

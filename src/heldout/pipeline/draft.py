@@ -16,7 +16,8 @@ from heldout.board.manifest import (
     read_manifest,
     team_key,
 )
-from heldout.board.policy import Case, Finding, QuotaState, add_months, judge, quota_state
+from heldout.board.policy import Case, Finding, add_months, judge
+from heldout.board.quota import QuotaState, quota_state
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import SubmissionId, parse_submission_id
@@ -371,7 +372,7 @@ def _quota(
 ) -> QuotaState | None:
     if manifest is None or not manifest.team.strip():
         return None
-    return quota_state(history, manifest.team, spec.policy, now=now)
+    return quota_state(history, manifest.team, spec, now=now)
 
 
 def _field_problems(

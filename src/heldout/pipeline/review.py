@@ -10,7 +10,8 @@ import numpy as np
 
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest
-from heldout.board.policy import Case, Finding, QuotaState, judge, quota_state
+from heldout.board.policy import Case, Finding, judge
+from heldout.board.quota import QuotaState, quota_state
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem, StoreError, TrustError
 from heldout.ids import SubmissionId
@@ -365,5 +366,5 @@ def _judge(
         manifest=manifest,
         problems={name: run.problems for name, run in scores.runs.items()},
     )
-    quota = quota_state(history, manifest.team, spec.policy, now=desk.now)
+    quota = quota_state(history, manifest.team, spec, now=desk.now)
     return judge(case), quota
