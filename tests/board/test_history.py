@@ -22,7 +22,12 @@ def submission(log: BoardLog) -> Submission:
 
 
 def test_every_kind_of_event_is_understood() -> None:
-    assert set(_CHANGES) == set(KINDS) - {"opened-board", "changed-rules"}
+    assert set(_CHANGES) == set(KINDS) - {
+        "opened-board",
+        "changed-rules",
+        "rekeyed",
+        "closed-board",
+    }
 
 
 def test_received() -> None:

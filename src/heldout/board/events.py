@@ -54,6 +54,8 @@ KINDS: Mapping[str, str] = {
     "published": "an organiser approved the submission; the released scores",
     "corrected": "an erratum to a published entry",
     "extended": "an organiser moved the end of an embargo",
+    "rekeyed": "the organisers' keys changed; which go, which come, what was sealed again",
+    "closed-board": "the board takes nothing any more; its labels are opened",
 }
 """Every kind of event there is, with what it says."""
 

@@ -5,7 +5,7 @@ log, where sealed fields are simply not known. Policy, standings and pipeline re
 events.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Literal
@@ -55,6 +55,8 @@ class Submission:
         score_shown: whether an organiser looked at the score before deciding.
         baseline: whether it is an organiser's baseline.
         runs: query set -> SHA-256 of a baseline's run, which lies in the vault; empty where sealed.
+        sealed_again: SHA-256 of its own key as sealed for the organisers of today; empty where
+            they have not changed since it was received.
         events: (time, kind, hash) of every event about it, in order.
     """
 
@@ -77,6 +79,7 @@ class Submission:
     score_shown: bool = False
     baseline: bool = False
     runs: Mapping[str, str] = field(default_factory=dict)
+    sealed_again: str = ""
     events: tuple[tuple[datetime, str, str], ...] = ()
 
     @property
@@ -93,11 +96,13 @@ class History:
         submissions: id -> submission, in the order of their first events; baselines among them.
         rules: (time, text of board.toml) from the opening on, in order.
         labels: held-out set -> SHA-256 of its labels; empty where sealed.
+        closed: when the board was closed for good, `None` before.
     """
 
     submissions: Mapping[str, Submission]
     rules: tuple[tuple[datetime, str], ...]
     labels: Mapping[str, str]
+    closed: datetime | None = None
 
     def rules_at(self, moment: datetime) -> str:
         """The board.toml in force at a moment; the first one for anything earlier."""
@@ -122,14 +127,27 @@ def read_history(entries: Iterable[Entry]) -> History:
     submissions: dict[str, Submission] = {}
     rules: list[tuple[datetime, str]] = []
     labels: Mapping[str, str] = {}
+    closed: datetime | None = None
     for entry in entries:
         name = entry.event.submission
         if name is not None:
             submissions[name] = _apply(submissions.get(name), entry, name)
-        elif entry.event.kind in ("opened-board", "changed-rules"):
+        elif entry.event.kind == "closed-board":
+            closed = entry.time
+        elif entry.event.kind in ("opened-board", "changed-rules", "rekeyed"):
             rules.append((entry.time, str(entry.get("board.toml"))))
             labels = entry.get("labels") or labels
-    return History(submissions=submissions, rules=tuple(rules), labels=labels)
+            submissions |= dict(_sealed_again(submissions, entry))
+    return History(submissions=submissions, rules=tuple(rules), labels=labels, closed=closed)
+
+
+def _sealed_again(
+    submissions: Mapping[str, Submission], entry: Entry
+) -> Iterator[tuple[str, Submission]]:
+    """The submissions whose own keys an event says were sealed for other organisers."""
+    for name, digest in (entry.get("sealed_again") or {}).items():
+        if name in submissions:
+            yield name, replace(submissions[name], sealed_again=digest)
 
 
 def _apply(before: Submission | None, entry: Entry, name: str) -> Submission:
