@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -46,6 +46,7 @@ class Row:
         baseline: an organiser's baseline.
         rank_low, rank_high: simultaneous rank range; `None` where not computed.
         unranked: why an entry has no rank; "" for one that has, and for a baseline.
+        not_above: view -> "not above 0.412" where its score is not told for that.
         findings: codes of the findings it was accepted with.
         errata: (time, reason) of each correction.
         events: (time, kind, hash) of every event about it.
@@ -73,6 +74,7 @@ class Row:
     rank_low: int | None = None
     rank_high: int | None = None
     unranked: str = ""
+    not_above: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
     errata: tuple[tuple[datetime, str], ...] = ()
     events: tuple[tuple[datetime, str, str], ...] = ()
@@ -101,6 +103,11 @@ class Standings:
     waiting: int
     decision_days: float | None
     unranked: tuple[Row, ...] = ()
+
+    @property
+    def every(self) -> tuple[Row, ...]:
+        """All entries and baselines, those without a rank last."""
+        return (*self.rows, *self.unranked)
 
 
 def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
@@ -190,12 +197,16 @@ def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) 
 def _why_unranked(submission: Submission, primary: str, deadline: date | None) -> str:
     """Why an entry has no rank, "" if it has one."""
     if primary in submission.not_above:
-        return f"not above {submission.not_above[primary]}"
+        return _say_not_above(submission.not_above[primary])
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
     if deadline is not None and submission.received.date() > deadline and not submission.baseline:
         return f"post hoc: came after {deadline:%d %b %Y}"
     return ""
+
+
+def _say_not_above(text: str) -> str:
+    return f"not above {text}"
 
 
 def _check_primary(shown: Iterable[Submission], primary: str) -> None:
@@ -274,6 +285,7 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         reveal_due=submission.identity is None and until is not None and today >= until,
         embargo_until=until,
         baseline=submission.baseline,
+        not_above={view: _say_not_above(text) for view, text in submission.not_above.items()},
         findings=submission.findings,
         errata=submission.errata,
         events=submission.events,

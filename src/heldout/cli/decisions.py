@@ -86,7 +86,7 @@ def rules_facts(rules: NotedRules | None) -> Facts:
 
 def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
     """What a rebuild logged, revealed and changed; baselines are no entries, as on the page."""
-    rows = {row.id: row for row in rebuilt.standings.rows}
+    rows = {row.id: row for row in rebuilt.standings.every}
     facts = rules_facts(rebuilt.rules)
     facts += [("revealed", f"{name}: {rows[name].team}") for name in rebuilt.revealed]
     baselines = sum(row.baseline for row in rows.values())
@@ -100,7 +100,7 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
 def rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
     """The same for a program."""
     return {
-        "entries": sum(not row.baseline for row in rebuilt.standings.rows),
+        "entries": sum(not row.baseline for row in rebuilt.standings.every),
         "changed": rebuilt.changed,
         "commit": rebuilt.commit,
         "revealed": list(rebuilt.revealed),
@@ -111,6 +111,9 @@ def rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
 def released_fact(row: Row, spec: BoardSpec) -> tuple[str, str]:
     """The released scores: the one that ranks, the others beside it."""
     first = spec.primary
+    if first not in row.scores:
+        told = ", ".join(f"{name} {score}" for name, score in row.scores.items())
+        return ("released", f"{row.unranked}" + (f" ({told})" if told else ""))
     others = ", ".join(f"{name} {score}" for name, score in row.scores.items() if name != first)
     beside = f" ({others})" if others else ""
     measure = spec.view(first).measure
@@ -125,6 +128,8 @@ def standing_fact(row: Row, standings: Standings, *, bar: bool) -> tuple[str, st
         standings: all of them.
         bar: whether a baseline can hold the record.
     """
+    if row.unranked:
+        return ("standing", f"no rank: {row.unranked}")
     scores = {r.id: Decimal(r.scores[standings.primary]) for r in standings.rows}
     counted = [r for r in standings.rows if bar or not r.baseline]
     record = max(scores[r.id] for r in counted)
@@ -158,7 +163,7 @@ def _decision_facts(desk: Desk, decision: Decision, verb: str, standings: Standi
         facts.append(
             ("logged", f"event {decision.event} by {desk.by}, {desk.now:%d %b %Y %H:%M} UTC")
         )
-    row = next((row for row in standings.rows if row.id == decision.id), None)
+    row = next((row for row in standings.every if row.id == decision.id), None)
     if row is None or verb not in ("published", "corrected"):
         return facts
     spec = desk.repository.spec()
@@ -174,8 +179,9 @@ def _decision_facts(desk: Desk, decision: Decision, verb: str, standings: Standi
 def _changes(decision: Decision, row: Row) -> Facts:
     """Each score before and after a correction."""
     facts = [
-        (name, f"{old} -> {row.scores[name]}" if old != row.scores[name] else f"{old}, as before")
+        (name, f"{old} -> {new}" if old != new else f"{old}, as before")
         for name, old in decision.before.items()
+        for new in [row.scores.get(name, "not told")]
     ]
     if decision.event is None:
         facts.append(("note", "no score changed; nothing was logged (--anyway logs the reason)"))

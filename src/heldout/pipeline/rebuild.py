@@ -114,7 +114,7 @@ def _facts(
     repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], standings: Standings
 ) -> BoardFacts:
     counts = {
-        spec.view(name).set: count for row in standings.rows for name, count in row.counts.items()
+        spec.view(name).set: count for row in standings.every for name, count in row.counts.items()
     }
     sets = {
         name: SetFacts(

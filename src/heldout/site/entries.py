@@ -165,7 +165,7 @@ def format_bibtex(row: TableRow, *, board: str, link: str) -> str:
         "author": f"{{{_tex(row.team)}}}",
         "title": f"{{{_tex(row.system)}}}",
         "year": row.day[:4],
-        "note": f"{_tex(row.primary.column.title)} {row.primary.text}, {_tex(board)} leaderboard",
+        "note": f"{_tex_score(row)}{_tex(board)} leaderboard",
         "url": _tex_link(link),
     }
     width = max(map(len, fields))
@@ -185,6 +185,11 @@ _TEX = {
 }
 
 
+def _tex_score(row: TableRow) -> str:
+    score = row.primary
+    return f"{_tex(score.column.title)} {score.text}, " if score.text else ""
+
+
 def _tex(text: str) -> str:
     return "".join(_TEX.get(c, c) for c in text)
 
@@ -199,9 +204,11 @@ def _permalink(line: TableRow, facts: BoardFacts) -> str:
 
 
 def _say_place(row: Row, rows: Sequence[Row], column: Column) -> str:
+    if row.unranked:
+        return f"Without a rank: {row.unranked}"
     if row.rank is None:
         return "A baseline of the organisers, without a rank"
-    entries = [other for other in rows if not other.baseline]
+    entries = [other for other in rows if not other.baseline and not other.unranked]
     now = f"Rank {row.rank} of {len(entries)}"
     score = Decimal(row.scores[column.key])
     earlier = [e for e in entries if (e.received, e.id) < (row.received, row.id)]

@@ -103,10 +103,12 @@ def _number(text: str) -> msgspec.Raw | None:
 
 
 def _reasons(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
-    reasons = {} if row.rank is not None else {"rank": "a baseline has no rank"}
+    why = row.unranked or "a baseline has no rank"
+    reasons = {} if row.rank is not None else {"rank": why}
     for column in columns:
         if column.key not in row.scores:
-            reasons[f"scores.{column.key}"] = "not scored on this view"
+            withheld = row.unranked if column.primary else row.not_above.get(column.key, "")
+            reasons[f"scores.{column.key}"] = withheld or "not scored on this view"
     if row.rank_low is None or row.rank_high is None:
         reasons["rank_low"] = reasons["rank_high"] = "rank ranges were not computed"
     return reasons

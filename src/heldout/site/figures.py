@@ -56,6 +56,7 @@ def make_figures(
     columns: tuple[Column, ...],
     *,
     bar: bool = True,
+    one_by_one: bool = True,
 ) -> tuple[Figure, ...]:
     """The charts that the rows can fill: none on an empty board.
 
@@ -64,6 +65,7 @@ def make_figures(
         rows: its public rows.
         columns: the public views, the one that ranks first.
         bar: whether records have to be above the baselines, where there are any.
+        one_by_one: whether scores are told as they come: else there are no records over time.
     """
     if all(row.baseline for row in rows):
         return ()
@@ -73,7 +75,7 @@ def make_figures(
     records = best_so_far(rows, columns[0].key, bar=bar)
     points = _points(rows, columns, dev, records)
     steps = [make_row(row, columns) for row in records]
-    figures = [_progress(points, steps, columns[0], today, bar=bar)]
+    figures = [_progress(points, steps, columns[0], today, bar=bar)] if one_by_one else []
     if dev is not None:
         figures += _scatter(points, columns[0], dev)
     return tuple(figures)

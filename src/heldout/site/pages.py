@@ -63,6 +63,7 @@ class BoardPage:
         columns: the public views with a score, the one that ranks first.
         links: heading of the links to papers and code, "" where no row has one.
         rows: the table.
+        unranked: the entries without a rank.
         bar: whether there are baselines that a trophy and a record have to be above.
         empty: whether there is no entry yet, baselines aside.
         types: the submission types among the rows, for the filter; none where no row has one.
@@ -84,6 +85,7 @@ class BoardPage:
     columns: tuple[Column, ...]
     links: str
     rows: tuple[TableRow, ...]
+    unranked: tuple[TableRow, ...]
     bar: bool
     empty: bool
     types: tuple[str, ...]
@@ -104,8 +106,11 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
     """
     shown = public_rows(standings)
     columns = filled_columns(make_columns(spec), shown)
-    rows = tuple(make_row(row, columns) for row in shown)
-    standing = say_standing(rows, columns[0], spec.opens, standings.as_of.date())
+    every = tuple(make_row(row, columns) for row in shown)
+    rows = tuple(row for row in every if not row.unranked)
+    ranked = tuple(row for row in shown if not row.unranked)
+    unranked = tuple(row for row in every if row.unranked)
+    standing = say_standing(rows, columns[0], spec.opens, standings.as_of.date(), unranked=unranked)
     title = clean(spec.title)
     return BoardPage(
         frame=make_frame(
@@ -119,10 +124,17 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         columns=columns,
         links=_name_links(rows),
         rows=rows,
+        unranked=unranked,
         bar=spec.baselines.bar and any(row.baseline for row in shown),
-        empty=all(row.baseline for row in rows),
+        empty=all(row.baseline for row in every),
         types=tuple(dict.fromkeys(row.type for row in rows if row.type)),
-        figures=make_figures(standings, shown, columns, bar=spec.baselines.bar),
+        figures=make_figures(
+            standings,
+            ranked,
+            columns,
+            bar=spec.baselines.bar,
+            one_by_one=spec.kind == "sequential",
+        ),
         steps=list_steps(spec),
         submit=clean(spec.submit),
         contact=clean(spec.contact),

@@ -101,6 +101,7 @@ class TableRow:
         baseline: an organiser's baseline.
         corrected: an erratum was published.
         embargo: `None` where the identity is shown.
+        unranked: why it has no rank, as a sentence begins; "" for what has one, and baselines.
     """
 
     rank: int | None
@@ -122,6 +123,7 @@ class TableRow:
     baseline: bool
     corrected: bool
     embargo: Embargo | None
+    unranked: str
 
 
 def make_columns(spec: BoardSpec) -> tuple[Column, ...]:
@@ -137,8 +139,11 @@ def filled_columns(columns: tuple[Column, ...], rows: Sequence[Row]) -> tuple[Co
 
 
 def public_rows(standings: Standings) -> tuple[Row, ...]:
-    """The rows with what an embargo hides taken out, whatever they held, and all text cleaned."""
-    return tuple(_public(row) for row in standings.rows)
+    """All rows with what an embargo hides taken out, whatever they held, and all text cleaned.
+
+    Those without a rank come last.
+    """
+    return tuple(_public(row) for row in standings.every)
 
 
 def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
@@ -165,6 +170,7 @@ def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
         baseline=row.baseline,
         corrected=bool(row.errata),
         embargo=_embargo(row),
+        unranked=row.unranked[:1].upper() + row.unranked[1:],
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from heldout.board.spec import BoardSpec, QuerySet
 from heldout.site.facts import BoardFacts
-from heldout.site.wording import clean, count, join_names, name, plain
+from heldout.site.wording import clean, count, day_words, join_names, name, plain
 
 __all__ = ["Download", "Rule", "Step", "list_downloads", "list_rules", "list_steps"]
 
@@ -149,6 +149,11 @@ def _say_sealing(spec: BoardSpec) -> str:
 
 def _say_quota(spec: BoardSpec) -> str:
     most = count(spec.policy.quota, "submission")
+    if spec.kind == "one-shot" and spec.closes is not None:
+        return (
+            f"At most {most} of a team until {day_words(spec.closes)}. All scores are shown "
+            "after that day; what comes later has no rank."
+        )
     return f"At most {most} of a team within {count(spec.policy.quota_days, 'day')}."
 
 

@@ -10,7 +10,14 @@ from heldout.site.wording import Part, Phrase, clean, count, day_words, join_nam
 __all__ = ["name_entry", "say_standing"]
 
 
-def say_standing(rows: Sequence[TableRow], column: Column, opens: date, today: date) -> Phrase:
+def say_standing(
+    rows: Sequence[TableRow],
+    column: Column,
+    opens: date,
+    today: date,
+    *,
+    unranked: Sequence[TableRow] = (),
+) -> Phrase:
     """Who leads, by how much, and what that is worth.
 
     Args:
@@ -18,9 +25,12 @@ def say_standing(rows: Sequence[TableRow], column: Column, opens: date, today: d
         column: the view that ranks.
         opens: the board's first day.
         today: the day of the page.
+        unranked: the entries without a rank.
     """
     entries = [row for row in rows if not row.baseline]
     baseline = next((row for row in rows if row.baseline), None)
+    if not entries and unranked:
+        return _say_unranked(unranked)
     if not entries:
         return _say_empty(baseline, column, opens, today)
     if len(entries) == 1:
@@ -46,6 +56,14 @@ def _say_empty(baseline: TableRow | None, column: Column, opens: date, today: da
     return phrase(
         "No entries yet. The baseline ", name_entry(baseline), " stands at ", score, on, opening
     )
+
+
+def _say_unranked(unranked: Sequence[TableRow]) -> Phrase:
+    """No entry has a rank: mostly a one-shot board before its deadline."""
+    reasons = dict.fromkeys(clean(row.unranked[:1].lower() + row.unranked[1:]) for row in unranked)
+    none = "not ranked" if len(unranked) == 1 else "none ranked"
+    said = count(len(unranked), "entry", "entries")
+    return phrase(f"{said}, {none} yet: {'; '.join(reasons)}.")
 
 
 def _say_single(entry: TableRow, baseline: TableRow | None, column: Column) -> Phrase:
