@@ -7,7 +7,7 @@ events.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any, Literal
 
 from heldout.board.events import Entry
@@ -15,7 +15,7 @@ from heldout.board.manifest import Manifest
 
 __all__ = ["History", "Identity", "Status", "Submission", "identity_fields", "read_history"]
 
-Status = Literal["received", "reviewed", "asked", "withdrawn", "rejected", "published"]
+Status = Literal["received", "reviewed", "asked", "withdrawn", "rejected", "published", "imported"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,8 @@ class Submission:
 
     Attributes:
         id: its id; for a baseline the organiser's name for it.
-        received: official time of submission (UTC); a re-sent file moves it.
+        received: official time of submission (UTC); a re-sent file moves it. Of an imported entry
+            the first moment of the day that the old board claims.
         files: name of each sealed file -> SHA-256.
         status: how far it has come.
         type: submission type, `None` while sealed.
@@ -54,6 +55,7 @@ class Submission:
         published: time of approval, `None` before.
         score_shown: whether an organiser looked at the score before deciding.
         baseline: whether it is an organiser's baseline.
+        old_trophy: whether an old board gave it a trophy; `None` where it was not imported.
         runs: query set -> SHA-256 of a baseline's run, which lies in the vault; empty where sealed.
         sealed_again: SHA-256 of its own key as sealed for the organisers of today; empty where
             they have not changed since it was received.
@@ -78,6 +80,7 @@ class Submission:
     published: datetime | None = None
     score_shown: bool = False
     baseline: bool = False
+    old_trophy: bool | None = None
     runs: Mapping[str, str] = field(default_factory=dict)
     sealed_again: str = ""
     events: tuple[tuple[datetime, str, str], ...] = ()
@@ -191,6 +194,20 @@ def _baseline(_: Submission, entry: Entry) -> dict[str, Any]:
     return {**_published(_, entry), "received": entry.time, "baseline": True, "runs": runs}
 
 
+def _imported(_: Submission, entry: Entry) -> dict[str, Any]:
+    """An old board's entry: its day is a claim, and all that is known of the time."""
+    claimed = datetime.combine(date.fromisoformat(str(entry.get("day"))), time(), UTC)
+    return {
+        "status": "imported",
+        "received": claimed,
+        "published": entry.time,
+        "baseline": bool(entry.get("baseline")),
+        "old_trophy": bool(entry.get("trophy")),
+        **_metadata(entry),
+        **_scores(entry),
+    }
+
+
 def _corrected(now: Submission, entry: Entry) -> dict[str, Any]:
     return {"errata": (*now.errata, (entry.time, str(entry.get("why")))), **_scores(entry)}
 
@@ -232,4 +249,5 @@ _CHANGES: Mapping[str, Callable[[Submission, Entry], dict[str, Any]]] = {
     "baseline": _baseline,
     "corrected": _corrected,
     "extended": lambda _now, entry: {"embargo_until": _day(entry.get("embargo_until"))},
+    "imported": _imported,
 }

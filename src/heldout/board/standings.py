@@ -31,15 +31,16 @@ class Row:
     Attributes:
         rank: 1 for the best; `None` for a baseline, and for an entry without a rank.
         id: permanent id.
-        received: official time of submission.
-        published: when it was approved.
+        received: official time of submission; of an imported entry the day that the old board
+            claims.
+        published: when it was approved, or imported.
         team, institution, description, paper, code, training_data: as the team wrote them;
             "Anonymous" and "" while embargoed.
         type: submission type.
         scores: public view -> released score as text.
         counts: public view -> number of queries averaged over.
         trophy: strictly above everything submitted before it; baselines too, unless the board
-            says otherwise.
+            says otherwise. Of an imported entry as the old board gave it.
         embargoed: its identity is hidden now.
         reveal_due: the embargo's day has come, but this log does not hold the identity yet.
         embargo_until: the day of the reveal, also after it; `None` without an embargo.
@@ -47,6 +48,8 @@ class Row:
         rank_low, rank_high: simultaneous rank range; `None` where not computed.
         unranked: why an entry has no rank; "" for one that has, and for a baseline.
         not_above: view -> "not above 0.412" where its score is not told for that.
+        imported: an old board's entry, as that board published it.
+        trophy_by_rule: what `trophy` would be by the rule; differs on imported entries only.
         findings: codes of the findings it was accepted with.
         errata: (time, reason) of each correction.
         events: (time, kind, hash) of every event about it.
@@ -74,6 +77,8 @@ class Row:
     rank_low: int | None = None
     rank_high: int | None = None
     unranked: str = ""
+    imported: bool = False
+    trophy_by_rule: bool = False
     not_above: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
     errata: tuple[tuple[datetime, str], ...] = ()
@@ -165,7 +170,7 @@ def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) 
         InputError: board.toml ranks by a view that an entry was never scored on.
     """
     history = read_history(project(entries, now=now))
-    every = [s for s in history.submissions.values() if s.status == "published"]
+    every = [s for s in history.submissions.values() if s.status in ("published", "imported")]
     deadline = one_shot_deadline(history)
     why = {s.id: _why_unranked(s, spec.primary, deadline) for s in every}
     shown = [s for s in every if not why[s.id]]
@@ -196,6 +201,8 @@ def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) 
 
 def _why_unranked(submission: Submission, primary: str, deadline: date | None) -> str:
     """Why an entry has no rank, "" if it has one."""
+    if submission.status == "imported" and primary not in submission.scores:
+        return "the old board gave it no official score"
     if primary in submission.not_above:
         return _say_not_above(submission.not_above[primary])
     if deadline is not None and not submission.scores:
@@ -280,7 +287,9 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         type=submission.type,
         scores=submission.scores,
         counts=submission.counts,
-        trophy=trophy,
+        trophy=trophy if submission.old_trophy is None else submission.old_trophy,
+        trophy_by_rule=trophy,
+        imported=submission.old_trophy is not None,
         embargoed=submission.identity is None,
         reveal_due=submission.identity is None and until is not None and today >= until,
         embargo_until=until,
