@@ -111,6 +111,9 @@ def _quota(case: Case) -> Iterator[str]:
     moments = [other.received for other in others]
     if fits(moments, case.received, window=window, limit=limit):
         return
+    if case.spec.kind == "one-shot":
+        yield f"more than {limit} runs of this team, the number that each has on this board"
+        return
     near = [other for other in others if abs(other.received - case.received) < window]
     free = next_allowed(moments, now=case.received, window=window, limit=limit)
     hidden = [other for other in near if _is_hidden(other, case)]

@@ -5,13 +5,21 @@ Source: fostering-coopetition, section 3.3, Frequency of Submission.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from heldout.board.history import History, Submission
 from heldout.board.manifest import team_key
 from heldout.board.spec import BoardSpec
 
-__all__ = ["QuotaState", "counted", "fits", "next_allowed", "quota_state", "quota_window"]
+__all__ = [
+    "QuotaState",
+    "after_deadline",
+    "counted",
+    "fits",
+    "next_allowed",
+    "quota_state",
+    "quota_window",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +55,25 @@ def quota_state(history: History, team: str, spec: BoardSpec, *, now: datetime) 
         if now - window < s.received <= now
     )
     moments = [moment for moment, _ in used]
+    again = next_allowed(moments, now=now, window=window, limit=spec.policy.quota)
+    since = now - window
+    late = after_deadline(spec)
+    if late is not None and now < late:
+        since = datetime.combine(spec.opens, time(), UTC)
+        again = now if again <= now else late
     return QuotaState(
         used=tuple(name for _, name in used),
         limit=spec.policy.quota,
-        since=now - window,
-        next_allowed=next_allowed(moments, now=now, window=window, limit=spec.policy.quota),
+        since=since,
+        next_allowed=again,
     )
+
+
+def after_deadline(spec: BoardSpec) -> datetime | None:
+    """The first moment after the last day of a one-shot board; `None` for any other."""
+    if spec.kind != "one-shot" or spec.closes is None:
+        return None
+    return datetime.combine(spec.closes + timedelta(days=1), time(), UTC)
 
 
 def quota_window(spec: BoardSpec) -> timedelta:
@@ -87,13 +108,10 @@ def counted(history: History, team: str, spec: BoardSpec, *, at: datetime) -> It
     and is given back. At a one-shot board those in time and those after it are counted apart.
     """
     key = team_key(team)
+    late = after_deadline(spec)
     for submission in history.submissions.values():
         counts = submission.pending or submission.status == "published"
         named = key in map(team_key, submission.teams)
-        beside = _is_late(submission.received, spec) == _is_late(at, spec)
+        beside = late is None or (submission.received < late) == (at < late)
         if counts and named and beside and not submission.baseline:
             yield submission
-
-
-def _is_late(moment: datetime, spec: BoardSpec) -> bool:
-    return spec.kind == "one-shot" and spec.closes is not None and moment.date() > spec.closes

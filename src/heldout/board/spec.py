@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from heldout.board.manifest import is_link
+from heldout.board.release import ReleaseRule, check_rule
 from heldout.board.tables import Mistake, check_table
 from heldout.errors import InputError, Problem, quote
 from heldout.measures.spec import parse_measure
@@ -177,6 +178,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         sets: the query sets by name.
         views: at least one, in the order of their columns.
         policy: the rules' numbers.
+        release: what a team is told of a true score.
         baselines: what the organisers' own runs do.
         example: a query with its answer; absent, the first with public labels is shown.
     """
@@ -202,6 +204,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sets: dict[str, QuerySet]
     views: tuple[View, ...]
     policy: Policy = Policy()
+    release: ReleaseRule = ReleaseRule()
     baselines: Baselines = Baselines()
     example: Example | None = None
 
@@ -307,6 +310,10 @@ def _check_numbers(spec: BoardSpec) -> Iterator[_Wrong]:
         least = int(name in ("quota", "quota_days"))
         if not least <= getattr(spec.policy, name) <= most:
             yield (f"policy.{name}", getattr(spec.policy, name), f"{least} to {most}", "")
+    yield from check_rule(spec.release, decimals=spec.decimals)
+    if spec.kind == "one-shot" and spec.release.rule != "rounded":
+        hint = "scores of a one-shot board are told once, so there is nothing to climb"
+        yield ("release.rule", spec.release.rule, "rounded", hint)
     for name in spec.policy.off:
         if name not in RULE_NAMES:
             yield ("policy.off", name, "one of " + ", ".join(RULE_NAMES), "docs/policy.md")

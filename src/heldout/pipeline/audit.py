@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.events import Entry, parse_time
-from heldout.board.history import History, read_history
-from heldout.board.spec import parse_spec
+from heldout.board.history import History, Submission, read_history
+from heldout.board.spec import BoardSpec, parse_spec
 from heldout.board.standings import make_standings
 from heldout.errors import HeldoutError
 from heldout.ids import digest_bytes
 from heldout.pipeline.decide import released
-from heldout.pipeline.review import read_scores
+from heldout.pipeline.review import ScoreFile, read_scores
 from heldout.site.exports import format_csv, format_json
 from heldout.store.repository import LEADERBOARD, Repository
 from heldout.store.vault import Vault
@@ -135,5 +135,10 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
         spec = parse_spec(history.rules_at(submission.received).encode(), path="board.toml")
         if scores is None:
             yield f"the vault has no scores of {submission.id}; restore them from the backup"
-        elif not scores.views or released(spec, scores.views)["scores"] != submission.scores:
+        elif not scores.views or _tell(spec, scores, submission) != submission.scores:
             yield f"the released score of {submission.id} is not that of the vault"
+
+
+def _tell(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> object:
+    """The scores as they would be told today."""
+    return released(spec, scores.views, held=submission.not_above)["scores"]

@@ -1,5 +1,6 @@
 """Opens a sealed submission and scores it: one pass over each run file, nothing on disk."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from heldout.board.spec import BoardSpec, View
 from heldout.envelope.bundle import Binding, file_names, open_key, open_metadata, open_runs
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import Digest, SubmissionId
-from heldout.measures.evaluate import evaluate
+from heldout.measures.evaluate import MeasureScores, evaluate
 from heldout.measures.spec import parse_measure
 from heldout.pipeline.sets import SetData, expected_run
 from heldout.store.vault import Vault
@@ -210,9 +211,14 @@ def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
     zeros = evaluation.excluded if spec.denominator == "all" else 0
     return ViewScore(
         measure=view.measure,
-        mean=scores.mean * scores.n / (scores.n + zeros) if zeros else scores.mean,
+        mean=_mean(scores, zeros) if zeros else scores.mean,
         n=scores.n + zeros,
         unanswered=evaluation.unanswered,
         without_relevant=scores.without_relevant,
         per_query={query: values[measure] for query, values in per_query.items()},
     )
+
+
+def _mean(scores: MeasureScores, zeros: int) -> float:
+    """The mean with so many zeros more."""
+    return math.fsum(scores.values[scores.defined].tolist()) / (scores.n + zeros)

@@ -57,6 +57,7 @@ def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
         Rule(about="Staying anonymous", says=_say_embargo(spec)),
         Rule(about="Dates", says=_say_dates(spec)),
         Rule(about="Ranking", says=_say_ranking(spec)),
+        Rule(about="What is told", says=_say_release(spec)),
         Rule(about="Not applied here", says=clean(", ".join(sorted(spec.policy.off)))),
     )
     return tuple(rule for rule in rules if rule.says)
@@ -172,6 +173,19 @@ def _say_dates(spec: BoardSpec) -> str:
     return (
         "The time of a submission is the time at which it was received. The date in its id may "
         f"differ by {days}."
+    )
+
+
+def _say_release(spec: BoardSpec) -> str:
+    rule = spec.release
+    if rule.rule == "rounded":
+        return ""
+    bar = f"{rule.threshold:.2f} of its own paired standard errors"
+    if rule.rule == "step":
+        bar = f"{rule.step:g}"
+    return (
+        f"A team's score is told where it lies more than {bar} above the best that the team was "
+        'told before. An entry that does not is listed without a rank, as "not above" that score.'
     )
 
 

@@ -1,0 +1,158 @@
+"""Boards of other kinds, through the command line: one-shot, with a Ladder, with reserves."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from town import QUERIES, Town, found_town
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+NEXT = "2026-11-03T10:00:00Z"
+LAST = "2026-12-31T23:59:59Z"
+AFTER = "2027-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def rule(town: Town, *changes: tuple[str, str], now: str = DAY) -> None:
+    """Edit board.toml, and have it hold."""
+    file = town.board / "board.toml"
+    text = file.read_text("utf-8")
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    file.write_text(text, "utf-8")
+    answer = town.organiser("rebuild", now=now)
+    assert answer.code == 0, answer
+    town.push()
+    town.pull()
+
+
+def publish(town: Town, name: str, *, seed: int, now: str, **told: Any) -> str:
+    submission = town.send(name, seed=seed, now=now, **told)
+    town.take_in(now=now)
+    answer = town.publish(submission, now=now)
+    assert answer.code == 0, answer
+    town.push()
+    town.pull()
+    return submission
+
+
+def test_a_one_shot_board_keeps_all_scores_to_itself_until_its_last_day_is_over(
+    town: Town,
+) -> None:
+    rule(town, ("primary = ", 'closes = 2026-12-31\nkind = "one-shot"\nprimary = '))
+    first = publish(town, "first", seed=1, now=DAY)
+    second = publish(town, "second", seed=2, now=NEXT)
+    log = (town.board / "log.jsonl").read_text("utf-8")
+    page = (town.board / "leaderboard/index.html").read_text("utf-8")
+    scores = json.loads((town.vault / f"scores/{first}.json").read_text("utf-8"))["views"]
+    shown = f"{scores['eval']['mean']:.3f}"
+    assert shown not in log
+    assert shown not in page
+    assert "score shown after 31 Dec 2026" in page
+    assert "2 entries, none ranked yet" in page
+    rows = town.rows()
+    assert [(row["rank"], row["scores"]["eval"]) for row in rows] == [(None, None)] * 2
+    assert {row["why"]["rank"] for row in rows} == {"score shown after 31 Dec 2026"}
+    status = town.participant("status", first, now=LAST)
+    assert status.code == 0
+    assert shown not in status.out
+    assert town.organiser("rebuild", now=LAST).code == 0
+    assert {row["rank"] for row in town.rows()} == {None}
+    third = town.draft("third", seed=3, now=NEXT)
+    refused = town.participant("submit", third, now=NEXT)
+    assert refused.code == 1
+    assert "you may submit again from 01 Jan 2027 00:00 UTC" in refused.out
+    assert "more than 2 runs of this team, the number that each has on this board" in refused.out
+    assert town.organiser("rebuild", now=AFTER).code == 0
+    found = {row["id"]: row["scores"]["eval"] for row in town.rows()}
+    assert found[first] == pytest.approx(scores["eval"]["mean"], abs=5e-4)
+    assert sorted(row["rank"] for row in town.rows()) == [1, 2]
+    assert not any(row["trophy"] for row in town.rows())
+    late = publish(town, "late", seed=4, now=AFTER)
+    row = next(row for row in town.rows() if row["id"] == late)
+    assert row["rank"] is None
+    assert row["why"]["rank"] == "post hoc: came after 31 Dec 2026"
+    assert row["scores"]["eval"] is not None
+    assert second in found
+    assert town.audit()["ok"]
+
+
+def test_a_ladder_says_not_above_and_nothing_more(town: Town) -> None:
+    rule(town, ("[policy]", '[release]\nrule = "ladder"\n\n[policy]'), ("quota = 2", "quota = 9"))
+    seeds = range(1, 7)
+    names = [publish(town, f"run{seed}", seed=seed, now=DAY) for seed in seeds]
+    rows = {row["id"]: row for row in town.rows()}
+    best = rows[names[0]]["scores"]["eval"]
+    held = [name for name in names if rows[name]["scores"]["eval"] is None]
+    assert held, "six shuffled runs over a few queries do not rise by 3.6 standard errors each"
+    for name in held:
+        score = json.loads((town.vault / f"scores/{name}.json").read_text("utf-8"))
+        true = f"{score['views']['eval']['mean']:.3f}"
+        assert rows[name]["rank"] is None
+        assert rows[name]["why"]["rank"] == f"not above {best:.3f}"
+        public = (town.board / "log.jsonl").read_text("utf-8")
+        event = next(
+            json.loads(line)["event"]
+            for line in public.splitlines()
+            if json.loads(line)["event"]["submission"] == name
+            and json.loads(line)["event"]["kind"] == "published"
+        )
+        assert event["public"]["not_above"]["eval"] == f"{best:.3f}"
+        assert "eval" not in event["public"]["scores"]
+        assert true == f"{best:.3f}" or true not in (
+            town.board / f"leaderboard/entries/{name}.html"
+        ).read_text("utf-8")
+        # An erratum tells no more.
+        corrected = town.organiser("correct", name, "--why", "again", "--anyway", now=NEXT)
+        assert corrected.code == 0, corrected
+        assert next(r for r in town.rows() if r["id"] == name)["scores"]["eval"] is None
+    assert town.audit()["ok"]
+
+
+def test_a_reserve_on_other_labels_is_scored_and_never_leaves_the_vault(town: Town) -> None:
+    labels = "".join(f"eval{i} 0 n{i}-0 1\n" for i in range(QUERIES))
+    (town.vault / "labels/graded.qrels").write_text(labels, "utf-8")
+    view = '\n[[views]]\nname = "reserve"\nset = "eval"\nmeasure = "RR@10"\npublic = false\n'
+    text = (town.board / "board.toml").read_text("utf-8")
+    rule(town, (text, f'{text}{view}labels = "graded"\n'))
+    name = publish(town, "run", seed=3, now=DAY)
+    views = json.loads((town.vault / f"scores/{name}.json").read_text("utf-8"))["views"]
+    run = (town.clone / "drafts" / name / "eval.run").read_text("utf-8")
+    ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
+    expected = [1 / ranks[f"eval{i}", f"n{i}-0"] for i in range(QUERIES)]
+    assert views["reserve"]["mean"] == pytest.approx(sum(expected) / QUERIES)
+    own = [1 / ranks[f"eval{i}", f"deval{i}"] for i in range(QUERIES)]
+    assert views["eval"]["mean"] == pytest.approx(sum(own) / QUERIES)
+    for path in ("log.jsonl", "leaderboard/leaderboard.json", "leaderboard/index.html"):
+        public = (town.board / path).read_text("utf-8")
+        assert f"{views['reserve']['mean']:.3f}" not in public.replace(
+            f"{views['eval']['mean']:.3f}", ""
+        )
+    assert "reserve" not in town.rows()[0]["scores"]
+    assert town.audit()["ok"]
+
+
+@pytest.mark.parametrize(("denominator", "counted"), [("counted", 1.0), ("all", 0.8)])
+def test_queries_that_do_not_count_stay_in_the_denominator_only_if_asked(
+    town: Town, denominator: str, counted: float
+) -> None:
+    out = QUERIES // 5
+    (town.vault / "labels/eval.exclude").write_text("".join(f"eval{i}\n" for i in range(out)))
+    rule(town, ("primary = ", f'denominator = "{denominator}"\nprimary = '))
+    name = publish(town, "run", seed=3, now=DAY)
+    run = (town.clone / "drafts" / name / "eval.run").read_text("utf-8")
+    ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
+    own = [1 / ranks[f"eval{i}", f"deval{i}"] for i in range(out, QUERIES)]
+    n = QUERIES if denominator == "all" else QUERIES - out
+    assert QUERIES % 5 == 0
+    row = town.rows()[0]
+    assert row["scores"]["eval"] == pytest.approx(sum(own) / n, abs=5e-4)
+    assert sum(own) / n == pytest.approx(counted * sum(own) / (QUERIES - out))
+    assert town.audit()["ok"]
