@@ -10,7 +10,7 @@ trec_eval prints it. Everything that leaves uses the text made here: page, comme
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -21,11 +21,15 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.board.history import History, Submission
+from heldout.board.manifest import team_key
+
 __all__ = [
     "ReleaseRule",
     "Released",
     "RuleName",
     "Told",
+    "best_released",
     "check_rule",
     "not_above",
     "release",
@@ -137,6 +141,27 @@ def not_above(text: str) -> str:
         text: the best score that its team was told.
     """
     return f"not above {text}"
+
+
+def best_released(history: History, teams: Iterable[str], view: str) -> Submission | None:
+    """The entry that a team's next score in a view has to be above; `None` before the first.
+
+    Its score as text and its per-query scores, as they are today, are what the team was `Told`.
+
+    Args:
+        history: the organisers', for the public one does not name embargoed teams.
+        teams: every name that the submission has had: a new name does not begin anew.
+        view: name of the view; another season is another view.
+    """
+    keys = set(map(team_key, teams))
+    told = [
+        submission
+        for submission in history.submissions.values()
+        if view in submission.scores
+        and not submission.baseline
+        and not keys.isdisjoint(map(team_key, submission.teams))
+    ]
+    return max(told, key=lambda submission: Decimal(submission.scores[view]), default=None)
 
 
 def score_vector(per_query: Mapping[str, float | None], *, n: int) -> NDArray[np.float64]:
