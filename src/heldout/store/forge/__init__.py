@@ -1,0 +1,26 @@
+"""Forges behind one protocol: GitHub, GitLab, Forgejo, a folder, a bare git repository."""
+
+from heldout.store.forge.comments import Comment, format_comment
+from heldout.store.forge.opening import Surroundings, new_client, open_forge
+from heldout.store.forge.protocol import (
+    Forge,
+    ForgeError,
+    Handle,
+    LostAnswerError,
+    Outcome,
+    PullRequest,
+)
+
+__all__ = [
+    "Comment",
+    "Forge",
+    "ForgeError",
+    "Handle",
+    "LostAnswerError",
+    "Outcome",
+    "PullRequest",
+    "Surroundings",
+    "format_comment",
+    "new_client",
+    "open_forge",
+]

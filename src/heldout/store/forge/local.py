@@ -1,0 +1,155 @@
+"""Forges without a server: a folder that files are put into, and a bare git repository."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from heldout.envelope.bundle import Form
+from heldout.errors import InputError
+from heldout.ids import Digest, SubmissionId, parse_submission_id
+from heldout.store.arrivals import Arrival, branch_name, find_in_folder, find_in_git
+from heldout.store.files import write_whole
+from heldout.store.forge.protocol import Handle, Outcome, PullRequest, format_marker
+from heldout.store.git import Git
+
+__all__ = ["FolderForge", "GitForge"]
+
+_REMOTE = "forge"
+_REPLY_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderForge:
+    """A folder: files arrive in it, and answers are laid beside them as `ID.reply.txt`.
+
+    Nothing is merged, closed or labelled, and nobody's file is changed or removed.
+
+    Attributes:
+        root: the folder.
+        form: the board's envelope.
+    """
+
+    root: Path
+    form: Form
+
+    def list_open(self) -> tuple[PullRequest, ...]:
+        """Every submission that has a file there, in the order of ids."""
+        return tuple(
+            PullRequest(handle=Handle(arrival.id), ref="", sha=arrival.fingerprint)
+            for arrival in find_in_folder(self.root, self.form)
+            if arrival.id is not None
+        )
+
+    def fetch(self) -> tuple[Arrival, ...]:
+        """The files, as they lie."""
+        return tuple(find_in_folder(self.root, self.form))
+
+    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
+        """The submission's id, if it came from a folder."""
+        return Handle(submission) if source == "a folder" else None
+
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
+        """Add to `ID.reply.txt`, which is replaced whole; what is no plain file is replaced too.
+
+        Raises:
+            InputError: the handle is no submission's id.
+        """
+        path = self.root / f"{parse_submission_id(handle)}.reply.txt"
+        marker = format_marker(event)
+        before = _read_plain(path)
+        if marker in before.splitlines():
+            return "known"
+        block = f"{text.rstrip()}\n\n{marker}\n"
+        write_whole(path, (f"{before}\n{block}" if before else block).encode())
+        return "done"
+
+    def merge(self, handle: Handle, *, sha: str) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: `publish` puts the sealed files into the board."""
+        return "nowhere"
+
+    def close(self, handle: Handle) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: the files stay, and are known from now on."""
+        return "nowhere"
+
+    def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: files have no labels."""
+        return "nowhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitForge:
+    """A bare repository that participants push branches `submission/ID` to.
+
+    Answers are in the board's own log and page; there is no other place for them. A branch that
+    somebody removed there stays known here.
+
+    Attributes:
+        git: the board's repository.
+        url: path or address of the bare one.
+        form: the board's envelope.
+        main: the commit that branches are compared with.
+    """
+
+    git: Git
+    url: str
+    form: Form
+    main: str
+
+    def list_open(self) -> tuple[PullRequest, ...]:
+        """Every branch of a submission."""
+        self._update()
+        below = f"refs/remotes/{_REMOTE}/submission/"
+        return tuple(
+            PullRequest(handle=Handle(name), ref=ref, sha=commit)
+            for ref, commit in sorted(self.git.refs(below).items())
+            if (name := _submission(ref.removeprefix(below))) is not None
+        )
+
+    def fetch(self) -> tuple[Arrival, ...]:
+        """What lies on those branches, and on those that were here before."""
+        self._update()
+        return tuple(find_in_git(self.git, self.form, main=self.main))
+
+    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
+        """The submission's id, if it came on its own branch."""
+        return Handle(submission) if source == f"branch {branch_name(submission)}" else None
+
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: the public log says it."""
+        return "nowhere"
+
+    def merge(self, handle: Handle, *, sha: str) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: `publish` puts the sealed files into the board."""
+        return "nowhere"
+
+    def close(self, handle: Handle) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: a team's branch is the team's."""
+        return "nowhere"
+
+    def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - the protocol's
+        """Nothing: branches have no labels."""
+        return "nowhere"
+
+    def _update(self) -> None:
+        spec = f"+refs/heads/submission/*:refs/remotes/{_REMOTE}/submission/*"
+        self.git.fetch(self.url, spec)
+
+
+def _submission(name: str) -> SubmissionId | None:
+    try:
+        return parse_submission_id(name)
+    except InputError:
+        return None
+
+
+def _read_plain(path: Path) -> str:
+    """A small plain file's text; a link is not followed, for others may write to the folder."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return ""
+        return file.read(_REPLY_LIMIT).decode("utf-8", "replace")

@@ -1,0 +1,110 @@
+"""What every forge can do, and the values that go in and come out."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, NewType, Protocol
+
+from heldout.errors import StoreError
+from heldout.ids import Digest, SubmissionId
+from heldout.store.arrivals import Arrival
+
+__all__ = [
+    "Forge",
+    "ForgeError",
+    "Handle",
+    "LostAnswerError",
+    "Outcome",
+    "PullRequest",
+    "State",
+    "format_marker",
+]
+
+Handle = NewType("Handle", str)
+"""What a forge calls one request: its number, or the submission's id in a folder."""
+
+Outcome = Literal["done", "known", "nowhere"]
+"""`done`: by this call. `known`: it stood so before. `nowhere`: this forge has no such thing."""
+
+State = Literal["open", "merged", "closed"]
+
+
+class ForgeError(StoreError):
+    """The forge refused, failed, or answered nonsense; the text never holds the token."""
+
+
+class LostAnswerError(ForgeError):
+    """A change was sent and no answer came: it may have happened, so it is not sent again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """An open submission as the forge lists it. Everything but `handle` is somebody else's text.
+
+    Attributes:
+        handle: what later calls name it by.
+        ref: where git finds its commit; empty in a folder.
+        sha: that commit; in a folder the fingerprint of its files.
+        title: without control characters, cut.
+        author: account that opened it, as the forge spells it; empty where there is none.
+        labels: names of its labels.
+    """
+
+    handle: Handle
+    ref: str
+    sha: str
+    title: str = ""
+    author: str = ""
+    labels: tuple[str, ...] = ()
+
+
+class Forge(Protocol):
+    """A place where submissions are opened, answered and closed.
+
+    Every method may be called again after a crash: what stands already is found and left.
+    All raise ForgeError where the forge refuses or fails.
+    """
+
+    def list_open(self) -> tuple[PullRequest, ...]:
+        """Every open submission, the oldest first."""
+        ...
+
+    def fetch(self) -> tuple[Arrival, ...]:
+        """What waits there as sealed files; read as data, nothing is checked out."""
+        ...
+
+    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
+        """The request that a submission came with, by the `source` of its arrival."""
+        ...
+
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
+        """Say something once.
+
+        Args:
+            handle: the request.
+            text: Markdown, or what is written into a file.
+            event: hash of the event that it tells; a comment with its mark is looked up first.
+
+        Raises:
+            LostAnswerError: it was sent, and whether it stands is not known. Call again later:
+                that call looks first.
+        """
+        ...
+
+    def merge(self, handle: Handle, *, sha: str) -> Outcome:
+        """Merge a request, if its head still is the commit that was read."""
+        ...
+
+    def close(self, handle: Handle) -> Outcome:
+        """Close a request without merging it."""
+        ...
+
+    def label(self, handle: Handle, *names: str) -> Outcome:
+        """Add labels; those that it has stay."""
+        ...
+
+
+def format_marker(event: Digest) -> str:
+    """The hidden line by which a comment is found again: an HTML comment with the event's hash."""
+    if not re.fullmatch("[0-9a-f]{64}", event):
+        raise ValueError(event)
+    return f"<!-- heldout {event} -->"
