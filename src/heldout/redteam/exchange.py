@@ -1,0 +1,109 @@
+"""Two systems that nobody can tell apart: whatever is gained by choosing between them is luck.
+
+Two real runs have scores per query. For each game a fair coin per query decides which of the two
+is called first. A run of the attacker says for every query "first" or "second". Before the coins
+fall every such run has the same expected score, the mean of both systems. So the truth is known
+without labels of another query set: no run is better than any other, and a score above that mean
+is fitted to the labels.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Exchange", "Labels", "Run", "Scores", "coins", "exchange", "resample"]
+
+Run = NDArray[np.bool_]
+"""For every query whether the first system answers it, else the second."""
+
+Scores = NDArray[np.float64]
+"""A score for every query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labels:
+    """The held-out labels of one game, seen through the two systems.
+
+    Attributes:
+        first, second: scores per query of what is called first and second in this game.
+    """
+
+    first: Scores
+    second: Scores
+
+    def score(self, run: Run) -> Scores:
+        """The scores per query of a run."""
+        return np.where(run, self.first, self.second)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Exchange:
+    """Two systems before the coins fall.
+
+    Attributes:
+        a, b: their scores per query.
+    """
+
+    a: Scores
+    b: Scores
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are."""
+        return len(self.a)
+
+    @property
+    def truth(self) -> float:
+        """The expected score of every run, in units of the measure."""
+        return float(self.a.mean() + self.b.mean()) / 2
+
+    @property
+    def unit(self) -> float:
+        """u, the standard error of A - B over the queries, in units of the measure.
+
+        After the exchange the expected difference is 0, so it is the root of the mean square of
+        the differences over the root of their number.
+        """
+        return float(np.sqrt(np.mean((self.a - self.b) ** 2) / self.queries))
+
+    def toss(self, rng: np.random.Generator) -> Labels:
+        """Throw the coins of one game."""
+        heads = coins(rng, self.queries)
+        return Labels(first=np.where(heads, self.a, self.b), second=np.where(heads, self.b, self.a))
+
+
+def coins(rng: np.random.Generator, count: int) -> NDArray[np.bool_]:
+    """Fair coins."""
+    return rng.integers(0, 2, count, dtype=np.bool_)
+
+
+def exchange(a: ArrayLike, b: ArrayLike) -> Exchange:
+    """Two systems from their scores on the same queries.
+
+    Raises:
+        ValueError: not two rows of finite scores of equal length, or they never differ.
+    """
+    one, other = np.array(a, np.float64), np.array(b, np.float64)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise ValueError("not scores of the same queries")
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        raise ValueError("a score is not finite")
+    if (one == other).all():
+        raise ValueError("the systems never differ")
+    return Exchange(a=one, b=other)
+
+
+def resample(pair: Exchange, queries: int, *, rng: np.random.Generator) -> Exchange:
+    """The same systems on another number of queries.
+
+    Args:
+        pair: the systems.
+        queries: at least 1; drawn without replacement, or with it if there are not so many.
+        rng: what is drawn with.
+
+    Raises:
+        ValueError: the systems do not differ on any query that was drawn.
+    """
+    chosen = rng.choice(pair.queries, queries, replace=queries > pair.queries)
+    return exchange(pair.a[chosen], pair.b[chosen])

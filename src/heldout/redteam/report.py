@@ -1,0 +1,103 @@
+"""What the games amount to: a line for each attack against each release."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heldout.redteam.attacks import ATTACKS
+from heldout.redteam.exchange import Exchange
+from heldout.redteam.game import Outcome, Plan, play
+from heldout.redteam.releases import NamedRelease
+
+__all__ = ["Line", "play_table", "summarise"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Many games of one attack against one release.
+
+    Attributes:
+        attack: a name of `ATTACKS`.
+        release: name of what it was played against.
+        submissions: how many runs the attacker sent.
+        seeds: how many games were played.
+        mean_gain: mean gain over the truth, in units of the measure.
+        mean_gain_se: the same in units of u, the standard error of A - B.
+        gain_sd: standard deviation of the gains, in units of u; `None` for a single game.
+        false_release_share: share of the games with a release of u or more above the truth.
+        utility: share of the games in which the planted system gets a score.
+        planted_above: share in which that score is above all that the team was told before.
+    """
+
+    attack: str
+    release: str
+    submissions: int
+    seeds: int
+    mean_gain: float
+    mean_gain_se: float
+    gain_sd: float | None
+    false_release_share: float
+    utility: float
+    planted_above: float
+
+
+def play_table(
+    pair: Exchange,
+    attacks: Sequence[str],
+    releases: Sequence[NamedRelease],
+    plan: Plan,
+    *,
+    games: int,
+    done: Callable[[], None],
+) -> Iterator[Line]:
+    """Play every attack against every release.
+
+    Args:
+        pair: the exchangeable systems.
+        attacks: names of `ATTACKS`.
+        releases: what they are played against.
+        plan: how a game is played.
+        games: how many of each, at least 1; game i has the same labels everywhere.
+        done: called after each game.
+    """
+    for attack in attacks:
+        for release in releases:
+            outcomes: list[Outcome] = []
+            for number in range(games):
+                outcomes.append(play(ATTACKS[attack], release.answer, pair, plan, number=number))
+                done()
+            yield summarise(
+                outcomes,
+                unit=pair.unit,
+                attack=attack,
+                release=release.name,
+                submissions=plan.submissions,
+            )
+
+
+def summarise(
+    outcomes: Sequence[Outcome], *, unit: float, attack: str, release: str, submissions: int
+) -> Line:
+    """A line from its games.
+
+    Args:
+        outcomes: at least one.
+        unit: u, in units of the measure.
+        attack: name of the attack.
+        release: name of the release.
+        submissions: how many runs the attacker sent.
+    """
+    gains = np.array([outcome.gain for outcome in outcomes])
+    return Line(
+        attack=attack,
+        release=release,
+        submissions=submissions,
+        seeds=len(outcomes),
+        mean_gain=float(gains.mean()),
+        mean_gain_se=float(gains.mean()) / unit,
+        gain_sd=float(gains.std(ddof=1)) / unit if len(gains) > 1 else None,
+        false_release_share=float((gains >= unit).mean()),
+        utility=float(np.mean([outcome.planted_released for outcome in outcomes])),
+        planted_above=float(np.mean([outcome.planted_above for outcome in outcomes])),
+    )
