@@ -89,6 +89,16 @@ measure = "nDCG@10"
         ("embargo_months = 9", "embargo_months = -1", "0 to 120"),
         ("embargo_months = 9", "embargo_months = 99999", "0 to 120"),
         ("id_days = 7", "id_days = -1", "0 to 3660"),
+        ("off = []", "off = []\n[release]\nz = 11", "0 to 10"),
+        ("off = []", "off = []\n[release]\nz = nan", "a number"),
+        ("off = []", "off = []\n[release]\nz = true", "a number"),
+        ("off = []", 'off = []\n[release]\nrule = "exact"', "rounded"),
+        ("off = []", 'off = []\n[release]\nrule = "step"\nstep = 0.3', "one over a whole number"),
+        ("schema = 1", 'schema = 1\nkind = "two-shot"', "sequential"),
+        ("closes = 2027-12-31", 'kind = "one-shot"', "a last day"),
+        ("schema = 1", 'schema = 1\ndenominator = "some"', "counted"),
+        ("public = true", 'labels = "a/b"', "a name of letters"),
+        ('set = "dev"', 'set = "dev"\nlabels = "graded"', "none: labels in the vault"),
         ("off = []", 'off = ["qouta"]', "one of board-open, post-hoc, id-date"),
     ],
 )
@@ -96,7 +106,7 @@ def test_a_wrong_value_has_its_line(old: str, new: str, expected: str) -> None:
     text = RULES.replace(old, new)
     (problem,) = find_problems(text)
     assert problem.code == "board-spec"
-    assert problem.line == line_of(text, new)
+    assert problem.line == line_of(text, new.splitlines()[-1])
     assert expected in problem.expected
     assert problem.path == "board.toml"
 

@@ -11,6 +11,7 @@ import pytest
 
 from heldout.board.events import KINDS
 from heldout.board.policy import RULES
+from heldout.board.release import ReleaseRule
 from heldout.board.spec import (
     Baselines,
     BoardSpec,
@@ -140,12 +141,13 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "baselines.": Baselines,
     "example.": Example,
     "policy.": Policy,
+    "release.": ReleaseRule,
 }
 KEYS = {
     prefix + field.name: field
     for prefix, table in TABLES.items()
     for field in msgspec.structs.fields(table)
-    if field.name not in ("runs", "sets", "views", "baselines", "example", "policy")
+    if field.name not in ("runs", "sets", "views", "baselines", "example", "policy", "release")
 }
 BOARD = read_page("board.md").split("## The board's folder")[0]
 BOARD_ROWS = {
@@ -157,7 +159,15 @@ BOARD_ROWS = {
 
 def test_every_key_of_board_toml_is_documented_and_none_is_made_up() -> None:
     assert list(BOARD_ROWS) == list(KEYS)
-    for table in ("[runs]", "[sets.NAME]", "[[views]]", "[baselines]", "[example]", "[policy]"):
+    for table in (
+        "[runs]",
+        "[sets.NAME]",
+        "[[views]]",
+        "[baselines]",
+        "[example]",
+        "[policy]",
+        "[release]",
+    ):
         assert f"### `{table}`" in BOARD
 
 

@@ -1,5 +1,6 @@
 """What is wrong with a table of board.toml: its keys and the kinds of its values, all at once."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -19,6 +20,7 @@ Mistake = tuple[str, str, str, str]
 
 _SIMPLE: Mapping[type, tuple[type, str]] = {
     inspect.IntType: (int, "a whole number"),
+    inspect.FloatType: (float, "a number"),
     inspect.StrType: (str, "text in quotes"),
     inspect.BoolType: (bool, "true or false"),
     inspect.DateType: (date, "a day as 2026-11-01, without quotes"),
@@ -82,6 +84,8 @@ def _fits(value: object, kind: inspect.Type) -> bool:
     if isinstance(kind, inspect.LiteralType):
         return value in kind.values
     plain = _SIMPLE.get(type(kind))
+    if isinstance(kind, inspect.FloatType):
+        return isinstance(value, int | float) and type(value) is not bool and math.isfinite(value)
     if plain is not None and plain[0] is date and isinstance(value, str):
         return _is_day(value)
     return plain is not None and type(value) is plain[0]
