@@ -3,24 +3,35 @@
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from heldout.cli.printing import reports_errors
+from heldout.cli.printing import messages, print_facts, reports_errors
 from heldout.errors import StoreError
 
 if TYPE_CHECKING:
     from heldout.pipeline.desk import Desk
     from heldout.store.repository import Repository
+    from heldout.store.vault import Vault
 
 __all__ = ["Place", "at_board", "in_clone", "json_option", "now_option", "reports_disk"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 _FIRST_YEAR, _LAST_YEAR = 1990, 2900
+_ATTEMPTS = 3
+
+
+class _BegunAgain(Exception):  # noqa: N818 - no error yet; no command handles it as one
+    """Another organiser's event came first: the command looks at the new history."""
+
+
+def _clock() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
 
 
 def _moment(value: str) -> datetime:
@@ -39,7 +50,7 @@ def now_option(function: Function) -> Function:
     return click.option(
         "--now",
         type=_moment,
-        default=lambda: datetime.now(UTC).isoformat(),
+        default=lambda: _clock().isoformat(),
         metavar="ISO8601",
         help="Use this time (UTC) for the clock's.",
     )(function)
@@ -54,12 +65,14 @@ class Place:
         vault: the vault's folder, `None` where none was named.
         now: the moment, UTC.
         as_json: whether to answer with one JSON document.
+        clock: the time, read again where a command has waited for others.
     """
 
     board_folder: Path
     vault: Path | None
     now: datetime
     as_json: bool
+    clock: Callable[[], datetime]
 
     def board(self) -> "Repository":
         """The board.
@@ -75,18 +88,45 @@ class Place:
     def desk(self) -> "Iterator[Desk]":
         """The organiser's desk, with the vault locked while it is used.
 
+        A shared vault is brought up to its remote first, and the board's rules to the vault's.
+
         Raises:
-            StoreError: no board, no vault, or another heldout holds the lock.
+            StoreError: no board, no vault, another heldout holds the lock, or the remote of a
+                shared vault cannot be followed.
         """
         from heldout.pipeline.found import sit_down  # noqa: PLC0415 - heavy, --help is not
+        from heldout.store.sharing import OvertakenError  # noqa: PLC0415 - the same
         from heldout.store.vault import Vault  # noqa: PLC0415 - the same
 
         repository = self.board()
         if self.vault is None:
             raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
         vault = Vault.open(self.vault.absolute(), board=repository.root)
-        with vault.locked(), repository.locked():
-            yield sit_down(repository, vault, now=self.now)
+        try:
+            with vault.locked() as news, repository.locked():
+                print_facts(messages(), [("note", told) for told in news])
+                # The clock after the fetch: what came with it happened before.
+                desk = sit_down(repository, vault, now=self.clock())
+                if vault.is_shared():
+                    _take_over_rules(repository, vault)
+                yield desk
+        except OvertakenError as error:
+            raise _BegunAgain(str(error)) from None
+
+
+def _take_over_rules(repository: "Repository", vault: "Vault") -> None:
+    """Write the rules that another organiser put in force; an edit of them is left alone."""
+    from heldout.store.repository import SPEC  # noqa: PLC0415 - heavy, --help is not
+    from heldout.store.sharing import newer_rules  # noqa: PLC0415 - the same
+
+    try:
+        public = repository.log()
+    except StoreError:
+        public = ()  # damaged; rebuild writes it anew
+    rules = newer_rules(repository.rules(), public=public, entries=vault.entries())
+    if rules is not None:
+        repository.write_file(SPEC, rules.encode())
+        print_facts(messages(), [("note", f"{SPEC} taken over: another organiser changed it")])
 
 
 _board = click.option(
@@ -114,7 +154,7 @@ def in_clone(command: Callable[..., None]) -> Callable[..., None]:
 
 def at_board(command: Callable[..., None]) -> Callable[..., None]:
     """Options of an organiser's command, handed over as `place`."""
-    return _board(_vault(now_option(json_option(_packs(reports_disk(command))))))
+    return _board(_vault(now_option(json_option(_packs(_begins_again(reports_disk(command)))))))
 
 
 def reports_disk(command: Callable[..., None]) -> Callable[..., None]:
@@ -133,12 +173,40 @@ def reports_disk(command: Callable[..., None]) -> Callable[..., None]:
     return reports_errors(guarded)
 
 
+def _begins_again(command: Callable[..., None]) -> Callable[..., None]:
+    """Call a command anew where another organiser was first: what it did before it finds done."""
+
+    @reports_errors
+    @functools.wraps(command)
+    def persistent(*, place: Place, **rest: Any) -> None:
+        for _ in range(_ATTEMPTS):
+            try:
+                command(place=replace(place, now=place.clock()), **rest)
+            except _BegunAgain as again:
+                told = str(again)
+                print_facts(messages(), [("note", told)])
+            else:
+                return
+        raise StoreError(f"{_ATTEMPTS} times {told}; call again")
+
+    return persistent
+
+
 def _packs(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def packed(
         *, board_folder: Path, now: datetime, as_json: bool, vault: Path | None = None, **rest: Any
     ) -> None:
-        place = Place(board_folder=board_folder, vault=vault, now=now, as_json=as_json)
-        command(place=place, **rest)
+        source = click.get_current_context().get_parameter_source("now")
+        command(
+            place=Place(
+                board_folder=board_folder,
+                vault=vault,
+                now=now,
+                as_json=as_json,
+                clock=_clock if source is ParameterSource.DEFAULT else lambda: now,
+            ),
+            **rest,
+        )
 
     return packed

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from heldout.errors import SetupError, StoreError
+from heldout.store.files import write_whole
 
 __all__ = ["Author", "Change", "Git"]
 
@@ -30,6 +31,7 @@ _SAFE = (
     *("-c", "gc.auto=0"),
 )
 _SECONDS = 600
+_AS_IT_IS = b"* -text -filter -ident -working-tree-encoding\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +120,13 @@ class Git:
         known = [f"^{ref}"] if ref in self.refs(ref) else []
         return int(self._run(["rev-list", "--count", "HEAD", *known]).decode())
 
-    def fetch(self, remote: str, *refspecs: str) -> None:
-        """Fetch refs from a remote; tags and submodules stay away."""
-        self._run(["fetch", "-q", "--no-tags", "--no-recurse-submodules", remote, *refspecs])
+    def fetch(self, remote: str, *refspecs: str, prune: bool = False) -> None:
+        """Fetch refs from a remote; tags and submodules stay away.
+
+        With `prune`, refs that are gone there are removed here.
+        """
+        options = ["--no-tags", "--no-recurse-submodules", *["--prune"] * prune]
+        self._run(["fetch", "-q", *options, remote, *refspecs])
 
     def push(self, remote: str, refspec: str) -> None:
         """Push one ref."""
@@ -139,6 +145,15 @@ class Git:
         fields = raw.split(b"\0")
         pairs = zip(fields[0::2], fields[1::2], strict=False)
         return tuple(_parse_change(head, path) for head, path in pairs)
+
+    def files(self, commit: str) -> tuple[Change, ...]:
+        """Every path of a commit, as if it were new; links and submodules too."""
+        lines = self._run(["ls-tree", "-r", "-z", "--full-tree", commit]).split(b"\0")[:-1]
+        return tuple(_parse_file(line) for line in lines)
+
+    def contains(self, tip: str, commit: str) -> bool:
+        """Whether a commit is `tip` or one that `tip` goes back to."""
+        return self._start(["merge-base", "--is-ancestor", commit, tip]).returncode == 0
 
     def author(self, commit: str) -> Author:
         """Author of a commit."""
@@ -200,10 +215,7 @@ class Git:
         """
         with self._scratch_index() as index:
             self._run(["read-tree", parent], env=index)
-            for path, data in files.items():
-                blob = self._run(["hash-object", "-w", "--stdin"], data=data).decode().strip()
-                entry = f"100644,{blob},{path}"
-                self._run(["update-index", "--add", "--cacheinfo", entry], env=index)
+            self._put(files, env=index)
             tree = self._run(["write-tree"], env=index).decode().strip()
         ref = f"refs/heads/{branch}"
         now = self.refs(ref).get(ref)
@@ -229,6 +241,52 @@ class Git:
         command = ["commit", "-q", "--no-verify", "--only", "-m", message, "--", *present]
         self._run(command, env=_signature(author, at))
         return self.head()
+
+    def make_commit(
+        self,
+        parent: str | None,
+        paths: Sequence[str],
+        files: Mapping[str, bytes],
+        *,
+        message: str,
+        author: Author,
+        at: datetime,
+    ) -> str:
+        """Make a commit that no branch points to yet; what is missing on disk stays in it.
+
+        Args:
+            parent: what it follows, `None` for the first.
+            paths: of the working tree, as they are there; all must exist.
+            files: path to content, whatever the working tree has.
+            message: of the commit.
+            author: its author and committer.
+            at: its time.
+        """
+        self._run(["read-tree", *(["--reset", parent] if parent else ["--empty"])])
+        literal = {"GIT_LITERAL_PATHSPECS": "1"}
+        self._run(["add", "--force", "--ignore-removal", "--", *paths], env=literal)
+        self._put(files)
+        tree = self._run(["write-tree"]).decode().strip()
+        parents = ["-p", parent] if parent else []
+        command = ["commit-tree", tree, *parents, "-m", message]
+        return self._run(command, env=_signature(author, at)).decode().strip()
+
+    def move_branch(self, commit: str) -> None:
+        """Point the branch checked out and the index to a commit; no file is touched."""
+        self._run(["update-ref", "HEAD", commit])
+        self._run(["read-tree", "--reset", commit])
+
+    def keep_bytes(self) -> None:
+        """Let no attribute change a file on its way into this repository or out of it."""
+        path = self._run(["rev-parse", "--git-path", "info/attributes"]).decode().strip()
+        write_whole(self.root / path, _AS_IT_IS)
+
+    def _put(self, files: Mapping[str, bytes], *, env: Mapping[str, str] | None = None) -> None:
+        """Put contents into an index, whatever the working tree has."""
+        for path, data in files.items():
+            blob = self._run(["hash-object", "-w", "--stdin"], data=data).decode().strip()
+            entry = f"100644,{blob},{path}"
+            self._run(["update-index", "--add", "--cacheinfo", entry], env=env)
 
     @contextmanager
     def _scratch_index(self) -> Iterator[Mapping[str, str]]:
@@ -307,3 +365,9 @@ def _parse_change(head: bytes, path: bytes) -> Change:
     return Change(
         status=status[0], mode=mode, blob=blob, path=path.decode("utf-8", "backslashreplace")
     )
+
+
+def _parse_file(line: bytes) -> Change:
+    head, _, path = line.partition(b"\t")
+    mode, _, blob = head.decode("ascii").split(" ")
+    return Change(status="A", mode=mode, blob=blob, path=path.decode("utf-8", "backslashreplace"))

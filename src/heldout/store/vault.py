@@ -9,6 +9,8 @@ vault/                   mode 0700, never inside the board
   signatures/ID.npz      the first documents of each query as 64-bit hashes
   refused                marks of refused arrivals that were told in full, one a line
   events.jsonl           everything that happened; append-only, hash-chained
+
+Where it is a git clone with a remote, several organisers share it: store/sharing.py.
 """
 
 import secrets
@@ -20,19 +22,19 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from heldout.board.events import Draft, Entry, format_entry, link, parse_log
+from heldout.board.events import Draft, Entry, format_entry, format_time, link, parse_log
 from heldout.board.history import History, read_history
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep, write_whole
+from heldout.store.sharing import EVENTS, IGNORED, SHARED_FOLDERS, find_sharing
 from heldout.trec.qrels import Qrels, read_qrels
 
 __all__ = ["Vault", "check_apart"]
 
-_EVENTS = "events.jsonl"
 _FOUNDING = "founding"
 _TOLD = "refused"
-_FOLDERS = ("identities", "labels", "sealed", "scores", "signatures")
+_FOLDERS = ("identities", *SHARED_FOLDERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Vault:
         write_whole(root / _FOUNDING, str(board.resolve()).encode(), mode=0o600)
         for name in _FOLDERS:
             (root / name).mkdir(mode=0o700, exist_ok=True)
-        write_whole(root / ".gitignore", b"lock\n.writing-*\n", mode=0o600)
+        write_whole(root / ".gitignore", IGNORED, mode=0o600)
         return vault
 
     def check_new(self, *, board: Path) -> None:
@@ -86,23 +88,37 @@ class Vault:
         Raises:
             StoreError: it is none, others may read it, it lies inside the board, or lost its log.
         """
-        if (root / _EVENTS).exists() and not (root / "identities").is_dir():
-            raise StoreError(f"{root / 'identities'} is missing; restore it from the backup")
+        if (root / EVENTS).exists() and not (root / "identities").is_dir():
+            raise StoreError(
+                f"{root / 'identities'} is missing; restore it from the backup, or put your "
+                "own key there if others share this vault (docs/organisers.md)"
+            )
         if not (root / "identities").is_dir() or (root / _FOUNDING).exists():
             raise StoreError(f"{root} is not a vault (--vault DIR or HELDOUT_VAULT names one)")
         check_apart(root, board)
         if stat.S_IMODE(root.stat().st_mode) & 0o077:
             raise StoreError(f"others may read the vault; run: chmod 700 {root}")
-        if not read_lines(root / _EVENTS):
-            raise StoreError(f"{root / _EVENTS} is missing or empty; restore it from the backup")
+        if not read_lines(root / EVENTS):
+            raise StoreError(f"{root / EVENTS} is missing or empty; restore it from the backup")
         return Vault(root)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """One writer at a time; what a killed one left aside is removed."""
+    def locked(self) -> Iterator[tuple[str, ...]]:
+        """One writer at a time; what a killed one left aside is removed.
+
+        A shared vault is brought up to its remote first; gives what a person should know of that.
+
+        Raises:
+            StoreError: another process holds the lock, or the remote cannot be followed.
+        """
         with exclusive(self.root / "lock"):
             sweep(self.root, *(self.root / name for name in _FOLDERS))
-            yield
+            sharing = find_sharing(self.root)
+            yield () if sharing is None else sharing.synchronise()
+
+    def is_shared(self) -> bool:
+        """Whether several organisers share it, by a git remote."""
+        return find_sharing(self.root) is not None
 
     def identities(self) -> tuple[str, ...]:
         """The private keys, as text."""
@@ -181,25 +197,49 @@ class Vault:
 
     def entries(self) -> tuple[Entry, ...]:
         """The whole log, verified."""
-        return _read_log(read_lines(self.root / _EVENTS))
+        return _read_log(read_lines(self.root / EVENTS))
 
     def history(self) -> History:
         """What the log says."""
-        return _fold_log(read_lines(self.root / _EVENTS))
+        return _fold_log(read_lines(self.root / EVENTS))
 
     def append(self, draft: Draft, *, now: datetime) -> Entry:
-        """Append an event; it has happened when this returns."""
-        entries = self.entries()
+        """Append an event; it has happened when this returns.
+
+        In a shared vault it has happened when its push has succeeded, and not before.
+
+        Raises:
+            OvertakenError: another organiser's event came first.
+            StoreError: a clock is wrong, or the remote did not take it; nothing has happened.
+        """
+        log = read_lines(self.root / EVENTS)
+        entries = _read_log(log)
         last = entries[-1] if entries else None
+        sharing = find_sharing(self.root)
+        if sharing is not None and last is not None:
+            _check_clocks(last, now)
         entry = link(draft, last, at=now, new_salt=lambda: secrets.token_hex(16))
-        append_line(self.root / _EVENTS, format_entry(entry))
+        line = format_entry(entry)
+        if sharing is not None:
+            sharing.record(log + line)
+        append_line(self.root / EVENTS, line)
         return entry
+
+
+def _check_clocks(last: Entry, now: datetime) -> None:
+    """Say whose clock may be wrong where organisers at several machines log events."""
+    if now < last.time:
+        raise StoreError(
+            f"the clock here says {format_time(now)}, but the last event, by {last.event.by}, is "
+            f"of {last.event.at}; events are never dated before others: set the clock that is "
+            "wrong, here or there, or wait until then"
+        )
 
 
 @lru_cache(maxsize=2)
 def _read_log(data: bytes) -> tuple[Entry, ...]:
     """Every step of a submission reads the log: the same bytes are verified once."""
-    return parse_log(data, path=_EVENTS)
+    return parse_log(data, path=EVENTS)
 
 
 @lru_cache(maxsize=2)

@@ -1,0 +1,350 @@
+"""A vault that several organisers share: each has a clone, and a private git remote is between.
+
+An event counts when its push has succeeded. Its commit is made beside the branch, with all files
+that belong to it, and pushed without force; only then do branch and `events.jsonl` here follow. So
+a crash or a lost connection leaves nothing half done: the next call asks the remote, and the event
+is there or it never was. A push is accepted only on top of what its sender knew, so of two
+organisers at once one is first, and the other has to look at the new history before it decides.
+
+What comes from the remote is data: its files are read by their ids and written by us, nothing is
+checked out. A history that is not ours with events added is refused, and ours stays as it is.
+
+Private keys never go into git: each organiser's own lies in `identities/`, outside it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heldout.board.events import Entry, parse_log
+from heldout.board.history import read_history
+from heldout.errors import StoreError, quote
+from heldout.ids import digest_bytes
+from heldout.store.files import read_lines, write_whole
+from heldout.store.git import Author, Change, Git
+
+__all__ = [
+    "EVENTS",
+    "IGNORED",
+    "SHARED_FOLDERS",
+    "OvertakenError",
+    "Sharing",
+    "find_sharing",
+    "newer_rules",
+]
+
+EVENTS = "events.jsonl"
+"""The vault's log."""
+
+SHARED_FOLDERS = ("labels", "sealed", "scores", "signatures")
+"""The folders of a vault that every organiser has alike."""
+
+IGNORED = b"identities/\nfounding\nlock\nrefused\n.writing-*\n"
+"""A vault's .gitignore: private keys, and what is about this machine alone."""
+
+_GITIGNORE = ".gitignore"
+_SHARED = re.compile(
+    rf"{re.escape(_GITIGNORE)}|{re.escape(EVENTS)}"
+    rf"|({'|'.join(SHARED_FOLDERS)})(/[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]*)+"
+)
+_PLAIN = "100644"
+_MOST_BYTES = 1 << 32
+_NO_ADDRESS = "heldout@localhost"
+_KEPT = "nothing was done, the vault here is as it was (docs/organisers.md says how to go on)"
+
+
+class OvertakenError(StoreError):
+    """Another organiser's event came first; this one did not happen, and has to be judged anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharing:
+    """A vault's clone and its remote.
+
+    Attributes:
+        git: the clone; its folder is the vault's.
+        remote: name of the private remote.
+        branch: the branch that every organiser has, the same here and there.
+    """
+
+    git: Git
+    remote: str
+    branch: str
+
+    def synchronise(self) -> tuple[str, ...]:
+        """Ask the remote, take over what others did, and send what it lacks; the lock is held.
+
+        Returns:
+            What a person should know of it, in sentences.
+
+        Raises:
+            StoreError: the remote does not answer, or its history is not ours with events added;
+                nothing is changed.
+        """
+        self.git.keep_bytes()
+        write_whole(self._file(_GITIGNORE), IGNORED, mode=0o600)
+        tip = self._fetch()
+        ours, theirs = read_lines(self._file(EVENTS)), self._read_log(tip)
+        self._check_continues(ours, theirs)
+        log = max(ours, theirs, key=len)
+        if tip is not None:
+            self._meet(tip, log)
+        if log != ours:
+            write_whole(self._file(EVENTS), log, mode=0o600)
+            return (f"taken over from {self.remote}: {_tell(_since(log, ours))}",)
+        if log != theirs:
+            self.record(log)
+            return (f"sent to {self.remote}, which lacked it: {_tell(_since(log, theirs))}",)
+        return ()
+
+    def record(self, log: bytes) -> None:
+        """Make the last event of a log happen: one commit with all that belongs to it, one push.
+
+        Args:
+            log: the whole log; `events.jsonl` may still lack its last line.
+
+        Raises:
+            OvertakenError: another organiser's event came first.
+            StoreError: the remote did not take it, or does not say whether it did.
+        """
+        entries = parse_log(log, path=EVENTS)
+        last = entries[-1]
+        parent, known = self.git.head(), self._tip()
+        commit = self.git.make_commit(
+            parent,
+            self._paths(entries, first=parent is None),
+            {EVENTS: log},
+            message=f"event {last.event.seq}: {last.event.kind} {last.event.submission or ''}",
+            author=self.git.configured_author() or Author(name=last.event.by, email=_NO_ADDRESS),
+            at=last.time,
+        )
+        _check_files(self.git.files(commit), "the vault")
+        try:
+            self.git.push(self.remote, f"{commit}:refs/heads/{self.branch}")
+        except StoreError as error:
+            self._find_out(commit, known, last, error)
+        self.git.move_branch(commit)
+
+    def _file(self, path: str) -> Path:
+        return self.git.root / path
+
+    def _tip(self) -> str | None:
+        """The remote's commit as it was last heard of."""
+        ref = f"refs/remotes/{self.remote}/{self.branch}"
+        return self.git.refs(ref).get(ref)
+
+    def _fetch(self) -> str | None:
+        """The remote's commit now, `None` where it has none yet."""
+        remote = self.remote
+        try:
+            self.git.fetch(remote, f"+refs/heads/*:refs/remotes/{remote}/*", prune=True)
+        except StoreError as error:
+            raise StoreError(
+                f"the vault is shared, and its remote {remote} does not answer ({error}); {_KEPT}"
+            ) from None
+        tip = self._tip()
+        others = self.git.refs(f"refs/remotes/{remote}/")
+        if tip is None and others:
+            other = min(others).rpartition("/")[2]
+            raise StoreError(
+                f"the vault is on the branch {self.branch}, but its remote has {other}: two "
+                f"branches would be two histories; {_KEPT}"
+            )
+        return tip
+
+    def _read_log(self, tip: str | None) -> bytes:
+        """The log of the remote, verified; empty where there is none yet."""
+        if tip is None:
+            return b""
+        data = self.git.read_path(tip, EVENTS, limit=_MOST_BYTES)
+        if data is None or not data.endswith(b"\n"):
+            raise StoreError(
+                f"the remote {self.remote} has no whole {EVENTS}: it must be empty at first, and "
+                f"nothing but a vault's then; {_KEPT}"
+            )
+        try:
+            parse_log(data, path=f"{self.remote}:{EVENTS}")
+        except StoreError as error:
+            raise StoreError(f"{error}; {_KEPT}") from None
+        return data
+
+    def _check_continues(self, ours: bytes, theirs: bytes) -> None:
+        """Refuse a remote whose log is neither the beginning of ours nor ours with events added."""
+        pairs = zip(ours.splitlines(), theirs.splitlines(), strict=False)
+        for number, (mine, other) in enumerate(pairs):
+            if mine != other:
+                raise StoreError(
+                    f"the remote {self.remote} has another history: its event {number} is not the "
+                    f"one in the vault here. Somebody rewrote it, or it is another board's; {_KEPT}"
+                )
+
+    def _meet(self, tip: str, log: bytes) -> None:
+        """Bring the files and the branch here to the remote's commit, where that goes on from us.
+
+        Commits that were made here by hand stay, and are sent with the next event.
+        """
+        files, head = self.git.files(tip), self.git.head()
+        _check_files(files, f"the remote {self.remote}")
+        if head is not None and self.git.contains(head, tip):
+            return
+        if head is not None and not self.git.contains(tip, head):
+            raise StoreError(
+                f"the vault and its remote {self.remote} have the same events, but commits of "
+                f"their own: somebody rewrote it, or committed by hand; {_KEPT}"
+            )
+        known = {} if head is None else {file.path: file.blob for file in self.git.files(head)}
+        if gone := sorted(known.keys() - {file.path for file in files}):
+            raise StoreError(f"the remote {self.remote} has lost {quote(gone[0])}; {_KEPT}")
+        self._take(files, known, log)
+        self.git.move_branch(tip)
+
+    def _take(self, files: Sequence[Change], known: Mapping[str, str], log: bytes) -> None:
+        """Write the files that are new or changed; none before all of them were looked at."""
+        digests = read_history(parse_log(log, path=EVENTS)).labels
+        own = (EVENTS, _GITIGNORE)
+        fresh = [f for f in files if known.get(f.path) != f.blob and f.path not in own]
+        for file in fresh:
+            data = self._read(file.blob)
+            self._check_content(file.path, data, digests)
+            if file.path.startswith("labels/"):
+                self._check_unedited(file.path, data, known.get(file.path))
+        for file in fresh:
+            write_whole(self._file(file.path), self._read(file.blob), mode=0o600)
+
+    def _read(self, blob: str) -> bytes:
+        return self.git.read_blob(blob, limit=_MOST_BYTES)
+
+    def _check_content(self, path: str, data: bytes, digests: Mapping[str, str]) -> None:
+        """Refuse a sealed file or labels that are not those of their digest."""
+        folder, _, name = path.partition("/")
+        expected = {"sealed": name, "labels": digests.get(name.removesuffix(".qrels"))}
+        if expected.get(folder) not in (None, digest_bytes(data)):
+            raise StoreError(
+                f"{path} at the remote {self.remote} is not the file that the log has the digest "
+                f"of; {_KEPT}"
+            )
+
+    def _check_unedited(self, path: str, data: bytes, before: str | None) -> None:
+        """Refuse to write over labels that were edited here and not logged."""
+        file = self._file(path)
+        mine = file.read_bytes() if file.is_file() else data
+        if mine != data and (before is None or mine != self._read(before)):
+            raise StoreError(
+                f"{file} was edited here, and another organiser's labels came first: move yours "
+                f"out of the vault, call again, and compare; {_KEPT}"
+            )
+
+    def _paths(self, entries: Sequence[Entry], *, first: bool) -> tuple[str, ...]:
+        """What a commit takes from the folder; edited labels wait for the event that logs them."""
+        digests = read_history(entries).labels
+        labels = sorted(path for path in self._file("labels").glob("*") if path.is_file())
+        edited = [
+            path
+            for path in labels
+            if path.suffix == ".qrels"
+            and digests.get(path.stem) not in (None, digest_bytes(path.read_bytes()))
+        ]
+        if first and edited:
+            raise StoreError(
+                f"{edited[0]} was edited: log it (heldout correct) before the vault is shared"
+            )
+        others = [name for name in SHARED_FOLDERS if name != "labels" and self._file(name).is_dir()]
+        return (_GITIGNORE, *others, *(f"labels/{p.name}" for p in labels if p not in edited))
+
+    def _find_out(self, commit: str, known: str | None, last: Entry, error: StoreError) -> None:
+        """Return where a push that failed had arrived all the same; else say what came of it."""
+        number = last.event.seq
+        try:
+            tip = self._fetch()
+        except StoreError:
+            raise StoreError(
+                f"{self.remote} did not say whether it took event {number} ({error}); call again "
+                "when it answers: the event is there then, or it never happened"
+            ) from None
+        if tip is not None and self.git.contains(tip, commit):
+            return
+        if tip == known:
+            raise StoreError(
+                f"{self.remote} did not take event {number}, so it did not happen ({error})"
+            ) from None
+        first = parse_log(self._read_log(tip), path=EVENTS)[number:]
+        told = _tell(first) if first else "the vault's remote changed"
+        raise OvertakenError(f"another organiser was first: {told}; event {number} did not happen")
+
+
+def find_sharing(root: Path) -> Sharing | None:
+    """How a vault is shared, `None` where it is no clone with a remote; git is not started then.
+
+    Raises:
+        StoreError: it has a remote, but no branch to share.
+    """
+    git = Git(root)
+    remotes = git.remotes() if (root / ".git").exists() else ()
+    if not remotes:
+        return None
+    if "origin" not in remotes and len(remotes) > 1:
+        raise StoreError(f"the vault has several remotes; name the one to share origin ({root})")
+    remote = "origin" if "origin" in remotes else remotes[0]
+    try:
+        return Sharing(git=git, remote=remote, branch=git.branch())
+    except StoreError:
+        raise StoreError(
+            f"the vault has no branch checked out: git -C {root} switch main"
+        ) from None
+
+
+def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry]) -> str | None:
+    """The rules that another organiser has put in force, where a board's folder lacks them.
+
+    Without this a board.toml that is merely old would look like an edit that takes theirs back.
+
+    Args:
+        text: board.toml as it stands in the folder.
+        public: the log of the same folder.
+        entries: the vault's log.
+
+    Returns:
+        The text to write, `None` where the folder's is in force, or an edit of it.
+
+    Raises:
+        StoreError: it was edited without knowing them.
+    """
+    number, rules = _last_rules(entries)
+    if text == rules or number < len(public):
+        return None
+    if text == _last_rules(public)[1]:
+        return rules
+    raise StoreError(
+        f"board.toml was edited here, and another organiser's rules came first (event {number}): "
+        "put your edit aside (git stash in the board), call again, then edit once more"
+    )
+
+
+def _last_rules(entries: Sequence[Entry]) -> tuple[int, str]:
+    said = [entry for entry in entries if "board.toml" in entry.event.public]
+    return (said[-1].event.seq, str(said[-1].get("board.toml"))) if said else (-1, "")
+
+
+def _check_files(files: Sequence[Change], whose: str) -> None:
+    """Refuse a commit that holds anything but plain files of a vault."""
+    for file in files:
+        if file.path.startswith("identities/"):
+            raise StoreError(
+                f"{whose} has {quote(file.path)} in git: a private key never belongs there. Take "
+                f"it out, and make a new one (heldout board rekey); {_KEPT}"
+            )
+        if file.mode != _PLAIN or not _SHARED.fullmatch(file.path):
+            raise StoreError(f"{whose} has {quote(file.path)}, no plain file of a vault; {_KEPT}")
+
+
+def _since(log: bytes, known: bytes) -> Sequence[Entry]:
+    return parse_log(log, path=EVENTS)[known.count(b"\n") :]
+
+
+def _tell(entries: Sequence[Entry]) -> str:
+    """Some events in a few words; the last one by name."""
+    last = entries[-1].event
+    about = f" {last.submission}" if last.submission else ""
+    told = f"event {last.seq}, {last.kind}{about}, by {last.by}, {last.at}"
+    return told if len(entries) == 1 else f"{len(entries)} events, the last: {told}"
