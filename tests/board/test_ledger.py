@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import product
+from pathlib import Path
 
 import pytest
 from boardlog import RULES, BoardLog, make_manifest
@@ -323,3 +324,19 @@ def test_a_log_that_hides_teams_is_refused() -> None:
     public = read_history(project(log.entries, now=log.now))
     with pytest.raises(ValueError, match="organisers' log"):
         make_ledger(public, rule_of=always(ROUNDED))
+
+
+def test_the_page_shows_what_is_counted() -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "release.md").read_text("utf-8")
+    rules = {
+        "`rounded`": ROUNDED,
+        "`ladder`": LADDER,
+        "`step` 0.01": ReleaseRule(rule="step", step=0.01),
+    }
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    shown = [row for row in rows if row and row[0] in rules and len(row) == 4]
+    assert len(shown) == 12
+    for name, submissions, bits, error in shown:
+        counted = bits_of(rules[name], decimals=3, submissions=int(submissions))
+        assert bits == f"{counted:.1f}"
+        assert error == f"{math.sqrt((counted * math.log(2) + math.log(40)) / 2000):.2f}"
