@@ -1,0 +1,396 @@
+"""The tables of the old boards: every cell kept, every repair told, nothing guessed."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.board.legacy import LAYOUTS, REPAIRS, OldEntry, OldTable, Repair, parse_table
+from heldout.board.record import record_files
+from heldout.board.spec import parse_spec
+from heldout.errors import InputError
+
+DOC, PASSAGE = LAYOUTS
+HEADER = "id,,description,team,paper,code,type,date,eval,dev,tweet"
+COLUMNS = HEADER.split(",")
+ROW = "20210809-cmu,🏆,coCondenser,Luyu Gao,,,full ranking,2021/08/09,0.428,0.443,"
+DOCS = Path(__file__).parents[2] / "docs" / "import.md"
+
+
+def table(*rows: str, header: str = HEADER) -> OldTable:
+    return parse_table("\n".join([header, *rows, ""]).encode(), path="old.csv")
+
+
+def row(**cells: str) -> str:
+    """The row of `ROW` with other cells; `mark` is the column without a name."""
+    values = dict(zip(COLUMNS, ROW.split(","), strict=True))
+    values |= {"" if name == "mark" else name: text for name, text in cells.items()}
+    return ",".join(values.values())
+
+
+def one(**cells: str) -> tuple[OldEntry, Sequence[Repair]]:
+    read = table(row(**cells))
+    return read.entries[0], read.repairs
+
+
+def repairs(*rows: str) -> list[tuple[int, str, str, str]]:
+    return [(r.line, r.column, r.kind, r.made) for r in table(*rows).repairs]
+
+
+def refused(data: bytes) -> list[tuple[str, int | None]]:
+    with pytest.raises(InputError) as caught:
+        parse_table(data, path="old.csv")
+    return [(problem.code, problem.line) for problem in caught.value.problems]
+
+
+def write(rows: Sequence[Sequence[str]]) -> bytes:
+    """The old boards' own way: everything quoted, quotes with a backslash."""
+    lines = (",".join('"' + cell.replace('"', '\\"') + '"' for cell in cells) for cells in rows)
+    return "\n".join([*lines, ""]).encode()
+
+
+def test_a_sound_row_is_taken_as_it_stands() -> None:
+    entry, told = one()
+    assert told == ()
+    assert (entry.id, entry.day.isoformat(), entry.mark) == ("20210809-cmu", "2021-08-09", "trophy")
+    assert entry.scores == {"dev": "0.443", "eval": "0.428"}
+    assert entry.cells == tuple(ROW.split(","))
+
+
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\\"), max_size=12)
+
+
+@given(st.lists(st.lists(CELLS, min_size=11, max_size=11), min_size=1, max_size=5), st.data())
+def test_every_cell_can_be_found_again_and_what_differs_is_reported(
+    rows: list[list[str]], drawn: st.DataObject
+) -> None:
+    for cells in rows:
+        cells[COLUMNS.index("date")] = drawn.draw(st.sampled_from(["2021/08/09", "2019-01-02"]))
+    read = parse_table(write([COLUMNS, *rows]), path="old.csv")
+    assert [list(entry.cells) for entry in read.entries] == rows
+    reported = {(repair.line, repair.column) for repair in read.repairs}
+    for entry, cells in zip(read.entries, rows, strict=True):
+        used = {
+            "id": entry.id,
+            "description": entry.description,
+            "team": entry.team,
+            "paper": entry.paper,
+            "code": entry.code,
+            "type": entry.type,
+            "eval": entry.scores.get("eval", ""),
+            "dev": entry.scores.get("dev", ""),
+        }
+        given = dict(zip(COLUMNS, cells, strict=True))
+        differ = {name for name, text in used.items() if text != given[name]}
+        assert {(entry.line, name) for name in differ} <= reported
+    assert all(repair.kind in REPAIRS for repair in read.repairs)
+    assert len({entry.id.casefold() for entry in read.entries}) == len(rows)
+
+
+@given(st.text('ab\\", \n', max_size=8))
+def test_quotes_and_backslashes_are_read_as_the_boards_script_wrote_them(text: str) -> None:
+    if text.endswith("\\"):
+        text += "."  # that script could not write a cell that ends in a backslash either
+    cells = ROW.split(",")
+    cells[2] = text
+    read = parse_table(write([COLUMNS, cells]), path="old.csv")
+    assert read.entries[0].cells[2] == text
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters='\\"'), max_size=8))
+def test_without_backslashes_it_is_what_the_csv_module_reads(text: str) -> None:
+    cells = ROW.split(",")
+    cells[2] = text
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([COLUMNS, cells])
+    read = parse_table(buffer.getvalue().encode(), path="old.csv")
+    peer = list(csv.reader(io.StringIO(buffer.getvalue(), newline="")))
+    assert [list(read.header), list(read.entries[0].cells)] == peer
+
+
+@given(st.binary(max_size=60))
+def test_hostile_bytes_give_a_table_or_an_error_and_never_a_traceback(tail: bytes) -> None:
+    try:
+        parse_table(f"{HEADER}\n{ROW}\n".encode() + tail, path="old.csv")
+    except InputError:
+        return
+
+
+# ids
+
+
+def test_a_row_without_an_id_gets_one_of_its_day_and_number() -> None:
+    read = table(row(), row(id="", date="2020/01/21"), row(id=" ", date="2020/05/08"))
+    made = ["20210809-cmu", "20200121-row-002", "20200508-row-003"]
+    assert [entry.id for entry in read.entries] == made
+    assert ("id", "made-id", made[1]) in [(r.column, r.kind, r.made) for r in read.repairs]
+
+
+def test_a_repeated_id_stays_with_the_first_whatever_its_case() -> None:
+    assert repairs(row(), row(), row(id="20210809-CMU")) == [
+        (3, "id", "repeated-id", "20210809-row-002"),
+        (4, "id", "repeated-id", "20210809-row-003"),
+    ]
+
+
+def test_a_made_id_is_never_one_that_was_given() -> None:
+    read = table(row(id=""), row(id="20210809-row-001"))
+    assert [entry.id for entry in read.entries] == ["20210809-row-001-again", "20210809-row-001"]
+
+
+@pytest.mark.parametrize("given", ["../../etc/passwd", "a/b", "..", "-rf", "x" * 200, "é", "a b"])
+def test_an_id_that_leaves_its_folder_is_replaced(given: str) -> None:
+    entry, told = one(id=given)
+    assert entry.id == "20210809-row-001"
+    assert [(r.kind, r.found) for r in told] == [("unfit-id", given)]
+
+
+def test_ids_of_the_first_days_stay_as_they_are() -> None:
+    given = ["20200811a", "20201009", "20220929-doc2query--", "20220330-openplm_ltrbert"]
+    assert [entry.id for entry in table(*(row(id=name) for name in given)).entries] == given
+
+
+# days
+
+
+def test_a_day_with_hyphens_is_the_same_day() -> None:
+    entry, told = one(date="2021-08-09")
+    assert (entry.day.isoformat(), told) == ("2021-08-09", ())
+
+
+@pytest.mark.parametrize(
+    "date", ["", "9 Aug 2021", "08/09/21", "2021/8/9", "2021/02/30", "0001/01/01"]
+)
+def test_an_unreadable_day_is_taken_from_the_id(date: str) -> None:
+    entry, told = one(date=date)
+    assert entry.day.isoformat() == "2021-08-09"
+    assert [(r.column, r.kind, r.found) for r in told] == [("date", "date-from-id", date)]
+
+
+def test_rows_that_cannot_be_dated_are_all_named() -> None:
+    rows = [row(), row(id="", date="May 2020"), row(id="dr-bert", date="20.5.2020")]
+    data = "\n".join([HEADER, *rows]).encode()
+    assert refused(data) == [("no-date", 3), ("no-date", 4)]
+
+
+# scores
+
+
+@pytest.mark.parametrize("text", ["0.4", "0.4280", "0", "1", "1.000", "0.3930000000000001"])
+def test_a_score_keeps_the_digits_that_were_published(text: str) -> None:
+    entry, told = one(eval=text)
+    assert (entry.scores["eval"], told) == (text, ())
+
+
+@pytest.mark.parametrize("view", ["dev", "eval"])
+def test_a_missing_score_is_none_and_is_told(view: str) -> None:
+    entry, told = one(**{view: ""})
+    assert view not in entry.scores
+    assert [(r.column, r.kind) for r in told] == [(view, "no-score")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nan",
+        "inf",
+        "-0.1",
+        "1.01",
+        "39.3",
+        "0,393",
+        "1e-3",
+        "0x1",
+        ".4",
+        "\u0660.\u0664",
+        "=1",
+        "--",
+    ],
+)
+def test_what_is_no_score_is_never_a_number(text: str) -> None:
+    entry, told = one(eval=f'"{text}"')
+    assert "eval" not in entry.scores
+    assert [(r.column, r.kind, r.found) for r in told] == [("eval", "not-a-score", text)]
+
+
+# types, signs, text, links
+
+
+def test_a_misspelt_type_is_written_out_and_told() -> None:
+    entry, told = one(type="reraking")
+    assert entry.type == "reranking"
+    assert [(r.kind, r.found, r.made) for r in told] == [("misspelt-type", "reraking", "reranking")]
+
+
+def test_another_type_stays_as_it_is_and_is_told() -> None:
+    entry, told = one(type="re-ranking")
+    assert (entry.type, [r.kind for r in told]) == ("re-ranking", ["unknown-type"])
+
+
+@pytest.mark.parametrize(
+    ("sign", "mark"), [("", ""), ("🏆", "trophy"), ("🏛", "baseline"), ("🏛\ufe0f", "baseline")]
+)
+def test_the_signs_are_told_apart(sign: str, mark: str) -> None:
+    entry, told = one(mark=sign)
+    assert (entry.mark, told) == (mark, ())
+
+
+def test_another_sign_means_nothing_and_is_told() -> None:
+    entry, told = one(mark="🥇")
+    assert (entry.mark, [(r.column, r.kind) for r in told]) == ("", [("mark", "unknown-mark")])
+
+
+def test_zero_width_and_bidirectional_characters_are_left_out_and_told() -> None:
+    entry, told = one(team="Bai\u200bdu\u202e NLP", description='"two\nlines"')
+    assert (entry.team, entry.description) == ("Baidu NLP", "two lines")
+    assert {(r.column, r.kind, r.found) for r in told} == {
+        ("team", "invisible-character", "Bai\u200bdu\u202e NLP"),
+        ("description", "invisible-character", "two\nlines"),
+    }
+
+
+def test_lines_are_counted_past_a_cell_that_holds_several() -> None:
+    read = table(row(description='"two\nlines"'), row(id="b", dev=""))
+    assert [entry.line for entry in read.entries] == [2, 4]
+
+
+def test_markup_in_a_description_is_text() -> None:
+    text = "<script>alert(1)</script> &amp; <b>BERT</b>"
+    entry, told = one(description=text)
+    assert (entry.description, told) == (text, ())
+
+
+@pytest.mark.parametrize("link", ["javascript:alert(1)", "arxiv.org/abs/1", "ftp://x.org", "n/a"])
+def test_an_address_that_no_page_may_link_to_is_not_used(link: str) -> None:
+    entry, told = one(paper=link)
+    assert (entry.paper, [(r.column, r.kind) for r in told]) == ("", [("paper", "not-a-link")])
+
+
+def test_a_tweet_s_number_stays_text() -> None:
+    entry, _ = one(tweet="1293306436399685632")
+    assert entry.cells[-1] == "1293306436399685632"
+
+
+# files that are no such table
+
+
+def test_the_document_table_has_its_own_headings() -> None:
+    header = "id,date,,description,team,paper,code,type,MRR@100 (Dev),MRR@100 (Eval),tweet"
+    read = table("20200811a,2020/08/11,🏛,Indri,MSMARCO Team,,,full ranking,,0.192,1", header=header)
+    assert read.layout is DOC
+    assert read.entries[0].scores == {"eval": "0.192"}
+
+
+HEADERS = ("id,description", f"{HEADER},extra", HEADER.replace("dev", "eval"), "<html>", "\x00")
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_another_table_is_refused(header: str) -> None:
+    cells = ",".join(["x"] * len(header.split(",")))
+    assert refused(f"{header}\n{cells}\n".encode()) == [("unknown-table", 1)]
+
+
+def test_rows_of_another_width_are_all_named() -> None:
+    assert refused(f"{HEADER}\n{ROW},more\n{ROW}\na,b\n".encode()) == [
+        ("wrong-columns", 2),
+        ("wrong-columns", 4),
+    ]
+
+
+def test_a_quote_that_is_never_closed_is_refused_with_its_line() -> None:
+    assert refused(f'{HEADER}\n{ROW}\n"open,{ROW}\n'.encode()) == [("broken-csv", 3)]
+
+
+def test_a_cell_of_ten_megabytes_is_refused() -> None:
+    assert refused(f"{HEADER}\n{ROW}{'x' * 10_000_000}\n".encode()) == [("too-large", None)]
+    assert refused(f"{HEADER}\n{ROW}{'x' * 1_000_000}\n".encode()) == [("broken-csv", 2)]
+
+
+def test_a_table_of_rows_without_end_is_refused() -> None:
+    rows = f"{ROW}\n" * 2001
+    assert refused(f"{HEADER}\n{rows}".encode()) == [("too-large", None)]
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n", f"{HEADER}\n".encode()])
+def test_a_file_without_rows_is_refused(data: bytes) -> None:
+    assert {code for code, _ in refused(data)} <= {"empty-file", "too-large"}
+
+
+def test_bytes_that_are_not_utf_8_are_refused_with_their_line() -> None:
+    assert refused(f"{HEADER}\n{ROW}\n".encode() + b"\xff") == [("bad-utf8", 3)]
+
+
+def test_a_byte_order_mark_is_skipped_and_told() -> None:
+    read = parse_table(b"\xef\xbb\xbf" + f"{HEADER}\n{ROW}\n".encode(), path="old.csv")
+    assert [r.kind for r in read.repairs] == ["byte-order-mark"]
+
+
+def test_every_kind_of_repair_is_explained_in_its_order() -> None:
+    page = DOCS.read_text("utf-8").split("## Repairs")[1].split("## ")[0]
+    named = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert named == list(REPAIRS)
+
+
+def test_the_rules_of_a_record_are_a_board_that_is_closed() -> None:
+    read = table(row(eval="0.42805"), row(id="b", date="2019/01/02"))
+    files = record_files(read, source='a "b" $c', recipient="age1x")
+    spec = parse_spec(files["board.toml"])
+    assert (spec.name, spec.decimals) == ("msmarco-passage", 5)
+    assert (str(spec.opens), str(spec.closes)) == ("2019-01-02", "2021-08-09")
+    assert [(v.name, v.measure, v.public) for v in spec.views] == [
+        ("dev", "RR@10", True),
+        ("eval", "RR@10", True),
+    ]
+
+
+# the real tables
+
+
+@pytest.fixture(scope="session")
+def real(data: Callable[[str], Path]) -> Callable[[str], OldTable]:
+    def read(name: str) -> OldTable:
+        path = data(f"leaderboards/msmarco-{name}-leaderboard.csv")
+        return parse_table(path.read_bytes(), path=path.name)
+
+    return read
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("name", "rows", "told"),
+    [
+        ("doc", 117, {("no-score", "MRR@100 (Dev)"): 21}),
+        (
+            "passage",
+            168,
+            {("made-id", "id"): 126, ("no-score", "dev"): 13, ("misspelt-type", "type"): 1},
+        ),
+    ],
+)
+def test_the_real_tables_and_their_repairs(
+    real: Callable[[str], OldTable], name: str, rows: int, told: dict[tuple[str, str], int]
+) -> None:
+    read = real(name)
+    assert len(read.entries) == rows
+    assert Counter((r.kind, r.column) for r in read.repairs) == told
+    assert Counter(entry.mark for entry in read.entries)["baseline"] == 3
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["doc", "passage"])
+def test_the_real_cells_are_those_of_a_plain_reader(
+    data: Callable[[str], Path], real: Callable[[str], OldTable], name: str
+) -> None:
+    """Neither table holds a backslash today, so that Python's own reader gives the same cells."""
+    path = data(f"leaderboards/msmarco-{name}-leaderboard.csv")
+    assert b"\\" not in path.read_bytes()
+    with path.open(encoding="utf-8", newline="") as file:
+        peer = list(csv.reader(file))
+    read = real(name)
+    assert [list(read.header), *(list(entry.cells) for entry in read.entries)] == peer
+    raw = path.read_text("utf-8").splitlines()
+    assert all(entry.cells[-1] in raw[entry.line - 1] for entry in read.entries)
