@@ -14,7 +14,7 @@ from heldout.board.release import Released, ReleaseRule, Told, check_rule, relea
 from heldout.errors import InputError, Problem, quote
 from heldout.redteam.exchange import Scores
 
-__all__ = ["COMPARED", "NamedRelease", "Release", "parse_release", "name_rule"]
+__all__ = ["COMPARED", "NamedRelease", "Release", "name_rule", "parse_release"]
 
 Release = Callable[[Scores, Told | None], Released]
 """Scores per query and what the team was told before -> what it is told now."""

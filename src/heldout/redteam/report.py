@@ -10,7 +10,15 @@ from heldout.redteam.exchange import Exchange
 from heldout.redteam.game import Outcome, Plan, play
 from heldout.redteam.releases import NamedRelease
 
-__all__ = ["Line", "play_table", "summarise"]
+__all__ = ["ADVICE", "Line", "play_table", "summarise"]
+
+ADVICE = """\
+Rounding is no defence: 300 rounded scores let an attacker climb 4.3 standard errors of a
+difference that is not there, 24 of them 1.5 (1,000 queries). With rule = "ladder" in [release]
+probing gains 0.1, and a system that is better by 4.5 is still told so in 4 of 5 cases.
+No release hides what several teams were told each: one key, one team (docs/redteam.md)."""
+"""What an organiser should know before the board opens; the figures are those of docs/redteam.md,
+Ladder and rounding of RR@10 at K = 300."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,214 @@
+"""Two systems with their scores per query: from run files, or a board's baselines."""
+
+import os
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import click
+import numpy as np
+
+from heldout.board.spec import BoardSpec
+from heldout.cli.files import run_name
+from heldout.cli.scoring import Failed, Scored, Work, score_run
+from heldout.errors import InputError, Problem, SetupError
+from heldout.measures.evaluate import prepare
+from heldout.measures.spec import Measure, parse_measure
+from heldout.pipeline.review import read_scores
+from heldout.redteam.exchange import Exchange, Scores, exchange, resample
+from heldout.store.repository import Repository
+from heldout.store.vault import Vault
+from heldout.trec.accelerators import find_accelerators
+from heldout.trec.qrels import Qrels, read_qrels
+from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import open_input
+
+__all__ = ["Source", "Systems", "draw", "find_systems"]
+
+_DRAW = 0
+"""Spawn key of the draw of queries; those of the games have two numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Systems:
+    """Two systems on the same queries.
+
+    Attributes:
+        names: theirs.
+        pair: their scores.
+        measure: of what.
+    """
+
+    names: tuple[str, str]
+    pair: Exchange
+    measure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where two systems come from; what is `None` is taken from the board.
+
+    Attributes:
+        repository: the board, `None` for none.
+        spec: its rules, `None` likewise.
+        vault: the board's vault, for its baselines.
+        runs: two run files, `None` for the baselines.
+        qrels: file of the judgments; by default those of the first set with open labels.
+        measure: name of the measure; by default that of the primary view.
+        order: how documents are ordered.
+    """
+
+    repository: Repository | None = None
+    spec: BoardSpec | None = None
+    vault: Path | None = None
+    runs: tuple[str, str] | None = None
+    qrels: str | None = None
+    measure: str | None = None
+    order: Order | None = None
+
+
+def find_systems(source: Source) -> Systems:
+    """Two systems: the runs that are named, else the baselines in the vault.
+
+    Raises:
+        click.UsageError: something is not named.
+        InputError: a file has errors, or the systems never differ.
+        SetupError: the board has no open labels, or not two baselines.
+    """
+    measure = _choose_measure(source)
+    if source.runs is None:
+        return _find_baselines(source, measure)
+    rows = _score_runs(source.runs, _read_qrels(source), measure, _choose_order(source))
+    return Systems(names=_names(*source.runs), pair=_pair(*rows), measure=str(measure))
+
+
+def draw(systems: Systems, queries: int, *, seed: int) -> Systems:
+    """The same systems on a number of their queries, drawn at random.
+
+    Raises:
+        InputError: they do not differ on any of those.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_DRAW,)))
+    try:
+        pair = resample(systems.pair, queries, rng=rng)
+    except ValueError:
+        raise InputError(_equal(f"on any of the {queries:,} queries drawn")) from None
+    return Systems(names=systems.names, pair=pair, measure=systems.measure)
+
+
+def _choose_measure(source: Source) -> Measure:
+    name = source.measure
+    if name is None and source.spec is not None:
+        name = source.spec.view(source.spec.primary).measure
+    if name is None:
+        raise click.UsageError("which measure? for example -m RR@10")
+    measure = parse_measure(name, path="-m")
+    if measure.kind.better != "higher":
+        raise InputError(
+            Problem(
+                code="redteam-measure",
+                path="-m",
+                found=f"{measure}, where lower is better",
+                expected="a measure where higher is better",
+            )
+        )
+    return measure
+
+
+def _choose_order(source: Source) -> Order | None:
+    if source.order is None and source.spec is not None:
+        return source.spec.runs.order
+    return source.order
+
+
+def _read_qrels(source: Source) -> Qrels:
+    if source.qrels is not None:
+        with open_input(Path(source.qrels)) as file:
+            return read_qrels(file, path=source.qrels)
+    if source.spec is None or source.repository is None:
+        raise click.UsageError("which judgments? --qrels Q, or --board DIR")
+    return source.repository.qrels(source.spec.sets[_dev_set(source.spec)].qrels or "")
+
+
+def _dev_set(spec: BoardSpec) -> str:
+    """The first query set whose labels are in the open."""
+    found = next((name for name, files in spec.sets.items() if not files.held_out), None)
+    if found is None:
+        raise SetupError("the board has no labels in the open; name others: --qrels Q --runs A B")
+    return found
+
+
+def _score_runs(
+    runs: tuple[str, str], qrels: Qrels, measure: Measure, order: Order | None
+) -> list[Scores]:
+    work = Work(
+        qrels=qrels,
+        judged=prepare(qrels.judgments, [measure]),
+        order=order,
+        accelerators=find_accelerators(os.environ),
+    )
+    outcomes = [score_run(work, path) for path in runs]
+    problems = [p for outcome in outcomes if isinstance(outcome, Failed) for p in outcome.problems]
+    if problems:
+        raise InputError(problems)
+    return [o.evaluation.scores[measure].values for o in outcomes if isinstance(o, Scored)]
+
+
+def _names(a: str, b: str) -> tuple[str, str]:
+    """Names of two run files, paths where names are the same."""
+    names = run_name(a), run_name(b)
+    return (a, b) if names[0] == names[1] else names
+
+
+def _find_baselines(source: Source, measure: Measure) -> Systems:
+    """The two baselines whose dev scores are nearest to each other."""
+    if source.spec is None or source.repository is None or source.vault is None:
+        raise click.UsageError("which two systems? --runs A B, or a board and its --vault")
+    vault = Vault.open(source.vault.absolute(), board=source.repository.root)
+    found = _baseline_scores(vault, source.spec, measure)
+    pairs = list(combinations(found, 2))
+    if not pairs:
+        raise SetupError(
+            f"the vault has dev scores of {len(found)} baselines, not of two; name two runs: "
+            "--runs A B, or add baselines: heldout board baseline"
+        )
+    names = min(pairs, key=lambda pair: abs(_mean(found[pair[0]]) - _mean(found[pair[1]])))
+    queries = sorted(found[names[0]].keys() & found[names[1]].keys())
+    rows = [np.array([found[name][query] for query in queries]) for name in names]
+    return Systems(names=names, pair=_pair(*rows), measure=str(measure))
+
+
+def _baseline_scores(
+    vault: Vault, spec: BoardSpec, measure: Measure
+) -> dict[str, dict[str, float]]:
+    """Baseline -> dev query -> score by this measure, for those that have it."""
+    dev = _dev_set(spec)
+    views = [v.name for v in spec.views if v.set == dev and parse_measure(v.measure) == measure]
+    found: dict[str, dict[str, float]] = {}
+    for submission in vault.history().submissions.values():
+        scores = read_scores(vault, submission.id) if submission.baseline else None
+        known = {} if scores is None else scores.views
+        for name in [name for name in views if name in known]:
+            per_query = known[name].per_query
+            found[submission.id] = {q: s for q, s in per_query.items() if s is not None}
+    return found
+
+
+def _mean(scores: dict[str, float]) -> float:
+    return sum(scores.values()) / len(scores)
+
+
+def _pair(a: Scores, b: Scores) -> Exchange:
+    try:
+        return exchange(a, b)
+    except ValueError:
+        raise InputError(_equal("on any query")) from None
+
+
+def _equal(where: str) -> Problem:
+    return Problem(
+        code="redteam-runs",
+        path="--runs",
+        found=f"two systems whose scores do not differ {where}",
+        expected="two systems that differ",
+    )
