@@ -196,7 +196,7 @@ def test_a_word_of_two_scripts_is_mixed_but_a_name_of_two_is_not() -> None:
     assert mixed_words("百度NLP 東京ラボAI 네이버AI Яндекс Yandex") == ()
 
 
-@pytest.mark.parametrize("piece", ["a", "A\u0430", "user", "匿名", "a\u0301", "\u0316\u0301", "1", "ﷺ"])
+@pytest.mark.parametrize("piece", ["a", "A\u0430", "user", "匿名", "\u0316\u0301", "1", "ﷺ"])
 def test_a_name_of_ten_thousand_characters_takes_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
         name = (piece * length)[:length]

@@ -1,0 +1,295 @@
+"""Who is who: ties between teams, keys, ids that tell, and what each reader may see of it."""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from boardlog import START, BoardLog, make_manifest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.board.disclosure import resembles
+from heldout.board.identity import (
+    Entrant,
+    TieKind,
+    key_digest,
+    list_entrants,
+    look_alike_evidence,
+    name_evidence,
+    same_people,
+    script_evidence,
+    tie_evidence,
+)
+from heldout.board.links import link_key
+from heldout.board.names import without_fillers
+from heldout.envelope.bundle import Form, file_names, new_identity, open_key, seal
+from heldout.ids import SubmissionId
+
+ACME = Entrant(
+    submission="20261101-a",
+    team="Acme Search",
+    institution="Acme Corporation",
+    paper="https://arxiv.org/abs/2005.00181v2",
+    code="https://github.com/acme/ranker/tree/main",
+    key="k1",
+)
+OTHER = Entrant(submission="20261102-b", team="Lighthouse", institution="Harbour University")
+KINDS: tuple[TieKind, ...] = ("key", "paper", "code", "institution", "name")
+
+
+def kinds(one: Entrant, *others: Entrant) -> list[str]:
+    return [tie.kind for tie in same_people(one, others)]
+
+
+def test_strangers_have_no_ties_and_nobody_is_tied_to_himself() -> None:
+    assert kinds(ACME, OTHER, ACME, replace(ACME, submission="20261103-c")) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"key": "k1"}, "key"),
+        ({"paper": "http://www.arxiv.org/pdf/2005.00181.pdf"}, "paper"),
+        ({"code": "https://GitHub.com/Acme/Ranker.git"}, "code"),
+        (
+            {"institution": "ACME corporation", "team": "The Acme Search group in Bonn"},
+            "institution",
+        ),
+        ({"institution": "acme-corporation", "team": "Search by Jane Roe"}, "institution"),
+        ({"team": "acme search"}, "name"),
+        ({"team": "ACME Search", "institution": "AC"}, None),
+        ({"team": "Acme Search", "institution": ""}, None),
+    ],
+)
+def test_what_two_submissions_share_is_a_tie(change: Mapping[str, Any], kind: str | None) -> None:
+    assert kinds(ACME, replace(OTHER, **change)) == ([] if kind is None else [kind])
+
+
+def test_unknown_keys_and_missing_links_tie_nobody() -> None:
+    assert kinds(replace(ACME, key="", paper="", code=""), replace(OTHER, key="")) == []
+
+
+def test_groups_of_one_institution_are_teams_of_their_own() -> None:
+    one = replace(ACME, team="Terrier", institution="University of Glasgow")
+    assert kinds(one, replace(OTHER, team="Viola", institution="University of Glasgow")) == []
+
+
+def test_initials_are_the_same_institution() -> None:
+    one = replace(ACME, team="Luyu Gao", institution="Carnegie Mellon University", key="")
+    two = replace(OTHER, team="Luyu Gao and Zhuyun Dai", institution="CMU")
+    assert kinds(one, two) == ["institution"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("https://arxiv.org/abs/2010.08191", "http://arxiv.org/pdf/2010.08191v3.pdf"),
+        (
+            "https://doi.org/10.1145/3331184.3331303",
+            "https://dl.acm.org/doi/abs/10.1145/3331184.3331303",
+        ),
+        ("https://github.com/A/B", "https://www.github.com/a/b/tree/main/x.py"),
+        ("https://openreview.net/forum?id=xYz", "https://openreview.net/pdf?id=xYz"),
+        ("https://aclanthology.org/2020.acl-1.pdf", "https://aclanthology.org/2020.acl-1/"),
+    ],
+)
+def test_forms_of_one_address_are_one_work(one: str, two: str) -> None:
+    assert link_key(one) == link_key(two) != ""
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("https://arxiv.org/abs/2010.08191", "https://arxiv.org/abs/2010.08192"),
+        ("https://github.com/a/b", "https://github.com/a/c"),
+        ("https://example.org/p?id=1", "https://example.org/p?id=2"),
+    ],
+)
+def test_other_addresses_are_other_works(one: str, two: str) -> None:
+    assert link_key(one) != link_key(two)
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["", "none", "javascript:alert(1)", "https://[", "https://github.com/acme", "https://a.org/"],
+)
+def test_a_bare_site_or_no_link_is_no_work(link: str) -> None:
+    assert link_key(link) == ""
+
+
+@given(st.text(max_size=80))
+def test_any_text_has_a_link_key(text: str) -> None:
+    assert isinstance(link_key(f"https://example.org/{text}"), str)
+
+
+@pytest.mark.parametrize("form", ["age", "openssl"])
+def test_one_key_for_two_submissions_has_one_digest(form: Form) -> None:
+    organiser = new_identity(form)
+
+    def digest(name: str, key: bytes | None) -> tuple[str, bytes]:
+        sealed = seal(
+            form,
+            SubmissionId(name),
+            runs={"eval": (".gz", b"x")},
+            metadata=b"{}",
+            recipients=[organiser.recipient],
+            key=key,
+        )
+        blob = sealed.files[file_names(form, SubmissionId(name)).key]
+        return key_digest(open_key(form, blob, [organiser.private])), sealed.key
+
+    first, key = digest("20261101-a", None)
+    assert digest("20261102-b", key)[0] == first
+    assert digest("20261103-c", None)[0] != first
+    assert key_digest(key.strip() + b"\r\n") == first
+    assert key.decode().strip() not in first
+
+
+@pytest.fixture
+def board() -> BoardLog:
+    log = BoardLog().open()
+    log.submit("20261101-a", make_manifest("Acme Search"), "0.1")
+    log.submit("20261102-b", make_manifest("Lantern", embargo_until=date(2027, 3, 1)), "0.2")
+    log.receive("20261103-c")
+    log.review("20261103-c", make_manifest("Waiting"))
+    log.receive("20261104-d")
+    return log
+
+
+def test_who_is_under_embargo_or_undecided_is_hidden_until_the_day(board: BoardLog) -> None:
+    def hidden(day: date) -> dict[str, bool]:
+        found = list_entrants(board.history, day=day, keys={"20261101-a": "k"})
+        return {entrant.team: entrant.hidden for entrant in found}
+
+    start = {"Acme Search": False, "Lantern": True, "Waiting": True}
+    assert hidden(START.date()) == start
+    assert hidden(date(2027, 3, 1)) == {**start, "Lantern": False}
+    assert [e.key for e in list_entrants(board.history, day=START.date(), keys={})] == [""] * 3
+
+
+def test_a_name_given_up_is_still_known(board: BoardLog) -> None:
+    board.update("20261101-a", make_manifest("Acme Renamed", revision=2))
+    found = list_entrants(board.history, day=START.date(), keys={})
+    assert [e.team for e in found if e.submission == "20261101-a"] == [
+        "Acme Search",
+        "Acme Renamed",
+    ]
+
+
+def test_nobody_can_try_names_until_an_embargoed_team_answers(board: BoardLog) -> None:
+    others = list_entrants(board.history, day=START.date(), keys={"20261102-b": "k", "x": "k"})
+    probe = replace(ACME, submission="20261201-x", team="Lantem", key="k", code="", paper="")
+    told = list(look_alike_evidence(probe, others, reader="organiser"))
+    told += tie_evidence(probe, others, kinds=KINDS, reader="organiser")
+    assert any("looks like" in text and "20261102-b" in text for text in told)
+    assert any("same key" in text for text in told)
+    assert list(look_alike_evidence(probe, others, reader="team")) == []
+    assert list(tie_evidence(probe, others, kinds=KINDS, reader="team")) == []
+
+
+def test_evidence_names_the_strange_character_and_the_submissions() -> None:
+    probe = replace(ACME, submission="20261201-x", team="\u0410cme Search")
+    (text,) = look_alike_evidence(probe, [ACME, OTHER], reader="team")
+    assert "CYRILLIC CAPITAL LETTER A" in text
+    assert "20261101-a" in text
+    (text,) = script_evidence(probe.team)
+    assert "U+0410" in text
+
+
+def test_many_submissions_of_one_team_are_one_sentence() -> None:
+    others = [replace(ACME, submission=f"20261101-{n}") for n in range(9)]
+    probe = replace(OTHER, key="k1")
+    (text,) = tie_evidence(probe, others, kinds=["key"], reader="organiser")
+    assert "20261101-4 and 4 more" in text
+    assert list(tie_evidence(probe, others, kinds=["paper"], reader="organiser")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Team 1", "names no team"),
+        ("KB team", "the board"),
+        ("Acme", ""),
+        ("\x1b[31m", "names no team"),
+    ],
+)
+def test_a_name_that_does_not_do_is_explained(name: str, said: str) -> None:
+    told = list(name_evidence(name, "team", reserved=["kb"]))
+    assert (said in told[0]) if said else not told
+    assert all(text.isprintable() for text in told)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "team", "institution"),
+    [
+        ("acme-1", "Acme Search", ""),
+        ("bertacmesearch", "Acme Search", ""),
+        ("WATERL00-run", "Jimmy Lin", "University of Waterloo"),
+        ("cmu", "Luyu Gao", "Carnegie Mellon University"),
+        ("bcai-2", "Leonid Boytsov", "Bosch Center for AI"),
+        ("rpradeep", "Ronak Pradeep, Jimmy Lin", ""),
+        ("lin3", "Ronak Pradeep, Jimmy Lin", ""),
+        ("HuaweiRun", "HuaweiPoissonLab", ""),
+        ("vespabase", "Vespa.ai team", ""),
+        ("elastik", "Elastic", ""),
+    ],
+)
+def test_an_id_that_gives_the_team_away_is_told(suffix: str, team: str, institution: str) -> None:
+    assert resembles(SubmissionId(f"20261120-{suffix}"), team, institution)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "team", "institution"),
+    [
+        ("bert-large", "Acme Search Team", "University of Berlin"),
+        ("k7f3q9", "Jimmy Lin", "University of Waterloo"),
+        ("deep-ranking", "Deep Retrieval Lab", "Institute for Information Retrieval"),
+        ("run-1", "Acme 1", ""),
+        ("dense-a", "", ""),
+    ],
+)
+def test_an_id_that_says_nothing_is_left_alone(suffix: str, team: str, institution: str) -> None:
+    assert resembles(SubmissionId(f"20261120-{suffix}"), team, institution) is None
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file, escapechar="\\")
+
+
+@pytest.fixture(scope="module")
+def rows(data: Callable[[str], Path]) -> list[dict[str, str]]:
+    names = ("msmarco-doc-leaderboard", "msmarco-passage-leaderboard")
+    return [row for name in names for row in _rows(data(f"leaderboards/{name}.csv"))]
+
+
+@pytest.mark.real
+def test_real_ids_tell_of_their_own_teams_more_than_of_others(rows: list[dict[str, str]]) -> None:
+    known = [(SubmissionId(r["id"]), r["team"]) for r in rows if "-" in r["id"]]
+    assert len(known) == 138
+    assert sum(resembles(name, team) is not None for name, team in known) == 49
+    other = [resembles(name, team) for (name, _), (_, team) in zip(known, known[50:], strict=False)]
+    assert sum(found is not None for found in other) <= 2
+
+
+@pytest.mark.real
+def test_real_teams_with_one_paper_or_code_share_people(rows: list[dict[str, str]]) -> None:
+    entrants = [
+        Entrant(submission=str(n), team=r["team"], paper=r["paper"] or "", code=r["code"] or "")
+        for n, r in enumerate(rows)
+    ]
+    pairs = {
+        tuple(sorted((one.team, tie.other.team)))
+        for n, one in enumerate(entrants)
+        for tie in same_people(one, entrants[:n])
+    }
+    assert all(_words(one) & _words(two) for one, two in pairs), pairs
+    assert len(pairs) == 14
+
+
+def _words(team: str) -> set[str]:
+    return {word for word in without_fillers(team) if len(word) >= 3}
