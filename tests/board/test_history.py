@@ -25,6 +25,7 @@ def test_every_kind_of_event_is_understood() -> None:
     assert set(_CHANGES) == set(KINDS) - {
         "opened-board",
         "changed-rules",
+        "imported-board",
         "rekeyed",
         "closed-board",
     }

@@ -54,7 +54,8 @@ KINDS: Mapping[str, str] = {
     "published": "an organiser approved the submission; the released scores",
     "corrected": "an erratum to a published entry",
     "extended": "an organiser moved the end of an embargo",
-    "imported": "an old board's table was taken over, or an entry of it as that board published it",
+    "imported-board": "an old board's table was taken over; its entries follow",
+    "imported": "an entry of an old board, as that board published it",
     "rekeyed": "the organisers' keys changed; which go, which come, what was sealed again",
     "closed-board": "the board takes nothing any more; its labels are opened",
 }

@@ -105,11 +105,9 @@ def recover_table(entries: Iterable[Entry]) -> tuple[tuple[str, ...], ...]:
     header: tuple[str, ...] = ()
     rows: dict[int, tuple[str, ...]] = {}
     for entry in entries:
-        if entry.event.kind != "imported":
-            continue
-        if entry.event.submission is None:
+        if entry.event.kind == "imported-board":
             header = tuple(entry.get("header"))
-        else:
+        elif entry.event.kind == "imported":
             rows[int(entry.get("line"))] = tuple(entry.get("cells"))
     return (header, *(rows[line] for line in sorted(rows)))
 
@@ -150,8 +148,8 @@ def _is_done(repository: Repository, vault: Vault, table: OldTable) -> bool:
 
 def _imported_digest(entries: Sequence[Entry]) -> str | None:
     """Which file a log was begun with, `None` where it has no import."""
-    heads = (e for e in entries if e.event.kind == "imported" and e.event.submission is None)
-    return next((str(entry.get("sha256")) for entry in heads), None)
+    found = (str(e.get("sha256")) for e in entries if e.event.kind == "imported-board")
+    return next(found, None)
 
 
 def _check_folders(repository: Repository, vault: Vault) -> None:
@@ -183,7 +181,7 @@ def _log(desk: Desk, source: Source) -> None:
         raise StoreError("another file's import was begun here; remove both folders, or finish it")
     if logged is None:
         desk.vault.keep_sealed(source.data)
-        desk.log("imported", None, public=_table_fields(source))
+        desk.log("imported-board", None, public=_table_fields(source))
     known = desk.history().submissions
     for entry in sorted(source.table.entries, key=lambda entry: (entry.day, entry.line)):
         if entry.id not in known:
