@@ -90,7 +90,7 @@ class HostedForge:
         _check_handle(handle)
         wrong = [name for name in names if not _LABEL.fullmatch(name)]
         if wrong or not names:
-            raise ValueError(names)
+            raise ValueError(f"no label: {wrong}")
         self.api.add_labels(handle, names)
         return "done"
 
@@ -122,4 +122,4 @@ def _number(source: str) -> Handle | None:
 def _check_handle(handle: Handle) -> None:
     """A handle becomes a part of an address."""
     if not re.fullmatch("[1-9][0-9]{0,15}", handle, re.ASCII):
-        raise ValueError(handle)
+        raise ValueError(f"no number of a request: {handle!r}")
