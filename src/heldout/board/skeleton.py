@@ -8,11 +8,6 @@ import unicodedata
 from collections.abc import Mapping
 from functools import cache
 
-from confusable_homoglyphs import (  # type: ignore[import-untyped]  # ships no types
-    categories,
-    confusables,
-)
-
 __all__ = ["mixed_words", "skeleton", "skeleton_words", "spelling_words"]
 
 # The marks of Latin, Greek and Cyrillic. Vowel signs of other scripts are no accents.
@@ -115,7 +110,16 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _scripts(word: str) -> set[str]:
-    return {categories.alias(character) for character in word} - _NEUTRAL
+    return set() if word.isascii() else {_script(character) for character in word} - _NEUTRAL
+
+
+def _script(character: str) -> str:
+    # 0.1 s to load, and most names are ASCII; ships no types.
+    from confusable_homoglyphs import (  # type: ignore[import-untyped]  # noqa: PLC0415
+        categories,
+    )
+
+    return str(categories.alias(character))
 
 
 def _belong_together(scripts: set[str]) -> bool:
@@ -129,6 +133,9 @@ def _prototypes() -> Mapping[int, str]:
     The library lists each pair of UTS #39 both ways. A class is a star: every source has its
     prototype as its only neighbour, and only a prototype can be longer than one character.
     """
+    # 0.1 s to load, and many commands compare no names.
+    from confusable_homoglyphs import confusables  # noqa: PLC0415
+
     neighbours: dict[str, set[str]] = {}
     for character, others in confusables.confusables_data.items():
         near = {other["c"].replace(_DIRECTION_MARK, "") for other in others}
