@@ -45,6 +45,7 @@ class Submission:
         teams: every team name that it has had: a new name does not free an old one's quota.
         embargo_until: the day of the reveal, `None` where there is no embargo.
         scores: view -> released score as text; empty until published, and while sealed.
+        final: view -> score that is released after the last day; empty while sealed.
         not_above: view -> the best that the team was told before, where this entry's score is not
             above it and so is not told.
         counts: view -> number of queries averaged over.
@@ -71,6 +72,7 @@ class Submission:
     teams: tuple[str, ...] = ()
     embargo_until: date | None = None
     scores: Mapping[str, str] = field(default_factory=dict)
+    final: Mapping[str, str] = field(default_factory=dict)
     not_above: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     revision: int = 0
@@ -218,7 +220,10 @@ def _decided(status: Status) -> Callable[[Submission, Entry], dict[str, Any]]:
 
 def _scores(entry: Entry) -> dict[str, Any]:
     names = {"scores": "scores", "not_above": "not_above", "counts": "queries"}
-    return {field: entry.get(name) or {} for field, name in names.items()}
+    found = {field: entry.get(name) or {} for field, name in names.items()}
+    final = entry.get("final") or {"scores": {}, "queries": {}}
+    found["counts"] = {**found["counts"], **final["queries"]}
+    return {**found, "final": final["scores"]}
 
 
 def _metadata(entry: Entry) -> dict[str, Any]:

@@ -163,6 +163,8 @@ def _open(case: Case) -> Iterator[str]:
     day = case.received.date()
     if day < case.spec.opens:
         yield f"came on {day:%d %b %Y}, the board opens on {case.spec.opens:%d %b %Y}"
+    if case.spec.seasons and case.spec.season_on(day) is None:
+        yield f"came on {day:%d %b %Y}, when no season of the board was open"
     if case.spec.closes is not None and day > case.spec.closes and case.spec.kind != "one-shot":
         yield f"came on {day:%d %b %Y}, the board closed on {case.spec.closes:%d %b %Y}"
 

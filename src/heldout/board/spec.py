@@ -25,6 +25,7 @@ __all__ = [
     "Policy",
     "QuerySet",
     "Runs",
+    "Season",
     "View",
     "parse_spec",
 ]
@@ -86,6 +87,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         public: whether its score is released when a submission is published. One that is not is
             scored with every submission and never leaves the vault.
         labels: other labels in the vault for the same queries, by name; absent, the set's own.
+        final: of a view that is not public: whether its score is released after all on the day
+            after the last of the board, or of the season.
     """
 
     name: str
@@ -93,6 +96,23 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     measure: str
     public: bool = True
     labels: str | None = None
+    final: bool = False
+
+
+class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[[seasons]]`: some of a board's days, with a held-out set of their own.
+
+    Attributes:
+        name: as in addresses and on the page.
+        view: the public view that ranks its entries. Its query set is asked of them alone.
+        opens: first day.
+        closes: last day; may be absent for the last season.
+    """
+
+    name: str
+    view: str
+    opens: date
+    closes: date | None = None
 
 
 class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -181,6 +201,8 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         release: what a team is told of a true score.
         baselines: what the organisers' own runs do.
         example: a query with its answer; absent, the first with public labels is shown.
+        seasons: none, or the board's days one after the other; then `primary` is that of none of
+            its own, but the first season's view.
     """
 
     schema: int = 1
@@ -207,10 +229,42 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     release: ReleaseRule = ReleaseRule()
     baselines: Baselines = Baselines()
     example: Example | None = None
+    seasons: tuple[Season, ...] = ()
 
     def view(self, name: str) -> View:
         """The view of that name; raises KeyError."""
         return next(view for view in self.views if view.name == name)
+
+    def season_on(self, day: date) -> Season | None:
+        """The season that takes submissions on a day; `None` for a board without seasons."""
+        return next((s for s in self.seasons if _is_within(day, s)), None)
+
+    def on(self, day: date) -> "BoardSpec":
+        """The rules for what is submitted on a day: those of its season, or of the last before."""
+        begun = [season for season in self.seasons if season.opens <= day]
+        season = begun[-1] if begun else next(iter(self.seasons), None)
+        return self if season is None else self.in_season(season)
+
+    def in_season(self, season: Season) -> "BoardSpec":
+        """The rules of one season: its view ranks, and the sets of other seasons are not there."""
+        own = self.view(season.view).set
+        others = {self.view(other.view).set for other in self.seasons} - {own}
+        return msgspec.structs.replace(
+            self,
+            primary=season.view,
+            sets={name: queries for name, queries in self.sets.items() if name not in others},
+            views=tuple(view for view in self.views if view.set not in others),
+        )
+
+    def last_day(self, day: date) -> date | None:
+        """The last day of the board, or of the season that a day is in; `None` if there is none."""
+        season = self.season_on(day)
+        return self.closes if season is None else season.closes
+
+    @property
+    def final_views(self) -> tuple[View, ...]:
+        """The views whose scores are released after the last day."""
+        return tuple(view for view in self.views if view.final)
 
     @property
     def public_views(self) -> tuple[View, ...]:
@@ -248,6 +302,7 @@ def _tell(wrong: _Wrong) -> Mistake:
 
 def _check(spec: BoardSpec) -> Iterator[_Wrong]:
     yield from _check_views(spec)
+    yield from _check_seasons(spec)
     yield from _check_numbers(spec)
     yield from _check_sets(spec)
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
@@ -282,6 +337,9 @@ def _check_views(spec: BoardSpec) -> Iterator[_Wrong]:
             yield (f"views[{index}].name", view.name, "a name of its own: letters, digits, _ -", "")
         if view.set not in spec.sets:
             yield (f"views[{index}].set", view.set, "one of " + ", ".join(spec.sets), "")
+        if view.final and view.public:
+            expected = "false: a public view is told at once"
+            yield (f"views[{index}].final", view.final, expected, "or set public = false")
         if view.labels is not None and not re.fullmatch(_NAME, view.labels):
             yield (f"views[{index}].labels", view.labels, "a name of letters, digits, _ and -", "")
         if view.labels is not None and view.set in spec.sets and not spec.sets[view.set].held_out:
@@ -296,6 +354,39 @@ def _check_views(spec: BoardSpec) -> Iterator[_Wrong]:
         yield ("primary", spec.primary, "the name of a view: " + ", ".join(names), "")
     elif not spec.view(spec.primary).public:
         yield ("primary", spec.primary, "a public view", "the score that ranks must be released")
+
+
+def _check_seasons(spec: BoardSpec) -> Iterator[_Wrong]:
+    public = [view.name for view in spec.public_views]
+    before: Season | None = None
+    for index, season in enumerate(spec.seasons):
+        key = f"seasons[{index}]"
+        if not re.fullmatch(_NAME, season.name) or season.name in (
+            other.name for other in spec.seasons[:index]
+        ):
+            yield (f"{key}.name", season.name, "a name of its own: letters, digits, _ -", "")
+        if season.view not in public:
+            yield (f"{key}.view", season.view, "a public view: " + ", ".join(public), "")
+        elif any(_set_of(spec, o) == _set_of(spec, season) for o in spec.seasons[:index]):
+            hint = "labels that were asked in one season are not held out for the next"
+            yield (f"{key}.view", season.view, "a view on a query set of its own", hint)
+        if before is not None and (before.closes is None or season.opens <= before.closes):
+            yield (f"{key}.opens", season.opens, f"a day after season '{before.name}' closes", "")
+        if season.closes is not None and season.closes < season.opens:
+            yield (f"{key}.closes", season.closes, f"a day from {season.opens} on", "")
+        before = season
+    if spec.seasons and spec.primary != spec.seasons[0].view:
+        yield ("primary", spec.primary, spec.seasons[0].view, "the view of the first season")
+    if spec.seasons and spec.kind != "sequential":
+        yield ("kind", spec.kind, "sequential", "a board with seasons tells scores one by one")
+
+
+def _set_of(spec: BoardSpec, season: Season) -> str:
+    return next((view.set for view in spec.views if view.name == season.view), "")
+
+
+def _is_within(day: date, season: Season) -> bool:
+    return season.opens <= day and (season.closes is None or day <= season.closes)
 
 
 def _check_numbers(spec: BoardSpec) -> Iterator[_Wrong]:

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from heldout.board.events import Entry, redact
 from heldout.board.history import History, Identity, Submission, read_history
-from heldout.board.spec import BoardSpec
+from heldout.board.spec import BoardSpec, Season, parse_spec
 from heldout.errors import InputError, Problem
 
 __all__ = [
@@ -99,6 +99,7 @@ class Standings:
             told before, or the entry came after the deadline of a one-shot board.
         waiting: received submissions without a decision.
         decision_days: median days from submission to decision, `None` before the first.
+        season: whose entries these are; "" for a board without seasons.
     """
 
     board: str
@@ -108,6 +109,7 @@ class Standings:
     waiting: int
     decision_days: float | None
     unranked: tuple[Row, ...] = ()
+    season: str = ""
 
     @property
     def every(self) -> tuple[Row, ...]:
@@ -119,7 +121,8 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
     """The public log of a moment: what is still secret stays sealed.
 
     A published entry's identity is opened from the first moment of the day of its reveal, the
-    scores of a one-shot board on the day after its last. All else that is sealed (metadata before
+    scores of a one-shot board on the day after its last, final scores on the day after the last of
+    the board or season. All else that is sealed (metadata before
     publication, labels' digests) stays so.
     """
     entries = tuple(entries)
@@ -127,7 +130,14 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
     deadline = one_shot_deadline(history)
     told = ("scores", "queries") if deadline is None or now.date() > deadline else ()
     return tuple(
-        redact(entry, (*told, *_may_open(entry, history.submissions, now.date())))
+        redact(
+            entry,
+            (
+                *told,
+                *_may_open(entry, history.submissions, now.date()),
+                *_may_open_final(entry, history, now.date()),
+            ),
+        )
         for entry in entries
     )
 
@@ -139,6 +149,14 @@ def one_shot_deadline(history: History) -> date | None:
     table = tomllib.loads(history.rules[-1][1])
     day = table.get("closes") if table.get("kind") == "one-shot" else None
     return day if isinstance(day, date) else None
+
+
+def _may_open_final(entry: Entry, history: History, today: date) -> tuple[str, ...]:
+    if "final" not in entry.event.sealed:
+        return ()
+    spec = parse_spec(history.rules[-1][1].encode())
+    last = spec.last_day(history.submissions[str(entry.event.submission)].received.date())
+    return () if last is None or today <= last else ("final",)
 
 
 def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) -> tuple[str, ...]:
@@ -158,19 +176,25 @@ def _is_draft(entry: Entry, submission: Submission) -> bool:
     return any(events.index(entry.hash) < events.index(event) for event in published)
 
 
-def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) -> Standings:
+def make_standings(
+    entries: Iterable[Entry], spec: BoardSpec, *, now: datetime, season: Season | None = None
+) -> Standings:
     """The leaderboard of a moment.
 
     Args:
         entries: a verified log, the vault's or the public one; the result is the same.
         spec: the rules in force.
         now: the moment (UTC); decides what is embargoed.
+        season: whose entries to rank, by its view; `None` for a board without seasons.
 
     Raises:
         InputError: board.toml ranks by a view that an entry was never scored on.
     """
     history = read_history(project(entries, now=now))
     every = [s for s in history.submissions.values() if s.status in ("published", "imported")]
+    if season is not None:
+        spec = spec.in_season(season)
+        every = [s for s in every if season.view in {**s.scores, **s.not_above}]
     deadline = one_shot_deadline(history)
     why = {s.id: _why_unranked(s, spec.primary, deadline) for s in every}
     shown = [s for s in every if not why[s.id]]
@@ -196,6 +220,7 @@ def make_standings(entries: Iterable[Entry], spec: BoardSpec, *, now: datetime) 
         ),
         waiting=sum(s.pending for s in history.submissions.values()),
         decision_days=_median_days(history),
+        season="" if season is None else season.name,
     )
 
 
@@ -285,7 +310,7 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         code=identity.code,
         training_data=identity.training_data,
         type=submission.type,
-        scores=submission.scores,
+        scores={**submission.scores, **submission.final},
         counts=submission.counts,
         trophy=trophy if submission.old_trophy is None else submission.old_trophy,
         trophy_by_rule=trophy,

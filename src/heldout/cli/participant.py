@@ -25,7 +25,7 @@ from heldout.cli.printing import (
 )
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import InputError, Problem, StoreError
-from heldout.ids import SubmissionId, parse_submission_id
+from heldout.ids import SubmissionId, parse_submission_id, submission_date
 from heldout.pipeline.draft import (
     Check,
     check_embargo,
@@ -332,7 +332,7 @@ def _deliver(place: Place, submission: SubmissionId, packed: Packed, folder: Pat
 
 
 def _print_check(found: Check, repository: Repository, place: Place) -> None:
-    spec = repository.spec()
+    spec = repository.spec().on(submission_date(found.id))
     facts = [(name, "no run that can be read") for name in spec.sets if name not in found.scans]
     for name, scan in found.scans.items():
         size = f"{plural(scan.facts.queries, 'query', 'queries')} × {scan.facts.max_depth or 0}"

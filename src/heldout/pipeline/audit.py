@@ -12,8 +12,8 @@ from heldout.board.spec import BoardSpec, parse_spec
 from heldout.board.standings import make_standings
 from heldout.errors import HeldoutError
 from heldout.ids import digest_bytes
-from heldout.pipeline.decide import released
 from heldout.pipeline.review import ScoreFile, read_scores
+from heldout.pipeline.telling import released
 from heldout.site.exports import format_csv, format_json
 from heldout.store.repository import LEADERBOARD, Repository
 from heldout.store.vault import Vault

@@ -30,7 +30,7 @@ def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description
         InputError: a run is missing or has errors, or the name is taken.
     """
     parse_submission_id(name)
-    spec = desk.repository.spec()
+    spec = desk.repository.spec().on(desk.now.date())
     problems = [_wrong_set(n, runs, spec) for n in sorted(set(runs) ^ set(spec.sets))]
     problems += [_no_file(path) for path in runs.values() if not path.is_file()]
     if problems:

@@ -4,20 +4,17 @@ The event is the decision. What follows from it (files, page, commit) is made by
 crash after the event costs nothing: the next call finds it in the log and goes on from there.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from heldout.board.history import Identity, Submission, identity_fields
-from heldout.board.release import Told, best_released, release, score_vector
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import one_shot_deadline
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, Problem
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.review import Review, ScoreFile, keep_scores, read_scores
-from heldout.pipeline.score import ViewScore
+from heldout.pipeline.review import Review, ScoreFile, keep_scores
+from heldout.pipeline.telling import released, tell, tell_again
 
 __all__ = [
     "Decision",
@@ -30,7 +27,6 @@ __all__ = [
     "publish",
     "publish_baseline",
     "reject",
-    "released",
 ]
 
 
@@ -72,17 +68,15 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
     manifest = result.manifest
     until = manifest.embargo_until
     spec = desk.spec_at(submission.received)
-    teams = {manifest.team, *submission.teams}
-    scores = _release_views(desk, spec, teams, result.scores.views)
-    waits = _waits(desk, submission)
+    told = tell(desk, spec, submission, result.scores.views)
     public = {
-        **({} if waits else scores),
+        **told.public,
         "type": manifest.type,
         "embargo_until": None if until is None else until.isoformat(),
         "revision": manifest.revision,
     }
     sealed = {
-        **(scores if waits else {}),
+        **told.sealed,
         "identity": identity_fields(manifest),
         "why": why,
         "findings": [finding.rule for finding in result.findings],
@@ -106,7 +100,7 @@ def publish_baseline(
         return Decision(id=name, done=True, done_before=True)
     if before is not None:
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
-    public = released(desk.repository.spec(), scores.views)
+    public = released(desk.repository.spec().on(desk.now.date()), scores.views)
     kept = {key: str(desk.vault.keep_sealed(path.read_bytes())) for key, path in runs.items()}
     keep_scores(desk.vault, name, scores)
     return _log(
@@ -163,25 +157,16 @@ def correct(
     """
     submission = check_published(desk, submission_id)
     check_scored(submission, scores)
-    held = submission.not_above
-    now = released(desk.spec_at(submission.received), scores.views, held=held)
-    if held:
-        now["not_above"] = dict(held)
+    told = tell_again(desk, desk.spec_at(submission.received), submission, scores.views)
     before = submission.scores
-    same = now["scores"] == dict(before)
+    same = told.scores == dict(before)
     keep_scores(desk.vault, submission_id, scores)
     if same and submission.errata and submission.errata[-1][1] == why:
         return Decision(id=submission_id, done=True, done_before=True)
     if same and not anyway:
         return Decision(id=submission_id, done=True, before=before)
-    waits = _waits(desk, submission)
-    logged = _log(
-        desk,
-        "corrected",
-        submission_id,
-        public={**({} if waits else now), "why": why},
-        sealed=now if waits else {},
-    )
+    public = {**told.public, "why": why}
+    logged = _log(desk, "corrected", submission_id, public=public, sealed=told.sealed)
     return replace(logged, before=before)
 
 
@@ -229,63 +214,6 @@ def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision
         raise InputError(_refusal("no-embargo", submission_id, submission, expected))
     public = {"embargo_until": until.isoformat(), "why": why}
     return _log(desk, "extended", submission_id, public=public)
-
-
-def _release_views(
-    desk: Desk, spec: BoardSpec, teams: Collection[str], views: Mapping[str, ViewScore]
-) -> dict[str, object]:
-    """What leaves the vault of a team's new scores, view by view, by the board's release rule."""
-    scores, held = {}, {}
-    for name in (view.name for view in spec.public_views):
-        given = views[name]
-        values = score_vector(given.per_query, n=given.n)
-        told = _told(desk, teams, name) if spec.release.rule != "rounded" else None
-        outcome = release(values, told, spec.release, decimals=spec.decimals)
-        if outcome.text is None:
-            held[name] = outcome.told.text
-        else:
-            scores[name] = outcome.text
-    told_of = {name: views[name].n for name in scores}
-    return {"scores": scores, "queries": told_of, **({"not_above": held} if held else {})}
-
-
-def _told(desk: Desk, teams: Collection[str], view: str) -> Told | None:
-    """The best that a team was told of a view.
-
-    Raises:
-        StoreError: the scores of that entry are not in the vault.
-    """
-    best = best_released(desk.history(), teams, view)
-    if best is None:
-        return None
-    kept = read_scores(desk.vault, best.id)
-    if kept is None or view not in kept.views:
-        raise StoreError(f"the vault has no scores of {best.id}; restore them from the backup")
-    before = kept.views[view]
-    return Told(text=best.scores[view], values=score_vector(before.per_query, n=before.n))
-
-
-def released(
-    spec: BoardSpec, views: Mapping[str, ViewScore], *, held: Collection[str] = ()
-) -> dict[str, dict[str, object]]:
-    """What leaves the vault where nobody asks for more: the public views' scores, and their n.
-
-    Args:
-        spec: the rules.
-        views: the true scores.
-        held: views whose score is not told.
-    """
-    scores: dict[str, object] = {}
-    for name in (view.name for view in spec.public_views if view.name not in held):
-        values = score_vector(views[name].per_query, n=views[name].n)
-        scores[name] = release(values, None, spec.release, decimals=spec.decimals).text
-    return {"scores": scores, "queries": {name: views[name].n for name in scores}}
-
-
-def _waits(desk: Desk, submission: Submission) -> bool:
-    """Whether the scores stay sealed until the deadline of a one-shot board has passed."""
-    deadline = one_shot_deadline(desk.history())
-    return deadline is not None and desk.now.date() <= deadline and not submission.baseline
 
 
 def _log(

@@ -71,8 +71,9 @@ class Desk:
         return self.vault.append(draft, now=self.now)
 
     def spec_at(self, moment: datetime) -> BoardSpec:
-        """The rules of a day."""
-        return parse_spec(self.history().rules_at(moment).encode(), path=SPEC)
+        """The rules for what was submitted at a moment."""
+        rules = parse_spec(self.history().rules_at(moment).encode(), path=SPEC)
+        return rules.on(moment.date())
 
 
 def check_same(repository: Repository, vault: Vault) -> None:

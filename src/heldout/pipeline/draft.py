@@ -20,7 +20,7 @@ from heldout.board.policy import Case, Finding, add_months, judge
 from heldout.board.quota import QuotaState, quota_state
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem, quote
-from heldout.ids import SubmissionId, parse_submission_id
+from heldout.ids import SubmissionId, parse_submission_id, submission_date
 from heldout.pipeline.score import ViewScore, score_run, score_views
 from heldout.pipeline.sealed import read_sealed
 from heldout.pipeline.sets import SetData, load_sets
@@ -142,7 +142,7 @@ def draft(
     Raises:
         InputError: a query set of the board has no run, or the id has a folder already.
     """
-    spec = repository.spec()
+    spec = repository.spec().on(submission_date(submission))
     folder = draft_folder(repository, submission)
     _check_new(folder, spec, runs)
     for name, source in runs.items():
@@ -257,7 +257,7 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     Raises:
         InputError: there is no such draft, or a set has no run.
     """
-    spec = repository.spec()
+    spec = repository.spec().on(submission_date(submission))
     files, wrong = _find_runs(require_draft(repository, submission), spec)
     sets = load_sets(repository, spec, vault=None)
     manifest, metadata = _try_metadata(repository, submission)

@@ -260,8 +260,11 @@ def list_earlier(desk: Desk, sets: Mapping[str, SetData]) -> tuple[str, ...]:
 
 def _sets_of(desk: Desk, spec: BoardSpec, sets: Mapping[str, SetData]) -> Mapping[str, SetData]:
     """The query sets by the rules of a day; mostly those of today."""
-    if spec.sets == desk.repository.spec().sets:
-        return sets
+    today = desk.repository.spec().sets
+    same = all(today.get(name) == queries for name, queries in spec.sets.items())
+    named = {(view.set, view.labels) for view in spec.views if view.labels is not None}
+    if same and all(labels in sets[name].others for name, labels in named):
+        return {name: sets[name] for name in spec.sets}
     return load_sets(desk.repository, spec, vault=desk.vault)
 
 

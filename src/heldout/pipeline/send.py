@@ -12,7 +12,7 @@ from heldout.board.manifest import Manifest, format_manifest
 from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import file_names, seal, seal_metadata
 from heldout.errors import InputError, Problem
-from heldout.ids import SubmissionId, digest_bytes
+from heldout.ids import SubmissionId, digest_bytes, submission_date
 from heldout.pipeline.draft import METADATA, run_files
 from heldout.pipeline.sealed import Sealed, read_sealed, write_sealed
 from heldout.store.arrivals import branch_name
@@ -70,7 +70,7 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     Raises:
         InputError: a run is not compressed as the board's envelope wants it.
     """
-    spec = repository.spec()
+    spec = repository.spec().on(submission_date(submission))
     runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
     before = read_sealed(repository, submission)
@@ -109,7 +109,7 @@ def update(
     Raises:
         InputError: the key of this submission is not in this clone.
     """
-    spec = repository.spec()
+    spec = repository.spec().on(submission_date(submission))
     key, before = _read_key(repository, submission)
     name = file_names(spec.envelope, submission).metadata
     inputs = {**before.inputs, METADATA: _mark((manifest, withdrawn))}

@@ -1,0 +1,132 @@
+"""What a decision tells: which scores leave the vault, as which text, and which of them later."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heldout.board.history import Submission
+from heldout.board.release import Told, best_released, release, release_score, score_vector
+from heldout.board.spec import BoardSpec, View
+from heldout.board.standings import one_shot_deadline
+from heldout.errors import StoreError
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.review import read_scores
+from heldout.pipeline.score import ViewScore
+
+__all__ = ["Telling", "released", "tell", "tell_again"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """The fields of an event that hold scores.
+
+    Attributes:
+        public: told at once.
+        sealed: told once the last day of the board, or of the season, is over.
+        scores: view -> text, as the public views have it, whenever they are told.
+    """
+
+    public: Mapping[str, Any] = field(default_factory=dict)
+    sealed: Mapping[str, Any] = field(default_factory=dict)
+    scores: Mapping[str, str]
+
+
+def tell(
+    desk: Desk, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
+) -> Telling:
+    """What a new entry's team is told, by the board's release rule.
+
+    Args:
+        desk: the organiser's; the history says what the team was told before.
+        spec: the rules of its day.
+        submission: the entry.
+        views: its true scores.
+
+    Raises:
+        StoreError: the vault lacks the scores of what the team was told before.
+    """
+    scores: dict[str, str] = {}
+    held: dict[str, str] = {}
+    for name in (view.name for view in spec.public_views):
+        values = score_vector(views[name].per_query, n=views[name].n)
+        told = None if spec.release.rule == "rounded" else _told(desk, submission, name)
+        outcome = release(values, told, spec.release, decimals=spec.decimals)
+        if outcome.text is None:
+            held[name] = outcome.told.text
+        else:
+            scores[name] = outcome.text
+    return _place(desk, spec, submission, views, scores=scores, held=held)
+
+
+def tell_again(
+    desk: Desk, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
+) -> Telling:
+    """What an erratum tells: the views that were told before, and no other."""
+    held = submission.not_above
+    scores = released(spec, views, held=held)["scores"]
+    return _place(desk, spec, submission, views, scores=scores, held=held)
+
+
+def released(
+    spec: BoardSpec, views: Mapping[str, ViewScore], *, held: Collection[str] = ()
+) -> dict[str, dict[str, Any]]:
+    """The public views' scores, as they are told where nobody climbs, and their n.
+
+    Args:
+        spec: the rules.
+        views: the true scores.
+        held: views whose score is not told.
+    """
+    scores = {}
+    for name in (view.name for view in spec.public_views if view.name not in held):
+        values = score_vector(views[name].per_query, n=views[name].n)
+        scores[name] = release(values, None, spec.release, decimals=spec.decimals).text
+    return {"scores": scores, "queries": {name: views[name].n for name in scores}}
+
+
+def _place(
+    desk: Desk,
+    spec: BoardSpec,
+    submission: Submission,
+    views: Mapping[str, ViewScore],
+    *,
+    scores: Mapping[str, str],
+    held: Mapping[str, str],
+) -> Telling:
+    """Every score where it belongs: told now, or later."""
+    now = {"scores": dict(scores), "queries": {name: views[name].n for name in scores}}
+    fields: dict[str, Any] = {**now, **({"not_above": dict(held)} if held else {})}
+    final = _final(spec.final_views, views, decimals=spec.decimals)
+    last = spec.last_day(submission.received.date())
+    over = last is not None and desk.now.date() > last
+    deadline = one_shot_deadline(desk.history())
+    waits = deadline is not None and desk.now.date() <= deadline and not submission.baseline
+    later = {**(fields if waits else {}), **(final if not over else {})}
+    return Telling(
+        public={**({} if waits else fields), **(final if over else {})},
+        sealed=later,
+        scores=scores,
+    )
+
+
+def _final(
+    views: Iterable[View], scores: Mapping[str, ViewScore], *, decimals: int
+) -> dict[str, Any]:
+    """The field `final`, where the board has such views."""
+    given = {view.name: scores[view.name] for view in views if view.name in scores}
+    if not given:
+        return {}
+    texts = {name: release_score(one.mean, decimals=decimals) for name, one in given.items()}
+    return {"final": {"scores": texts, "queries": {name: one.n for name, one in given.items()}}}
+
+
+def _told(desk: Desk, submission: Submission, view: str) -> Told | None:
+    """The best that a submission's team was told of a view."""
+    best = best_released(desk.history(), submission.teams, view)
+    if best is None:
+        return None
+    kept = read_scores(desk.vault, best.id)
+    if kept is None or view not in kept.views:
+        raise StoreError(f"the vault has no scores of {best.id}; restore them from the backup")
+    before = kept.views[view]
+    return Told(text=best.scores[view], values=score_vector(before.per_query, n=before.n))
