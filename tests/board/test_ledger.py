@@ -220,6 +220,17 @@ def test_a_climb_begins_anew_with_a_correction() -> None:
     assert ledger(log, LADDER).teams[0].bits == pytest.approx(ladder_bits(2) + ladder_bits(2))
 
 
+def test_answers_count_in_the_order_of_publication() -> None:
+    log = BoardLog().open()
+    log.receive("20261101-late")
+    log.review("20261101-late", make_manifest())
+    log.wait(days=1).submit("20261102-b", make_manifest(), "0.400")
+    log.wait(days=1).submit("20261103-c", make_manifest(), "0.500")
+    log.wait(days=1).correct("20261103-c", "0.510")
+    log.wait(days=1).publish("20261101-late", make_manifest(), "0.600")
+    assert ledger(log, LADDER).teams[0].bits == pytest.approx(ladder_bits(2) + ladder_bits(2))
+
+
 def test_in_the_second_of_a_correction_every_order_is_thought_of() -> None:
     log = BoardLog().open()
     log.submit("20261101-a", make_manifest(), "0.400")

@@ -210,6 +210,14 @@ def test_the_threshold_follows_from_the_declared_number() -> None:
     assert ReleaseRule(z=1.5).threshold == 1.5
 
 
+@pytest.mark.parametrize("queries", [4, 16, 64])
+def test_a_flip_of_one_query_is_one_standard_error_and_not_above_one(queries: int) -> None:
+    flipped = np.zeros(queries)
+    flipped[0] = 1.0
+    assert raised(flipped, ReleaseRule(rule="ladder", z=1.0), np.zeros(queries)) is None
+    assert raised(flipped, ReleaseRule(rule="ladder", z=0.999), np.zeros(queries)) is not None
+
+
 def test_one_query_never_shows_a_rise() -> None:
     assert raised([1.0], ReleaseRule(rule="ladder", z=0.0), [0.0]) is None
     assert raised([1.0], STEP, [0.0]) == "1.000"
@@ -269,7 +277,7 @@ def test_scores_on_other_queries_are_not_compared() -> None:
 
 
 def test_undefined_queries_are_left_out_and_those_that_do_not_count_score_zero() -> None:
-    scores = {"q10": 0.5, "q2": 1.0, "q1": None}
+    scores = {"q2": 1.0, "q10": 0.5, "q1": None}
     assert score_vector(scores, n=2).tolist() == [0.5, 1.0]
     assert score_vector(scores, n=4).tolist() == [0.5, 1.0, 0.0, 0.0]
     with pytest.raises(ValueError, match="1"):
