@@ -165,9 +165,17 @@ def _write_rules(repository: Repository, vault: Vault, source: Source) -> None:
         vault.add_identity("organiser", new_identity("age").private)
     recipient = recipient_of("age", vault.identities()[0])
     files = record_files(source.table, source=source.name, recipient=recipient)
+    _check_begun(vault.entries(), source.table, files[SPEC].decode())
     for path, data in files.items():
         write_whole(repository.root / path, data)
     parse_spec((repository.root / SPEC).read_bytes())
+
+
+def _check_begun(entries: Sequence[Entry], table: OldTable, rules: str) -> None:
+    """Refuse to go on with what a killed import of another file began."""
+    same = _imported_digest(entries) in (None, table.digest)
+    if not same or (entries and entries[0].get("board.toml") != rules):
+        raise StoreError("another file's import was begun here; remove both folders, or finish it")
 
 
 def _log(desk: Desk, source: Source) -> None:
@@ -176,10 +184,7 @@ def _log(desk: Desk, source: Source) -> None:
     if not entries:
         public = {"board.toml": desk.repository.rules()}
         desk.log("opened-board", None, public=public, sealed={"labels": {}})
-    logged = _imported_digest(entries)
-    if logged not in (None, source.table.digest):
-        raise StoreError("another file's import was begun here; remove both folders, or finish it")
-    if logged is None:
+    if _imported_digest(entries) is None:
         desk.vault.keep_sealed(source.data)
         desk.log("imported-board", None, public=_table_fields(source))
     known = desk.history().submissions
