@@ -1,0 +1,144 @@
+"""A whole journey in MS MARCO's form: the participant has openssl, tar, bzip2, git, no heldout.
+
+The commands are those of the packing script of the old boards, with the options that it left to
+OpenSSL's defaults left out here too (fostering-coopetition, section 3.1).
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from town import Town, call, founding, git, run_text, write_inputs
+
+pytestmark = pytest.mark.slow
+
+ID = "20261102-lighthouse"
+DAY = "2026-11-02T10:00:00Z"
+LATER = "2026-11-05T10:00:00Z"
+REVEAL = "2027-03-01T00:00:00Z"
+METADATA: Mapping[str, object] = {
+    "team": "Lighthouse Retrieval Group, Lighthouse Institute",
+    "model_description": "monoT5 over the first stage",
+    "paper": "",
+    "code": "https://example.org/code",
+    "type": "full ranking",
+    "embargo_until": "2027/03/01",
+}
+PACK = """
+openssl rand -base64 32 >"$id.key.bin"
+openssl rsautl -encrypt -pubin -inkey public.pem -in "$id.key.bin" -out "$id.key.bin.enc"
+tar -cf "$id.tar" "$id/"
+openssl enc -aes-256-cbc -pbkdf2 -in "$id.tar" -out "$id.tar.enc" -pass "file:$id.key.bin"
+"""
+PACK_METADATA = """
+openssl enc -aes-256-cbc -pbkdf2 -in "$id-metadata.json" -out "$id-metadata.json.enc" \
+  -pass "file:$id.key.bin"
+"""
+OPEN = """
+openssl rsautl -decrypt -inkey identity.pem -in "$id.key.bin.enc" -out opened.key
+openssl enc -d -aes-256-cbc -pbkdf2 -in "$id.tar.enc" -out opened.tar -pass file:opened.key
+openssl enc -d -aes-256-cbc -pbkdf2 -in "$id-metadata.json.enc" -pass file:opened.key
+tar -xOf opened.tar "$id/eval.txt.bz2" | bunzip2
+"""
+
+
+def shell(script: str, at: Path) -> str:
+    environment = {"PATH": os.environ["PATH"], "id": ID, "LC_ALL": "C.UTF-8"}
+    command = ["bash", "-eu", "-o", "pipefail", "-c", script]
+    done = subprocess.run(command, cwd=at, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+@pytest.fixture
+def town(program: Callable[[str], str], tmp_path: Path) -> Town:
+    """A board with `envelope = "openssl"`, its forge, and a participant's clone."""
+    for name in ("bash", "openssl", "tar", "bzip2"):
+        program(name)
+    town = Town(tmp_path / "town")
+    town.root.mkdir()
+    (town.root / ".gitconfig").write_text("[user]\n\tname = Someone\n\temail = someone@here\n")
+    write_inputs(town.root)
+    assert call(town.root, *founding(town.root), "--envelope", "openssl").code == 0
+    git(town.root, "init", "-q", "--bare", "-b", "main", "forge")
+    git(town.board, "remote", "add", "origin", str(town.forge))
+    town.push()
+    town.new_clone("clone")
+    return town
+
+
+@pytest.fixture
+def desk(town: Town) -> Path:
+    """Where the participant packs: the public key, two runs, the metadata."""
+    folder = town.root / "desk"
+    (folder / ID).mkdir(parents=True)
+    key = (town.clone / "keys" / "organisers.txt").read_text()
+    (folder / "public.pem").write_text(key)
+    for name in ("dev", "eval"):
+        (folder / ID / f"{name}.txt").write_text(run_text(name, 1))
+    shell('bzip2 "$id/dev.txt" "$id/eval.txt"', folder)
+    write_metadata(folder)
+    shell(PACK + PACK_METADATA, folder)
+    return folder
+
+
+def write_metadata(folder: Path, **changes: object) -> None:
+    (folder / f"{ID}-metadata.json").write_text(json.dumps({**METADATA, **changes}, indent=1))
+
+
+def send(town: Town, desk: Path, *names: str, pull: int) -> None:
+    """A pull request with these files, by git alone."""
+    git(town.clone, "checkout", "-q", "-B", f"pull-{pull}", "origin/main")
+    for name in names:
+        target = town.clone / "submissions" / name
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes((desk / name).read_bytes())
+    git(town.clone, "add", "submissions")
+    git(town.clone, "commit", "-q", "-m", f"Submission {ID}")
+    git(town.clone, "push", "-q", "origin", f"HEAD:refs/pull/{pull}/head")
+
+
+def test_from_pack_to_page(town: Town, desk: Path) -> None:
+    send(town, desk, f"{ID}.key.bin.enc", f"{ID}.tar.enc", f"{ID}-metadata.json.enc", pull=7)
+    (taken,) = town.take_in(now=DAY)["received"]
+    assert (taken["id"], taken["kind"]) == (ID, "received")
+    review = town.organiser("review", ID, now=DAY)
+    assert review.code == 0, review
+    assert "Lighthouse Retrieval Group" in review.out
+    assert town.publish(ID, now=LATER).code == 0
+    (row,) = town.rows()
+    assert (row["team"], row["embargoed"]) == ("Anonymous", True)
+    assert row["scores"]["eval"] is not None
+    town.push()
+    write_metadata(desk, paper="https://example.org/paper", revision=2)
+    shell(PACK_METADATA, desk)
+    send(town, desk, f"{ID}-metadata.json.enc", pull=8)
+    assert [r["kind"] for r in town.take_in(now=LATER)["received"]] == ["updated"]
+    assert town.organiser("rebuild", now=REVEAL).code == 0
+    (row,) = town.rows()
+    assert (row["team"], row["paper"]) == (METADATA["team"], "https://example.org/paper")
+    assert town.audit()["ok"]
+
+
+def test_openssl_opens_it_with_the_board_s_private_key(town: Town, desk: Path) -> None:
+    identity = (town.vault / "identities" / "organiser.txt").read_text()
+    (desk / "identity.pem").write_text(identity)
+    opened = shell(OPEN, desk)
+    metadata, _, run = opened.partition("}")
+    assert json.loads(metadata + "}") == METADATA
+    assert run == run_text("eval", 1)
+
+
+def test_a_swapped_key_opens_nothing(town: Town, desk: Path) -> None:
+    """The tarball of one submission beside the key of another."""
+    tarball = (desk / f"{ID}.tar.enc").read_bytes()
+    shell(PACK + PACK_METADATA, desk)
+    (desk / f"{ID}.tar.enc").write_bytes(tarball)
+    send(town, desk, f"{ID}.key.bin.enc", f"{ID}.tar.enc", f"{ID}-metadata.json.enc", pull=7)
+    town.take_in(now=DAY)
+    assert town.organiser("review", ID, now=DAY).code == 1
+    assert town.publish(ID, now=LATER).code == 1
+    assert town.rows() == []
