@@ -1,0 +1,330 @@
+"""Commands by which others can check the organisers: audit, archive, rekey."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from heldout.board.events import Entry, parse_log
+from heldout.cli.context import Place, at_board
+from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
+from heldout.cli.printing import answers, plural, print_facts, print_json
+from heldout.envelope.bundle import short_recipient
+from heldout.errors import HeldoutError, StoreError
+from heldout.pipeline.archive import Archived, close_board, write_archive
+from heldout.pipeline.archive_audit import audit_archive
+from heldout.pipeline.audit import Audit, audit_board
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.key_plan import KeyChange
+from heldout.pipeline.rebuild import catch_up
+from heldout.pipeline.receipts import (
+    ReceiptCheck,
+    check_continues,
+    check_receipt,
+    list_changes,
+    read_receipt,
+)
+from heldout.pipeline.rekey import Rekeyed, ensure_key, is_begun
+from heldout.pipeline.rekey import rekey as change_keys
+from heldout.store.repository import Repository
+from heldout.store.vault import Vault
+
+__all__ = ["archive", "audit", "rekey"]
+
+_file = click.Path(path_type=Path, exists=True, dir_okay=False)
+Facts = list[tuple[str, str]]
+
+
+@click.command()
+@click.argument("archived", metavar="[ARCHIVE]", required=False, type=_file)
+@click.option("--receipt", type=_file, metavar="FILE", help="Is what I submitted in the log?")
+@click.option("--earlier", type=_file, metavar="LOG", help="An older copy of log.jsonl.")
+@at_board
+def audit(
+    *, archived: Path | None, receipt: Path | None, earlier: Path | None, place: Place
+) -> None:
+    """Verify the public log, and with a vault also its own: chain, openings, scores, files.
+
+    With --receipt: whether a submission is in the newest public log with the same files and time,
+    and whether that log is the one that the receipt saw, with events added. With --earlier: the
+    same for a copy of the log; released numbers that changed are named with their event. With
+    ARCHIVE: whether everything in it follows from what is in it. Exit code 1 where something does
+    not hold.
+
+    \b
+    Example:
+      heldout audit --vault ../kb-vault
+      heldout audit --receipt .heldout/receipts/20261120-lighthouse-monot5.json
+      heldout audit kb-archive.zip
+    """
+    checked: ReceiptCheck | None = None
+    if archived is not None:
+        if receipt is not None or earlier is not None:
+            raise click.UsageError(
+                "an archive is audited by itself, without --receipt or --earlier"
+            )
+        found = audit_archive(archived, public=_public_log(place))
+    else:
+        found = audit_board(place.board(), place.vault)
+        if receipt is not None or earlier is not None:
+            found, checked = _hold_against(place.board(), found, receipt, earlier)
+    if place.as_json:
+        print_json(_audit_json(found, checked))
+    else:
+        print_facts(answers(), _audit_facts(found, checked))
+    if found.faults:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--runs", is_flag=True, help="Also the runs: of baselines, and of who agreed.")
+@click.option("--agreed", multiple=True, metavar="ID", help="This team agreed to --runs.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@at_board
+def archive(*, file: Path, runs: bool, agreed: tuple[str, ...], yes: bool, place: Place) -> None:
+    """Close the board for good, and open it: one file by which anyone can score it again.
+
+    The held-out labels are in it, so nothing can be submitted any more. Nothing is opened of what
+    was not published, and no identity whose embargo still runs; call again when it has ended.
+    Whose runs are opened is named in the closing event, and stays so.
+
+    \b
+    Example:
+      heldout archive kb-archive.zip --vault ../kb-vault --yes
+    """
+    if agreed and not runs:
+        raise click.UsageError("--agreed says whose runs are opened: it needs --runs")
+    with place.desk() as desk:
+        catch_up(desk, news=False)
+        if desk.history().closed is None and not yes:
+            _confirm("This closes the board for good and opens its labels.", "Close it?")
+        closed = close_board(desk, runs=runs, agreed=agreed)
+        rebuilt = catch_up(desk, news=closed)
+        made = write_archive(desk, file)
+        if place.as_json:
+            print_json({**_archive_json(file, made, closed=closed), **rebuilt_json(rebuilt)})
+            return
+        print_facts(answers(), [*_archive_facts(desk, file, made, closed=closed)])
+        print_facts(answers(), rebuilt_facts(rebuilt))
+        print_next(desk.repository, [f"heldout audit {file}"])
+
+
+@click.command()
+@click.option("--why", required=True, metavar="TEXT", help="The reason; it is public.")
+@click.option("--add", multiple=True, metavar="KEY", help="Public key of an organiser who joins.")
+@click.option("--drop", multiple=True, metavar="KEY", help="Of one who leaves, or was lost.")
+@click.option("--keep-key", is_flag=True, help="This vault's own key stays.")
+@click.option("--destroy-old", is_flag=True, help="Remove old private keys from the vault.")
+@click.option(
+    "--grace",
+    type=click.IntRange(0, 366),
+    default=14,
+    show_default=True,
+    metavar="DAYS",
+    help="How long what is sealed for the old key is taken.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@at_board
+def rekey(
+    *,
+    why: str,
+    add: tuple[str, ...],
+    drop: tuple[str, ...],
+    keep_key: bool,
+    destroy_old: bool,
+    grace: int,
+    yes: bool,
+    place: Place,
+) -> None:
+    """Change the organisers' keys: a new one for this vault, others that join or leave.
+
+    What was submitted is sealed again for the organisers of now. The old private key is kept, for
+    submissions that are on their way, until it is destroyed: heldout board rekey --keep-key
+    --destroy-old. A lost key is named with --drop where the board has several.
+
+    \b
+    Example:
+      heldout board rekey --why "a laptop was stolen" --vault ../kb-vault --yes
+    """
+    _give_key(place, keep_key=keep_key)
+    with place.desk() as desk:
+        if not yes and not is_begun(desk.vault):
+            _confirm(_consequences(destroy_old=destroy_old), "Change the keys?")
+        done = change_keys(
+            desk,
+            KeyChange(
+                new_key=not keep_key,
+                add=add,
+                drop=drop,
+                why=why,
+                destroy_old=destroy_old,
+                grace_until=desk.now.date() + timedelta(grace),
+            ),
+        )
+        if place.as_json:
+            print_json(_rekey_json(done))
+            return
+        print_facts(answers(), [*_rekey_facts(desk, done), *rebuilt_facts(done.rebuilt)])
+        refuse = [f'heldout reject {name} --why "…"' for name in done.waiting]
+        print_next(desk.repository, [*refuse, "back up the vault: it has a new key"])
+
+
+def _public_log(place: Place) -> tuple[Entry, ...]:
+    """The public log of the board that one stands in; empty where one stands in none."""
+    try:
+        return place.board().newest_log()
+    except StoreError:
+        return ()
+
+
+def _hold_against(
+    repository: Repository, found: Audit, receipt: Path | None, earlier: Path | None
+) -> tuple[Audit, ReceiptCheck | None]:
+    """What a receipt or an older log adds to an audit."""
+    faults, notes, checked = [*found.faults], [*found.notes], [*found.checked]
+    result = None
+    try:
+        newest = repository.newest_log()
+        copies = [repository.log()]
+        if earlier is not None:
+            copies.append(parse_log(earlier.read_bytes(), path=earlier.name))
+            checked.append(f"{earlier.name}, which it continues")
+        for copy in copies:
+            broken = [*check_continues(copy, newest)]
+            faults += broken
+            notes += [] if broken else list_changes(copy, newest)
+    except HeldoutError as error:
+        newest, faults = (), [*faults, str(error)]
+    if receipt is not None and newest:
+        result = check_receipt(read_receipt(receipt), newest)
+        faults += result.faults
+        checked.append("the receipt")
+    told = Audit(
+        events=found.events,
+        checked=tuple(checked),
+        faults=tuple(dict.fromkeys(faults)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    return told, result
+
+
+def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:
+    facts = [("fault", fault) for fault in found.faults]
+    if not found.faults:
+        told = f"{plural(found.events, 'event')}: {', '.join(found.checked)}"
+        facts.append(("sound", told))
+    if receipt is not None and receipt.received is not None:
+        mark = receipt.received
+        facts.append(("received", f"{mark.at}, event {mark.seq}, hash {mark.hash}"))
+    return [*facts, *(("note", note) for note in found.notes)]
+
+
+def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "ok": not found.faults,
+        "events": found.events,
+        "faults": list(found.faults),
+        "notes": list(found.notes),
+    }
+    if receipt is not None:
+        mark = receipt.received
+        event = None if mark is None else {"event": mark.seq, "at": mark.at, "hash": mark.hash}
+        told["receipt"] = {"ok": not receipt.faults, "received": event}
+    return told
+
+
+def _confirm(text: str, question: str) -> None:
+    """Say what cannot be taken back, and ask whether to go on."""
+    click.echo(text, err=True)
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:  # no terminal, or the input ended
+        agreed = False
+        click.echo(err=True)
+    if not agreed:
+        click.echo("nothing was done; --yes skips the question", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _archive_facts(desk: Desk, file: Path, made: Archived, *, closed: bool) -> Facts:
+    before = "" if closed else "   (done before)"
+    name = desk.repository.spec().name
+    told = f"{plural(made.entries, 'entry', 'entries')}, runs of {len(made.runs)}"
+    hidden = [
+        ("hidden", f"{name} is under an embargo; call again when it has ended")
+        for name in made.embargoed
+    ]
+    return [
+        ("closed", f"{name}{before}"),
+        ("wrote", f"{file}: {made.bytes:,} bytes; {told}"),
+        ("sha256", made.digest),
+        *hidden,
+    ]
+
+
+def _archive_json(file: Path, made: Archived, *, closed: bool) -> dict[str, Any]:
+    return {
+        "file": str(file),
+        "bytes": made.bytes,
+        "sha256": made.digest,
+        "closed_before": not closed,
+        "archived": made.entries,
+        "runs": list(made.runs),
+        "embargoed": list(made.embargoed),
+    }
+
+
+def _give_key(place: Place, *, keep_key: bool) -> None:
+    """A vault that has lost its key gets one first: without any, nobody sits at its desk."""
+    if place.vault is None or keep_key:
+        return
+    repository = place.board()
+    vault = Vault.open(place.vault.absolute(), board=repository.root)
+    with vault.locked():
+        ensure_key(repository, vault)
+
+
+def _consequences(*, destroy_old: bool) -> str:
+    text = "Submissions are sealed for the new keys from now on."
+    if destroy_old:
+        text += (
+            " The old private keys are removed from the vault: what was sealed for them and has "
+            "not arrived yet can never be opened, and backups still hold them."
+        )
+    return text
+
+
+def _rekey_facts(desk: Desk, done: Rekeyed) -> Facts:
+    form = desk.repository.spec().envelope
+    facts = [("went on", "with the change of keys that an earlier call began")] * done.went_on
+    facts += [("joins", short_recipient(form, key)) for key in done.added]
+    facts += [("goes", short_recipient(form, key)) for key in done.removed]
+    facts.append(("sealed", f"again: the keys of {plural(len(done.sealed_again), 'submission')}"))
+    if done.grace_until is not None:
+        text = (
+            f"the old private key is kept; what is sealed for it is taken until {done.grace_until}"
+        )
+        facts.append(("grace", text))
+    elif done.old_keys == "destroyed":
+        facts.append(("destroyed", "the old private keys here; destroy them in the backups too"))
+    for name in done.not_opened:
+        asks = ": it has to be refused" if name in done.waiting else ""
+        facts.append(("shut", f"{name} opens for nobody here{asks}"))
+    return [*facts, ("logged", f"event {done.event}")]
+
+
+def _rekey_json(done: Rekeyed) -> dict[str, Any]:
+    return {
+        "event": done.event,
+        "went_on": done.went_on,
+        "added": list(done.added),
+        "removed": list(done.removed),
+        "old_keys": done.old_keys,
+        "grace_until": None if done.grace_until is None else done.grace_until.isoformat(),
+        "sealed_again": list(done.sealed_again),
+        "not_opened": list(done.not_opened),
+        "waiting": list(done.waiting),
+        **rebuilt_json(done.rebuilt),
+    }

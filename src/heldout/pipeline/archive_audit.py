@@ -1,0 +1,272 @@
+"""Checks an archive of a board: what anybody can do who has nothing but the file.
+
+Whoever made the archive may be an enemy: nothing in it is believed before it is checked, and what
+cannot be checked is said.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from heldout.board.events import Entry
+from heldout.board.history import Submission
+from heldout.board.release import release_score
+from heldout.board.spec import BoardSpec, View
+from heldout.errors import HeldoutError, InputError, quote
+from heldout.pipeline.audit import Audit
+from heldout.pipeline.review import ScoreFile
+from heldout.pipeline.score import ViewScore, score_run, score_views
+from heldout.pipeline.telling import released
+from heldout.pipeline.unpacked import Unpacked, labels_key, unpack_archive
+
+__all__ = ["AFTER_CLOSING", "audit_archive"]
+
+AFTER_CLOSING = frozenset(("corrected", "extended", "rekeyed"))
+"""The kinds of events that may follow the closing of a board."""
+
+_CLOSE = 1e-9
+_NAME = re.compile("[A-Za-z0-9_-]{1,32}", re.ASCII)
+_DIGEST = re.compile("[0-9a-f]{64}", re.ASCII)
+_CHECKED = (
+    "files against the manifest",
+    "chain, times and openings of the log",
+    "labels against the digest of the first event",
+    "released scores against the scores by query",
+)
+
+
+def audit_archive(path: Path, *, public: Sequence[Entry] = ()) -> Audit:
+    """Check that an archive is whole and that everything released follows from what is in it.
+
+    Args:
+        path: the archive.
+        public: the board's public log, if it is at hand: the archive's must be the same.
+    """
+    with TemporaryDirectory(prefix="heldout-archive-") as name:
+        try:
+            unpacked = unpack_archive(path, Path(name))
+            faults = [*_check_public(unpacked.log, public), *_check(unpacked)]
+            notes = [*_tell(unpacked)]
+            runs = [s for s in unpacked.published if unpacked.runs(s)]
+        except InputError as error:
+            return Audit(events=0, checked=(), faults=tuple(map(str, error.problems)))
+        except HeldoutError as error:
+            return Audit(events=0, checked=(), faults=(str(error),))
+    checked = [*_CHECKED]
+    checked += [f"scores by query of {len(runs)} against their runs"] * bool(runs)
+    checked += ["the log against the board's public one"] * bool(public)
+    return Audit(
+        events=len(unpacked.log), checked=tuple(checked), faults=tuple(faults), notes=tuple(notes)
+    )
+
+
+def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str]:
+    if not public:
+        return
+    if log[0].hash != public[0].hash:
+        yield "this is the archive of another board than the one that you stand in"
+        return
+    for ours, theirs in zip(log, public, strict=False):
+        if ours.hash != theirs.hash:
+            yield f"event {ours.event.seq} is another one than in the board's public log"
+            return
+    if len(log) < len(public):
+        later = {entry.event.kind for entry in public[len(log) :]}
+        if not later <= AFTER_CLOSING:
+            yield f"the board's public log has {len(public) - len(log)} events that this log lacks"
+
+
+def _check(unpacked: Unpacked) -> Iterator[str]:
+    wrong_labels = [*_check_closing(unpacked.log), *_check_labels(unpacked)]
+    yield from wrong_labels
+    if wrong_labels:
+        return
+    for submission in unpacked.published:
+        faults = [*_check_scores(unpacked, submission)]
+        yield from faults or _check_runs(unpacked, submission)
+    named = {s.id for s in unpacked.published}
+    for name in sorted(unpacked.names):
+        top, _, rest = name.partition("/")
+        owner = rest.removesuffix(".json") if top == "scores" else rest.partition("/")[0]
+        if top in ("scores", "runs") and owner not in named:
+            yield f"{quote(name)} belongs to nothing that was published"
+
+
+def _check_closing(log: Sequence[Entry]) -> Iterator[str]:
+    kinds = [entry.event.kind for entry in log]
+    if "closed-board" not in kinds:
+        yield "the log does not say that the board was closed"
+        return
+    for entry in log[kinds.index("closed-board") + 1 :]:
+        if entry.event.kind not in AFTER_CLOSING:
+            yield f"event {entry.event.seq}, {entry.event.kind}, came after the board was closed"
+
+
+def _check_labels(unpacked: Unpacked) -> Iterator[str]:
+    """The labels are what the log commits to."""
+    for entry in unpacked.log:
+        if "labels" in entry.event.sealed and not _is_commitment(entry.get("labels")):
+            yield f"the labels' digests in event {entry.event.seq} are not opened, or are none"
+            return
+    committed = unpacked.history.labels
+    for name in sorted(unpacked.labels):
+        file = f"labels/{name}.qrels"
+        if file not in unpacked.names:
+            yield f"{file} is missing"
+        elif name in committed and unpacked.digest(file) != committed[name]:
+            yield f"{file} is not what the organisers committed to"
+
+
+def _is_commitment(value: Any) -> bool:
+    """Whether opened digests have the one form that binds: no other split of salt and value does.
+
+    The digest is of the salt followed by the value. In this form no end of a value is itself one,
+    so that a salt and a value cannot be cut elsewhere to say something else.
+    """
+    return isinstance(value, dict) and all(
+        _NAME.fullmatch(name) and isinstance(digest, str) and _DIGEST.fullmatch(digest)
+        for name, digest in value.items()
+    )
+
+
+def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
+    """What was released follows from the scores by query, and these are of the judged queries."""
+    name = quote(submission.id)
+    if not unpacked.has_scores(submission):
+        if not submission.baseline or submission.runs:
+            yield f"the scores by query of {name} are missing"
+        return
+    spec = unpacked.specs[submission.id]
+    scores = unpacked.scores(submission)
+    views = {view.name: scores.views.get(view.name) for view in spec.views}
+    wrong = [
+        view.name
+        for view in spec.views
+        if not _is_score_of(view, views[view.name]) or _outside(unpacked, spec, view, scores)
+    ]
+    if wrong:
+        yield f"the scores by query of {name} are not those of its queries: {', '.join(wrong)}"
+        return
+    for view in spec.views:
+        if unpacked.is_earlier(spec, view, scores) and not _was_committed(unpacked, view, scores):
+            yield f"{name} was scored with labels that nobody committed to, in view {view.name}"
+    if not _follows(spec, submission, scores):
+        yield f"the released score of {name} does not follow from its scores by query"
+
+
+def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
+    """Whether the release rule gives just what was released; of a Ladder, where it told a score.
+
+    What a Ladder held back depends on what the team had been told before, and is not gone over.
+    """
+    told = released(spec, scores.views, held=submission.not_above)
+    final = {name: scores.views[name] for name in submission.final}
+    texts = {n: release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
+    counts = {**told["queries"], **{name: one.n for name, one in final.items()}}
+    same = (told["scores"], texts) == (submission.scores, submission.final)
+    return same and counts == submission.counts
+
+
+def _is_score_of(view: View, score: ViewScore | None) -> bool:
+    """Whether it is of that measure, finite, and its mean and n those of its queries."""
+    if score is None or score.measure != view.measure:
+        return False
+    values = [value for value in score.per_query.values() if value is not None]
+    if not values or not all(map(math.isfinite, values)) or score.n < len(values):
+        return False
+    return math.isclose(math.fsum(values) / score.n, score.mean, abs_tol=_CLOSE)
+
+
+def _was_committed(unpacked: Unpacked, view: View, scores: ScoreFile) -> bool:
+    """Whether earlier labels are those of an earlier event; open ones are in no event."""
+    name = view.labels or view.set
+    if name not in unpacked.history.labels:
+        return True
+    opened = [entry.get("labels") or {} for entry in unpacked.log]
+    return scores.labels.get(labels_key(view)) in {digests.get(name) for digests in opened}
+
+
+def _outside(unpacked: Unpacked, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
+    """Whether the queries are others than those that count by the labels at hand."""
+    if unpacked.is_earlier(spec, view, scores):
+        return False
+    data = unpacked.sets(spec)[view.set]
+    judged = {q for q, grades in (data.judgments(view.labels) or {}).items() if grades}
+    judged &= data.queries.texts.keys()
+    counted = judged - data.excluded
+    given = scores.views[view.name]
+    n = judged if spec.denominator == "all" else counted
+    defined = sum(value is not None for value in given.per_query.values())
+    undefined = len(given.per_query) - defined
+    return given.per_query.keys() != counted or given.n != len(n) - undefined
+
+
+def _check_runs(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
+    """The scores by query follow from the runs, where these are here."""
+    runs = unpacked.runs(submission)
+    spec = unpacked.specs[submission.id]
+    if set(runs) != (set(spec.sets) if unpacked.shows_runs(submission) else set()):
+        yield f"the runs of {quote(submission.id)} in the archive are not those that are opened"
+        return
+    for name in runs if submission.baseline else ():
+        if submission.runs.get(name) != unpacked.digest(runs[name]):
+            yield f"{quote(runs[name])} is not the run that was logged"
+            return
+    if runs:
+        yield from _rescore(unpacked, submission, spec, runs)
+
+
+def _rescore(
+    unpacked: Unpacked, submission: Submission, spec: BoardSpec, runs: Mapping[str, str]
+) -> Iterator[str]:
+    sets = unpacked.sets(spec)
+    kind = "" if submission.baseline or submission.type is None else submission.type
+    scans = {}
+    for name, file in runs.items():
+        with (unpacked.folder / file).open("rb") as stream:
+            scans[name] = score_run(spec, sets[name], stream, path=file, submission_type=kind)
+    kept = unpacked.scores(submission)
+    now = score_views(spec, sets, scans)
+    for view in spec.views:
+        if unpacked.is_earlier(spec, view, kept):
+            continue
+        if view.name not in now or not _same(now[view.name], kept.views[view.name]):
+            yield f"the runs of {quote(submission.id)} give other scores in view {view.name}"
+
+
+def _same(one: ViewScore, other: ViewScore) -> bool:
+    return one.per_query.keys() == other.per_query.keys() and all(
+        a is None or (b is not None and math.isclose(a, b, abs_tol=_CLOSE))
+        for a, b in ((value, other.per_query[query]) for query, value in one.per_query.items())
+    )
+
+
+def _tell(unpacked: Unpacked) -> Iterator[str]:
+    """What holds and is worth knowing, above all what could not be checked."""
+    committed = unpacked.history.labels
+    for name in sorted(unpacked.labels - committed.keys()):
+        yield f"the organisers never committed to labels/{name}.qrels"
+    for entry in unpacked.log:
+        if entry.event.kind == "changed-rules" and "labels" in entry.event.sealed:
+            why = quote(entry.get("why"))
+            yield f"labels were changed on {entry.time:%d %b %Y}, for: {why}"
+    for name in sorted(n for n in unpacked.names if n.endswith(".exclude")):
+        yield f"{name}: which queries do not count is not part of the commitment"
+    for submission in unpacked.published:
+        yield from _tell_of(unpacked, submission)
+
+
+def _tell_of(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
+    name = quote(submission.id)
+    if not unpacked.has_scores(submission):
+        yield f"{name} has no scores by query: its runs were not kept in those days"
+        return
+    if submission.identity is None:
+        yield f"{name} is under an embargo until {submission.embargo_until}"
+    spec = unpacked.specs[submission.id]
+    scores = unpacked.scores(submission)
+    if any(unpacked.is_earlier(spec, view, scores) for view in spec.views):
+        yield f"{name} was scored with labels that were changed later, and cannot be scored again"

@@ -1,0 +1,232 @@
+"""What may be opened when a board has ended, and the files that an archive of it holds.
+
+The rule (docs/trust.md gives the reasons):
+
+- of the log: what the public log shows on the day, the digests of the held-out labels and of the
+  baselines' runs. All else stays sealed: metadata before publication, identities under an embargo
+  that still runs, everything of a submission that was rejected or withdrawn;
+- labels of every view that released scores; a set that only private views use stays closed;
+- the scores by query, in these views, of everything published, under an embargo too;
+- runs only where it was asked for, of baselines and of the teams that agreed, as the closing event
+  says in public, and not before the end of their embargo.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
+
+import msgspec
+
+from heldout.board.events import Entry, format_entry, redact
+from heldout.board.history import History, Submission, read_history
+from heldout.board.spec import BoardSpec, parse_spec
+from heldout.board.standings import project
+from heldout.envelope.bundle import Binding, file_names, open_runs
+from heldout.ids import Digest, SubmissionId
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.review import read_scores
+from heldout.pipeline.score import open_manifest
+from heldout.store.repository import LOG
+
+__all__ = [
+    "OPEN_RUNS",
+    "OpenedBoard",
+    "list_members",
+    "list_open_runs",
+    "open_log",
+    "open_part",
+    "open_specs",
+    "published",
+]
+
+OPEN_RUNS = "open_runs"
+"""Field of `closed-board`: ids of the entries and baselines whose runs are opened."""
+
+_README = "README.md"
+_File = tuple[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedBoard:
+    """A board as its archive shows it.
+
+    Attributes:
+        desk: of the organiser who opens it.
+        log: with the fields open that may be.
+    """
+
+    desk: Desk
+    log: tuple[Entry, ...]
+
+    @property
+    def history(self) -> History:
+        """What that log says."""
+        return read_history(self.log)
+
+    @property
+    def spec(self) -> BoardSpec:
+        """The rules at the end."""
+        return parse_spec(self.history.rules[-1][1].encode())
+
+    @property
+    def entries(self) -> tuple[Submission, ...]:
+        """Published entries and baselines, by id."""
+        return tuple(sorted(published(self.history), key=lambda s: s.id))
+
+    def shows_runs(self, submission: Submission) -> bool:
+        """Whether its runs are opened: so the closing event says, and no embargo hides it."""
+        return submission.identity is not None and submission.id in list_open_runs(self.log)
+
+
+def list_open_runs(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The ids whose runs a log says are opened; none before the board was closed."""
+    closing = [entry for entry in entries if entry.event.kind == "closed-board"]
+    return tuple(closing[-1].get(OPEN_RUNS) or ()) if closing else ()
+
+
+def open_part(spec: BoardSpec, told: Collection[str] = ()) -> BoardSpec:
+    """The rules without what an archive does not open: private views, sets that only they use.
+
+    Args:
+        spec: the rules.
+        told: private views whose scores were released after the last day.
+    """
+    views = tuple(view for view in spec.views if view.public or view.name in told)
+    sets = {view.set for view in views}
+    return msgspec.structs.replace(
+        spec,
+        views=views,
+        sets={name: files for name, files in spec.sets.items() if name in sets},
+    )
+
+
+def open_specs(history: History) -> Mapping[str, BoardSpec]:
+    """Id of everything published -> what is opened of the rules that it was scored by."""
+    return {
+        submission.id: open_part(_spec_of(history, submission), submission.final)
+        for submission in published(history)
+    }
+
+
+def _spec_of(history: History, submission: Submission) -> BoardSpec:
+    rules = parse_spec(history.rules_at(submission.received).encode())
+    return rules.on(submission.received.date())
+
+
+def published(history: History) -> list[Submission]:
+    """Published entries and baselines; what an old board published has no scores of ours."""
+    return [s for s in history.submissions.values() if s.status == "published"]
+
+
+def open_log(desk: Desk) -> tuple[Entry, ...]:
+    """The log as the archive shows it."""
+    whole = desk.vault.entries()
+    public = project(whole, now=desk.now)
+    return tuple(
+        redact(entry, {*shown.opened, *_never_public(entry)})
+        for entry, shown in zip(whole, public, strict=True)
+    )
+
+
+def _never_public(entry: Entry) -> tuple[str, ...]:
+    """The fields that the public log keeps sealed and an archive opens."""
+    if entry.event.kind in ("opened-board", "changed-rules"):
+        return ("labels",)
+    return ("runs",) if entry.event.kind == "baseline" else ()
+
+
+def list_members(opened: OpenedBoard) -> Iterator[_File]:
+    """Every file of the archive but the one that lists the others: name and content."""
+    specs = open_specs(opened.history)
+    every = (open_part(opened.spec), *specs.values())
+    yield from _list_texts(opened)
+    yield from _list_labels(opened.desk, every)
+    yield from _list_public_files(opened.desk, every)
+    for submission in opened.entries:
+        yield from _list_scores(opened.desk, submission, specs[submission.id])
+    for submission in filter(opened.shows_runs, opened.entries):
+        yield from _list_runs(opened.desk, submission, specs[submission.id])
+
+
+def _list_texts(opened: OpenedBoard) -> Iterator[_File]:
+    spec, closed = opened.spec, opened.history.closed
+    if closed is None:
+        raise ValueError(spec.name)
+    text = files("heldout.board").joinpath("templates", "archive.md").read_text("utf-8")
+    words = {"title": spec.title, "name": spec.name, "closed": f"{closed:%d %b %Y}"}
+    yield _README, Template(text).substitute(words).encode()
+    yield LOG, b"".join(map(format_entry, opened.log))
+
+
+def _list_labels(desk: Desk, specs: Sequence[BoardSpec]) -> Iterator[_File]:
+    """The held-out labels of every opened set and view, and the queries that do not count."""
+    sets = sorted({name for spec in specs for name in spec.sets})
+    held_out = {name for spec in specs for name in spec.sets if spec.sets[name].held_out}
+    others = {view.labels for spec in specs for view in spec.views if view.labels}
+    for name in sorted(held_out | others):
+        yield f"labels/{name}.qrels", desk.vault.labels_file(name).read_bytes()
+    for name in sets:
+        excluded = sorted(desk.vault.excluded(name))
+        if excluded:
+            yield f"labels/{name}.exclude", "".join(f"{q}\n" for q in excluded).encode()
+
+
+def _list_public_files(desk: Desk, specs: Sequence[BoardSpec]) -> Iterator[_File]:
+    """Queries, open labels and candidates: what a run is scored with besides."""
+    sets = [files for spec in specs for files in spec.sets.values()]
+    named = {name for one in sets for name in (one.queries, one.qrels, one.candidates) if name}
+    for name in sorted(named):
+        yield name, desk.repository.file(name).read_bytes()
+
+
+def _list_scores(desk: Desk, submission: Submission, spec: BoardSpec) -> Iterator[_File]:
+    """The scores by query in the opened views; what the vault keeps besides is left out."""
+    scores = read_scores(desk.vault, submission.id)
+    if scores is None:  # a baseline of before runs were kept
+        return
+    opened = msgspec.structs.replace(
+        scores,
+        runs={},
+        views={view.name: scores.views[view.name] for view in spec.views},
+        labels={k: v for k, v in scores.labels.items() if k.partition("/")[0] in spec.sets},
+    )
+    data = msgspec.json.encode(opened, order="deterministic")
+    yield f"scores/{submission.id}.json", data
+
+
+def _list_runs(desk: Desk, submission: Submission, spec: BoardSpec) -> Iterator[_File]:
+    """Run files as they were packed."""
+    if not submission.baseline:
+        yield from sorted(_unseal_runs(desk, submission, spec))
+        return
+    for name in sorted(spec.sets):
+        data = desk.vault.sealed(submission.runs[name]).read_bytes()
+        yield f"runs/{submission.id}/{name}", data
+
+
+def _unseal_runs(desk: Desk, submission: Submission, part: BoardSpec) -> Iterator[_File]:
+    """The runs over the opened sets, out of the envelope: `runs/ID/SET.suffix` and bytes."""
+    spec = desk.spec_at(submission.received)
+    sealed = desk.history().submissions[submission.id]
+    key, manifest = open_manifest(desk.vault, spec, sealed)
+    name = SubmissionId(submission.id)
+    claimed = Binding(
+        submission_id=SubmissionId(manifest.id),
+        revision=manifest.revision,
+        digests={key: Digest(value) for key, value in manifest.digests.items()},
+    )
+    tar = sealed.files[file_names(spec.envelope, name).tar]
+    with desk.vault.sealed(tar).open("rb") as source:
+        opened = open_runs(
+            spec.envelope,
+            source,
+            key=key,
+            submission_id=name,
+            sets=spec.sets.keys(),
+            binding=claimed if manifest.id else None,
+            consume=lambda query_set, stream: stream.read() if query_set in part.sets else b"",
+        )
+    for query_set, run in opened.items():
+        if query_set in part.sets:
+            yield f"runs/{run.member}", run.value

@@ -1,0 +1,151 @@
+"""An archive of a board in a folder of its own: its files are those listed, its log is whole.
+
+It is laid out as a board and its vault are, so that both are read from it as from the real ones.
+Whoever made it may be an enemy: no file is used before it was held against the list, and no id
+from the log names a file that is not on it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.events import Entry, parse_log
+from heldout.board.history import History, Submission, read_history
+from heldout.board.spec import BoardSpec, View
+from heldout.errors import StoreError, quote
+from heldout.ids import Digest, digest_bytes
+from heldout.pipeline.archive import MANIFEST, Contents
+from heldout.pipeline.opening import list_open_runs, open_specs, published
+from heldout.pipeline.review import ScoreFile, read_scores
+from heldout.pipeline.sets import SetData, load_sets
+from heldout.store.repository import LOG, Repository
+from heldout.store.vault import Vault
+from heldout.store.zipped import unpack_zip
+
+__all__ = ["Unpacked", "labels_key", "unpack_archive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """An unpacked archive.
+
+    Attributes:
+        folder: where.
+        names: its files.
+        log: verified.
+        history: what the log says.
+        specs: id of everything published -> the opened part of the rules of its day.
+    """
+
+    folder: Path
+    names: frozenset[str]
+    log: tuple[Entry, ...]
+    history: History
+    specs: Mapping[str, BoardSpec]
+    _loaded: dict[bytes, Mapping[str, SetData]] = field(default_factory=dict)
+
+    @property
+    def published(self) -> list[Submission]:
+        """Published entries and baselines."""
+        return published(self.history)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Names of the held-out labels that are opened."""
+        specs = self.specs.values()
+        sets = {name for spec in specs for name, files in spec.sets.items() if files.held_out}
+        return frozenset(sets | {v.labels for spec in specs for v in spec.views if v.labels})
+
+    def digest(self, name: str) -> Digest:
+        """SHA-256 of a file."""
+        return digest_bytes((self.folder / name).read_bytes())
+
+    def sets(self, spec: BoardSpec) -> Mapping[str, SetData]:
+        """The opened query sets by the rules of a day; each is read once."""
+        key = msgspec.json.encode([spec.sets, spec.views])
+        if key not in self._loaded:
+            here = Repository(self.folder)
+            self._loaded[key] = load_sets(here, spec, vault=Vault(self.folder))
+        return self._loaded[key]
+
+    def has_scores(self, submission: Submission) -> bool:
+        """Whether its scores by query are here."""
+        return f"scores/{submission.id}.json" in self.names
+
+    def scores(self, submission: Submission) -> ScoreFile:
+        """Its scores by query.
+
+        Raises:
+            StoreError: they are not here, or damaged.
+        """
+        kept = (
+            read_scores(Vault(self.folder), submission.id) if self.has_scores(submission) else None
+        )
+        if kept is None:
+            raise StoreError(f"the scores by query of {quote(submission.id)} are missing")
+        return kept
+
+    def runs(self, submission: Submission) -> Mapping[str, str]:
+        """Query set -> file of its runs, as far as they are here."""
+        folder = f"runs/{submission.id}/"
+        names = [name for name in self.names if name.startswith(folder)]
+        return {name.removeprefix(folder).partition(".")[0]: name for name in names}
+
+    def shows_runs(self, submission: Submission) -> bool:
+        """Whether its runs should be here."""
+        return submission.identity is not None and submission.id in list_open_runs(self.log)
+
+    def is_earlier(self, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
+        """Whether a score was made with labels that were changed later and are not here."""
+        now = self.sets(spec)[view.set].digests.get(view.labels or "")
+        return scores.labels.get(labels_key(view)) != now
+
+
+def labels_key(view: View) -> str:
+    """What the labels of a view are called in a file of scores."""
+    return f"{view.set}/{view.labels}" if view.labels else view.set
+
+
+def unpack_archive(path: Path, folder: Path) -> Unpacked:
+    """Unpack an archive into an empty folder and check its files and its log.
+
+    Raises:
+        InputError: it is no zip file of ours.
+        StoreError: it is no archive of a board, or its log is broken.
+    """
+    names = frozenset(unpack_zip(path, folder))
+    _check_contents(folder, names)
+    log = parse_log((folder / LOG).read_bytes(), path=LOG)
+    if not log:
+        raise StoreError(f"{LOG} is empty")
+    try:
+        history = read_history(log)
+        specs = open_specs(history)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise StoreError(f"{LOG} is a chain, but not of events as heldout writes them") from None
+    return Unpacked(folder=folder, names=names, log=log, history=history, specs=specs)
+
+
+def _check_contents(folder: Path, names: frozenset[str]) -> None:
+    """Hold the files against the list of them.
+
+    Raises:
+        StoreError: one is missing, too many, or another.
+    """
+    if not {MANIFEST, LOG} <= names:
+        raise StoreError(f"no archive of a board: {MANIFEST} or {LOG} is not in it")
+    try:
+        contents = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Contents)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise StoreError(f"{MANIFEST} is not the list of an archive's files") from None
+    different = names - {MANIFEST} ^ contents.files.keys()
+    if different:
+        raise StoreError(f"{quote(min(different))} is listed or here, but not both")
+    for name, member in contents.files.items():
+        if digest_bytes((folder / name).read_bytes()) != member.sha256:
+            raise StoreError(f"{name} is not the file that {MANIFEST} lists")
+    last = (folder / LOG).read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
+    if f'"hash":"{contents.head}"'.encode() not in last:
+        raise StoreError(f"{MANIFEST} names another last event than {LOG} has")
