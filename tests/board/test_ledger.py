@@ -1,20 +1,15 @@
-"""Bits are counted as the transcripts that there are, and never too few."""
+"""The ledger counts everything that could have been told, of everybody, and nothing else."""
 
 import math
-from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import product
-from pathlib import Path
 
+import msgspec
 import pytest
 from boardlog import RULES, BoardLog, make_manifest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from heldout.board.history import read_history
-from heldout.board.ledger import Ledger, bits_of, count_texts, make_ledger
-from heldout.board.release import ReleaseRule, release
-from heldout.board.spec import BoardSpec
+from heldout.board.ledger import Ledger, make_ledger
+from heldout.board.release import ReleaseRule
 from heldout.board.standings import project
 
 ROUNDED = ReleaseRule()
@@ -22,12 +17,18 @@ LADDER = ReleaseRule(rule="ladder")
 STEP = ReleaseRule(rule="step", step=0.25)
 
 
-def always(rule: ReleaseRule) -> Callable[[BoardSpec], ReleaseRule]:
-    return lambda _: rule
+def with_rule(rule: ReleaseRule, rules: str = RULES) -> str:
+    """A board.toml with a release rule."""
+    given = {k: v for k, v in msgspec.to_builtins(rule).items() if v is not None}
+    return rules + "[release]\n" + "".join(f"{k} = {v!r}\n" for k, v in given.items())
 
 
-def ledger(log: BoardLog, rule: ReleaseRule = ROUNDED) -> Ledger:
-    return make_ledger(log.history, rule_of=always(rule))
+def board(rule: ReleaseRule = ROUNDED, rules: str = RULES) -> BoardLog:
+    return BoardLog().open(with_rule(rule, rules))
+
+
+def ledger(log: BoardLog) -> Ledger:
+    return make_ledger(log.history)
 
 
 def ladder_bits(submissions: int, texts: int = 1001) -> float:
@@ -41,108 +42,6 @@ def withhold(log: BoardLog, name: str, best: str, team: str = "Lighthouse") -> N
     public = {**entry.event.public, "scores": {}, "not_above": {"eval": best}}
     sealed = {name: opening.value for name, opening in entry.opened.items()}
     log.add("published", name, public, sealed)
-
-
-# counts
-
-
-def test_a_release_of_three_decimals_carries_ten_bits() -> None:
-    assert count_texts(ROUNDED, decimals=3) == 1001
-    assert bits_of(ROUNDED, decimals=3, submissions=1) == pytest.approx(9.97, abs=0.005)
-    assert bits_of(ROUNDED, decimals=3, submissions=24) == pytest.approx(24 * math.log2(1001))
-    assert count_texts(ReleaseRule(rule="step", step=0.01), decimals=3) == 101
-    assert bits_of(STEP, decimals=3, submissions=1) == pytest.approx(math.log2(5))
-
-
-def transcripts(values: int, submissions: int) -> set[tuple[int | None, ...]]:
-    """Every row of answers, by playing every row of scores against "tell what is above"."""
-    found = set()
-    for scores in product(range(values), repeat=submissions):
-        best, row = -1, []
-        for score in scores:
-            row.append(score if score > best else None)
-            best = max(best, score)
-        found.add(tuple(row))
-    return found
-
-
-@pytest.mark.parametrize("submissions", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize(("step", "values"), [(0.5, 3), (0.25, 5)])
-def test_climbs_are_counted_as_by_enumeration(step: float, values: int, submissions: int) -> None:
-    rule = ReleaseRule(rule="step", step=step)
-    count = len(transcripts(values, submissions))
-    assert count == math.comb(values + submissions - 1, submissions)
-    by_releases = sum(
-        math.comb(submissions - 1, j - 1) * math.comb(values, j) for j in range(1, submissions + 1)
-    )
-    assert count == by_releases
-    assert bits_of(rule, decimals=2, submissions=submissions) == pytest.approx(math.log2(count))
-
-
-def test_a_ladder_of_one_decimal_is_counted_as_by_enumeration() -> None:
-    rule = ReleaseRule(rule="ladder")
-    for submissions in (1, 2, 3, 4):
-        count = len(transcripts(11, submissions))
-        assert bits_of(rule, decimals=1, submissions=submissions) == pytest.approx(math.log2(count))
-
-
-@pytest.mark.parametrize("rule", [ROUNDED, ReleaseRule(rule="ladder", z=0.0), STEP])
-def test_no_team_is_told_more_than_the_ledger_counts(rule: ReleaseRule) -> None:
-    """Every row of three submissions on two queries, played against the release itself."""
-    runs = [[a / 8, b / 8] for a, b in product(range(9), repeat=2)]
-    heard = set()
-    for played in product(runs[::5], runs, runs[::3]):
-        told, row = None, []
-        for values in played:
-            answer = release(values, told, rule, decimals=2)
-            told = answer.told
-            row.append(answer.text)
-        heard.add(tuple(row))
-    assert 1 < len(heard) <= 2 ** bits_of(rule, decimals=2, submissions=3)
-
-
-@given(st.integers(0, 400), st.integers(1, 4))
-def test_as_exact_integers_give_it(submissions: int, decimals: int) -> None:
-    expected = ladder_bits(submissions, 10**decimals + 1)
-    assert bits_of(LADDER, decimals=decimals, submissions=submissions) == pytest.approx(
-        expected, rel=1e-9, abs=1e-6
-    )
-
-
-@given(st.integers(0, 2000), st.sampled_from([ROUNDED, LADDER, STEP]), st.integers(2, 6))
-def test_one_more_submission_carries_some_bits_and_at_most_those_of_a_free_text(
-    submissions: int, rule: ReleaseRule, decimals: int
-) -> None:
-    bits = [bits_of(rule, decimals=decimals, submissions=submissions + k) for k in (0, 1)]
-    free = math.log2(count_texts(rule, decimals=decimals))
-    assert -1e-6 < bits[1] - bits[0] <= free + 1e-6
-
-
-@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 40))
-def test_two_climbs_carry_no_less_than_one(first: int, second: int, texts: int) -> None:
-    apart = ladder_bits(first, texts) + ladder_bits(second, texts)
-    assert ladder_bits(first + second, texts) <= apart + 1e-9
-
-
-@given(st.integers(1, 6), st.integers(0, 5), st.integers(1, 6))
-def test_a_correction_that_begins_a_new_climb_counts_enough(
-    before: int, after: int, texts: int
-) -> None:
-    """Against a free value beside a climb that goes on, the other thing a correction may be."""
-    apart = ladder_bits(before, texts) + ladder_bits(after + 1, texts)
-    assert math.log2(texts) + ladder_bits(before + after, texts) <= apart + 1e-9
-
-
-def test_the_largest_board_is_counted_at_once() -> None:
-    assert 0 < bits_of(LADDER, decimals=6, submissions=1_000_000) < 2_100_000
-
-
-def test_fewer_than_no_submissions_is_an_error() -> None:
-    with pytest.raises(ValueError, match="-1"):
-        bits_of(ROUNDED, decimals=3, submissions=-1)
-
-
-# ledgers
 
 
 def test_an_empty_board_has_told_nothing() -> None:
@@ -179,21 +78,21 @@ def test_every_public_view_counts_by_itself() -> None:
 
 
 def test_a_withheld_score_is_no_release_but_has_its_place_in_the_transcript() -> None:
-    log = BoardLog().open()
+    log = board(LADDER)
     log.submit("20261101-a", make_manifest(), "0.400")
     withhold(log.wait(days=1), "20261102-b", "0.400")
     withhold(log.wait(days=1), "20261103-c", "0.400")
-    row = ledger(log, LADDER).teams[0]
+    row = ledger(log).teams[0]
     assert (row.submissions, row.releases) == (3, 1)
     assert row.bits == pytest.approx(ladder_bits(3))
 
 
 def test_teams_climb_apart_and_a_board_is_all_of_them() -> None:
-    log = BoardLog().open()
+    log = board(LADDER)
     log.submit("20261101-a", make_manifest("Lighthouse"), "0.400")
     log.wait(days=1).submit("20261102-b", make_manifest("Harbour"), "0.450")
     log.wait(days=1).submit("20261103-c", make_manifest("LIGHTHOUSE "), "0.500")
-    found = ledger(log, LADDER)
+    found = ledger(log)
     assert [(row.name, row.submissions) for row in found.teams] == [
         ("LIGHTHOUSE ", 2),
         ("Harbour", 1),
@@ -212,31 +111,31 @@ def test_a_correction_is_one_more_release() -> None:
 
 
 def test_a_climb_begins_anew_with_a_correction() -> None:
-    log = BoardLog().open()
+    log = board(LADDER)
     log.submit("20261101-a", make_manifest(), "0.400")
     log.wait(days=1).submit("20261102-b", make_manifest(), "0.500")
     log.wait(days=1).correct("20261101-a", "0.410")
     log.wait(days=1).submit("20261104-c", make_manifest(), "0.600")
-    assert ledger(log, LADDER).teams[0].bits == pytest.approx(ladder_bits(2) + ladder_bits(2))
+    assert ledger(log).teams[0].bits == pytest.approx(ladder_bits(2) + ladder_bits(2))
 
 
 def test_answers_count_in_the_order_of_publication() -> None:
-    log = BoardLog().open()
+    log = board(LADDER)
     log.receive("20261101-late")
     log.review("20261101-late", make_manifest())
     log.wait(days=1).submit("20261102-b", make_manifest(), "0.400")
     log.wait(days=1).submit("20261103-c", make_manifest(), "0.500")
     log.wait(days=1).correct("20261103-c", "0.510")
     log.wait(days=1).publish("20261101-late", make_manifest(), "0.600")
-    assert ledger(log, LADDER).teams[0].bits == pytest.approx(ladder_bits(2) + ladder_bits(2))
+    assert ledger(log).teams[0].bits == pytest.approx(ladder_bits(2) + ladder_bits(2))
 
 
 def test_in_the_second_of_a_correction_every_order_is_thought_of() -> None:
-    log = BoardLog().open()
+    log = board(LADDER)
     log.submit("20261101-a", make_manifest(), "0.400")
     log.wait(days=1).correct("20261101-a", "0.410")
     log.submit("20261102-b", make_manifest(), "0.500")
-    assert ledger(log, LADDER).teams[0].bits == pytest.approx(3 * math.log2(1001))
+    assert ledger(log).teams[0].bits == pytest.approx(3 * math.log2(1001))
 
 
 def test_each_release_counts_by_the_rules_of_its_day() -> None:
@@ -249,36 +148,104 @@ def test_each_release_counts_by_the_rules_of_its_day() -> None:
 
 
 def test_a_climb_begins_anew_where_the_rule_changes() -> None:
-    log = BoardLog().open()
+    log = board(ROUNDED)
     log.submit("20261101-a", make_manifest(), "0.400")
-    log.wait(days=1).change_rules(RULES.replace("quota = 2", "quota = 3"))
+    log.wait(days=1).change_rules(with_rule(LADDER))
     for day in (3, 4):
         log.wait(days=1).submit(f"202611{day:02}-b", make_manifest(), f"0.{day}00")
-
-    def rule_of(spec: BoardSpec) -> ReleaseRule:
-        return ROUNDED if spec.policy.quota == 2 else LADDER
-
-    found = make_ledger(log.history, rule_of=rule_of)
-    assert found.board.bits == pytest.approx(math.log2(1001) + ladder_bits(2))
+    assert ledger(log).board.bits == pytest.approx(math.log2(1001) + ladder_bits(2))
 
 
 def test_a_climb_goes_on_where_only_the_threshold_changes() -> None:
-    log = BoardLog().open()
+    log = board(LADDER)
     log.submit("20261101-a", make_manifest(), "0.400")
-    log.wait(days=1).change_rules(RULES.replace("quota = 2", "quota = 3"))
+    log.wait(days=1).change_rules(with_rule(ReleaseRule(rule="ladder", z=2.5)))
     log.wait(days=1).submit("20261103-b", make_manifest(), "0.500")
+    assert ledger(log).board.bits == pytest.approx(ladder_bits(2))
 
-    def rule_of(spec: BoardSpec) -> ReleaseRule:
-        return ReleaseRule(rule="ladder", z=float(spec.policy.quota))
 
-    assert make_ledger(log.history, rule_of=rule_of).board.bits == pytest.approx(ladder_bits(2))
+FINAL = """
+[sets.reserve]
+queries = "queries/reserve.tsv"
+
+[[views]]
+name = "reserve"
+set = "reserve"
+measure = "RR@10"
+public = false
+final = true
+"""
+
+
+def add_final(log: BoardLog, name: str, text: str) -> None:
+    """Let the last event, which published the entry, say its final score too."""
+    entry = log.entries.pop()
+    sealed = {key: opening.value for key, opening in entry.opened.items()}
+    sealed["final"] = {"scores": {"reserve": text}, "queries": {"reserve": 50}}
+    log.add(entry.event.kind, name, entry.event.public, sealed)
+
+
+def test_a_final_score_is_one_more_release_and_no_climb() -> None:
+    log = board(LADDER, RULES + FINAL)
+    for day in (1, 2):
+        log.wait(days=1).submit(f"2026110{day}-a", make_manifest(), f"0.{day}00")
+        add_final(log, f"2026110{day}-a", "0.300")
+    found = ledger(log)
+    assert found.views == ("eval", "reserve")
+    assert (found.teams[0].submissions, found.teams[0].releases) == (2, 4)
+    assert found.teams[0].bits == pytest.approx(ladder_bits(2) + 2 * math.log2(1001))
+    assert found.teams[0].bits_at_most == pytest.approx(ladder_bits(30) + 30 * math.log2(1001))
+    assert found.board.bits_at_most == pytest.approx(found.board.bits + 298 * 2 * math.log2(1001))
+
+
+def test_a_final_score_of_a_fixed_step_board_is_rounded() -> None:
+    log = board(STEP, RULES + FINAL)
+    log.submit("20261101-a", make_manifest(), "0.500")
+    add_final(log, "20261101-a", "0.512")
+    assert ledger(log).board.bits == pytest.approx(math.log2(5) + math.log2(1001))
+
+
+SEASONS = """
+[sets.spring]
+queries = "queries/spring.tsv"
+
+[[views]]
+name = "spring"
+set = "spring"
+measure = "RR@10"
+
+[[seasons]]
+name = "autumn"
+view = "eval"
+opens = 2026-11-01
+closes = 2026-12-30
+
+[[seasons]]
+name = "spring"
+view = "spring"
+opens = 2027-01-01
+closes = 2027-01-30
+"""
+
+
+def test_every_season_is_a_climb_of_its_own_with_a_quota_of_its_own() -> None:
+    log = board(LADDER, RULES + SEASONS)
+    log.submit("20261101-a", make_manifest(), "0.400")
+    found = ledger(log)
+    assert found.views == ("eval", "spring")
+    # 60 days hold two windows of two submissions, 30 days one
+    row = found.teams[0]
+    assert row.most == 6
+    assert row.bits == pytest.approx(ladder_bits(1))
+    assert row.bits_at_most == pytest.approx(ladder_bits(4) + ladder_bits(2))
+    assert found.board.bits_at_most == pytest.approx(300 * math.log2(1001))
 
 
 def test_baselines_count_for_the_board_and_for_no_team() -> None:
-    log = BoardLog().open()
+    log = board(LADDER)
     log.baseline("bm25", "0.300")
     log.correct("bm25", "0.310")
-    found = ledger(log, LADDER)
+    found = ledger(log)
     assert found.teams == ()
     assert (found.baselines.submissions, found.baselines.releases) == (1, 2)
     assert found.board.bits == found.baselines.bits == pytest.approx(2 * math.log2(1001))
@@ -310,18 +277,18 @@ def test_how_many_submissions_of_a_team_there_may_be(changes: dict[str, str], mo
     for old, new in changes.items():
         assert old in rules
         rules = rules.replace(old, new)
-    log = BoardLog().open(rules)
+    log = board(ROUNDED, rules)
     log.submit("20261101-a", make_manifest(), "0.400")
-    row = ledger(log, LADDER).teams[0]
+    row = ledger(log).teams[0]
     assert row.most == most
-    assert row.bits_at_most == pytest.approx(ladder_bits(most))
+    assert row.bits_at_most == pytest.approx(most * math.log2(1001))
 
 
 def test_a_team_beyond_the_declared_number_is_counted_in_full() -> None:
-    log = BoardLog().open()
+    log = board(ReleaseRule(rule="ladder", submissions=3))
     for day in range(1, 5):
         log.wait(days=1).submit(f"2026110{day}-a", make_manifest(), f"0.{day}00")
-    found = ledger(log, ReleaseRule(rule="ladder", submissions=3))
+    found = ledger(log)
     row = found.teams[0]
     assert row.most == found.board.most == row.submissions == 4
     assert row.bits_at_most == found.board.bits_at_most == row.bits
@@ -334,20 +301,4 @@ def test_a_log_that_hides_teams_is_refused() -> None:
     assert ledger(log).teams[0].name == "Lighthouse"
     public = read_history(project(log.entries, now=log.now))
     with pytest.raises(ValueError, match="organisers' log"):
-        make_ledger(public, rule_of=always(ROUNDED))
-
-
-def test_the_page_shows_what_is_counted() -> None:
-    page = Path(__file__).parents[2].joinpath("docs", "release.md").read_text("utf-8")
-    rules = {
-        "`rounded`": ROUNDED,
-        "`ladder`": LADDER,
-        "`step` 0.01": ReleaseRule(rule="step", step=0.01),
-    }
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
-    shown = [row for row in rows if row and row[0] in rules and len(row) == 4]
-    assert len(shown) == 12
-    for name, submissions, bits, error in shown:
-        counted = bits_of(rules[name], decimals=3, submissions=int(submissions))
-        assert bits == f"{counted:.1f}"
-        assert error == f"{math.sqrt((counted * math.log(2) + math.log(40)) / 2000):.2f}"
+        make_ledger(public)

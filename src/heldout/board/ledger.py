@@ -1,30 +1,25 @@
 """The leak ledger: how many bits about the held-out labels the releases could have carried.
 
-A bit is counted where the answer could have been another: log2 of the number of transcripts that a
-team could have been given. Under `rounded` each release is one of V texts, so k of them are V^k
-transcripts. Under `ladder` and `step` the best that a team was told never falls, so a climb of k
-submissions is a row of k values of V that never falls: C(V + k - 1, k) transcripts, the sum over j
-of C(k - 1, j - 1) C(V, j), where j is how many of the k were released. (Source: the count of
-transcripts in Blum and Hardt 2015, section 3; the closed form is ours.)
-
-A correction may say anything of V, and a new climb begins with it; so does one where the rule
-changes. Both can only count too much.
+`transcripts` counts the answers that a team could have been given; here are whose and how many
+they were. A correction may say anything, and a new climb begins with it; so does one where the
+rule changes. Both can only count too much. A final score is one more text, of a reserve.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from heldout.board.history import History, Submission
 from heldout.board.manifest import team_key
 from heldout.board.quota import quota_window
 from heldout.board.release import ReleaseRule
 from heldout.board.spec import BoardSpec, View, parse_spec
+from heldout.board.transcripts import bits_of, count_texts
 from heldout.measures.spec import parse_measure
 
-__all__ = ["STATEMENT", "Ledger", "LedgerRow", "bits_of", "count_texts", "make_ledger"]
+__all__ = ["STATEMENT", "Ledger", "LedgerRow", "make_ledger"]
 
 STATEMENT = (
     "Bits are what the releases could have carried at most, not what anybody learned. As a "
@@ -42,10 +37,11 @@ class LedgerRow:
     Attributes:
         name: the team as its latest entry names it; what the row is about for the others.
         submissions: published ones.
-        releases: scores that were told, over all counted views; a correction tells one more.
+        releases: scores that were told, or will be after the last day, over all counted views; a
+            correction tells them once more.
         bits: that the releases could have carried, at most.
-        most: submissions that the quota allows from the first to the last day, or the board's
-            declared number where that is less or there is no quota or last day.
+        most: submissions that the quota allows from the first to the last day, of every season;
+            the board's declared number where that is less, or there is no quota or last day.
         bits_at_most: bits once there are so many submissions, and no more corrections.
     """
 
@@ -62,7 +58,7 @@ class Ledger:
     """The bits of a board, for its organisers: it names teams under embargo.
 
     Attributes:
-        views: the views that are counted: public scores on labels that are held out.
+        views: the views that are counted: scores on held-out labels that are public, or final.
         uncounted: such views whose measure has no highest value, so that no bits can be counted.
         teams: a row each, most bits first.
         baselines: the organisers' own runs, each told whatever it is.
@@ -79,18 +75,34 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Terms:
-    """What board.toml says of releases: rule, digits, views, and submissions of a team."""
+    """What the rules of a day say of releases.
+
+    Attributes:
+        rule, decimals: what a text may be.
+        views: counted ones that are public; `final`: that are told after the last day.
+        uncounted: either, without a highest value.
+    """
 
     rule: ReleaseRule
     decimals: int
     views: tuple[str, ...]
+    final: tuple[str, ...]
     uncounted: tuple[str, ...]
-    quota: int
 
     @property
     def texts(self) -> int:
         """How many a release may be."""
         return count_texts(self.rule, decimals=self.decimals)
+
+    @property
+    def final_bits(self) -> float:
+        """Of one final score."""
+        return bits_of(ReleaseRule(rule="rounded"), decimals=self.decimals, submissions=1)
+
+    @property
+    def widest(self) -> float:
+        """Bits of one submission that climbs nowhere, in all views."""
+        return len(self.views) * self.bits(1) + len(self.final) * self.final_bits
 
     def bits(self, submissions: int) -> float:
         """Of so many submissions that climb together, in one view."""
@@ -101,6 +113,14 @@ class _Terms:
         return (self.rule.rule, self.texts) == (other.rule.rule, other.texts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Season:
+    """Terms, and the most submissions of a team on them, of a season or of all of a board."""
+
+    terms: _Terms
+    quota: int
+
+
 @dataclass(slots=True, kw_only=True)
 class _Climb:
     """Submissions of a team in a view, of which none may be told less than the one before."""
@@ -109,59 +129,32 @@ class _Climb:
     submissions: int
 
 
-def count_texts(rule: ReleaseRule, *, decimals: int) -> int:
-    """How many texts a release may be, for a score from 0 to 1.
-
-    Args:
-        rule: its numbers are right by `release.check_rule`.
-        decimals: digits after the point, 1 to 6.
-    """
-    return 1 + (round(1 / rule.step) if rule.rule == "step" else 10**decimals)
-
-
-def bits_of(rule: ReleaseRule, *, decimals: int, submissions: int) -> float:
-    """Bits that a team's submissions could have been told in one view, at most.
-
-    Args:
-        rule: its numbers are right by `release.check_rule`.
-        decimals: digits after the point, 1 to 6.
-        submissions: of one team in a row, told or not; at least 0.
-
-    Returns:
-        log2 of the number of transcripts, for scores from 0 to 1.
-    """
-    if submissions < 0:
-        raise ValueError(submissions)
-    texts = count_texts(rule, decimals=decimals)
-    if rule.rule == "rounded" or submissions == 0:
-        return submissions * math.log2(texts)
-    rows = math.lgamma(texts + submissions) - math.lgamma(submissions + 1) - math.lgamma(texts)
-    return rows / math.log(2)
-
-
-def make_ledger(history: History, *, rule_of: Callable[[BoardSpec], ReleaseRule]) -> Ledger:
+def make_ledger(history: History) -> Ledger:
     """Count what every team, and the board, could have been told.
 
     Args:
-        history: the organisers'. Scores of a one-shot board count from their publication on.
-        rule_of: the release rule of a board.toml.
+        history: the organisers'. Scores that are told after a last day count from the moment that
+            they are in the log.
 
     Raises:
         InputError: a board.toml in the log is wrong.
         ValueError: the history is the public one, which does not name every team.
     """
-    terms = {text: _read_terms(parse_spec(text.encode()), rule_of) for _, text in history.rules}
+    specs = {text: parse_spec(text.encode()) for _, text in history.rules}
+    seasons = _read_seasons(specs[history.rules[-1][1]])
     published = [s for s in history.submissions.values() if s.status == "published"]
-    when = {s.id: terms[history.rules_at(s.received)] for s in published}
-    now = terms[history.rules[-1][1]]
+    when = {
+        s.id: _read_terms(specs[history.rules_at(s.received)].on(s.received.date()))
+        for s in published
+    }
     own = [s for s in published if not s.baseline]
-    teams = [_team_row(group, when, now) for group in _by_team(own).values()]
+    teams = [_team_row(group, when, seasons) for group in _by_team(own).values()]
     baselines = _baselines_row([s for s in published if s.baseline], when)
-    left = max(0, now.rule.submissions - len(own))
     bits = math.fsum(row.bits for row in (*teams, baselines))
+    left = max(0, seasons[0].terms.rule.submissions - len(own))
     return Ledger(
-        views=now.views,
-        uncounted=now.uncounted,
+        views=_unique(view for s in seasons for view in (*s.terms.views, *s.terms.final)),
+        uncounted=_unique(view for s in seasons for view in s.terms.uncounted),
         teams=tuple(sorted(teams, key=lambda row: (-row.bits, row.name))),
         baselines=baselines,
         board=LedgerRow(
@@ -170,21 +163,43 @@ def make_ledger(history: History, *, rule_of: Callable[[BoardSpec], ReleaseRule]
             releases=sum(row.releases for row in (*teams, baselines)),
             bits=bits,
             most=len(own) + left,
-            bits_at_most=bits + left * len(now.views) * now.bits(1),
+            bits_at_most=bits + left * max(season.terms.widest for season in seasons),
         ),
     )
 
 
-def _read_terms(spec: BoardSpec, rule_of: Callable[[BoardSpec], ReleaseRule]) -> _Terms:
-    views = [view for view in spec.public_views if spec.sets[view.set].held_out]
-    rule = rule_of(spec)
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _read_seasons(spec: BoardSpec) -> Sequence[_Season]:
+    """The seasons of a board, or all of it as the only one."""
+    days = [(spec.in_season(s), s.opens, s.closes or spec.closes) for s in spec.seasons]
+    return [
+        _Season(terms=_read_terms(rules), quota=_quota(rules, opens, closes))
+        for rules, opens, closes in days or [(spec, spec.opens, spec.closes)]
+    ]
+
+
+def _read_terms(spec: BoardSpec) -> _Terms:
+    views = [view for view in spec.views if spec.sets[view.set].held_out]
+    counted = [view for view in views if _is_bounded(view)]
     return _Terms(
-        rule=rule,
+        rule=spec.release,
         decimals=spec.decimals,
-        views=tuple(view.name for view in views if _is_bounded(view)),
-        uncounted=tuple(view.name for view in views if not _is_bounded(view)),
-        quota=_quota(spec, rule.submissions),
+        views=tuple(view.name for view in counted if view.public),
+        final=tuple(view.name for view in counted if view.final),
+        uncounted=tuple(v.name for v in views if (v.public or v.final) and v not in counted),
     )
+
+
+def _quota(spec: BoardSpec, opens: date, closes: date | None) -> int:
+    """The most submissions of a team from one day to another."""
+    declared = spec.release.submissions
+    if closes is None or "quota" in spec.policy.off:
+        return declared
+    windows = math.ceil(((closes - opens).days + 1) / quota_window(spec).days)
+    return min(declared, spec.policy.quota * windows)
 
 
 def _is_bounded(view: View) -> bool:
@@ -192,14 +207,6 @@ def _is_bounded(view: View) -> bool:
     measure = parse_measure(view.measure)
     normalised = measure.params.rel is not None or measure.params.max_rel is not None
     return measure.kind.range == "0 to 1" or (measure.name == "RBP" and normalised)
-
-
-def _quota(spec: BoardSpec, declared: int) -> int:
-    """The most submissions of a team in the board's life."""
-    if spec.closes is None or "quota" in spec.policy.off:
-        return declared
-    days = (spec.closes - spec.opens).days + 1
-    return min(declared, spec.policy.quota * math.ceil(days / quota_window(spec).days))
 
 
 def _by_team(submissions: Iterable[Submission]) -> Mapping[str, Sequence[Submission]]:
@@ -216,18 +223,22 @@ def _name(submission: Submission) -> str:
     return submission.identity.team
 
 
-def _team_row(group: Sequence[Submission], when: Mapping[str, _Terms], now: _Terms) -> LedgerRow:
-    climbs = {view: _find_climbs(group, view, when) for view in _views(group, when)}
-    most = max(len(group), now.quota)
+def _team_row(
+    group: Sequence[Submission], when: Mapping[str, _Terms], seasons: Sequence[_Season]
+) -> LedgerRow:
+    views = _unique(view for submission in group for view in _told(submission, when))
+    climbs = {view: _find_climbs(group, view, when) for view in views}
+    declared = seasons[0].terms.rule.submissions
+    most = max(len(group), min(declared, sum(season.quota for season in seasons)))
     bits = math.fsum(c.terms.bits(c.submissions) for row in climbs.values() for c in row)
-    more = (_further_bits(climbs.get(v, ()), now, most - len(group)) for v in now.views)
+    bits += _count_final_bits(group, when)
     return LedgerRow(
         name=_name(max(group, key=lambda submission: submission.received)),
         submissions=len(group),
         releases=_count_releases(group, when),
         bits=bits,
         most=most,
-        bits_at_most=bits + math.fsum(more),
+        bits_at_most=bits + _count_further_bits(group, climbs, when, seasons, most - len(group)),
     )
 
 
@@ -237,6 +248,7 @@ def _baselines_row(group: Sequence[Submission], when: Mapping[str, _Terms]) -> L
         (1 + len(submission.errata)) * len(_told(submission, when)) * when[submission.id].bits(1)
         for submission in group
     )
+    bits += _count_final_bits(group, when)
     return LedgerRow(
         name="baselines",
         submissions=len(group),
@@ -247,23 +259,47 @@ def _baselines_row(group: Sequence[Submission], when: Mapping[str, _Terms]) -> L
     )
 
 
-def _views(group: Iterable[Submission], when: Mapping[str, _Terms]) -> Iterable[str]:
-    return {view: None for s in group for view in _told(s, when)}
-
-
 def _told(submission: Submission, when: Mapping[str, _Terms]) -> tuple[str, ...]:
     """The counted views in which something was said of an entry, a score or that it is no rise."""
     said = {*submission.scores, *submission.not_above}
     return tuple(view for view in when[submission.id].views if view in said)
 
 
+def _count_final(submission: Submission, when: Mapping[str, _Terms]) -> int:
+    """How many final scores were told of an entry, with those of its corrections."""
+    told = [view for view in when[submission.id].final if view in submission.final]
+    return len(told) * (1 + len(submission.errata))
+
+
+def _count_final_bits(group: Iterable[Submission], when: Mapping[str, _Terms]) -> float:
+    return math.fsum(_count_final(s, when) * when[s.id].final_bits for s in group)
+
+
 def _count_releases(group: Iterable[Submission], when: Mapping[str, _Terms]) -> int:
+    """Scores that were told of some entries, with those of their corrections."""
     return sum(
-        1 + len(submission.errata)
-        for submission in group
-        for view in _told(submission, when)
-        if view in submission.scores
+        sum(view in s.scores for view in _told(s, when)) * (1 + len(s.errata))
+        + _count_final(s, when)
+        for s in group
     )
+
+
+def _count_further_bits(
+    group: Sequence[Submission],
+    climbs: Mapping[str, Sequence[_Climb]],
+    when: Mapping[str, _Terms],
+    seasons: Sequence[_Season],
+    left: int,
+) -> float:
+    """Bits of all that a team may still submit, in every season as much as its quota allows."""
+    terms = seasons[0].terms
+    further = [left * max(len(s.terms.final) for s in seasons) * terms.final_bits]
+    for view in _unique(view for season in seasons for view in season.terms.views):
+        quota = sum(season.quota for season in seasons if view in season.terms.views)
+        used = sum(view in _told(submission, when) for submission in group)
+        more = max(0, min(left, quota - used))
+        further.append(_climb_further(climbs.get(view, ()), terms, more))
+    return math.fsum(further)
 
 
 def _find_climbs(
@@ -291,7 +327,7 @@ def _find_answers(
             yield from ((moment, terms) for moment, _ in submission.errata)
 
 
-def _further_bits(climbs: Sequence[_Climb], now: _Terms, submissions: int) -> float:
+def _climb_further(climbs: Sequence[_Climb], now: _Terms, submissions: int) -> float:
     """Bits of so many more submissions, which go on with the last climb where they can."""
     before = climbs[-1].submissions if climbs and now.goes_on(climbs[-1].terms) else 0
     return now.bits(before + submissions) - now.bits(before)

@@ -147,6 +147,7 @@ def best_released(history: History, teams: Iterable[str], view: str) -> Submissi
     """The entry that a team's next score in a view has to be above; `None` before the first.
 
     Its score as text and its per-query scores, as they are today, are what the team was `Told`.
+    An imported entry has none, and bars nothing.
 
     Args:
         history: the organisers', for the public one does not name embargoed teams.
@@ -157,7 +158,8 @@ def best_released(history: History, teams: Iterable[str], view: str) -> Submissi
     told = [
         submission
         for submission in history.submissions.values()
-        if view in submission.scores
+        if submission.status == "published"
+        and view in submission.scores
         and not submission.baseline
         and not keys.isdisjoint(map(team_key, submission.teams))
     ]
