@@ -23,9 +23,11 @@ from heldout.cli.printing import (
 from heldout.cli.systems import Source, Systems, draw, find_systems
 from heldout.errors import printable
 from heldout.redteam.attacks import ATTACKS
+from heldout.redteam.chart import draw_chart
 from heldout.redteam.game import PLANTED, Plan
 from heldout.redteam.releases import COMPARED, NamedRelease, name_rule, parse_release
 from heldout.redteam.report import ADVICE, Line, play_table
+from heldout.site.extras import need
 from heldout.store.repository import find_board
 from heldout.trec.ranking import Order
 
@@ -117,6 +119,12 @@ class _Result:
 @order_option
 @json_option
 @click.option("--markdown", is_flag=True, help="The table in Markdown.")
+@click.option(
+    "--chart",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.svg",
+    help="Also draw the gains (pip install 'heldout[site]').",
+)
 @reports_disk
 def redteam(
     *,
@@ -135,6 +143,7 @@ def redteam(
     order: Order | None,
     as_json: bool,
     markdown: bool,
+    chart: Path | None,
 ) -> None:
     """Play attacks against a board's release on dev data, before it opens.
 
@@ -147,6 +156,8 @@ def redteam(
       heldout redteam --runs bm25.tsv dense.tsv --qrels dev.qrels -m RR@10
       heldout redteam --board kb --runs bm25.tsv dense.tsv --seeds 50
     """
+    if chart is not None:
+        need("vl_convert")
     repository = find_board(folder or Path()) if folder or not qrels else None
     spec = None if repository is None else repository.spec()
     systems = find_systems(
@@ -168,6 +179,8 @@ def redteam(
     with progress("games", len(chosen) * len(played) * seeds) as done:
         lines = tuple(play_table(systems.pair, chosen, played, plan, games=seeds, done=done))
     result = _Result(systems=systems, plan=plan, spec=spec, lines=lines)
+    if chart is not None:
+        chart.write_text(draw_chart(lines), "utf-8")
     if as_json:
         print_json(_as_json(result))
     elif markdown:
