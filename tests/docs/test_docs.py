@@ -19,6 +19,7 @@ from heldout.board.spec import (
     Policy,
     QuerySet,
     Runs,
+    Season,
     View,
     parse_spec,
 )
@@ -138,6 +139,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "runs.": Runs,
     "sets.NAME.": QuerySet,
     "views.": View,
+    "seasons.": Season,
     "baselines.": Baselines,
     "example.": Example,
     "policy.": Policy,
@@ -147,7 +149,7 @@ KEYS = {
     prefix + field.name: field
     for prefix, table in TABLES.items()
     for field in msgspec.structs.fields(table)
-    if field.name not in ("runs", "sets", "views", "baselines", "example", "policy", "release")
+    if field.name not in ("runs", "sets", "views", "baselines", "example", "policy", "release", "seasons")
 }
 BOARD = read_page("board.md").split("## The board's folder")[0]
 BOARD_ROWS = {
@@ -188,7 +190,7 @@ def test_the_default_of_a_key(key: str) -> None:
 def test_the_full_example_is_a_board_that_names_every_key() -> None:
     example = re.findall(r"```toml\n(.*?)```", BOARD, re.DOTALL)[0]
     spec = parse_spec(example.encode())
-    assert [view.public for view in spec.views] == [True, True, False]
+    assert [view.public for view in spec.views] == [True, True, False, True]
     for key in KEYS:
         assert re.search(rf"^{key.split('.')[-1]} = ", example, re.MULTILINE), key
 

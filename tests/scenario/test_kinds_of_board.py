@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import QUERIES, Town, found_town
+from town import QUERIES, TEAM, Town, found_town, run_text
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -155,4 +155,83 @@ def test_queries_that_do_not_count_stay_in_the_denominator_only_if_asked(
     row = town.rows()[0]
     assert row["scores"]["eval"] == pytest.approx(sum(own) / n, abs=5e-4)
     assert sum(own) / n == pytest.approx(counted * sum(own) / (QUERIES - out))
+    assert town.audit()["ok"]
+
+
+SEASONS = """
+[[seasons]]
+name = "first"
+view = "eval"
+opens = 2026-11-01
+closes = 2026-12-31
+
+[[seasons]]
+name = "second"
+view = "eval-2027"
+opens = 2027-01-01
+"""
+
+
+def test_a_season_has_queries_of_its_own_and_the_one_before_stays_as_it_was(town: Town) -> None:
+    numbers = range(QUERIES)
+    queries = "".join(f"next{i}\twhat is next thing {i}\n" for i in numbers)
+    (town.board / "queries/next.tsv").write_text(queries, "utf-8")
+    labels = "".join(f"next{i} 0 dnext{i} 1\n" for i in numbers)
+    (town.vault / "labels/next.qrels").write_text(labels, "utf-8")
+    given = '[sets.next]\nqueries = "queries/next.tsv"\n\n[[views]]\nname = "eval-2027"\n'
+    view = f'{given}set = "next"\nmeasure = "RR@10"\n'
+    text = (town.board / "board.toml").read_text("utf-8")
+    rule(town, (text, f"{text}\n{view}{SEASONS}"))
+    for query_set in ("dev", "eval"):
+        (town.root / f"base.{query_set}").write_text(run_text(query_set, 9), "utf-8")
+    runs = [f"--run={name}={town.root / f'base.{name}'}" for name in ("dev", "eval")]
+    answer = town.organiser(
+        "board", "baseline", "20261102-bm25", *runs, "--description", "BM25", now=DAY
+    )
+    assert answer.code == 0, answer
+    town.push()
+    town.pull()
+    first = publish(town, "first", seed=1, now=DAY)
+    before = town.rows()
+    assert {row["id"] for row in before} == {"20261102-bm25", first}
+    assert town.audit()["ok"]
+
+    (town.root / "next.run").write_text(run_text("next", 2), "utf-8")
+    (town.root / "dev.run").write_text(run_text("dev", 2), "utf-8")
+    runs = ["--dev", str(town.root / "dev.run"), f"--run=next={town.root / 'next.run'}"]
+    later = "2027-01-05T10:00:00Z"
+    drafted = town.participant("draft", "later", *runs, "--json", now=later)
+    second = str(drafted.json["id"])
+    town.fill(second, **TEAM)
+    assert town.participant("submit", second, now=later).code == 0
+    town.take_in(now=later)
+    answer = town.publish(second, now=later)
+    assert answer.code == 0, answer
+    assert [(row["id"], row["rank"]) for row in town.rows()] == [(second, 1)]
+    assert set(town.rows()[0]["scores"]) == {"dev", "eval-2027"}
+    frozen = json.loads((town.board / "leaderboard/seasons/first.json").read_text("utf-8"))
+    assert frozen["rows"] == before
+    page = (town.board / "leaderboard/seasons.html").read_text("utf-8")
+    assert "Season first" in page
+    assert "All seasons together" in page
+    assert (town.board / f"leaderboard/entries/{first}.html").exists()
+    assert town.audit()["ok"]
+
+
+def test_a_final_score_is_told_on_the_day_after_the_last(town: Town) -> None:
+    view = '\n[[views]]\nname = "reserve"\nset = "eval"\nmeasure = "R@1"\n'
+    text = (town.board / "board.toml").read_text("utf-8")
+    new = text.replace("primary = ", "closes = 2026-12-31\nprimary = ")
+    rule(town, (text, f"{new}{view}public = false\nfinal = true\n"))
+    name = publish(town, "run", seed=3, now=DAY)
+    row = town.rows()[0]
+    assert row["scores"]["reserve"] is None
+    assert row["why"]["scores.reserve"] == "told after the last day"
+    assert town.organiser("rebuild", now=LAST).code == 0
+    log = (town.board / "log.jsonl").read_text("utf-8")
+    views = json.loads((town.vault / f"scores/{name}.json").read_text("utf-8"))["views"]
+    final = f"{views['reserve']['mean']:.3f}"
+    assert f'"reserve":"{final}"' not in log
+    assert town.organiser("rebuild", now=AFTER).code == 0
+    assert town.rows()[0]["scores"]["reserve"] == pytest.approx(float(final))
     assert town.audit()["ok"]

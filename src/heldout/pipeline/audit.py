@@ -8,8 +8,8 @@ import msgspec
 
 from heldout.board.events import Entry, parse_time
 from heldout.board.history import History, Submission, read_history
+from heldout.board.seasons import current_standings
 from heldout.board.spec import BoardSpec, parse_spec
-from heldout.board.standings import make_standings
 from heldout.errors import HeldoutError
 from heldout.ids import digest_bytes
 from heldout.pipeline.review import ScoreFile, read_scores
@@ -86,7 +86,7 @@ def _check_leaderboard(repository: Repository, public: Sequence[Entry]) -> Itera
         yield "leaderboard.json or leaderboard.csv is missing or unreadable: heldout rebuild"
         return
     spec = parse_spec(read_history(public).rules[-1][1].encode(), path="the rules in the log")
-    standings = make_standings(public, spec, now=as_of)
+    standings, spec = current_standings(public, spec, now=as_of)
     for name, found, expected in (
         ("leaderboard.json", table, format_json(standings, spec)),
         ("leaderboard.csv", rows, format_csv(standings, spec)),
@@ -132,7 +132,8 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
         if submission.status != "published" or (submission.baseline and not submission.runs):
             continue
         scores = read_scores(vault, submission.id)
-        spec = parse_spec(history.rules_at(submission.received).encode(), path="board.toml")
+        rules = parse_spec(history.rules_at(submission.received).encode(), path="board.toml")
+        spec = rules.on(submission.received.date())
         if scores is None:
             yield f"the vault has no scores of {submission.id}; restore them from the backup"
         elif not scores.views or _tell(spec, scores, submission) != submission.scores:

@@ -5,8 +5,9 @@ from datetime import datetime
 
 from heldout.board.events import Entry, format_entry, parse_log
 from heldout.board.history import History, read_history
+from heldout.board.seasons import current_standings, list_seasons
 from heldout.board.spec import BoardSpec, Example
-from heldout.board.standings import Standings, make_standings, project
+from heldout.board.standings import Standings, project
 from heldout.board.template import format_recipients
 from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk, NotedRules, is_behind, note_rules
@@ -71,8 +72,8 @@ def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
     """Rebuild where there is news or the public side is behind; else leave everything alone."""
     if news or is_behind(desk):
         return rebuild(desk)
-    spec = desk.repository.spec()
-    standings = make_standings(desk.vault.entries(), spec, now=desk.now)
+    entries = desk.vault.entries()
+    standings, _ = current_standings(entries, desk.repository.spec(), now=desk.now)
     return Rebuilt(standings=standings, changed=0, commit=None)
 
 
@@ -105,9 +106,11 @@ def _write_pages(
     repository: Repository, public: tuple[Entry, ...], now: datetime
 ) -> tuple[Standings, int]:
     spec = repository.spec()
-    standings = make_standings(public, spec, now=now)
-    facts = _facts(repository, spec, public, standings)
-    return standings, repository.write_leaderboard(render_board(standings, spec, facts))
+    seasons = list_seasons(public, spec, now=now)
+    standings, here = current_standings(public, spec, now=now)
+    facts = _facts(repository, here, public, standings)
+    pages = render_board(standings, spec, facts, seasons=seasons)
+    return standings, repository.write_leaderboard(pages)
 
 
 def _facts(

@@ -25,6 +25,7 @@ __all__ = [
 
 HISTORY_WORDS = {
     "baseline": "Added by the organisers as a baseline",
+    "imported": "Taken over from an old board",
     "received": "Sealed files received; the official time of the submission",
     "reviewed": "Opened and scored; the score still hidden",
     "score-shown": "An organiser looked at the score before deciding",

@@ -107,6 +107,9 @@ def _reasons(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
     reasons = {} if row.rank is not None else {"rank": why}
     for column in columns:
         if column.key not in row.scores:
+            if column.final:
+                reasons[f"scores.{column.key}"] = "told after the last day"
+                continue
             withheld = row.unranked if column.primary else row.not_above.get(column.key, "")
             reasons[f"scores.{column.key}"] = withheld or "not scored on this view"
     if row.rank_low is None or row.rank_high is None:

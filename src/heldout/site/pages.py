@@ -74,6 +74,7 @@ class BoardPage:
         rules: the board's rules in words.
         downloads: its files.
         repository: address of its repository, or "".
+        seasons: whether there is a page of seasons.
     """
 
     frame: Frame
@@ -96,6 +97,7 @@ class BoardPage:
     rules: tuple[Rule, ...]
     downloads: tuple[Download, ...]
     repository: str
+    seasons: bool
 
 
 def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> BoardPage:
@@ -141,6 +143,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         rules=list_rules(spec),
         downloads=list_downloads(spec, facts),
         repository=safe_link(facts.repository),
+        seasons=bool(spec.seasons),
     )
 
 
@@ -165,6 +168,7 @@ def _facts(
     standings: Standings, rows: tuple[Row, ...], spec: BoardSpec, facts: BoardFacts
 ) -> tuple[str, ...]:
     return (
+        *([f"Season {clean(standings.season)}"] if standings.season else []),
         _say_open(spec, standings.as_of.date()),
         _say_entries(rows),
         *_say_queries(spec, facts),

@@ -1,10 +1,11 @@
 """Pages to bytes: the same standings, rules and facts give the same files, byte for byte."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from importlib import resources
 from typing import Any
 
+from heldout.board.seasons import SeasonStandings
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Standings
 from heldout.site.entries import EntryPage, make_entry_page
@@ -13,24 +14,37 @@ from heldout.site.extras import need
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import BoardPage, make_board_page
 from heldout.site.rows import make_columns, public_rows
+from heldout.site.season_pages import SeasonsPage, make_seasons_page, season_files
 from heldout.site.wording import file_stem, tie
 
 __all__ = ["STATIC", "TEMPLATES", "render_board"]
 
-TEMPLATES: Mapping[type, str] = {BoardPage: "board.html", EntryPage: "entry.html"}
+TEMPLATES: Mapping[type, str] = {
+    BoardPage: "board.html",
+    EntryPage: "entry.html",
+    SeasonsPage: "seasons.html",
+}
 """The template of each page; it receives the page's fields by their names."""
 
 STATIC = ("heldout.css", "heldout.js")
 """Files that every page links to."""
 
 
-def render_board(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> dict[str, bytes]:
+def render_board(
+    standings: Standings,
+    spec: BoardSpec,
+    facts: BoardFacts,
+    *,
+    seasons: Sequence[SeasonStandings] = (),
+) -> dict[str, bytes]:
     """Every file of `leaderboard/`.
 
     Args:
-        standings: the rows of the day; what an embargo hides is withheld whatever they hold.
+        standings: the rows of the day, of the latest season if there are any; what an embargo
+            hides is withheld whatever they hold.
         spec: the board's rules.
         facts: its sizes and addresses.
+        seasons: those that have begun, the latest first.
 
     Returns:
         path from the board's root -> bytes; files of `leaderboard/` that are not in it are old.
@@ -39,18 +53,37 @@ def render_board(standings: Standings, spec: BoardSpec, facts: BoardFacts) -> di
         SetupError: the `site` extra is not installed.
     """
     environment = _environment()
-    rows, columns = public_rows(standings), make_columns(spec)
+    here = spec.in_season(seasons[0].season) if seasons else spec
     files = {
-        "index.html": _render(environment, make_board_page(standings, spec, facts)),
-        "leaderboard.csv": format_csv(standings, spec),
-        "leaderboard.json": format_json(standings, spec),
+        "index.html": _render(environment, make_board_page(standings, here, facts)),
+        "leaderboard.csv": format_csv(standings, here),
+        "leaderboard.json": format_json(standings, here),
+        **_render_entries(environment, standings, here, facts),
     }
-    for row in rows:
-        page = make_entry_page(row, rows, columns, standings=standings, spec=spec, facts=facts)
-        files[f"entries/{file_stem(row.id)}.html"] = _render(environment, page)
+    if seasons:
+        page = make_seasons_page(seasons, spec, facts, standings=standings)
+        files["seasons.html"] = _render(environment, page)
+    for one in seasons:
+        rules = spec.in_season(one.season)
+        table, document = season_files(one.season)
+        files |= _render_entries(environment, one.standings, rules, facts)
+        files[table] = format_csv(one.standings, rules)
+        files[document] = format_json(one.standings, rules)
     for name in STATIC:
         files[f"static/{name}"] = _read("static", name)
     return {f"leaderboard/{path}": data for path, data in files.items()}
+
+
+def _render_entries(
+    environment: Any, standings: Standings, spec: BoardSpec, facts: BoardFacts
+) -> dict[str, bytes]:
+    """A page for each row."""
+    rows, columns = public_rows(standings), make_columns(spec)
+    files = {}
+    for row in rows:
+        page = make_entry_page(row, rows, columns, standings=standings, spec=spec, facts=facts)
+        files[f"entries/{file_stem(row.id)}.html"] = _render(environment, page)
+    return files
 
 
 def _environment() -> Any:
@@ -67,7 +100,7 @@ def _environment() -> Any:
     return environment
 
 
-def _render(environment: Any, page: BoardPage | EntryPage) -> bytes:
+def _render(environment: Any, page: BoardPage | EntryPage | SeasonsPage) -> bytes:
     template = environment.get_template(TEMPLATES[type(page)])
     text: str = template.render({field.name: getattr(page, field.name) for field in fields(page)})
     return text.encode()

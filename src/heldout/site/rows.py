@@ -18,6 +18,7 @@ __all__ = [
     "filled_columns",
     "make_columns",
     "make_row",
+    "public_row",
     "public_rows",
     "released",
 ]
@@ -37,6 +38,7 @@ class Column:
         held_out: whether its labels are held out.
         primary: whether it ranks.
         only_set: whether the board shows scores on no other query set.
+        final: whether its scores are told after the last day.
     """
 
     key: str
@@ -45,6 +47,7 @@ class Column:
     held_out: bool
     primary: bool
     only_set: bool
+    final: bool = False
 
     @property
     def title(self) -> str:
@@ -127,8 +130,11 @@ class TableRow:
 
 
 def make_columns(spec: BoardSpec) -> tuple[Column, ...]:
-    """The public views, the one that ranks first."""
-    views = sorted(spec.public_views, key=lambda view: view.name != spec.primary)
+    """The public views, the one that ranks first, then those that are told after the last day."""
+    views = [
+        *sorted(spec.public_views, key=lambda view: view.name != spec.primary),
+        *spec.final_views,
+    ]
     only_set = len({view.set for view in views}) == 1
     return tuple(_column(view, spec, only_set=only_set) for view in views)
 
@@ -143,7 +149,7 @@ def public_rows(standings: Standings) -> tuple[Row, ...]:
 
     Those without a rank come last.
     """
-    return tuple(_public(row) for row in standings.every)
+    return tuple(public_row(row) for row in standings.every)
 
 
 def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
@@ -194,10 +200,12 @@ def _column(view: View, spec: BoardSpec, *, only_set: bool) -> Column:
         held_out=spec.sets[view.set].held_out,
         primary=view.name == spec.primary,
         only_set=only_set,
+        final=view.final,
     )
 
 
-def _public(row: Row) -> Row:
+def public_row(row: Row) -> Row:
+    """A row with what an embargo hides taken out, and all text cleaned."""
     if row.embargoed:
         row = replace(
             row,
