@@ -65,7 +65,7 @@ def test_no_team_is_told_more_than_the_ledger_counts(rule: ReleaseRule) -> None:
     """Every row of three submissions on two queries, played against the release itself."""
     runs = [[a / 8, b / 8] for a, b in product(range(9), repeat=2)]
     heard = set()
-    for played in product(runs[::5], runs, runs[::3]):
+    for played in product(runs[::9], runs[::2], runs[::5]):
         told, row = None, []
         for values in played:
             answer = release(values, told, rule, decimals=2)
