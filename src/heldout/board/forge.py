@@ -68,7 +68,8 @@ def parse_forge(address: str) -> ForgeSpec | None:
     except ValueError:
         return None
     kind = _KNOWN.get(host.lower())
-    if kind is None or parts.scheme != "https" or parts.query or parts.fragment:
+    plain = address.isprintable() and not parts.query and not parts.fragment
+    if kind is None or parts.scheme != "https" or not plain:
         return None
     project = parts.path.strip("/").removesuffix(".git")
     spec = ForgeSpec(kind=kind, url=f"https://{host.lower()}", project=project)

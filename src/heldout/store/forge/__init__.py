@@ -1,6 +1,6 @@
 """Forges behind one protocol: GitHub, GitLab, Forgejo, a folder, a bare git repository."""
 
-from heldout.store.forge.comments import Comment, format_comment
+from heldout.store.forge.comments import Comment, ScoreLine, format_comment
 from heldout.store.forge.opening import Surroundings, new_client, open_forge
 from heldout.store.forge.protocol import (
     Forge,
@@ -19,6 +19,7 @@ __all__ = [
     "LostAnswerError",
     "Outcome",
     "PullRequest",
+    "ScoreLine",
     "Surroundings",
     "format_comment",
     "new_client",

@@ -34,7 +34,7 @@ _SAID: Mapping[CommentKind, str] = {
 }
 _RELEASED = re.compile(r"(not above )?\d+\.\d+", re.ASCII)
 _MOST_LINES = 20
-_LONGEST = 400
+_LONGEST = 240
 _LONGEST_SAID = 2000
 
 
@@ -159,8 +159,9 @@ def _list(title: str, lines: list[str]) -> Iterator[str]:
 
 def _code(text: str, decimals: int, *, limit: int = _LONGEST) -> str:
     """Text in a code span that it cannot end, on one line, its numbers cut to so many digits."""
-    cut = text if len(text) <= limit else text[: limit - 1] + "…"
-    plain = printable(cut).replace("`", "'").strip()
+    plain = printable(text[: limit + 1])  # which makes it longer
+    plain = plain if len(plain) <= limit else plain[: limit - 1] + "…"
+    plain = plain.replace("`", "'").strip()
     return f"`{_cut_digits(plain, decimals)}`" if plain else "(empty)"
 
 

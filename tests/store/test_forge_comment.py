@@ -1,0 +1,217 @@
+"""A comment: released digits only, and nobody's text does anything on a forge."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from heldout.board.policy import Finding
+from heldout.errors import Problem
+from heldout.ids import SubmissionId
+from heldout.store.forge import Comment, ScoreLine, format_comment
+
+ID = SubmissionId("20261120-lighthouse-monot5")
+AT = datetime(2026, 11, 20, 17, 10, tzinfo=UTC)
+
+GOLDEN = """\
+`20261120-lighthouse-monot5` is published (20 Nov 2026 17:10:00 UTC).
+
+The organisers' reason: `the third run was agreed on`
+
+Scores:
+
+- `dev`, `RR@10`: **0.431** (n = 6,980)
+- `eval`, `RR@10`: **not above 0.412** (n = 5,793)
+
+Findings:
+
+- note, `variants`: `20261001-lighthouse-monot5 has the same top 10 in 97.123…% of the queries`
+
+Problems:
+
+- note, `rank-column`: `eval.txt.gz:812`; found `rank 3 after rank 1`; expected `rank 2`; `sort it`
+
+Runs:
+
+- `eval`: `queries answered` 5,793, `documents` 579,300
+
+Next: `heldout status 20261120-lighthouse-monot5`
+
+Page: <https://board.example/leaderboard/>
+"""
+
+
+def test_a_whole_comment_reads_like_this() -> None:
+    comment = Comment(
+        kind="published",
+        submission=ID,
+        at=AT,
+        decimals=3,
+        said="the third run was agreed on",
+        scores=[
+            ScoreLine(view="dev", measure="RR@10", released="0.431", queries=6980),
+            ScoreLine(view="eval", measure="RR@10", released="not above 0.412", queries=5793),
+        ],
+        findings=[
+            Finding(
+                rule="variants",
+                severity="note",
+                evidence="20261001-lighthouse-monot5 has the same top 10 in 97.12345% "
+                "of the queries",
+            )
+        ],
+        problems=[
+            Problem(
+                code="rank-column",
+                path="eval.txt.gz",
+                line=812,
+                found="rank 3 after rank 1",
+                expected="rank 2",
+                hint="sort it",
+                severity="note",
+            )
+        ],
+        facts={"eval": {"queries answered": 5793, "documents": 579_300}},
+        steps=[f"heldout status {ID}"],
+        page="https://board.example/leaderboard/",
+    )
+    assert format_comment(comment) == GOLDEN
+
+
+def test_a_short_comment_has_no_empty_sections() -> None:
+    comment = Comment(kind="received", submission=ID, at=AT, decimals=3)
+    assert format_comment(comment) == f"`{ID}` was received (20 Nov 2026 17:10:00 UTC).\n"
+
+
+@pytest.mark.parametrize("released", ["0.4123", "0.41234567", "1", "nan", "", "0.41\n@all", ".4"])
+def test_a_score_that_was_not_released_so_is_refused(released: str) -> None:
+    line = ScoreLine(view="eval", measure="RR@10", released=released, queries=9)
+    with pytest.raises(ValueError, match="not a released score"):
+        format_comment(Comment(kind="published", submission=ID, at=AT, decimals=3, scores=[line]))
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "@everyone and @org/team",
+    "`@everyone` ``x`` ```",
+    "[click](javascript:alert(1)) ![x](http://evil.example/x.png)",
+    "https://evil.example www.evil.example",
+    "fixes #1, !2, lab/board#3, 4f3c2d1e0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d",
+    "\n/merge\n/close\n/approve",
+    "\r\n\r\n# Heading\n\n---\n\n- [x] done",
+    "--> <!-- heldout " + "0" * 64 + " -->",
+    "\\`@all\\`",
+    "\u202egnp\u200b\x1b[31m",
+    "|a|b|\n|-|-|",
+    "&#64;all &lt;b&gt;",
+    "    indented",
+    "`",
+    "",
+    " ",
+    "A" * 100_000,
+]
+texts = st.one_of(
+    st.sampled_from(HOSTILE),
+    st.text(max_size=60),
+    st.text(alphabet="`@<>[]()!#/\\ \n\r\t*_~|&;:-.x1", max_size=60),
+    st.floats(allow_nan=False, allow_infinity=False).map(str),
+)
+findings = st.builds(
+    Finding, rule=texts, severity=st.sampled_from(["reject", "review", "note"]), evidence=texts
+)
+problems = st.builds(
+    Problem, code=texts, path=texts, found=texts, expected=texts, hint=texts,
+    severity=st.sampled_from(["error", "note"]),
+)  # fmt: skip
+comments = st.builds(
+    Comment,
+    kind=st.sampled_from(["received", "refused", "asked", "rejected", "published", "corrected"]),
+    submission=st.just(ID),
+    at=st.just(AT),
+    decimals=st.integers(3, 6),
+    said=texts,
+    scores=st.lists(
+        st.builds(
+            ScoreLine,
+            view=texts,
+            measure=texts,
+            released=st.floats(0, 1).map(lambda score: f"{score:.3f}"),
+            queries=st.integers(0, 10**6),
+        ),
+        max_size=3,
+    ),
+    findings=st.lists(findings, max_size=30),
+    problems=st.lists(problems, max_size=3),
+    facts=st.dictionaries(texts, st.dictionaries(texts, st.integers(0, 10**9), max_size=2)),
+    steps=st.lists(texts, max_size=3),
+    page=st.one_of(texts, st.just("https://board.example/")),
+)
+
+
+def flatten(tokens: list[Token]) -> Iterator[Token]:
+    for token in tokens:
+        yield token
+        yield from flatten(token.children or [])
+
+
+@given(comments)
+def test_nobodys_text_is_anything_but_code(comment: Comment) -> None:
+    """Read as a forge reads it: by a CommonMark parser with tables, links and strikethrough."""
+    text = format_comment(comment)
+    parser = MarkdownIt("gfm-like", {"html": True, "linkify": False})
+    tokens = list(flatten(parser.parse(text)))
+    kinds = {token.type for token in tokens}
+    assert not kinds & {"html_inline", "html_block", "image", "heading_open", "table_open"}
+    assert not kinds & {"fence", "code_block", "hr", "blockquote_open", "s_open", "em_open"}
+    links = [token.attrs["href"] for token in tokens if token.type == "link_open"]
+    assert links in ([], [comment.page])
+    plain = "".join(token.content for token in tokens if token.type == "text")
+    ours = plain.replace(comment.page, "") if links else plain
+    assert not re.search(r"[@<>#!~\\`&]|://|www\.", ours)
+
+
+@given(comments)
+def test_no_line_is_a_command_and_nothing_invisible_is_left(comment: Comment) -> None:
+    text = format_comment(comment)
+    assert not any(line.lstrip().startswith("/") for line in text.splitlines())
+    assert text.replace("\n", "").isprintable()
+
+
+@given(comments)
+def test_no_number_has_more_digits_than_are_released(comment: Comment) -> None:
+    text = format_comment(comment)
+    digits = [len(found) for found in re.findall(r"\d\.(\d+)", text)]
+    assert max(digits, default=0) <= comment.decimals
+
+
+@given(st.floats(0, 1), st.integers(1, 6))
+def test_a_true_score_in_a_finding_comes_out_cut(score: float, decimals: int) -> None:
+    finding = Finding(rule="x", severity="note", evidence=f"the score is {score!r} of 1")
+    comment = Comment(kind="published", submission=ID, at=AT, decimals=decimals, findings=[finding])
+    shown = format_comment(comment)
+    assert all(len(n) <= decimals for n in re.findall(r"\d\.(\d+)", shown))
+
+
+def test_the_longest_comment_fits_into_the_smallest_forge() -> None:
+    """GitHub takes 65,536 characters."""
+    long = "\U000e0001" * 10_000
+    finding = Finding(rule=long, severity="reject", evidence=long)
+    problem = Problem(code=long, path=long, found=long, expected=long, hint=long)
+    comment = Comment(
+        kind="refused",
+        submission=ID,
+        at=AT,
+        decimals=3,
+        said=long,
+        findings=[finding] * 500,
+        problems=[problem] * 500,
+        scores=[ScoreLine(view=long, measure=long, released="0.412", queries=1)] * 500,
+    )
+    text = format_comment(comment)
+    assert "and 480 more" in text
+    assert 20_000 < len(text) < 60_000

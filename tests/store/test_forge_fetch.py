@@ -1,0 +1,280 @@
+"""Sealed files from forges: by git with a token that leaves no trace, from folders, branches."""
+
+import os
+import ssl
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
+
+from heldout.board.forge import ForgeSpec
+from heldout.errors import InputError, StoreError
+from heldout.ids import SubmissionId, digest_bytes
+from heldout.store.forge import Forge as ForgeProtocol
+from heldout.store.forge import ForgeError, Handle, Surroundings, open_forge
+from heldout.store.forge.access import git_environment
+from heldout.store.git import Author, Git
+
+AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
+SOMEONE = Author(name="Someone", email="someone@here")
+ONE, TWO = SubmissionId("20261102-one"), SubmissionId("20261103-two")
+EVENT = digest_bytes(b"an event")
+PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def run(folder: Path, *arguments: str) -> str:
+    result = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=True)
+    return result.stdout.decode().strip()
+
+
+def sealed(submission: str) -> dict[str, bytes]:
+    names = (f"{submission}.tar.age", f"{submission}-metadata.json.age", f"{submission}.key.age")
+    return {f"submissions/{name}": name.encode() for name in names}
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
+    """A board with one commit, and a bare repository beside it that has it too."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    git = Git(tmp_path / "board")
+    git.root.mkdir()
+    git.init()
+    (git.root / "README.md").write_text("a board")
+    git.commit_paths(["README.md"], message="x", author=SOMEONE, at=AT)
+    run(tmp_path, "init", "-q", "--bare", "-b", "main", "bare")
+    git.push(str(tmp_path / "bare"), "main:main")
+    return git
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    return tmp_path / "bare"
+
+
+def send(board: Git, bare: Path, ref: str, files: dict[str, bytes]) -> str:
+    """Put a commit with these files on a ref of the bare repository, and nowhere else."""
+    tip = board.commit_on("work", "main", files, message="m", author=SOMEONE, at=AT)
+    board.push(str(bare), f"+{tip}:{ref}")
+    run(board.root, "branch", "-q", "-D", "work")
+    run(bare, "update-server-info")
+    return tip
+
+
+def connect(
+    board: Git, kind: str, url: str, client: httpx.Client, project: str = ""
+) -> ForgeProtocol:
+    spec = ForgeSpec(kind=kind, url=url, project=project)  # type: ignore[arg-type]
+    world = Surroundings(
+        client=client,
+        environ={"HELDOUT_FORGE_TOKEN": TOKEN},
+        clock=lambda: 0.0,
+        sleep=lambda _: None,
+    )
+    return open_forge(spec, board, "age", main=board.head() or "", world=world)
+
+
+@pytest.fixture
+def client() -> Iterator[httpx.Client]:
+    with httpx.Client(timeout=20, trust_env=False, verify=PLAIN) as client:
+        yield client
+
+
+# hosted
+
+REFS: dict[Kind, str] = {
+    "github": "refs/pull/{}/head",
+    "forgejo": "refs/pull/{}/head",
+    "gitlab": "refs/merge-requests/{}/head",
+}
+
+
+@pytest.fixture(params=list(REFS))
+def server(request: pytest.FixtureRequest, bare: Path) -> Iterator[Forge]:
+    with serve(request.param) as server:
+        server.repository = bare
+        yield server
+
+
+def hosted(board: Git, server: Forge, client: httpx.Client) -> ForgeProtocol:
+    return connect(board, server.kind, server.url, client, PROJECTS[server.kind])
+
+
+def test_open_requests_are_fetched_as_data_with_the_token(
+    board: Git, bare: Path, server: Forge, client: httpx.Client
+) -> None:
+    ref = REFS[server.kind]
+    server.add(1, send(board, bare, ref.format(1), sealed(ONE)))
+    server.add(2, send(board, bare, ref.format(2), {"evil.py": b"import os"}), title="$(id)")
+    server.add(3, send(board, bare, ref.format(3), sealed(TWO)), state="closed")
+    forge = hosted(board, server, client)
+    honest, hostile = forge.fetch()
+    assert (honest.id, honest.problems) == (ONE, ())
+    assert sorted(honest.read()) == sorted(name.partition("/")[2] for name in sealed(ONE))
+    assert forge.locate(honest.source, ONE) == "1"
+    assert [problem.code for problem in hostile.problems] == ["foreign-change"]
+    assert sorted(path.name for path in board.root.iterdir()) == [".git", "README.md"]
+
+
+def test_the_token_of_a_fetch_stays_nowhere(
+    board: Git, bare: Path, server: Forge, client: httpx.Client
+) -> None:
+    server.add(1, send(board, bare, REFS[server.kind].format(1), sealed(ONE)))
+    hosted(board, server, client).fetch()
+    login = git_environment(TOKEN, "x")["GIT_CONFIG_VALUE_0"].split()[-1]
+    files = [path.read_bytes() for path in board.root.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert not any(secret.encode() in data for secret in (TOKEN, login) for data in files)
+    assert "http" not in run(board.root, "config", "--local", "--list")
+
+
+def test_the_token_of_a_fetch_is_on_no_command_line(
+    board: Git,
+    bare: Path,
+    server: Forge,
+    client: httpx.Client,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A git on the PATH that writes down how it was called, then calls the true one."""
+    server.add(1, send(board, bare, REFS[server.kind].format(1), sealed(ONE)))
+    true_git = run(board.root, "--exec-path") + "/git"
+    spy = bare.parent / "bin" / "git"
+    spy.parent.mkdir()
+    spy.write_text(f'#!/bin/sh\necho "$@" >> {bare.parent}/calls\nexec {true_git} "$@"\n')
+    spy.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{spy.parent}:{os.environ['PATH']}")
+    assert len(hosted(board, server, client).fetch()) == 1
+    calls = (bare.parent / "calls").read_text()
+    assert f"{server.url}/{PROJECTS[server.kind]}.git" in calls
+    assert TOKEN not in calls
+    assert "Authorization" not in calls
+
+
+def test_git_follows_no_redirect_with_the_token(
+    board: Git, server: Forge, client: httpx.Client
+) -> None:
+    with serve("github") as evil:
+        moved = says(301, "moved", {"Location": f"{evil.url}/x.git/info/refs"})
+        server.faults.append(Fault(act=moved, path=".git/", times=99))
+        with pytest.raises(StoreError, match="git fetch failed") as caught:
+            hosted(board, server, client).fetch()
+        assert evil.seen == []
+    assert TOKEN not in str(caught.value)
+
+
+def test_without_a_token_git_gets_nothing() -> None:
+    assert git_environment("", "https://host/x.git") == {}
+
+
+# a folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "uploads"
+    folder.mkdir()
+    for name, data in (sealed(ONE) | sealed(TWO)).items():
+        (folder / name.partition("/")[2]).write_bytes(data)
+    return folder
+
+
+def test_a_folder_is_listed_fetched_and_answered(
+    board: Git, folder: Path, client: httpx.Client
+) -> None:
+    forge = connect(board, "folder", "../uploads", client)
+    assert [str(request.handle) for request in forge.list_open()] == [ONE, TWO]
+    arrivals = forge.fetch()
+    assert [(a.id, a.problems) for a in arrivals] == [(ONE, ()), (TWO, ())]
+    handle = forge.locate(arrivals[0].source, ONE)
+    assert handle is not None
+    assert forge.comment(handle, "Received.\n", event=EVENT) == "done"
+    reply = folder / f"{ONE}.reply.txt"
+    assert reply.read_text() == f"Received.\n\n<!-- heldout {EVENT} -->\n"
+    assert forge.comment(handle, "Received.\n", event=EVENT) == "known"
+    other = digest_bytes(b"another")
+    assert forge.comment(handle, "Published.", event=other) == "done"
+    assert reply.read_text().count("heldout") == 2
+    assert reply.read_text().startswith("Received.\n")
+    assert len(forge.fetch()) == 2
+
+
+def test_a_folder_merges_closes_and_labels_nothing(
+    board: Git, folder: Path, client: httpx.Client
+) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+    forge = connect(board, "folder", str(folder), client)
+    outcomes = {
+        forge.merge(Handle(ONE), sha="x"),
+        forge.close(Handle(ONE)),
+        forge.label(Handle(ONE), "published"),
+    }
+    assert outcomes == {"nowhere"}
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_reply_that_is_a_link_elsewhere_leaves_its_target_alone(
+    board: Git, folder: Path, client: httpx.Client, tmp_path: Path
+) -> None:
+    target = tmp_path / "precious"
+    target.write_text("as it was")
+    (folder / f"{ONE}.reply.txt").symlink_to(target)
+    os.mkfifo(folder / f"{TWO}.reply.txt")
+    forge = connect(board, "folder", str(folder), client)
+    for submission in (ONE, TWO):
+        assert forge.comment(Handle(submission), "Hello", event=EVENT) == "done"
+        assert (folder / f"{submission}.reply.txt").read_text().startswith("Hello")
+    assert target.read_text() == "as it was"
+
+
+@pytest.mark.parametrize("handle", ["../../evil", "20261102-../x", "/etc/passwd", ""])
+def test_a_reply_never_leaves_its_folder(
+    board: Git, folder: Path, client: httpx.Client, handle: str
+) -> None:
+    with pytest.raises(InputError, match="submission-id"):
+        connect(board, "folder", str(folder), client).comment(Handle(handle), "x", event=EVENT)
+
+
+def test_a_folder_that_is_not_there_is_told(board: Git, client: httpx.Client) -> None:
+    with pytest.raises(StoreError, match="is not a folder"):
+        connect(board, "folder", "../nothing", client).list_open()
+
+
+# a bare repository
+
+
+def test_a_bare_repository_is_listed_and_fetched(
+    board: Git, bare: Path, client: httpx.Client
+) -> None:
+    tip = send(board, bare, f"refs/heads/submission/{ONE}", sealed(ONE))
+    send(board, bare, "refs/heads/submission/no-id", {"x": b"x"})
+    send(board, bare, "refs/heads/other", sealed(TWO))
+    forge = connect(board, "git", "../bare", client)
+    (listed,) = forge.list_open()
+    assert (str(listed.handle), listed.sha) == (ONE, tip)
+    honest = next(arrival for arrival in forge.fetch() if arrival.id == ONE)
+    assert honest.problems == ()
+    assert forge.locate(honest.source, ONE) == Handle(ONE)
+    assert forge.locate("a folder", ONE) is None
+    outcomes = {
+        forge.comment(listed.handle, "x", event=EVENT),
+        forge.merge(listed.handle, sha=tip),
+        forge.close(listed.handle),
+        forge.label(listed.handle, "published"),
+    }
+    assert outcomes == {"nowhere"}
+
+
+def test_a_bare_repository_that_is_a_command_is_not_run(
+    board: Git, client: httpx.Client, tmp_path: Path
+) -> None:
+    forge = connect(board, "git", f"ext::touch {tmp_path}/evil", client)
+    with pytest.raises(StoreError, match="git fetch failed"):
+        forge.fetch()
+    assert not (tmp_path / "evil").exists()
+
+
+def test_a_forge_error_is_told_like_any_error_of_a_store() -> None:
+    assert issubclass(ForgeError, StoreError)
