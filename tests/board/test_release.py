@@ -218,6 +218,15 @@ def test_a_flip_of_one_query_is_one_standard_error_and_not_above_one(queries: in
     assert raised(flipped, ReleaseRule(rule="ladder", z=0.999), np.zeros(queries)) is not None
 
 
+@pytest.mark.parametrize(("queries", "told"), [(12, None), (13, "0.013")])
+def test_at_300_submissions_thirteen_queries_have_to_gain_alike(
+    queries: int, told: str | None
+) -> None:
+    better = np.zeros(1000)
+    better[:queries] = 1.0
+    assert raised(better, ReleaseRule(rule="ladder"), np.zeros(1000)) == told
+
+
 def test_one_query_never_shows_a_rise() -> None:
     assert raised([1.0], ReleaseRule(rule="ladder", z=0.0), [0.0]) is None
     assert raised([1.0], STEP, [0.0]) == "1.000"
