@@ -1,0 +1,337 @@
+"""How alike two runs are: common documents and rank-biased overlap of their first documents.
+
+Two runs of one system that differ by a seed or a parameter have nearly the same top 10; two
+systems that share a first stage have nearly the same documents and another top 10. So the top 10
+decides what is called a variant, and the first 100 documents are told beside it. docs/detection.md
+shows both on real runs, and where the threshold comes from. Sources: fostering-coopetition,
+sections 2.2 and 3.3 (2); Webber, Moffat & Zobel, "A similarity measure for indefinite rankings",
+ACM TOIS 28(4), 2010.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.trec.scans import Signature
+
+__all__ = [
+    "DEPTH",
+    "PERSISTENCE",
+    "QUANTILES",
+    "SHARED",
+    "TOP",
+    "VARIANT",
+    "Agreement",
+    "Likeness",
+    "Neighbour",
+    "Spread",
+    "Verdict",
+    "classify",
+    "compare",
+    "nearest",
+    "rank_biased_overlap",
+]
+
+Verdict = Literal["identical", "variant", "none"]
+"""`identical`: the same first documents in the same order in all queries. `variant`: the top 10
+are nearly the same. `none`: neither."""
+
+TOP = 10
+"""Documents of a query that decide."""
+
+DEPTH = 100
+"""Documents of a query that are compared at all."""
+
+PERSISTENCE = 0.9
+"""The p of rank-biased overlap: the first ten ranks have 86% of the weight (Webber et al., 4.2)."""
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Which quantiles over the queries are told."""
+
+VARIANT = 0.7
+"""Least mean rank-biased overlap of the top 10 that is called a variant."""
+
+SHARED = 0.5
+"""Least share of all queries that both runs must answer for a verdict. A copy that leaves out
+some queries is still seen; two runs with one query in common say nothing of each other."""
+
+_PLACE_BITS = np.uint64(7)
+_PLACES = np.uint64((1 << 7) - 1)
+_BLOCK = 1 << 10
+_VERDICTS: tuple[Verdict, ...] = ("none", "variant", "identical")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Values over queries.
+
+    Attributes:
+        mean: their mean.
+        quantiles: at `QUANTILES`, interpolated linearly.
+    """
+
+    mean: float
+    quantiles: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How alike two runs are down to a depth, over the queries that both answer.
+
+    Attributes:
+        depth: documents of a query that are looked at.
+        overlap: common documents / documents of the longer list, 0 to 1.
+        rbo: rank-biased overlap, extrapolated, 0 to 1. It weighs the depth d by p^d and goes on
+            beyond the last document as if agreement stayed what it is there; lists of uneven
+            length as in equation 32 of Webber et al. (2010).
+        same: share of queries with the same documents in the same order.
+    """
+
+    depth: int
+    overlap: Spread
+    rbo: Spread
+    same: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """How alike two runs are.
+
+    Attributes:
+        queries: how many both answer, at least 1.
+        only_first, only_second: how many only one of them answers.
+        top: of the first `TOP` documents.
+        deep: of the first `DEPTH` documents.
+    """
+
+    queries: int
+    only_first: int
+    only_second: int
+    top: Agreement
+    deep: Agreement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """An earlier run that is like the new one.
+
+    Attributes:
+        id: of the earlier run, as given.
+        verdict: what it is to the new one.
+        likeness: the figures; the new run is the first.
+    """
+
+    id: str
+    verdict: Verdict
+    likeness: Likeness
+
+
+def compare(first: Signature, second: Signature) -> Likeness | None:
+    """How alike two runs are; the order of the two changes nothing but which is called first.
+
+    Returns:
+        The figures, or `None` where no query is answered by both.
+    """
+    pair = _align(first, second)
+    return None if pair is None else pair.measure(pair.agree(TOP))
+
+
+def classify(likeness: Likeness) -> Verdict:
+    """What two runs are to each other, by the constants of this module."""
+    every = likeness.queries + likeness.only_first + likeness.only_second
+    if likeness.queries / every < SHARED or likeness.top.rbo.mean < VARIANT:
+        return "none"
+    return "identical" if likeness.queries == every and likeness.deep.same == 1 else "variant"
+
+
+def nearest(
+    new: Signature, earlier: Iterable[tuple[str, Signature]], *, most: int = 5
+) -> tuple[Neighbour, ...]:
+    """The earlier runs that are most like a new one.
+
+    The top 10 are compared with those of every earlier run, which is cheap and decides what is a
+    variant. The first 100 documents are then compared with every variant, which tells the
+    identical ones, and with what is among the nearest so far. So nothing is screened away that
+    a comparison of all documents would have called identical or a variant. One earlier run is
+    held at a time.
+
+    Args:
+        new: the new run.
+        earlier: id and signature of each earlier run.
+        most: most neighbours returned, at least 1.
+
+    Returns:
+        Identical ones first, then variants, then others; within these by mean rank-biased
+        overlap of the top 10 times the share of queries that both answer, then by that of all
+        documents. Runs without a common query are left out.
+    """
+    if most < 1:
+        raise ValueError(most)
+    best: list[tuple[tuple[float, ...], Neighbour]] = []
+    for name, signature in earlier:
+        pair = _align(new, signature)
+        if pair is None:
+            continue
+        top = pair.agree(TOP)
+        near = pair.answered * top.rbo.mean
+        is_variant = pair.answered >= SHARED and top.rbo.mean >= VARIANT
+        if not is_variant and len(best) == most and (0, near) < best[-1][0]:
+            continue
+        likeness = pair.measure(top)
+        verdict = classify(likeness)
+        key = (_VERDICTS.index(verdict), near, likeness.deep.rbo.mean)
+        best.append((key, Neighbour(id=name, verdict=verdict, likeness=likeness)))
+        best.sort(key=lambda entry: entry[0], reverse=True)
+        del best[most:]
+    return tuple(neighbour for _, neighbour in best)
+
+
+def rank_biased_overlap(
+    first: NDArray[np.uint64], second: NDArray[np.uint64], *, p: float = PERSISTENCE
+) -> NDArray[np.float64]:
+    """Extrapolated rank-biased overlap of two rankings of each query, without ties.
+
+    Args:
+        first: uint64, shape (queries, depth), depth at most 128: hashes of documents from the
+            best down, each once in its row, at least one; 0 behind the last.
+        second: likewise of the same queries, of any depth.
+        p: persistence, above 0 and below 1.
+
+    Returns:
+        float64, shape (queries,), 0 to 1. Source: Webber et al. (2010), equations 30 and 32.
+    """
+    first, second = _widen(first, second)
+    return _overlap(first, second, p)[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    """The rows of two runs for the queries that both answer, and how many others there are."""
+
+    first: NDArray[np.uint64]
+    second: NDArray[np.uint64]
+    only_first: int
+    only_second: int
+
+    @property
+    def answered(self) -> float:
+        """Share of all queries that both answer."""
+        return len(self.first) / (len(self.first) + self.only_first + self.only_second)
+
+    def agree(self, depth: int) -> Agreement:
+        first, second = self.first[:, :depth], self.second[:, :depth]
+        common, rbo = _overlap(first, second, PERSISTENCE)
+        return Agreement(
+            depth=depth,
+            overlap=_spread(common),
+            rbo=_spread(rbo),
+            same=float((first == second).all(axis=1).mean()),
+        )
+
+    def measure(self, top: Agreement) -> Likeness:
+        return Likeness(
+            queries=len(self.first),
+            only_first=self.only_first,
+            only_second=self.only_second,
+            top=top,
+            deep=self.agree(DEPTH),
+        )
+
+
+def _align(first: Signature, second: Signature) -> _Pair | None:
+    """The rows of the queries that both answer; a row without documents is no answer."""
+    left, right = _widen(first.documents[:, :DEPTH], second.documents[:, :DEPTH])
+    lefts, rights = first.queries, second.queries
+    if lefts != rights:
+        _, ours, theirs = np.intersect1d(lefts, rights, assume_unique=True, return_indices=True)
+        left, right = left[ours], right[theirs]
+    both = (left[:, 0] != 0) & (right[:, 0] != 0)
+    if not both.any():
+        return None
+    shared = int(both.sum())
+    if shared < len(both):
+        left, right = left[both], right[both]
+    return _Pair(
+        first=left,
+        second=right,
+        only_first=int(np.count_nonzero(first.documents[:, 0])) - shared,
+        only_second=int(np.count_nonzero(second.documents[:, 0])) - shared,
+    )
+
+
+def _widen(
+    first: NDArray[np.uint64], second: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Both with as many columns as the wider one has."""
+    width = max(first.shape[1], second.shape[1])
+    if first.shape[1] == second.shape[1]:
+        return first, second
+    first, second = (np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (first, second))
+    return first, second
+
+
+def _spread(values: NDArray[np.float64]) -> Spread:
+    quantiles = np.quantile(values, QUANTILES)
+    return Spread(mean=float(values.mean()), quantiles=tuple(float(q) for q in quantiles))
+
+
+def _overlap(
+    first: NDArray[np.uint64], second: NDArray[np.uint64], p: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Common documents / those of the longer list, and rank-biased overlap, of each query.
+
+    A document that both have adds to the agreement of all depths from the lower of its two ranks
+    on, so the sum over depths is a sum over common documents.
+    """
+    lengths = np.count_nonzero(first, axis=1), np.count_nonzero(second, axis=1)
+    shorter, longer = np.minimum(*lengths), np.maximum(*lengths)
+    rows, ranks = _find_common(first, second)
+    ends = np.where(ranks <= shorter[rows], shorter[rows], longer[rows])
+    weights = _weigh(first.shape[1], p)[ranks, ends]
+    common = np.bincount(rows, minlength=len(first)) / longer
+    rbo = np.bincount(rows, weights, minlength=len(first))
+    return common, np.minimum(rbo, 1.0)
+
+
+def _find_common(
+    first: NDArray[np.uint64], second: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row and lower rank, from 1, of each document that both have in a row.
+
+    A hash gives up its highest 7 bits to its place in the row: sorted, the two places of a
+    common document are neighbours. In 57 bits 10^11 pairs of other documents meet by chance
+    with a probability of a millionth.
+    """
+    places = np.arange(first.shape[1], dtype=np.uint64)
+    rows, ranks = [], []
+    for start in range(0, len(first), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        pair = [side[block] << _PLACE_BITS | places for side in (first, second)]
+        keys = np.sort(np.concatenate(pair, axis=1), axis=1)
+        documents = keys >> _PLACE_BITS
+        twice = (documents[:, 1:] == documents[:, :-1]) & (documents[:, 1:] != 0)
+        row, column = np.divmod(np.flatnonzero(twice), twice.shape[1])
+        lower = np.maximum(keys[row, column] & _PLACES, keys[row, column + 1] & _PLACES)
+        rows.append(row + start)
+        ranks.append(lower.astype(np.int64) + 1)
+    return np.concatenate(rows), np.concatenate(ranks)
+
+
+@cache
+def _weigh(depth: int, p: float) -> NDArray[np.float64]:
+    """What a common document adds to the extrapolated overlap: [its lower rank, end].
+
+    The end is the length of the shorter list where both ranks are within it, else that of the
+    longer one: equation 32 rearranged. For lists of one length it is equation 30.
+    """
+    ranks = np.arange(1, depth + 1)
+    sums = np.concatenate([[0.0], np.cumsum((1 - p) / p * p**ranks / ranks)])
+    tails = np.concatenate([[0.0], p**ranks / ranks])
+    weights = np.zeros((depth + 1, depth + 1))
+    for rank in range(1, depth + 1):
+        weights[rank, rank:] = sums[rank:] - sums[rank - 1] + tails[rank:]
+    return weights
