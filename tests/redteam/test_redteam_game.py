@@ -40,25 +40,25 @@ def gains(
 
 @pytest.mark.parametrize("release", ["exact", "rounded", "ladder", "ladder=1", "step=0.1"])
 def test_whoever_does_not_look_gains_nothing(release: str) -> None:
-    found = gains("none", release, pair_of(400), submissions=4, games=600)
-    assert abs(found.mean()) < 4 * found.std() / 600**0.5
-    assert found.std() == pytest.approx(0.5, abs=0.06)  # half of u: that is what u means
+    found = gains("none", release, pair_of(400), submissions=2, games=300)
+    assert abs(found.mean()) < 4 * found.std() / 300**0.5
+    assert found.std() == pytest.approx(0.5, abs=0.08)  # half of u: that is what u means
 
 
 def test_a_vote_of_boosted_runs_gains_like_the_root_of_their_number() -> None:
     rng = np.random.default_rng(5)
     a = rng.integers(0, 2, 4000).astype(np.float64)
     pair = exchange(a, 1 - a)
-    found = {k: gains("boosting", "exact", pair, submissions=k, games=12) for k in (25, 100, 400)}
+    found = {k: gains("boosting", "exact", pair, submissions=k, games=8) for k in (25, 100, 400)}
     assert found[100].mean() / found[25].mean() == pytest.approx(2, rel=0.15)
     assert found[400].mean() / found[100].mean() == pytest.approx(2, rel=0.1)
     assert found[100].mean() == pytest.approx(100**0.5 / np.pi, rel=0.1)  # in the limit
 
 
 def test_the_best_of_n_gains_what_the_best_of_n_normal_draws_does() -> None:
-    found = gains("best of n", "exact", pair_of(500), submissions=100, games=100)
+    found = gains("best of n", "exact", pair_of(500), submissions=100, games=50)
     draws = np.random.default_rng(0).normal(size=(20_000, 100)).max(axis=1) / 2
-    assert found.mean() == pytest.approx(draws.mean(), abs=0.1)
+    assert found.mean() == pytest.approx(draws.mean(), abs=0.12)
 
 
 def test_exact_scores_decode_every_label_that_is_asked_for() -> None:
@@ -73,8 +73,8 @@ def test_exact_scores_decode_every_label_that_is_asked_for() -> None:
 @pytest.mark.parametrize("attack", ["best of n", "boosting", "hill-climbing", "decoding"])
 def test_a_ladder_stops_what_raw_scores_do_not(attack: str) -> None:
     pair = pair_of(1000)
-    raw = gains(attack, "exact", pair, submissions=100, games=20)
-    ladder_ = gains(attack, "ladder", pair, submissions=100, games=20)
+    raw = gains(attack, "exact", pair, submissions=100, games=10)
+    ladder_ = gains(attack, "ladder", pair, submissions=100, games=10)
     assert raw.mean() > ladder_.mean() + 0.5
     assert ladder_.mean() < 0.4
 
@@ -117,9 +117,9 @@ def test_the_ladder_releases_a_planted_system_as_often_as_its_power_says() -> No
     plan = Plan(submissions=2, seed=0)
     answer = release_of("ladder", submissions=300)
     pair = pair_of(1000)
-    found = [play(ATTACKS["none"], answer, pair, plan, number=n) for n in range(400)]
+    found = [play(ATTACKS["none"], answer, pair, plan, number=n) for n in range(300)]
     power = NormalDist().cdf(4.5 - 3.59)
-    assert np.mean([o.planted_released for o in found]) == pytest.approx(power, abs=0.06)
+    assert np.mean([o.planted_released for o in found]) == pytest.approx(power, abs=0.07)
 
 
 def test_a_worse_planted_system_is_not_released() -> None:
