@@ -1,0 +1,252 @@
+"""Fusions of known runs are found with their parts; runs of their own are not called fusions."""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.board import ensembles
+from heldout.board.ensembles import MOST_SYSTEMS, QUERIES, Ensemble, explain, fit
+from heldout.board.similarity import DEPTH
+from heldout.ids import DocId, QueryId
+from heldout.rankers.fusion import fuse_reciprocal, fuse_scores
+from heldout.rankers.run import Hit, Run
+from heldout.trec.runs import scan_run
+from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.scans import Signature
+
+KNOWN = 12
+"""Generated systems that are published; there are more that are not."""
+
+
+def generate_run(system: int, *, queries: int = 60, own: float = 1.0) -> Run:
+    """A system sees of each document how good it is, and besides something of its own."""
+    quality, noise = np.random.default_rng(0), np.random.default_rng(system + 1)
+    run = {}
+    for query in range(queries):
+        scores = quality.normal(size=250) + own * noise.normal(size=250)
+        best = np.argsort(-scores)[:DEPTH]
+        hits = [Hit(DocId(f"{query}-{d}"), float(scores[d])) for d in best]
+        run[QueryId(f"q{query:03}")] = hits
+    return run
+
+
+def sign(run: Run) -> Signature:
+    queries = tuple(sorted(run))
+    documents = np.zeros((len(queries), DEPTH), np.uint64)
+    for row, query in zip(documents, queries, strict=True):
+        row[: len(run[query])] = hash_documents([h.document.encode() for h in run[query]])
+    return Signature(queries=queries, documents=documents)
+
+
+@pytest.fixture(scope="module")
+def systems() -> list[Run]:
+    return [generate_run(system) for system in range(KNOWN)]
+
+
+@pytest.fixture(scope="module")
+def earlier(systems: list[Run]) -> Mapping[str, Signature]:
+    return {f"s{number}": sign(run) for number, run in enumerate(systems)}
+
+
+def interleave(*runs: Run) -> Run:
+    """In turns, each time the next document that is not there yet."""
+    woven = {}
+    for query in runs[0]:
+        turns = (h.document for hits in zip(*(r[query] for r in runs), strict=True) for h in hits)
+        documents = list(dict.fromkeys(turns))[:DEPTH]
+        woven[query] = [Hit(d, -float(place)) for place, d in enumerate(documents)]
+    return woven
+
+
+def names(found: Ensemble | None) -> set[str]:
+    return set() if found is None else {part.id for part in found.parts}
+
+
+def test_reciprocal_rank_fusions_are_found(
+    systems: list[Run], earlier: Mapping[str, Signature]
+) -> None:
+    for parts in ((0, 1), (2, 5, 7), (1, 3, 8, 9)):
+        fused = fuse_reciprocal([systems[part] for part in parts], depth=DEPTH, k=60)
+        found = explain(sign(fused), earlier.items())
+        assert names(found) == {f"s{part}" for part in parts}
+
+
+def test_sums_of_scores_are_found(systems: list[Run], earlier: Mapping[str, Signature]) -> None:
+    for parts in ((0, 1), (2, 5, 7), (1, 3, 8, 9, 10)):
+        fused = fuse_scores([systems[part] for part in parts], depth=DEPTH)
+        found = explain(sign(fused), earlier.items())
+        assert names(found) == {f"s{part}" for part in parts}
+
+
+def test_interleavings_are_found(systems: list[Run], earlier: Mapping[str, Signature]) -> None:
+    for parts in ((0, 1), (2, 5, 7)):
+        found = explain(sign(interleave(*(systems[part] for part in parts))), earlier.items())
+        assert names(found) == {f"s{part}" for part in parts}
+
+
+def test_weights_say_which_part_is_heavier(
+    systems: list[Run], earlier: Mapping[str, Signature]
+) -> None:
+    fused = fuse_scores([systems[4], systems[4], systems[4], systems[6], systems[6]], depth=DEPTH)
+    found = explain(sign(fused), earlier.items())
+    assert found is not None
+    assert [part.id for part in found.parts] == ["s4", "s6"]
+    assert found.parts[0].weight == pytest.approx(0.6, abs=0.05)
+
+
+def test_systems_of_their_own_are_no_ensembles(earlier: Mapping[str, Signature]) -> None:
+    """They rank the same documents by the same quality, as independent good systems do."""
+    for system in range(KNOWN, KNOWN + 8):
+        found = fit(sign(generate_run(system)), earlier.items())
+        assert found is not None
+        assert not found.explains
+
+
+def test_a_copy_and_a_variant_are_no_ensembles(
+    systems: list[Run], earlier: Mapping[str, Signature]
+) -> None:
+    random = np.random.default_rng(5)
+    near = {
+        query: sorted(hits, key=lambda hit: hit.score + 0.1 * random.normal(), reverse=True)
+        for query, hits in systems[3].items()
+    }
+    for run in (systems[3], near):
+        found = fit(sign(run), earlier.items())
+        assert found is not None
+        assert found.parts[0].id == "s3"
+        assert found.alone > 0.7
+        assert not found.explains
+
+
+def test_a_fusion_with_an_unknown_system_of_equal_weight_is_not_explained(
+    systems: list[Run], earlier: Mapping[str, Signature]
+) -> None:
+    fused = fuse_scores([systems[0], generate_run(KNOWN)], depth=DEPTH)
+    assert explain(sign(fused), earlier.items()) is None
+
+
+def test_figures_keep_their_bounds(earlier: Mapping[str, Signature]) -> None:
+    for system in (0, KNOWN, KNOWN + 1):
+        found = fit(sign(generate_run(system)), earlier.items())
+        assert found is not None
+        assert 1 <= len(found.parts) <= MOST_SYSTEMS
+        assert sum(part.weight for part in found.parts) == pytest.approx(1)
+        assert all(part.weight > 0 for part in found.parts)
+        assert 0 <= found.alone <= 1
+        assert 0 <= found.agreement <= 1
+        assert found.r2 is not None
+        assert found.r2 <= 1
+        assert found.queries == 30
+
+
+def test_the_order_of_earlier_runs_means_nothing(
+    systems: list[Run], earlier: Mapping[str, Signature]
+) -> None:
+    new = sign(fuse_reciprocal(systems[:3], depth=DEPTH, k=60))
+    backwards = reversed(list(earlier.items()))
+    assert fit(new, backwards) == fit(new, earlier.items())
+
+
+def test_earlier_runs_are_read_once(earlier: Mapping[str, Signature]) -> None:
+    read = []
+
+    def stream() -> Iterator[tuple[str, Signature]]:
+        for name, signature in earlier.items():
+            read.append(name)
+            yield name, signature
+
+    fit(sign(generate_run(0)), stream())
+    assert read == list(earlier)
+
+
+def test_earlier_runs_may_answer_other_queries(
+    systems: list[Run], earlier: Mapping[str, Signature]
+) -> None:
+    others = {
+        "few": sign({query: systems[0][query] for query in list(systems[0])[:5]}),
+        "foreign": sign({QueryId(f"x{q}"): hits for q, hits in systems[0].items()}),
+        "none": Signature(queries=(), documents=np.empty((0, DEPTH), np.uint64)),
+    }
+    new = sign(fuse_reciprocal(systems[:2], depth=DEPTH, k=60))
+    assert names(explain(new, (others | dict(earlier)).items())) == {"s0", "s1"}
+
+
+def test_shallow_signatures_are_used_as_far_as_they_go(
+    systems: list[Run], earlier: Mapping[str, Signature]
+) -> None:
+    shallow = {
+        name: Signature(queries=run.queries, documents=run.documents[:, :10])
+        for name, run in earlier.items()
+    }
+    new = sign(fuse_reciprocal(systems[:2], depth=DEPTH, k=60))
+    assert {"s0", "s1"} <= names(fit(new, shallow.items()))
+
+
+def test_nothing_is_said_where_there_is_nothing_to_say(
+    earlier: Mapping[str, Signature],
+) -> None:
+    assert fit(sign(generate_run(0, queries=19)), earlier.items()) is None
+    assert fit(sign(generate_run(0)), []) is None
+    foreign = {query: [Hit(DocId("x"), 1.0)] for query in generate_run(0)}
+    assert fit(sign(foreign), earlier.items()) is None
+    empty = Signature(queries=(), documents=np.empty((0, DEPTH), np.uint64))
+    assert fit(empty, earlier.items()) is None
+
+
+def test_runs_of_one_document_have_no_variance_to_explain(systems: list[Run]) -> None:
+    first = sign({query: hits[:1] for query, hits in systems[0].items()})
+    found = fit(first, [("same", first)])
+    assert found is not None
+    assert found.r2 is None
+    assert found.agreement == found.alone == pytest.approx(1)
+    assert not found.explains
+
+
+def test_the_sample_is_bounded_and_the_same_for_the_same_run() -> None:
+    new = sign(generate_run(0, queries=QUERIES + 50))
+    drawn = ensembles._draw(new)
+    assert len(set(drawn)) == QUERIES
+    assert drawn == ensembles._draw(sign(generate_run(0, queries=QUERIES + 50)))
+
+
+def test_attack_fusion_that_spares_the_sampled_queries() -> None:
+    """Whoever answers the queries of the sample otherwise gets another sample."""
+    long = [generate_run(system, queries=1000) for system in (0, 1, 99)]
+    fused = fuse_reciprocal(long[:2], depth=DEPTH, k=60)
+    spared = set(ensembles._draw(sign(fused)))
+    evading = {q: long[2][q] if q in spared else hits for q, hits in fused.items()}
+    assert len(spared & set(ensembles._draw(sign(evading)))) < QUERIES / 4
+    known = {"a": sign(long[0]), "b": sign(long[1])}
+    found = explain(sign(evading), known.items())
+    assert names(found) == {"a", "b"}
+
+
+def scan(path: Path) -> Signature:
+    with path.open("rb") as file:
+        return scan_run(file, path=path.name, order="trec9", signature_depth=DEPTH).signature
+
+
+@pytest.mark.real
+def test_a_real_fusion_is_found_with_its_parts(data: Callable[[str], Path]) -> None:
+    folder = data("trec-covid-round1") / "runs-depth100"
+    earlier = {path.name.removesuffix(".gz"): scan(path) for path in sorted(folder.glob("*.gz"))}
+    found = explain(earlier.pop("Technion-RRF"), earlier.items())
+    assert found is not None
+    assert names(found) == {"Technion-JPD", "Technion-MEDMM"}
+    assert found.transform == "1 / (60 + r)"
+    assert found.agreement > 0.95
+    assert all(part.weight == pytest.approx(0.5, abs=0.02) for part in found.parts)
+
+
+@pytest.mark.real
+def test_no_run_is_called_a_fusion_of_other_teams(data: Callable[[str], Path]) -> None:
+    folder = data("trec-dl-2021-passage")
+    with (folder / "official-results.tsv").open(encoding="utf-8", newline="") as file:
+        teams = {row["run"]: row["participant"] for row in csv.DictReader(file, delimiter="\t")}
+    runs = {path.name.removesuffix(".gz"): scan(path) for path in (folder / "runs").glob("*.gz")}
+    for name, signature in runs.items():
+        others = ((o, run) for o, run in runs.items() if teams[o] != teams[name])
+        assert explain(signature, others) is None, name
