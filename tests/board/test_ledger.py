@@ -67,6 +67,7 @@ def test_every_public_view_counts_by_itself() -> None:
     more = '[[views]]\nname = "{}"\nset = "eval"\nmeasure = "{}"\n'
     rules = RULES + more.format("ndcg", "nDCG@10") + more.format("graded", "RBP(p=0.8)")
     rules += more.format("binary", "RBP(p=0.8,rel=1)") + more.format("first", "FirstRel")
+    rules += more.format("secret", "FirstRel@5") + "public = false\n"
     log = BoardLog().open(rules)
     log.submit("20261101-a", make_manifest(), "0.400")
     found = ledger(log)
@@ -198,12 +199,38 @@ def test_a_final_score_is_one_more_release_and_no_climb() -> None:
     assert found.board.bits_at_most == pytest.approx(found.board.bits + 298 * 2 * math.log2(1001))
 
 
+def test_a_final_score_counts_again_with_a_correction_and_not_where_there_is_none() -> None:
+    log = board(ROUNDED, RULES + FINAL)
+    log.submit("20261101-a", make_manifest(), "0.400")
+    add_final(log, "20261101-a", "0.300")
+    log.wait(days=1).correct("20261101-a", "0.410")
+    add_final(log, "20261101-a", "0.310")
+    log.wait(days=1).submit("20261103-b", make_manifest(), "0.400")
+    row = ledger(log).teams[0]
+    assert row.releases == 5
+    assert row.bits == pytest.approx(5 * math.log2(1001))
+
+
+def test_a_season_with_a_final_view_is_the_worst_for_the_board() -> None:
+    log = board(ROUNDED, RULES + SEASONS + SPRING_ONLY)
+    assert ledger(log).board.bits_at_most == pytest.approx(300 * 2 * math.log2(1001))
+
+
 def test_a_final_score_of_a_fixed_step_board_is_rounded() -> None:
     log = board(STEP, RULES + FINAL)
     log.submit("20261101-a", make_manifest(), "0.500")
     add_final(log, "20261101-a", "0.512")
     assert ledger(log).board.bits == pytest.approx(math.log2(5) + math.log2(1001))
 
+
+SPRING_ONLY = """
+[[views]]
+name = "spring-reserve"
+set = "spring"
+measure = "nDCG@10"
+public = false
+final = true
+"""
 
 SEASONS = """
 [sets.spring]

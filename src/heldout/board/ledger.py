@@ -141,12 +141,10 @@ def make_ledger(history: History) -> Ledger:
         ValueError: the history is the public one, which does not name every team.
     """
     specs = {text: parse_spec(text.encode()) for _, text in history.rules}
+    terms = {text: _read_terms(spec) for text, spec in specs.items()}
     seasons = _read_seasons(specs[history.rules[-1][1]])
     published = [s for s in history.submissions.values() if s.status == "published"]
-    when = {
-        s.id: _read_terms(specs[history.rules_at(s.received)].on(s.received.date()))
-        for s in published
-    }
+    when = {s.id: terms[history.rules_at(s.received)] for s in published}
     own = [s for s in published if not s.baseline]
     teams = [_team_row(group, when, seasons) for group in _by_team(own).values()]
     baselines = _baselines_row([s for s in published if s.baseline], when)
