@@ -245,6 +245,15 @@ def test_attack_copy_that_leaves_out_queries() -> None:
     assert verdict(first, fewer) == verdict(fewer, first) == "variant"
 
 
+def test_attack_copy_that_changes_most_queries() -> None:
+    first, other = generated(1), generated(2)
+    mixed = {q: first[q] if int(q) % 4 == 0 else other[q] for q in first}
+    assert sure(compare(sign(first), sign(mixed))).top.rbo.mean < VARIANT
+    assert verdict(first, mixed) == "variant"
+    fewer = {q: first[q] if int(q) % 6 == 0 else other[q] for q in first}
+    assert verdict(first, fewer) == "none"
+
+
 def test_attack_one_common_query_makes_no_variant_and_hides_none() -> None:
     first = generated(1)
     decoys = {f"decoy {n}": {"0": first["0"]} for n in range(9)}
@@ -340,7 +349,7 @@ def test_runs_of_one_team_and_runs_of_others(data: Callable[[str], Path]) -> Non
     }
     assert named["BBGhelani1", "BBGhelani2"] == "variant"
     assert named["bm25_baseline", "bm25_basline"] == "variant"
-    assert len(named) == 19
+    assert len(named) == 23
     assert all(teams[a] == teams[b] for a, b in named)
 
 
