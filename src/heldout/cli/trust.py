@@ -167,8 +167,9 @@ def rekey(
             print_json(_rekey_json(done))
             return
         print_facts(answers(), [*_rekey_facts(desk, done), *rebuilt_facts(done.rebuilt)])
-        refuse = [f'heldout reject {name} --why "…"' for name in done.waiting]
-        print_next(desk.repository, [*refuse, "back up the vault: it has a new key"])
+        following = [f'heldout reject {name} --why "…"' for name in done.waiting]
+        following += ["back up the vault: it has a new key"] * bool(done.added and not keep_key)
+        print_next(desk.repository, following)
 
 
 def _public_log(place: Place) -> tuple[Entry, ...]:

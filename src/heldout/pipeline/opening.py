@@ -25,8 +25,8 @@ from heldout.board.standings import project
 from heldout.envelope.bundle import Binding, file_names, open_runs
 from heldout.ids import Digest, SubmissionId
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.review import read_scores
 from heldout.pipeline.score import open_manifest
+from heldout.pipeline.score_files import ScoreFile, read_scores
 from heldout.store.repository import LOG
 
 __all__ = [
@@ -185,9 +185,9 @@ def _list_scores(desk: Desk, submission: Submission, spec: BoardSpec) -> Iterato
     scores = read_scores(desk.vault, submission.id)
     if scores is None:  # a baseline of before runs were kept
         return
-    opened = msgspec.structs.replace(
-        scores,
-        runs={},
+    opened = ScoreFile(  # by name, so that what the vault may keep one day stays there
+        files=scores.files,
+        code_version=scores.code_version,
         views={view.name: scores.views[view.name] for view in spec.views},
         labels={k: v for k, v in scores.labels.items() if k.partition("/")[0] in spec.sets},
     )

@@ -18,7 +18,7 @@ from heldout.errors import StoreError, quote
 from heldout.ids import Digest, digest_bytes
 from heldout.pipeline.archive import MANIFEST, Contents
 from heldout.pipeline.opening import list_open_runs, open_specs, published
-from heldout.pipeline.review import ScoreFile, read_scores
+from heldout.pipeline.score_files import ScoreFile, read_scores
 from heldout.pipeline.sets import SetData, load_sets
 from heldout.store.repository import LOG, Repository
 from heldout.store.vault import Vault
@@ -116,10 +116,12 @@ def unpack_archive(path: Path, folder: Path) -> Unpacked:
         StoreError: it is no archive of a board, or its log is broken.
     """
     names = frozenset(unpack_zip(path, folder))
-    _check_contents(folder, names)
+    contents = _check_contents(folder, names)
     log = parse_log((folder / LOG).read_bytes(), path=LOG)
     if not log:
         raise StoreError(f"{LOG} is empty")
+    if (contents.head, contents.events) != (log[-1].hash, len(log)):
+        raise StoreError(f"{MANIFEST} names another last event than {LOG} has")
     try:
         history = read_history(log)
         specs = open_specs(history)
@@ -128,7 +130,7 @@ def unpack_archive(path: Path, folder: Path) -> Unpacked:
     return Unpacked(folder=folder, names=names, log=log, history=history, specs=specs)
 
 
-def _check_contents(folder: Path, names: frozenset[str]) -> None:
+def _check_contents(folder: Path, names: frozenset[str]) -> Contents:
     """Hold the files against the list of them.
 
     Raises:
@@ -146,6 +148,4 @@ def _check_contents(folder: Path, names: frozenset[str]) -> None:
     for name, member in contents.files.items():
         if digest_bytes((folder / name).read_bytes()) != member.sha256:
             raise StoreError(f"{name} is not the file that {MANIFEST} lists")
-    last = (folder / LOG).read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
-    if f'"hash":"{contents.head}"'.encode() not in last:
-        raise StoreError(f"{MANIFEST} names another last event than {LOG} has")
+    return contents

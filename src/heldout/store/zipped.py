@@ -5,9 +5,11 @@ compress to other bytes; the members are the same.) A name is checked before it 
 before anything is unpacked.
 """
 
+import errno
 import os
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +31,10 @@ _MOST_RATIO = 250
 _SMALL = 1 << 20
 _CHUNK = 1 << 20
 _FORBIDDEN = frozenset('\\:*?"<>|')
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+    *(EOFError, NotImplementedError, RuntimeError, ValueError),
+)
 """What the zip module raises for a file that is none, damaged, encrypted or of a strange kind."""
 
 
@@ -81,6 +86,10 @@ def unpack_zip(path: Path, folder: Path) -> tuple[str, ...]:
                 _unpack(source, member, folder / member.filename)
     except _BROKEN as error:
         raise InputError(_damaged(path.name, quote(str(error)))) from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a place before the beginning of the file
+            raise
+        raise InputError(_damaged(path.name, "an offset out of the file")) from None
     return tuple(member.filename for member in members)
 
 

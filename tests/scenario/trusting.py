@@ -1,0 +1,110 @@
+"""What the tests of archives, receipts and changes of keys share."""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from town import OTHER_TEAM, Town
+
+from heldout.board.history import Submission
+from heldout.board.spec import BoardSpec
+from heldout.cli import program
+from heldout.envelope.bundle import file_names, open_key
+from heldout.ids import SubmissionId
+from heldout.pipeline import receive, score
+from heldout.store.vault import Vault
+
+DAY = "2026-11-02T10:00:00Z"
+DECIDED = "2026-11-03T10:00:00Z"
+LAST = "2026-12-02T10:00:00Z"
+REVEAL = "2027-02-01"
+REVEALED = f"{REVEAL}T00:00:00Z"
+ONE = "20261102-one"
+BASELINE = "20261101-bm25"
+
+Files = dict[str, bytes]
+THIRD_TEAM = {**OTHER_TEAM, "team": "Harbour Group", "institution": "Harbour College"}
+REFUSED_TEAM = {**OTHER_TEAM, "team": "Driftwood", "institution": "Driftwood Laboratory"}
+
+COMMANDS = {
+    "audit": program.Command("trust:audit", "organiser", "Verify logs, archives, receipts."),
+    "archive": program.Command("trust:archive", "organiser", "Close the board and open it."),
+}
+BOARD_COMMANDS = {
+    "rekey": program.Command("trust:rekey", "board", "Change the organisers' keys."),
+}
+
+
+def open_own_key(vault: Vault, spec: BoardSpec, submission: Submission) -> bytes:
+    """As `score.open_own_key`, by the key as it was sealed last."""
+    names = file_names(spec.envelope, SubmissionId(submission.id))
+    sealed = vault.sealed(submission.sealed_again or submission.files[names.key]).read_bytes()
+    return open_key(spec.envelope, sealed, vault.identities())
+
+
+def wire(patch: pytest.MonkeyPatch) -> None:
+    """Put the commands where the program finds them."""
+    for name, command in COMMANDS.items():
+        patch.setitem(program.COMMANDS, name, command)
+    for name, command in BOARD_COMMANDS.items():
+        patch.setitem(program.BOARD_COMMANDS, name, command)
+    patch.setattr(score, "open_own_key", open_own_key)
+    patch.setattr(receive, "open_own_key", open_own_key)
+
+
+def add_baseline(town: Town, *, seed: int = 9) -> None:
+    town.draft("runs", now=DAY, seed=seed)
+    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
+    told = ("board", "baseline", BASELINE, *runs, "--description", "BM25")
+    assert town.organiser(*told, now=DAY).code == 0
+
+
+def settle(town: Town) -> Mapping[str, str]:
+    """A board at its end: published, under an embargo, refused, withdrawn, a baseline."""
+    add_baseline(town)
+    ids = {
+        "one": town.send("one", now=DAY),
+        "hidden": town.send("hidden", now=DAY, seed=2, team=OTHER_TEAM, embargo=REVEAL),
+        "refused": town.send("refused", now=DAY, seed=3, team=REFUSED_TEAM),
+        "withdrawn": town.send("withdrawn", now=DAY, seed=4, team=THIRD_TEAM),
+    }
+    town.take_in(now=DAY)
+    assert town.participant("withdraw", ids["withdrawn"], now=DAY).code == 0
+    town.take_in(now=DAY)
+    told = ("--why", "known people, another system", "--yes")
+    answer = town.organiser("publish", ids["one"], ids["hidden"], *told, now=DECIDED)
+    assert answer.code == 0, answer
+    answer = town.organiser("reject", ids["refused"], "--why", "not a team", now=DECIDED)
+    assert answer.code == 0, answer
+    town.push()
+    return ids
+
+
+def read_files(archive: Path) -> Files:
+    with zipfile.ZipFile(archive) as source:
+        return {member.filename: source.read(member) for member in source.infolist()}
+
+
+def forge(archive: Path, change: Callable[[Files], object], target: Path) -> Path:
+    """A changed archive whose manifest was made to fit: only what it means can give it away."""
+    files = read_files(archive)
+    manifest = json.loads(files.pop("MANIFEST.json"))
+    before = dict(files)
+    change(files)
+    assert files != before
+    manifest["files"] = {
+        name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for name, data in files.items()
+    }
+    rows = files["log.jsonl"].splitlines()
+    if rows and rows[-1].startswith(b"{"):
+        manifest["head"] = json.loads(rows[-1])["hash"]
+        manifest["events"] = len(rows)
+    with zipfile.ZipFile(target, "w") as zipped:
+        for name, data in files.items():
+            zipped.writestr(name, data)
+        zipped.writestr("MANIFEST.json", json.dumps(manifest))
+    return target
