@@ -9,12 +9,13 @@ Started as a program by the test of kills, as killer.py is: python test_two_orga
 import atexit
 import functools
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -491,6 +492,32 @@ def test_rules_that_both_edited_are_not_lost(pair: Pair) -> None:
     assert pair.bob.log().startswith(log)
 
 
+def test_a_board_that_lacks_what_the_other_made_public_is_pulled_first(pair: Pair) -> None:
+    one = pair.received()
+    assert pair.ann.call("publish", one, "--yes").code == 0
+    pair.town.push()
+    before = pair.bob.log(), git(pair.bob.board, "rev-parse", "HEAD")
+    told = pair.bob.call("rebuild")
+    assert told.code == 2
+    assert "the board here lacks 2 commits of origin: git pull --ff-only" in told.err
+    assert git(pair.bob.board, "rev-parse", "HEAD") == before[1]
+    git(pair.bob.board, "pull", "-q", "--ff-only")
+    assert "everything was up to date" in pair.bob.call("rebuild").out
+    assert pair.bob.is_sound()
+
+
+def test_boards_that_both_made_anew_become_one_again(pair: Pair) -> None:
+    """The way that docs/organisers.md tells: everything public follows from the log."""
+    one = pair.received()
+    assert pair.ann.call("publish", one, "--yes").code == 0
+    assert pair.bob.call("rebuild", now=LATER).code == 0
+    pair.town.push()
+    assert pair.bob.call("rebuild", now=LATER).code == 2
+    git(pair.bob.board, "reset", "-q", "--hard", "origin/main")
+    assert pair.bob.call("rebuild", now=LATER).code == 0
+    assert pair.bob.is_sound()
+
+
 # what is done by hand
 
 
@@ -660,27 +687,44 @@ CASES: Mapping[str, tuple[Callable[[Pair], tuple[Office, list[str]]], int]] = {
 }
 
 
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: every point restores hundreds of files."""
+    if not os.access("/dev/shm", os.W_OK):  # noqa: S108 - a folder of its own is made below it
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="heldout-pair-") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_killed_at_any_step_the_next_call_goes_on(pair: Pair, tmp_path: Path, name: str) -> None:
+def test_killed_at_any_step_the_next_call_goes_on(
+    name: str, memory: Path, record_property: Callable[[str, object], None]
+) -> None:
     """Also between the push and all that follows it here; then both have the same history."""
     prepare, least = CASES[name]
+    shutil.copytree(template(), memory / "town", symlinks=True)
+    pair = pair_of(memory / "town")
     office, command = prepare(pair)
-    root = pair.town.root
-    shutil.copytree(root, tmp_path / "start", symlinks=True)
+    shutil.copytree(memory / "town", memory / "start", symlinks=True)
     other = pair.bob if office is pair.ann else pair.ann
-    after = [["rebuild", *other.place()], ["audit", *office.place()]]
-    plan = tmp_path / "plan.json"
-    told = {"root": str(root), "start": str(tmp_path / "start")}
-    plan.write_text(json.dumps({**told, "arguments": [*command, *office.place()], "after": after}))
+    plan = {
+        "root": str(memory / "town"),
+        "start": str(memory / "start"),
+        "arguments": [*command, *office.place()],
+        "after": [["rebuild", *other.place()], ["audit", *office.place()]],
+    }
+    (memory / "plan.json").write_text(json.dumps(plan))
     done = subprocess.run(
-        [sys.executable, __file__, plan],
+        [sys.executable, __file__, memory / "plan.json"],
         capture_output=True,
-        env=environment(tmp_path),
+        env=environment(memory),
         check=False,
         text=True,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
+    record_property("kill points", found["points"])
     assert found["faults"] == {}, done.stderr
     assert found["points"] >= least
 

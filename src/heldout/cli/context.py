@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from heldout.cli.printing import messages, print_facts, reports_errors
+from heldout.cli.printing import messages, plural, print_facts, reports_errors
 from heldout.errors import StoreError
 
 if TYPE_CHECKING:
@@ -108,10 +108,31 @@ class Place:
                 # The clock after the fetch: what came with it happened before.
                 desk = sit_down(repository, vault, now=self.clock())
                 if vault.is_shared():
+                    _check_pulled(repository)
                     _take_over_rules(repository, vault)
                 yield desk
         except OvertakenError as error:
             raise _BegunAgain(str(error)) from None
+
+
+def _check_pulled(repository: "Repository") -> None:
+    """Refuse a board that lacks what another organiser made public: both would make it anew.
+
+    Raises:
+        StoreError: its remote has commits that the folder lacks.
+    """
+    git = repository.git
+    ref = git.tracked() if git.is_repository() else None
+    if ref is None:
+        return
+    _, _, remote, branch = ref.split("/", 3)
+    with suppress(StoreError):  # offline: the vault's remote has answered, that is what counts
+        git.fetch(remote, f"+refs/heads/{branch}:{ref}")
+    if count := git.unpulled():
+        raise StoreError(
+            f"the board here lacks {plural(count, 'commit')} of {remote}: git pull --ff-only, then "
+            "call again; where that fails, docs/organisers.md says how to go on"
+        )
 
 
 def _take_over_rules(repository: "Repository", vault: "Vault") -> None:

@@ -111,14 +111,25 @@ class Git:
         By the remote-tracking branch as it was last fetched or pushed: nobody is asked. 0 where
         there is no remote, and where no branch is checked out.
         """
-        remotes = self.remotes()
-        branch = self._start(["symbolic-ref", "-q", "--short", "HEAD"]).stdout.decode().strip()
-        if not remotes or not branch or self.head() is None:
+        ref = self.tracked()
+        if ref is None or self.head() is None:
             return 0
-        remote = "origin" if "origin" in remotes else remotes[0]
-        ref = f"refs/remotes/{remote}/{branch}"
         known = [f"^{ref}"] if ref in self.refs(ref) else []
         return int(self._run(["rev-list", "--count", "HEAD", *known]).decode())
+
+    def unpulled(self) -> int:
+        """Commits of the remote's copy that the branch checked out lacks; nobody is asked."""
+        ref = self.tracked()
+        if ref is None or self.head() is None or ref not in self.refs(ref):
+            return 0
+        return int(self._run(["rev-list", "--count", ref, "^HEAD"]).decode())
+
+    def tracked(self) -> str | None:
+        """Where the remote's copy of the branch checked out is kept; `None` without either."""
+        remotes = self.remotes()
+        branch = self._start(["symbolic-ref", "-q", "--short", "HEAD"]).stdout.decode().strip()
+        remote = "origin" if "origin" in remotes else next(iter(remotes), "")
+        return f"refs/remotes/{remote}/{branch}" if remote and branch else None
 
     def fetch(self, remote: str, *refspecs: str, prune: bool = False) -> None:
         """Fetch refs from a remote; tags and submodules stay away.

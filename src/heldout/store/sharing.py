@@ -322,8 +322,13 @@ def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry])
 
 
 def _last_rules(entries: Sequence[Entry]) -> tuple[int, str]:
-    said = [entry for entry in entries if "board.toml" in entry.event.public]
-    return (said[-1].event.seq, str(said[-1].get("board.toml"))) if said else (-1, "")
+    """Since which event the rules have been as they are, and their text."""
+    since, rules = -1, ""
+    for entry in entries:
+        text = entry.event.public.get("board.toml", rules)
+        if text != rules:
+            since, rules = entry.event.seq, text
+    return since, rules
 
 
 def _check_files(files: Sequence[Change], whose: str) -> None:
