@@ -1,7 +1,6 @@
 """The three hosted forges against a server that keeps their shapes and errors, and misbehaves."""
 
-import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,7 +41,6 @@ EVENT = digest_bytes(b"an event")
 OTHER = digest_bytes(b"another event")
 ONE = Handle("1")
 NOW = 1_795_000_000.0
-PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @dataclass
@@ -78,13 +76,19 @@ def server(request: pytest.FixtureRequest) -> Iterator[Forge]:
         yield forge
 
 
+@pytest.fixture(scope="module")
+def clients() -> Iterator[Mapping[bool, httpx.Client]]:
+    """A patient client and a hasty one; both follow redirects, as a careless caller's would."""
+    with (
+        httpx.Client(timeout=20, follow_redirects=True, trust_env=False) as patient,
+        httpx.Client(timeout=0.3, follow_redirects=True, trust_env=False) as hasty,
+    ):
+        yield {False: patient, True: hasty}
+
+
 @pytest.fixture
-def http(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    silent = "no answer in time" in request.node.name
-    with httpx.Client(
-        timeout=0.3 if silent else 20, follow_redirects=True, trust_env=False
-    ) as client:
-        yield client
+def http(request: pytest.FixtureRequest, clients: Mapping[bool, httpx.Client]) -> httpx.Client:
+    return clients["no answer in time" in request.node.name]
 
 
 @pytest.fixture
