@@ -13,6 +13,7 @@ from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
 from heldout.board.forge import ForgeSpec
 from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId, digest_bytes
+from heldout.store.arrivals import fetch
 from heldout.store.forge import Forge as ForgeProtocol
 from heldout.store.forge import ForgeError, Handle, Surroundings, open_forge
 from heldout.store.forge.access import git_environment
@@ -115,6 +116,20 @@ def test_open_requests_are_fetched_as_data_with_the_token(
     assert forge.locate(honest.source, ONE) == "1"
     assert [problem.code for problem in hostile.problems] == ["foreign-change"]
     assert sorted(path.name for path in board.root.iterdir()) == [".git", "README.md"]
+
+
+def test_a_submission_that_came_on_a_branch_is_found_with_its_request(
+    board: Git, bare: Path, server: Forge, client: httpx.Client
+) -> None:
+    tip = send(board, bare, f"refs/heads/submission/{ONE}", sealed(ONE))
+    server.add(4, "a" * 40)
+    server.add(5, tip)
+    run(board.root, "remote", "add", "origin", str(bare))
+    fetch(board, "origin")
+    forge = hosted(board, server, client)
+    assert forge.locate(f"branch submission/{ONE}", ONE) == "5"
+    assert forge.locate(f"branch submission/{TWO}", TWO) is None
+    assert forge.locate(f"branch submission/{ONE}", TWO) is None
 
 
 def test_the_token_of_a_fetch_stays_nowhere(

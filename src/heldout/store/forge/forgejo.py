@@ -11,11 +11,11 @@ import msgspec
 
 from heldout.store.forge.api import Name, Number, Sha, pull_request
 from heldout.store.forge.protocol import ForgeError, Handle, PullRequest, State
-from heldout.store.forge.rest import Rest
+from heldout.store.forge.rest import Rest, Size
 
 __all__ = ["Forgejo", "forgejo_headers"]
 
-_SIZE = 50  # the most that an instance gives, unless it is set up otherwise
+_SIZE = Size("limit", 50)  # the most that an instance gives, unless it is set up otherwise
 _COLOUR = "#0b5fff"
 
 
@@ -72,7 +72,7 @@ class Forgejo:
 
     def pulls(self) -> Iterator[PullRequest]:
         """`GET /repos/{owner}/{repo}/pulls`."""
-        params = {"state": "open", "sort": "oldest", "limit": str(_SIZE)}
+        params = {"state": "open", "sort": "oldest"}
         for pull in self.rest.pages(self._repo("pulls"), list[_Pull], params, size=_SIZE):
             yield pull_request(
                 pull.number,
@@ -86,7 +86,7 @@ class Forgejo:
     def comments(self, handle: Handle) -> Iterator[str]:
         """`GET /repos/{owner}/{repo}/issues/{index}/comments`, which has no pages today."""
         path = self._repo(f"issues/{handle}/comments")
-        for comment in self.rest.pages(path, list[_Comment], {}, size=1):
+        for comment in self.rest.pages(path, list[_Comment], {}, size=_SIZE):
             yield comment.body
 
     def post(self, handle: Handle, text: str) -> None:
@@ -127,8 +127,7 @@ class Forgejo:
 
     def _labels(self) -> Mapping[str, int]:
         """`GET /repos/{owner}/{repo}/labels`: name -> id."""
-        params = {"limit": str(_SIZE)}
-        found = self.rest.pages(self._repo("labels"), list[_Label], params, size=_SIZE)
+        found = self.rest.pages(self._repo("labels"), list[_Label], {}, size=_SIZE)
         return {label.name: label.id for label in found}
 
     def _repo(self, path: str) -> str:

@@ -10,11 +10,11 @@ import msgspec
 
 from heldout.store.forge.api import Name, Number, Sha, pull_request
 from heldout.store.forge.protocol import Handle, PullRequest, State
-from heldout.store.forge.rest import Rest
+from heldout.store.forge.rest import Rest, Size
 
 __all__ = ["GitHub", "github_headers"]
 
-_SIZE = 100
+_SIZE = Size("per_page", 100)
 
 
 class _User(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class GitHub:
 
     def pulls(self) -> Iterator[PullRequest]:
         """`GET /repos/{owner}/{repo}/pulls`."""
-        params = {"state": "open", "sort": "created", "direction": "asc", "per_page": str(_SIZE)}
+        params = {"state": "open", "sort": "created", "direction": "asc"}
         for pull in self.rest.pages(self._repo("pulls"), list[_Pull], params, size=_SIZE):
             yield pull_request(
                 pull.number,
@@ -80,8 +80,7 @@ class GitHub:
     def comments(self, handle: Handle) -> Iterator[str]:
         """`GET /repos/{owner}/{repo}/issues/{number}/comments`, in the order of their ids."""
         path = self._repo(f"issues/{handle}/comments")
-        params = {"per_page": str(_SIZE)}
-        for comment in self.rest.pages(path, list[_Comment], params, size=_SIZE):
+        for comment in self.rest.pages(path, list[_Comment], {}, size=_SIZE):
             yield comment.body or ""
 
     def post(self, handle: Handle, text: str) -> None:

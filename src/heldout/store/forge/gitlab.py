@@ -11,11 +11,11 @@ import msgspec
 
 from heldout.store.forge.api import Number, Sha, pull_request
 from heldout.store.forge.protocol import Handle, PullRequest, State
-from heldout.store.forge.rest import Rest
+from heldout.store.forge.rest import Rest, Size
 
 __all__ = ["GitLab", "gitlab_headers"]
 
-_SIZE = 100
+_SIZE = Size("per_page", 100)
 
 
 class _User(msgspec.Struct, frozen=True):
@@ -66,7 +66,6 @@ class GitLab:
             "scope": "all",
             "order_by": "created_at",
             "sort": "asc",
-            "per_page": str(_SIZE),
         }
         path = self._project("merge_requests")
         for request in self.rest.pages(path, list[_MergeRequest], params, size=_SIZE):
@@ -83,7 +82,7 @@ class GitLab:
 
     def comments(self, handle: Handle) -> Iterator[str]:
         """`GET /projects/:id/merge_requests/:merge_request_iid/notes`."""
-        params = {"order_by": "created_at", "sort": "asc", "per_page": str(_SIZE)}
+        params = {"order_by": "created_at", "sort": "asc"}
         path = self._project(f"merge_requests/{handle}/notes")
         for note in self.rest.pages(path, list[_Note], params, size=_SIZE):
             yield note.body

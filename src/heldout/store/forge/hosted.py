@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from heldout.envelope.bundle import Form
 from heldout.ids import Digest, SubmissionId
-from heldout.store.arrivals import Arrival, find_in_git
+from heldout.store.arrivals import Arrival, branch_name, find_in_git
 from heldout.store.forge.api import Api
 from heldout.store.forge.protocol import (
     ForgeError,
@@ -56,9 +56,13 @@ class HostedForge:
         found = find_in_git(self.git, self.form, main=self.main)
         return tuple(arrival for arrival in found if _number(arrival.source) in handles)
 
-    def locate(self, source: str, submission: SubmissionId) -> Handle | None:  # noqa: ARG002 - a number says it all here
-        """The number in `pull request N`."""
-        return _number(source)
+    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
+        """The number in `pull request N`; for a branch the open request at the same commit."""
+        branch = branch_name(submission)
+        if source != f"branch {branch}":
+            return _number(source)
+        commits = self.git.refs(f"refs/heads/{branch}", f"refs/remotes/*/{branch}").values()
+        return next((r.handle for r in self.list_open() if r.sha in commits), None)
 
     def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
         """Post a comment, unless one of this event is there; looks again where no answer came."""

@@ -16,7 +16,7 @@ from heldout.store.forge.answers import BODY_LIMIT, Answer, decode, explain
 from heldout.store.forge.protocol import ForgeError, LostAnswerError
 from heldout.store.forge.waits import LONGEST_WAIT, is_rate_limited, seconds_to_wait
 
-__all__ = ["Rest"]
+__all__ = ["Rest", "Size"]
 
 T = TypeVar("T")
 
@@ -28,6 +28,19 @@ _SECONDS = 120.0
 _REFUSED = 300
 _FAILED = 500
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many items a page has.
+
+    Attributes:
+        name: the parameter that asks for it.
+        most: the most that the forge gives.
+    """
+
+    name: str
+    most: int
 
 
 class _NotSentError(Exception):
@@ -71,31 +84,38 @@ class Rest:
         return decode(self._call("GET", path, {}, None), kind)
 
     def pages(
-        self, path: str, kind: type[list[T]], params: Mapping[str, str], *, size: int
+        self, path: str, kind: type[list[T]], params: Mapping[str, str], *, size: Size
     ) -> Iterator[T]:
         """The items of a list, page by page.
+
+        Where a page is too large, for anybody may write long texts into a request, the list is
+        read anew in smaller ones, so that items can come twice. A page equal to the one before
+        ends the list: the forge knows no pages.
 
         Args:
             path: below the root, quoted.
             kind: shape of a page.
-            params: the query, with the parameter that asks for `size` items; `page` is added.
-            size: items on a full page: the next one is asked for after it, should no header say
-                whether there is one.
+            params: the rest of the query.
+            size: how a page's size is asked for.
 
         Raises:
-            ForgeError: also where the list does not end.
+            ForgeError: also where the list does not end, or one item is too large.
         """
-        before = b""
-        for number in range(1, _MOST_PAGES + 1):
-            answer = self._call("GET", path, {**params, "page": str(number)}, None)
+        count, number, before = size.most, 1, b""
+        while number * count <= _MOST_PAGES * size.most:
+            asked = {**params, size.name: str(count), "page": str(number)}
+            answer = self._call("GET", path, asked, None)
+            if not answer.whole and count > 1:
+                count, number, before = max(1, count // 10), 1, b""
+                continue
             items = decode(answer, kind)
-            if answer.body == before:  # it knows no pages, and always gives all
+            if answer.body == before:
                 return
-            before = answer.body
             yield from items
-            if not (len(items) >= size if answer.more is None else answer.more and items):
+            before, number = answer.body, number + 1
+            if not (len(items) >= count if answer.more is None else answer.more and items):
                 return
-        raise ForgeError(f"{path}: the forge lists over {_MOST_PAGES} pages")
+        raise ForgeError(f"{path}: the list does not end")
 
     def send(self, method: Method, path: str, body: Mapping[str, Any]) -> None:
         """Change something, once.
