@@ -1,0 +1,269 @@
+"""A participant's receipt against the public log: it is in it, or it is said what is not."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from town import OTHER_TEAM, Answer, Town, found_town, git
+from trusting import DAY, DECIDED, LAST, ONE, wire
+
+from heldout.board.events import Draft, Entry, format_entry, link
+from heldout.errors import StoreError
+from heldout.pipeline.receipts import check_continues, keep_receipt
+from heldout.store.repository import Repository
+from heldout.store.vault import Vault
+
+pytestmark = pytest.mark.slow
+RECEIPT = f".heldout/receipts/{ONE}.json"
+
+
+@pytest.fixture(autouse=True)
+def wired(monkeypatch: pytest.MonkeyPatch) -> None:
+    wire(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """A submission that was sent, taken in and published; its receipt is of the day it was sent."""
+    with pytest.MonkeyPatch.context() as patch:
+        wire(patch)
+        town = found_town(tmp_path_factory.mktemp("receipts"))
+        assert town.send("one", now=DAY) == ONE
+        keep(town)
+        town.take_in(now=DAY)
+        assert town.publish(ONE, now=DECIDED).code == 0
+        town.push()
+        yield town
+
+
+@pytest.fixture
+def town(sent: Town, tmp_path: Path) -> Town:
+    shutil.copytree(sent.root, tmp_path / "town", symlinks=True)
+    town = Town(tmp_path / "town")
+    for place in (town.board, town.clone):
+        git(place, "remote", "set-url", "origin", str(town.forge))
+    return town
+
+
+def keep(town: Town) -> Path:
+    clone = Repository(town.clone)
+    file = keep_receipt(clone, ONE, clone.newest_log())
+    assert file is not None
+    return file
+
+
+def audit(town: Town, receipt: Path | None = None, *more: str | Path) -> Answer:
+    told = ("--receipt", receipt or town.clone / RECEIPT)
+    return town.participant("audit", *told, *more, "--json", now=LAST)
+
+
+def edit(town: Town, **changes: Any) -> Path:
+    file = town.root / "edited.json"
+    file.write_text(json.dumps({**json.loads((town.clone / RECEIPT).read_text()), **changes}))
+    return file
+
+
+def rewrite(
+    town: Town, change: Callable[[Entry], dict[str, Any]], *, drop: int | None = None
+) -> None:
+    """The organisers make their history anew and push it by force, page and all."""
+    chain: list[Entry] = []
+    for entry in Vault(town.vault).entries():
+        if entry.event.seq == drop:
+            continue
+        sealed = {name: opening.value for name, opening in entry.opened.items()}
+        event = entry.event
+        draft = Draft(
+            kind=event.kind,
+            by=event.by,
+            submission=event.submission,
+            public={**event.public, **change(entry)},
+            sealed=sealed,
+        )
+        last = chain[-1] if chain else None
+        chain.append(link(draft, last, at=entry.time, new_salt=lambda: "ab" * 16))
+    (town.vault / "events.jsonl").write_bytes(b"".join(map(format_entry, chain)))
+    (town.board / "log.jsonl").unlink()
+    answer = town.organiser("rebuild", now=LAST)
+    assert answer.code == 0, answer
+    git(town.board, "push", "-q", "--force", "origin", "main")
+
+
+def test_a_receipt_is_in_the_log(town: Town) -> None:
+    answer = audit(town)
+    assert (answer.code, answer.json["ok"], answer.json["faults"]) == (0, True, []), answer
+    received = next(e for e in town.events() if e["kind"] == "received")
+    assert answer.json["receipt"]["received"]["at"] == received["at"] == DAY
+    assert answer.json["receipt"]["received"]["event"] == received["seq"]
+    plain = town.participant("audit", "--receipt", town.clone / RECEIPT, now=LAST)
+    assert (plain.code, plain.out.splitlines()[0][:5]) == (0, "sound")
+    assert f"received  {DAY}, event 1" in plain.out
+
+
+def test_the_same_receipt_is_renewed_when_it_was_taken_in(town: Town) -> None:
+    before = json.loads((town.clone / RECEIPT).read_text())
+    assert before["received"] is None
+    after = json.loads(keep(town).read_text())
+    assert after["received"]["at"] == DAY
+    assert after["seen"]["seq"] == 3
+    assert {k: v for k, v in after.items() if k not in ("seen", "received")} == {
+        k: v for k, v in before.items() if k not in ("seen", "received")
+    }
+    assert audit(town).code == 0
+
+
+def test_nothing_sent_has_no_receipt(town: Town) -> None:
+    clone = Repository(town.clone)
+    assert keep_receipt(clone, "20261102-other", clone.newest_log()) is None
+    draft = town.draft("other", now=DAY, team=OTHER_TEAM)
+    assert town.participant("pack", draft, now=DAY).code == 0
+    assert keep_receipt(clone, draft, clone.newest_log()) is None
+
+
+def test_after_an_amendment_the_new_files_are_looked_for(town: Town) -> None:
+    town.pull()
+    town.fill(ONE, model_description="a better description")
+    assert town.participant("amend", ONE, now=LAST).code == 0
+    keep(town)
+    missing = audit(town)
+    assert missing.code == 1
+    assert f'has "{ONE}-metadata.json.age" with the digest' in missing.json["faults"][0]
+    town.take_in(now=LAST)
+    town.push()
+    answer = audit(town)
+    assert (answer.code, answer.json["receipt"]["received"]["at"]) == (0, DAY), answer
+
+
+def test_a_submission_that_waits_is_not_in_the_log_yet(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    town.send("one", now=DAY)
+    keep(town)
+    answer = audit(town)
+    assert answer.code == 1
+    assert answer.json["faults"] == [
+        f"the log has no event about {ONE}: it was not taken in yet, or left out"
+    ]
+    assert answer.json["receipt"] == {"ok": False, "received": None}
+
+
+def test_a_receipt_of_another_board(town: Town) -> None:
+    answer = audit(town, edit(town, board="0" * 64))
+    assert (answer.code, answer.json["faults"]) == (1, ["it is a receipt of another board"])
+
+
+def test_a_forged_receipt(town: Town) -> None:
+    files = json.loads((town.clone / RECEIPT).read_text())["files"]
+    for name in files:
+        answer = audit(town, edit(town, files={**files, name: "0" * 64}))
+        assert answer.code == 1
+        assert f'"{name}" with the digest 000000000000' in answer.json["faults"][0]
+    seen = {"seq": 0, "hash": "0" * 64, "at": DAY}
+    for changes in ({"seen": seen}, {"seen": {**seen, "seq": 99}}, {"seen": {**seen, "seq": -1}}):
+        assert audit(town, edit(town, **changes)).code == 1
+    earlier = {**json.loads(keep(town).read_text())["received"], "at": "2026-11-01T10:00:00Z"}
+    answer = audit(town, edit(town, received=earlier))
+    assert answer.code == 1
+    assert "was taken in by event 1 of 2026-11-01T10:00:00Z, and is no longer" in answer.out
+
+
+def test_files_that_are_no_receipt(town: Town) -> None:
+    file = town.root / "none.json"
+    whole = (town.clone / RECEIPT).read_bytes()
+    for data in (b"", b"[]", b"\xff", b"[" * 100_000, whole[:-9], whole.replace(b'"id"', b'"ID"')):
+        file.write_bytes(data)
+        answer = audit(town, file)
+        assert (answer.code, answer.out) == (2, "")
+        assert "a receipt, as it lies in" in answer.err
+    assert audit(town, edit(town, id="../../../etc/passwd")).code == 2
+
+
+def test_a_changed_time_of_receipt_is_told(town: Town) -> None:
+    """The organisers date a submission later, in a history made anew."""
+    keep(town)
+    rewrite(town, lambda entry: {"source": "a folder"} if entry.event.kind == "received" else {})
+    answer = audit(town)
+    assert answer.code == 1
+    assert "history was rewritten" in "\n".join(answer.json["faults"])
+
+
+def test_a_submission_left_out_of_history_is_told(town: Town) -> None:
+    keep(town)
+    rewrite(town, lambda _: {}, drop=3)
+    assert audit(town).code == 1
+    git(town.clone, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert audit(town).code == 1
+
+
+def test_a_released_number_that_changed_without_an_event_is_told(town: Town) -> None:
+    """In a clone that pulled before, even without a receipt's own memory of the log."""
+    town.pull()
+    earlier = town.root / "kept.jsonl"
+    shutil.copy(town.clone / "log.jsonl", earlier)
+    other = {"dev": "0.999", "eval": "0.999"}
+    rewrite(town, lambda e: {"scores": other} if e.event.kind == "published" else {})
+    for told in ((), ("--earlier", earlier)):
+        answer = audit(town, None, *told)
+        assert answer.code == 1
+        assert "history was rewritten" in "\n".join(answer.json["faults"])
+    alone = town.participant("audit", "--earlier", earlier, "--json", now=LAST)
+    assert (alone.code, alone.json["ok"]) == (1, False)
+
+
+def test_a_renewal_keeps_the_evidence_of_a_rewritten_history(town: Town) -> None:
+    before = keep(town).read_bytes()
+    rewrite(town, lambda entry: {"source": "b folder"} if entry.event.kind == "received" else {})
+    with pytest.raises(StoreError, match="history was rewritten"):
+        keep(town)
+    assert (town.clone / RECEIPT).read_bytes() == before
+
+
+def test_a_cut_log_is_told(town: Town) -> None:
+    keep(town)
+    town.pull()
+    git(town.board, "push", "-q", "--force", "origin", "main~1:main")
+    answer = audit(town)
+    assert answer.code == 1
+    assert "events were cut off" in "\n".join(answer.json["faults"])
+    assert "the last 2 events of the earlier copy were cut off" in answer.json["faults"]
+
+
+def test_an_erratum_is_a_change_with_an_event(town: Town) -> None:
+    town.pull()
+    labels = town.vault / "labels" / "eval.qrels"
+    labels.write_text(labels.read_text().replace("deval3 1", "other 1"))
+    assert town.organiser("correct", ONE, "--why", "a wrong label", now=LAST).code == 0
+    town.push()
+    answer = audit(town)
+    assert (answer.code, answer.json["faults"]) == (0, []), answer
+    assert any(
+        note.startswith(f"{ONE}: eval 0.") and "by event 5" in note for note in answer.json["notes"]
+    )
+
+
+def test_a_field_that_was_shown_stays_shown(town: Town) -> None:
+    log = Repository(town.board).log()
+    hidden = [*log[:-1], Entry(event=log[-1].event, hash=log[-1].hash, raw=log[-1].raw, opened={})]
+    assert list(check_continues(log, log)) == []
+    assert list(check_continues(hidden, log)) == []
+    assert list(check_continues(log, hidden)) == [
+        "event 3 showed findings, identity, why before, and hides it now"
+    ]
+
+
+def test_a_damaged_public_log_is_told(town: Town) -> None:
+    town.pull()
+    git(town.clone, "remote", "remove", "origin")
+    file = town.clone / "log.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"received", b"reviewed", 1))
+    answer = audit(town)
+    assert answer.code == 1
+    assert "hash does not match" in answer.json["faults"][0]
+
+
+def test_times_are_those_of_the_events(town: Town) -> None:
+    received = audit(town).json["receipt"]["received"]
+    assert datetime.fromisoformat(received["at"]) == datetime.fromisoformat(DAY)
