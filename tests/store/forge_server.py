@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 Kind = Literal["github", "gitlab", "forgejo"]
 KINDS: tuple[Kind, ...] = ("github", "gitlab", "forgejo")
@@ -207,14 +207,10 @@ def _answer(forge: Forge, seen: Seen) -> Answer:
 
 
 def _may(forge: Forge, seen: Seen) -> bool:
-    wanted = {
-        "github": ("authorization", f"Bearer {TOKEN}"),
-        "gitlab": ("private-token", TOKEN),
-        "forgejo": ("authorization", f"token {TOKEN}"),
-    }
-    name, value = wanted[forge.kind]
+    name = "private-token" if forge.kind == "gitlab" else "authorization"
+    wanted = (TOKEN,) if forge.kind == "gitlab" else (f"Bearer {TOKEN}", f"token {TOKEN}")
     given = seen.headers.get(name)
-    return given == value or (given is None and seen.method == "GET")
+    return given in wanted or (given is None and seen.method == "GET")
 
 
 def _not_found(forge: Forge) -> dict[str, Any]:
@@ -231,10 +227,9 @@ def _page(forge: Forge, seen: Seen, items: list[Any]) -> Answer:
     size = min(int(asked), 50 if forge.kind == "forgejo" else 100)
     number = int(seen.query.get("page", "1"))
     last = max(1, -(-len(items) // size))
-    address = f"{forge.url}{seen.path}?page={{}}>"
-    links = [f'<{address.format(1)}; rel="first"', f'<{address.format(last)}; rel="last"']
+    links = [_link(forge, seen, 1, "first"), _link(forge, seen, last, "last")]
     if number < last:
-        links.insert(0, f'<{address.format(number + 1)}; rel="next"')
+        links.insert(0, _link(forge, seen, number + 1, "next"))
     headers = {"Link": ", ".join(links)} if last > 1 else {}
     if forge.kind == "gitlab":
         headers["X-Next-Page"] = str(number + 1) if number < last else ""
@@ -242,6 +237,11 @@ def _page(forge: Forge, seen: Seen, items: list[Any]) -> Answer:
     if forge.kind == "forgejo":
         headers["X-Total-Count"] = str(len(items))
     return 200, items[(number - 1) * size : number * size], headers
+
+
+def _link(forge: Forge, seen: Seen, number: int, name: str) -> str:
+    query = urlencode({**seen.query, "page": number})
+    return f'<{forge.url}{seen.path}?{query}>; rel="{name}"'
 
 
 # GitHub and Forgejo
@@ -303,7 +303,7 @@ def _merge_github(_: Forge, seen: Seen, request: Request | None) -> Answer:
     assert request is not None
     if request.state != "open":
         return 405, {"message": "Pull Request is not mergeable"}, {}
-    if seen.body["sha"] != request.sha:
+    if seen.body.get("sha", request.sha) != request.sha:
         return 409, {"message": "Head branch was modified. Review and try the merge again."}, {}
     request.state = "merged"
     return 200, {"sha": "f" * 40, "merged": True, "message": "Pull Request merged"}, {}
@@ -388,7 +388,7 @@ def _merge_gitlab(forge: Forge, seen: Seen, request: Request | None) -> Answer:
     assert request is not None
     if request.state != "open":
         return 405, {"message": "405 Method Not Allowed"}, {}
-    if seen.body["sha"] != request.sha:
+    if seen.body.get("sha", request.sha) != request.sha:
         return 409, {"message": "SHA does not match HEAD of source branch"}, {}
     request.state = "merged"
     return 200, _merge_request_json(forge, request), {}
