@@ -130,7 +130,7 @@ def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
     assert "3 games of 6 submissions, seed 0" in done.stdout
     rows = [line.split("  ")[0] for line in done.stdout.splitlines()]
     assert [row for row in rows if row in ATTACKS] == [name for name in ATTACKS for _ in "le"]
-    assert "Rounding is no defence" in done.stdout
+    assert "0 is right" in done.stdout
 
 
 @pytest.mark.usefixtures("files")

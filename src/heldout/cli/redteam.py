@@ -26,7 +26,7 @@ from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.chart import draw_chart
 from heldout.redteam.game import PLANTED, Plan
 from heldout.redteam.releases import COMPARED, NamedRelease, name_rule, parse_release
-from heldout.redteam.report import ADVICE, Line, play_table
+from heldout.redteam.report import Line, play_table
 from heldout.site.extras import need
 from heldout.store.repository import find_board
 from heldout.trec.ranking import Order
@@ -40,6 +40,13 @@ _PARTIAL = (
     "whatever the release"
 )
 _HEADER = ("attack", "release", "gain", "in u", "±", "false ≥ u", "planted told", "planted above")
+
+_LEGEND = (
+    ("gain", "what stands on the board for the attacker above the truth; 0 is right"),
+    ("±", "standard error of the mean gain, in u"),
+    ("false ≥ u", "games in which a score of u or more above the truth was released"),
+    ("planted", "games in which the planted system is told a score, and one above all before"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,8 +261,7 @@ def _print(result: _Result) -> None:
     console.print()
     print_table(console, _HEADER, [_cells(line) for line in result.lines], left=("release",))
     console.print()
-    for line in ADVICE.splitlines():
-        console.print(line)
+    print_facts(console, _LEGEND)
 
 
 def _print_markdown(result: _Result) -> None:
@@ -269,10 +275,15 @@ def _cells(line: Line) -> list[str]:
     return [
         line.attack,
         line.release,
-        number(line.mean_gain),
-        number(line.mean_gain_se, decimals=2),
+        number(_unsigned_zero(line.mean_gain, 4)),
+        number(_unsigned_zero(line.mean_gain_se, 2), decimals=2),
         number(error, decimals=2),
         f"{line.false_release_share:.1%}",
         f"{line.utility:.1%}",
         f"{line.planted_above:.1%}",
     ]
+
+
+def _unsigned_zero(value: float, decimals: int) -> float:
+    """The value as shown, without the sign of what shows as zero."""
+    return round(value, decimals) + 0.0

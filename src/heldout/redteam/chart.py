@@ -88,7 +88,7 @@ def _bar(
             fill=_RECORD,
         ),
         _text(-8, middle, attack, _MUTED, align="right"),
-        _text(ends[1] + 6, middle, f"{gain:.2f}", _INK),
+        _text(ends[1] + 6, middle, f"{round(gain, 2) + 0.0:.2f}", _INK),
     ]
 
 

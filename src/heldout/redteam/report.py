@@ -13,12 +13,11 @@ from heldout.redteam.releases import NamedRelease
 __all__ = ["ADVICE", "Line", "play_table", "summarise"]
 
 ADVICE = """\
-Rounding is no defence: 300 rounded scores let an attacker climb 4.3 standard errors of a
-difference that is not there, 24 of them 1.5 (1,000 queries). With rule = "ladder" in [release]
-probing gains 0.1, and a system that is better by 4.5 is still told so in 4 of 5 cases.
-No release hides what several teams were told each: one key, one team (docs/redteam.md)."""
-"""What an organiser should know before the board opens; the figures are those of docs/redteam.md,
-Ladder and rounding of RR@10 at K = 300."""
+Rounding is no defence: an attacker makes 300 rounded scores into a gain of 4.2 standard errors
+that is not there, and 24 of them into 1.5. With rule = "ladder" in [release] a team's own probing
+gains nothing, and a system that is better by 4.5 still gets its score in 4 of 5 cases. What several
+teams are told adds up under any rule (0.9 for ten of them): look at who they are."""
+"""What an organiser should know before a board opens; the figures are those of docs/redteam.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,61 @@
+"""docs/redteam.md says what the code does, and the advice says what the page says."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from heldout.board.release import ReleaseRule
+from heldout.cli.redteam import redteam
+from heldout.redteam.attacks import ATTACKS
+from heldout.redteam.releases import COMPARED, parse_release
+from heldout.redteam.report import ADVICE
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "redteam.md").read_text("utf-8")
+CELLS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in PAGE.splitlines()
+    if line.startswith("|")
+]
+TABLE = {(row[0], row[1]): row[2:] for row in reversed(CELLS) if len(row) == 8}
+"""The first table of results: attack and release -> the other columns."""
+
+
+def names() -> list[str]:
+    return [parse_release(n, ReleaseRule(), decimals=3, path="").name for n in COMPARED]
+
+
+def test_the_page_explains_every_attack_once() -> None:
+    explained = [row[0].strip("`") for row in CELLS if len(row) == 2 and row[0].startswith("`")]
+    assert explained == list(ATTACKS)
+
+
+def test_the_table_has_every_attack_against_every_release() -> None:
+    rows = [(row[0], row[1]) for row in CELLS if len(row) == 8 and row[0] in ATTACKS]
+    full = [(attack, release) for attack in ATTACKS for release in names()]
+    assert rows[: len(full)] == full
+
+
+def test_the_chart_shows_the_figures_of_the_table() -> None:
+    texts = [e.text for e in ET.parse(DOCS / "images" / "redteam.svg").iter() if e.text]  # noqa: S314 - ours
+    shown = [text for text in texts if re.fullmatch(r"-?\d\.\d\d", text)]
+    assert shown == [TABLE[attack, release][1] for release in names() for attack in ATTACKS]
+
+
+def test_the_advice_repeats_the_figures_of_the_page() -> None:
+    by_count = next(row for row in CELLS if row[0] == "boosting" and len(row) == 7)
+    ladder = {attack: TABLE[attack, "ladder z=3.59"] for attack in ATTACKS}
+    assert f"{float(TABLE['boosting', 'rounded'][1]):.1f} standard errors" in " ".join(
+        ADVICE.split()
+    )
+    assert f"24 of them into {float(by_count[4]):.1f}." in ADVICE
+    assert f"({float(ladder['blending'][1]):.1f} for ten of them)" in ADVICE
+    assert all(float(row[1]) < 0.1 for name, row in ladder.items() if name != "blending")
+    assert min(float(row[4].rstrip("%")) for row in ladder.values()) >= 80  # 4 of 5 cases
+
+
+def test_the_commands_of_the_page_name_options_that_exist() -> None:
+    known = {name for parameter in redteam.params for name in parameter.opts}
+    used = set(re.findall(r"(?<![\w-])--[a-z]+", PAGE))
+    assert used
+    assert used <= known
