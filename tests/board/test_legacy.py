@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.legacy import LAYOUTS, REPAIRS, OldEntry, OldTable, Repair, parse_table
+from heldout.board.legacy import REPAIRS, OldEntry, OldTable, Repair, parse_table
+from heldout.board.legacy_layouts import LAYOUTS
 from heldout.board.record import record_files
 from heldout.board.spec import parse_spec
 from heldout.errors import InputError

@@ -13,15 +13,14 @@ from datetime import date
 from typing import Literal
 
 from heldout.board.legacy_csv import Record, read_records
+from heldout.board.legacy_layouts import Layout, find_layout
 from heldout.board.manifest import is_link, parse_day
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import Digest, digest_bytes
 
 __all__ = [
-    "LAYOUTS",
     "REPAIRS",
     "TYPES",
-    "Layout",
     "Mark",
     "OldEntry",
     "OldTable",
@@ -59,57 +58,6 @@ _INVISIBLE = ("Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,72}", re.ASCII)
 _SCORE = re.compile(r"0(\.[0-9]{1,16})?|1(\.0{1,16})?", re.ASCII)
 _FIRST_YEAR = 1990
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """One of the two tables.
-
-    Attributes:
-        name: short name of the board.
-        title: heading of its page.
-        task: what a system had to do.
-        measure: of both scores, as ir_measures names it.
-        depth: most documents per query.
-        dev, eval: headings of the two scores.
-    """
-
-    name: str
-    title: str
-    task: str
-    measure: str
-    depth: int
-    dev: str
-    eval: str
-
-    @property
-    def headings(self) -> frozenset[str]:
-        """Every heading of the table; "" is that of the column of signs."""
-        common = ("id", "date", "", "description", "team", "paper", "code", "type", "tweet")
-        return frozenset((*common, self.dev, self.eval))
-
-
-LAYOUTS = (
-    Layout(
-        name="msmarco-doc",
-        title="MS MARCO Document Ranking",
-        task="Rank the 3.2 million web pages of MS MARCO for each query.",
-        measure="RR@100",
-        depth=100,
-        dev="MRR@100 (Dev)",
-        eval="MRR@100 (Eval)",
-    ),
-    Layout(
-        name="msmarco-passage",
-        title="MS MARCO Passage Ranking",
-        task="Rank the 8.8 million passages of MS MARCO for each query.",
-        measure="RR@10",
-        depth=1000,
-        dev="dev",
-        eval="eval",
-    ),
-)
-"""Both boards, told apart by the headings of their tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +139,7 @@ def parse_table(data: bytes, *, path: str) -> OldTable:
             dated, and those of `read_records`; each with its line.
     """
     header, *rows = read_records(data, path=path)
-    layout = _find_layout(header, path)
+    layout = find_layout(header, path=path)
     read = [_Row(line=r.line, raw=dict(zip(header.cells, r.cells, strict=True))) for r in rows]
     days = [_read_day(row) for row in read]
     problems = [_undated(row, path) for row, day in zip(read, days, strict=True) if day is None]
@@ -239,22 +187,6 @@ class _Row:
 def _tell_mark(data: bytes) -> Iterator[Repair]:
     if data.startswith(b"\xef\xbb\xbf"):
         yield Repair(line=1, column="id", kind="byte-order-mark", found="\ufeff", made="")
-
-
-def _find_layout(header: Record, path: str) -> Layout:
-    for layout in LAYOUTS:
-        if layout.headings == set(header.cells) and len(header.cells) == len(layout.headings):
-            return layout
-    raise InputError(
-        Problem(
-            code="unknown-table",
-            path=path,
-            line=header.line,
-            found=quote(",".join(header.cells)),
-            expected="the headings of the document or the passage leaderboard of MS MARCO",
-            hint="docs/import.md has both",
-        )
-    )
 
 
 def _undated(row: _Row, path: str) -> Problem:
