@@ -16,9 +16,10 @@ from heldout.board.policy import Finding
 from heldout.errors import Problem, printable
 from heldout.ids import SubmissionId
 
-__all__ = ["Comment", "ScoreLine", "format_comment"]
+__all__ = ["Comment", "CommentKind", "ScoreLine", "format_comment"]
 
 CommentKind = Literal["received", "refused", "asked", "rejected", "published", "corrected"]
+"""What happened: the kind of an event, or `refused` for what was not taken in."""
 
 _HEADS: Mapping[CommentKind, str] = {
     "received": "was received",
@@ -46,13 +47,13 @@ class ScoreLine:
         view: name of the view.
         measure: as board.toml names it.
         released: the text that was released, `0.412` or `not above 0.412`.
-        queries: number that it is averaged over.
+        queries: number that it is averaged over, `None` where that is not told.
     """
 
     view: str
     measure: str
     released: str
-    queries: int
+    queries: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,8 @@ def _score(line: ScoreLine, decimals: int) -> str:
     if not _RELEASED.fullmatch(line.released) or len(line.released.partition(".")[2]) > decimals:
         raise ValueError(f"{line.view}: not a released score of {decimals} decimals")
     what = f"{_code(line.view, decimals)}, {_code(line.measure, decimals)}"
-    return f"- {what}: **{line.released}** (n = {line.queries:,})"
+    told = f"- {what}: **{line.released}**"
+    return told if line.queries is None else f"{told} (n = {line.queries:,})"
 
 
 def _finding(finding: Finding, decimals: int) -> str:

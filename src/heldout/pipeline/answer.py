@@ -1,0 +1,124 @@
+"""Answers a submission where it was opened: what became of it, once for each event.
+
+The comment has what the page and the public log have at this moment, and no more. It can be
+called again after a crash, or for a submission that was answered before: nothing is said twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from heldout.board.history import Submission
+from heldout.board.policy import Finding
+from heldout.board.standings import Row, Standings
+from heldout.ids import Digest, SubmissionId
+from heldout.pipeline.desk import Desk
+from heldout.store.forge import Comment, Forge, Outcome, ScoreLine, format_comment
+from heldout.store.forge.comments import CommentKind
+
+__all__ = ["answer"]
+
+_TOLD: Mapping[str, CommentKind] = {
+    "received": "received",
+    "asked": "asked",
+    "rejected": "rejected",
+    "published": "published",
+    "corrected": "corrected",
+}
+_DECIDED = ("rejected", "published")
+_OF_ITS_OWN = frozenset(
+    (
+        *("board-open", "id-date", "description", "type-known", "training-data", "embargo"),
+        *("candidates", "runs"),
+    )
+)
+"""Rules whose evidence is of the submission alone: that of others may name who is hidden."""
+
+
+def answer(
+    desk: Desk,
+    forge: Forge,
+    submission_id: str,
+    *,
+    standings: Standings,
+    findings: Sequence[Finding] = (),
+    facts: Mapping[str, Mapping[str, int]] | None = None,
+) -> Outcome:
+    """Tell a submission's last event where it was opened; label and close it when it is decided.
+
+    Args:
+        desk: its lock is held.
+        forge: where submissions are opened.
+        submission_id: a submission of the log.
+        standings: the public ones of this moment, whose scores are told.
+        findings: those of its review; under an embargo none is told.
+        facts: query set -> what the scan counted in its run.
+
+    Returns:
+        What became of the comment; `nowhere` also where the forge does not know the submission.
+
+    Raises:
+        InputError: the log knows no such submission.
+        ForgeError: the forge failed. The event stands; calling again answers what is missing.
+    """
+    submission = desk.find(submission_id)
+    told = [event for event in submission.events if event[1] in _TOLD]
+    handle = forge.locate(_source(desk, submission), SubmissionId(submission.id))
+    if not told or handle is None:
+        return "nowhere"
+    moment, event, digest = told[-1]
+    row = next((row for row in standings.every if row.id == submission.id), None)
+    comment = Comment(
+        kind=_TOLD[event],
+        submission=SubmissionId(submission.id),
+        at=moment,
+        decimals=desk.repository.spec().decimals,
+        said=_said(submission, event),
+        scores=() if row is None else _scores(desk, row),
+        findings=[_narrow(finding) for finding in findings if row is None or not row.embargoed],
+        facts=facts or {},
+        steps=[f"heldout status {submission.id}"],
+        page=desk.repository.spec().home,
+    )
+    outcome = forge.comment(handle, format_comment(comment), event=Digest(digest))
+    if submission.status in _DECIDED:
+        forge.label(handle, f"heldout: {submission.status}")
+        forge.close(handle)
+    return outcome
+
+
+def _source(desk: Desk, submission: Submission) -> str:
+    """Where its sealed files came from last."""
+    sources = [
+        str(entry.get("source"))
+        for entry in desk.vault.entries()
+        if entry.event.submission == submission.id and entry.event.kind == "received"
+    ]
+    return sources[-1] if sources else ""
+
+
+def _said(submission: Submission, event: str) -> str:
+    """The public reason; that of a publication is sealed."""
+    if event == "corrected":
+        return submission.errata[-1][1] if submission.errata else ""
+    return submission.why if event in ("asked", "rejected") else ""
+
+
+def _scores(desk: Desk, row: Row) -> list[ScoreLine]:
+    """The views in the order of their columns; what is not told yet has no line."""
+    texts = {**row.not_above, **row.scores}
+    return [
+        ScoreLine(
+            view=view.name,
+            measure=view.measure,
+            released=texts[view.name],
+            queries=row.counts.get(view.name),
+        )
+        for view in desk.repository.spec().public_views
+        if view.name in texts
+    ]
+
+
+def _narrow(finding: Finding) -> Finding:
+    if finding.rule in _OF_ITS_OWN:
+        return finding
+    return replace(finding, evidence="see docs/policy.md; the organisers have the evidence")

@@ -1,0 +1,165 @@
+"""A submission is answered where it was opened: once for each event, with the page's digits."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from town import Town, found_town, git
+
+from heldout.board.policy import Finding
+from heldout.board.seasons import current_standings
+from heldout.ids import Digest, SubmissionId
+from heldout.pipeline.answer import answer
+from heldout.pipeline.desk import Desk
+from heldout.store.arrivals import Arrival
+from heldout.store.forge import Handle, Outcome, PullRequest
+from heldout.store.forge.local import FolderForge
+from heldout.store.repository import Repository
+from heldout.store.vault import Vault
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+FINDINGS = (
+    Finding(rule="description", severity="reject", evidence="the description is empty"),
+    Finding(rule="near-others", severity="review", evidence="as a run of Hidden Team"),
+)
+
+
+@dataclass
+class Memory:
+    """A forge that remembers what it was told."""
+
+    comments: dict[str, str] = field(default_factory=dict)
+    labels: set[str] = field(default_factory=set)
+    closed: set[str] = field(default_factory=set)
+
+    def list_open(self) -> tuple[PullRequest, ...]:
+        return ()
+
+    def fetch(self) -> tuple[Arrival, ...]:
+        return ()
+
+    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
+        return Handle("7") if source == f"branch submission/{submission}" else None
+
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
+        assert handle == "7"
+        known = event in self.comments
+        self.comments.setdefault(event, text)
+        return "known" if known else "done"
+
+    def merge(self, handle: Handle, *, sha: str) -> Outcome:
+        raise AssertionError((handle, sha))
+
+    def close(self, handle: Handle) -> Outcome:
+        self.closed.add(handle)
+        return "done"
+
+    def label(self, handle: Handle, *names: str) -> Outcome:
+        assert handle == "7"
+        self.labels |= set(names)
+        return "done"
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+@contextmanager
+def desk(town: Town, *, now: str = DAY) -> Iterator[Desk]:
+    repository = Repository(town.board)
+    vault = Vault.open(town.vault, board=repository.root)
+    with vault.locked():
+        yield Desk(
+            repository=repository, vault=vault, now=datetime.fromisoformat(now), by="somebody"
+        )
+
+
+def tell(
+    town: Town, forge: Memory | FolderForge, name: str, findings: Sequence[Finding] = FINDINGS
+) -> Outcome:
+    with desk(town) as sat:
+        spec = sat.repository.spec()
+        standings, _ = current_standings(sat.repository.log(), spec, now=sat.now)
+        facts = {"eval": {"queries answered": 30}}
+        return answer(sat, forge, name, standings=standings, findings=findings, facts=facts)
+
+
+def test_each_event_is_told_once_with_the_digits_of_the_page(town: Town) -> None:
+    forge = Memory()
+    name = town.send("first", now=DAY)
+    town.take_in(now=DAY)
+    assert tell(town, forge, name, ()) == "done"
+    assert town.publish(name, now=DAY).code == 0
+    assert tell(town, forge, name) == "done"
+    assert tell(town, forge, name) == "known"
+    received, published = forge.comments.values()
+    assert "was received" in received
+    assert "**" not in received
+    (row,) = town.rows()
+    shown = re.findall(r"\*\*([\d.]+)\*\* \(n = 30\)", published)
+    assert shown == [f"{score:.3f}" for score in row["scores"].values()]
+    assert "reject, `description`: `the description is empty`" in published
+    assert "Hidden Team" not in published
+    assert "`queries answered` 30" in published
+    assert (forge.labels, forge.closed) == ({"heldout: published"}, {"7"})
+
+
+def test_no_finding_is_told_under_an_embargo(town: Town) -> None:
+    forge = Memory()
+    name = town.send("hidden", now=DAY, embargo="2027-03-01")
+    town.take_in(now=DAY)
+    assert town.publish(name, now=DAY).code == 0
+    assert tell(town, forge, name) == "done"
+    (text,) = forge.comments.values()
+    assert "Findings" not in text
+    assert "Lighthouse" not in text
+    assert "**" in text
+
+
+def test_a_question_and_a_refusal_give_their_words_and_no_score(town: Town) -> None:
+    forge = Memory()
+    name = town.send("first", now=DAY)
+    town.take_in(now=DAY)
+    town.organiser("ask", name, "Which <b>group</b> @all?", now=DAY)
+    assert tell(town, forge, name, ()) == "done"
+    assert forge.closed == set()
+    town.organiser("reject", name, "--why", "the third run", now=DAY)
+    assert tell(town, forge, name, ()) == "done"
+    asked, rejected = forge.comments.values()
+    assert "The organisers ask: `Which <b>group</b> @all?`" in asked
+    assert "The organisers' reason: `the third run`" in rejected
+    assert "**" not in asked + rejected
+    assert forge.labels == {"heldout: rejected"}
+
+
+def test_the_reason_of_a_publication_stays_sealed(town: Town) -> None:
+    forge = Memory()
+    name = town.send("first", now=DAY)
+    town.take_in(now=DAY)
+    town.organiser("publish", name, "--yes", "--why", "we know them", now=DAY)
+    tell(town, forge, name)
+    assert "we know them" not in json.dumps(forge.comments)
+
+
+def test_what_came_from_a_folder_is_answered_there(town: Town, tmp_path: Path) -> None:
+    folder = tmp_path / "uploads"
+    folder.mkdir()
+    name = town.send("first", now=DAY)
+    for path in git(town.clone, "ls-tree", "-r", "--name-only", f"submission/{name}").splitlines():
+        if path.startswith(f"submissions/{name}"):
+            blob = git(town.clone, "rev-parse", f"submission/{name}:{path}")
+            data = Repository(town.clone).git.read_blob(blob, limit=1 << 30)
+            (folder / Path(path).name).write_bytes(data)
+    answered = town.organiser("inbox", "--no-fetch", "--from", folder, now=DAY)
+    assert answered.code == 0, answered
+    forge = FolderForge(root=folder, form="age")
+    assert tell(town, forge, name, ()) == "done"
+    assert "was received" in (folder / f"{name}.reply.txt").read_text()
+    assert tell(town, Memory(), name, ()) == "nowhere"
