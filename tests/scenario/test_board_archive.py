@@ -13,7 +13,19 @@ from pathlib import Path
 
 import pytest
 from town import Answer, Town, found_town, git, run_text
-from trusting import BASELINE, LAST, ONE, REVEALED, Files, forge, read_files, settle, wire
+from trusting import (
+    BASELINE,
+    LAST,
+    ONE,
+    REVEALED,
+    Files,
+    add_baseline,
+    forge,
+    kill_at,
+    read_files,
+    settle,
+    wire,
+)
 
 from heldout.board.events import Draft, Entry, format_entry, link
 from heldout.pipeline.archive_audit import audit_archive
@@ -449,6 +461,14 @@ def test_archives_that_are_none(ended: Ended, tmp_path: Path) -> None:
         assert (
             "damaged-archive" in answer.json["faults"][0] or "MANIFEST" in answer.json["faults"][0]
         )
+
+
+def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    add_baseline(town)
+    found = kill_at(town, ["archive", f"{town.root}/a.zip", "--runs", "--yes"], every=6)
+    assert found["faults"] == {}
+    assert found["points"] >= 20
 
 
 def test_only_an_archive_by_itself_is_audited(ended: Ended) -> None:

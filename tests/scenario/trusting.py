@@ -2,12 +2,16 @@
 
 import hashlib
 import json
+import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from town import OTHER_TEAM, Town
+from town import OTHER_TEAM, Town, environment
 
 from heldout.board.history import Submission
 from heldout.board.spec import BoardSpec
@@ -108,3 +112,38 @@ def forge(archive: Path, change: Callable[[Files], object], target: Path) -> Pat
             zipped.writestr(name, data)
         zipped.writestr("MANIFEST.json", json.dumps(manifest))
     return target
+
+
+def kill_at(town: Town, arguments: list[str], *, every: int) -> Any:
+    """What `killer.py` finds for a command, killed before each `every`-th durable operation."""
+    start = town.root.with_name("start")
+    shutil.copytree(town.root, start, symlinks=True)
+    plan = town.root.with_name("plan.json")
+    told = ["--board", f"{town.board}", "--vault", f"{town.vault}", "--now", LAST]
+    given = {"root": f"{town.root}", "start": f"{start}", "arguments": [*arguments, *told]}
+    plan.write_text(json.dumps({**given, "after": [["inbox", *told], ["audit", *told]]}))
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLER, plan, str(every)],
+        capture_output=True,
+        env={**environment(town.root.parent), "PYTHONPATH": str(Path(__file__).parent)},
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    print(done.stderr)  # noqa: T201 - pytest shows it with a failure
+    return json.loads(done.stdout)
+
+
+_KILLER = """
+import sys
+import pytest, killer, trusting
+import heldout.cli.trust
+trusting.wire(pytest.MonkeyPatch())
+every = int(sys.argv[2])
+real = killer.Killer.try_point
+def some(self, point, total, expected):
+    chosen = point % every == total % every
+    return real(self, point, total, expected) if chosen else []
+killer.Killer.try_point = some
+killer.main()
+"""

@@ -142,7 +142,8 @@ def rekey(
 
     What was submitted is sealed again for the organisers of now. The old private key is kept, for
     submissions that are on their way, until it is destroyed: heldout board rekey --keep-key
-    --destroy-old. A lost key is named with --drop where the board has several.
+    --destroy-old. A lost key is named with --drop where the board has several. The same reason
+    given twice is one change.
 
     \b
     Example:
@@ -300,6 +301,8 @@ def _consequences(*, destroy_old: bool) -> str:
 def _rekey_facts(desk: Desk, done: Rekeyed) -> Facts:
     form = desk.repository.spec().envelope
     facts = [("went on", "with the change of keys that an earlier call began")] * done.went_on
+    again = "this change was made before; another reason (--why) makes another one"
+    facts += [("note", again)] * done.done_before
     facts += [("joins", short_recipient(form, key)) for key in done.added]
     facts += [("goes", short_recipient(form, key)) for key in done.removed]
     facts.append(("sealed", f"again: the keys of {plural(len(done.sealed_again), 'submission')}"))
@@ -320,6 +323,7 @@ def _rekey_json(done: Rekeyed) -> dict[str, Any]:
     return {
         "event": done.event,
         "went_on": done.went_on,
+        "done_before": done.done_before,
         "added": list(done.added),
         "removed": list(done.removed),
         "old_keys": done.old_keys,

@@ -6,12 +6,13 @@ goes on where it stopped: sealed keys, private keys, board.toml, the event, the 
 note.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import msgspec
 
+from heldout.board.events import Entry
 from heldout.board.spec import parse_spec
 from heldout.envelope.bundle import new_identity
 from heldout.errors import StoreError
@@ -28,7 +29,7 @@ from heldout.pipeline.key_plan import (
     plain,
     set_recipients,
 )
-from heldout.pipeline.rebuild import Rebuilt, rebuild
+from heldout.pipeline.rebuild import Rebuilt, catch_up, rebuild
 from heldout.pipeline.recipients import own_recipients
 from heldout.store.files import write_whole
 from heldout.store.repository import SPEC, Repository
@@ -46,6 +47,7 @@ class Rekeyed:
     Attributes:
         event: number of its event.
         went_on: whether it was begun by an earlier call, whose change it is.
+        done_before: whether an earlier call had done it.
         added, removed: public keys.
         old_keys: what became of this vault's old private keys.
         grace_until: last day on which what is sealed for them is taken, `None` where there is none.
@@ -56,7 +58,8 @@ class Rekeyed:
     """
 
     event: int
-    went_on: bool
+    went_on: bool = False
+    done_before: bool = False
     added: tuple[str, ...]
     removed: tuple[str, ...]
     old_keys: OldKeys
@@ -89,6 +92,8 @@ def ensure_key(repository: Repository, vault: Vault) -> None:
 def rekey(desk: Desk, change: KeyChange) -> Rekeyed:
     """Change the organisers' keys, or go on with a change that was begun.
 
+    A change that was logged last, and for this very reason, is done and not made again.
+
     Args:
         desk: its lock is held.
         change: what is asked for; that of an earlier call which was stopped comes first.
@@ -99,6 +104,9 @@ def rekey(desk: Desk, change: KeyChange) -> Rekeyed:
     """
     note = desk.vault.root / _NOTE
     went_on = is_begun(desk.vault)
+    before = None if went_on else _find_done(desk, change)
+    if before is not None:
+        return _tell_again(desk, before, catch_up(desk, news=False))
     if not went_on:
         write_whole(note, msgspec.json.encode(make_plan(desk, change)), mode=0o600)
     try:
@@ -109,6 +117,38 @@ def rekey(desk: Desk, change: KeyChange) -> Rekeyed:
     rekeyed = _carry_out(desk, plan, went_on=went_on)
     note.unlink()
     return rekeyed
+
+
+def _find_done(desk: Desk, change: KeyChange) -> Entry | None:
+    """The event of the very change that is asked for, if no other came after it."""
+    logged = [entry for entry in desk.vault.entries() if entry.event.kind == "rekeyed"]
+    recipients = desk.repository.spec().recipients
+    if not logged or logged[-1].get("why") != change.why:
+        return None
+    gone = not any(plain(key).startswith(plain(text)) for key in recipients for text in change.drop)
+    come = all(among(key, recipients) for key in change.add)
+    return logged[-1] if gone and come else None
+
+
+def _tell_again(desk: Desk, entry: Entry, rebuilt: Rebuilt) -> Rekeyed:
+    until = entry.get("grace_until")
+    return Rekeyed(
+        event=entry.event.seq,
+        done_before=True,
+        added=tuple(entry.get("added")),
+        removed=tuple(entry.get("removed")),
+        old_keys=entry.get("old_keys"),
+        grace_until=None if until is None else date.fromisoformat(until),
+        sealed_again=tuple(entry.get("sealed_again")),
+        not_opened=tuple(entry.get("not_opened")),
+        waiting=_still_waiting(desk, entry.get("not_opened")),
+        rebuilt=rebuilt,
+    )
+
+
+def _still_waiting(desk: Desk, names: Sequence[str]) -> tuple[str, ...]:
+    submissions = desk.history().submissions
+    return tuple(name for name in names if submissions[name].pending)
 
 
 def _check_overtaken(desk: Desk, plan: KeyPlan) -> None:
@@ -132,7 +172,6 @@ def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
         for file in (desk.vault.root / "identities").glob(f"{RETIRED}*.txt"):
             file.unlink()
     rebuilt = rebuild(desk)
-    submissions = desk.history().submissions
     return Rekeyed(
         event=event,
         went_on=went_on,
@@ -142,7 +181,7 @@ def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
         grace_until=plan.grace_until,
         sealed_again=tuple(sealed),
         not_opened=plan.not_opened,
-        waiting=tuple(name for name in plan.not_opened if submissions[name].pending),
+        waiting=_still_waiting(desk, plan.not_opened),
         rebuilt=rebuilt,
     )
 
