@@ -35,13 +35,13 @@ __all__ = [
     "fit",
 ]
 
-AGREEMENT = 0.7
+AGREEMENT = 0.6
 """Least mean rank-biased overlap of the fusion's top 10 and the run's, on held-out queries, that
 is called an explanation."""
 
-GAIN = 0.08
-"""By how much the fusion must agree better than the best earlier run alone: below that there is
-one near run, which `similarity` names, and nothing to fuse."""
+GAIN = 0.25
+"""Least share of the disagreement with the nearest earlier run that the fusion must remove: below
+that the run is near to one earlier run, which `similarity` tells, or to none."""
 
 MOST_SYSTEMS = 5
 """Most earlier runs of an explanation: with more, any run can be explained a little."""
@@ -105,10 +105,17 @@ class Ensemble:
     alone: float
 
     @property
+    def gain(self) -> float:
+        """Share of the disagreement with the nearest earlier run that the fusion removes.
+
+        At most 1, below 0 where it agrees worse; 0 where that run agrees wholly.
+        """
+        return (self.agreement - self.alone) / (1 - self.alone) if self.alone < 1 else 0.0
+
+    @property
     def explains(self) -> bool:
         """Whether the thresholds of this module call the new run an ensemble of the parts."""
-        several = len(self.parts) > 1
-        return several and self.agreement >= AGREEMENT and self.agreement - self.alone >= GAIN
+        return len(self.parts) > 1 and self.agreement >= AGREEMENT and self.gain >= GAIN
 
 
 def explain(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Ensemble | None:

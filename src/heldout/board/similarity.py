@@ -159,11 +159,11 @@ def nearest(
 ) -> tuple[Neighbour, ...]:
     """The earlier runs that are most like a new one.
 
-    The top 10 are compared with those of every earlier run, which is cheap and decides what is a
-    variant. The first 100 documents are then compared with every variant, which tells the
-    identical ones, and with what is among the nearest so far. So nothing is screened away that
-    a comparison of all documents would have called identical or a variant. One earlier run is
-    held at a time.
+    The top 10 are compared with those of every earlier run: they alone say what is a variant.
+    A variant is identical if all documents are equal, which is cheap to see. All else that is
+    told of the first 100 documents is computed only for runs that are among the nearest so far.
+    So nothing is screened away that `classify` would call identical or a variant. One earlier
+    run is held at a time.
 
     Args:
         new: the new run.
@@ -172,27 +172,24 @@ def nearest(
 
     Returns:
         Identical ones first, then variants, then others; within these by mean rank-biased
-        overlap of the top 10 times the share of queries that both answer, then by that of all
-        documents. Runs without a common query are left out.
+        overlap of the top 10 times the share of queries that both answer; of equals the first
+        that came. Runs without a common query are left out.
     """
     if most < 1:
         raise ValueError(most)
-    best: list[tuple[tuple[float, ...], Neighbour]] = []
+    best: list[tuple[tuple[int, float], Neighbour]] = []
     for name, signature in earlier:
         pair = _align(new, signature)
         if pair is None:
             continue
         top = pair.agree(TOP)
-        near = pair.answered * top.rbo.mean
-        named = _is_variant(pair.answered, top)
-        if not named and len(best) == most and (0, near) < best[-1][0]:
-            continue
-        likeness = pair.measure(top)
-        verdict = classify(likeness)
-        key = (_VERDICTS.index(verdict), near, likeness.deep.rbo.mean)
-        best.append((key, Neighbour(id=name, verdict=verdict, likeness=likeness)))
-        best.sort(key=lambda entry: entry[0], reverse=True)
-        del best[most:]
+        verdict = pair.judge(top)
+        key = (_VERDICTS.index(verdict), pair.answered * top.rbo.mean)
+        if len(best) < most or key > best[-1][0]:
+            found = Neighbour(id=name, verdict=verdict, likeness=pair.measure(top))
+            best.append((key, found))
+            best.sort(key=lambda entry: entry[0], reverse=True)
+            del best[most:]
     return tuple(neighbour for _, neighbour in best)
 
 
@@ -243,6 +240,13 @@ class _Pair:
             rbo=_spread(rbo),
             same=float((first == second).all(axis=1).mean()),
         )
+
+    def judge(self, top: Agreement) -> Verdict:
+        """The same as `classify` gives, without measuring all documents."""
+        if not _is_variant(self.answered, top):
+            return "none"
+        same = self.answered == 1 and bool((self.first == self.second).all())
+        return "identical" if same else "variant"
 
     def measure(self, top: Agreement) -> Likeness:
         return Likeness(
