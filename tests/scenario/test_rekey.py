@@ -217,6 +217,27 @@ def test_a_lost_key_among_several_has_to_be_named(town: Town) -> None:
     assert town.organiser("inbox", now=LAST).code == 0
 
 
+def test_in_a_shared_vault_no_private_key_is_sent_and_nobody_is_put_out_unnamed(town: Town) -> None:
+    """One who joins with an empty identities/ must not take the other's place."""
+    (old,) = recipients(town)
+    git(town.root, "init", "-q", "--bare", "-b", "main", "private")
+    git(town.vault, "init", "-q", "-b", "main")
+    git(town.vault, "remote", "add", "origin", str(town.root / "private"))
+    assert town.organiser("board", "rekey", "--why", "x", "--yes", now=LAST).code == 0
+    assert "event 5: rekeyed" in git(town.root / "private", "log", "--format=%s", "main")
+    sent = git(town.root / "private", "ls-tree", "-r", "--name-only", "main").splitlines()
+    sealed = town.events()[-1]["public"]["sealed_again"]
+    assert {f"sealed/{digest}" for digest in sealed.values()} <= set(sent)
+    assert not [name for name in sent if name.startswith("identities")]
+    for file in (town.vault / "identities").iterdir():
+        file.unlink()
+    (new,) = recipients(town)
+    answer = town.organiser("board", "rekey", "--why", "I am new", "--yes", now=LAST)
+    assert answer.code == 2
+    assert "none of the board's recipients" in answer.err
+    assert recipients(town) == [new] != [old]
+
+
 def test_wrong_keys_change_nothing(town: Town) -> None:
     (old,) = recipients(town)
     before = (town.kinds(), recipients(town), identities(town))
