@@ -12,7 +12,6 @@ import pytest
 from town import Town, found_town, git
 
 from heldout.board.policy import Finding
-from heldout.board.seasons import current_standings
 from heldout.ids import Digest, SubmissionId
 from heldout.pipeline.answer import answer
 from heldout.pipeline.desk import Desk
@@ -85,10 +84,8 @@ def tell(
     town: Town, forge: Memory | FolderForge, name: str, findings: Sequence[Finding] = FINDINGS
 ) -> Outcome:
     with desk(town) as sat:
-        spec = sat.repository.spec()
-        standings, _ = current_standings(sat.repository.log(), spec, now=sat.now)
         facts = {"eval": {"queries answered": 30}}
-        return answer(sat, forge, name, standings=standings, findings=findings, facts=facts)
+        return answer(sat, forge, name, findings=findings, facts=facts)
 
 
 def test_each_event_is_told_once_with_the_digits_of_the_page(town: Town) -> None:
@@ -137,6 +134,22 @@ def test_a_question_and_a_refusal_give_their_words_and_no_score(town: Town) -> N
     assert "The organisers' reason: `the third run`" in rejected
     assert "**" not in asked + rejected
     assert forge.labels == {"heldout: rejected"}
+
+
+def test_scores_that_wait_for_a_deadline_are_not_told_before_it(town: Town) -> None:
+    file = town.board / "board.toml"
+    kind = 'closes = 2026-12-31\nkind = "one-shot"\nprimary = '
+    file.write_text(file.read_text().replace("primary = ", kind, 1))
+    town.organiser("rebuild", now=DAY)
+    forge = Memory()
+    name = town.send("first", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(name, now=DAY).code == 0
+    assert tell(town, forge, name) == "done"
+    (text,) = forge.comments.values()
+    assert "is published" in text
+    assert "Scores" not in text
+    assert not re.search(r"0\.\d", text)
 
 
 def test_the_reason_of_a_publication_stays_sealed(town: Town) -> None:

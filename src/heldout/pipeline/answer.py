@@ -9,7 +9,9 @@ from dataclasses import replace
 
 from heldout.board.history import Submission
 from heldout.board.policy import Finding
-from heldout.board.standings import Row, Standings
+from heldout.board.seasons import current_standings
+from heldout.board.spec import BoardSpec
+from heldout.board.standings import Row, project
 from heldout.ids import Digest, SubmissionId
 from heldout.pipeline.desk import Desk
 from heldout.store.forge import Comment, Forge, Outcome, ScoreLine, format_comment
@@ -39,7 +41,6 @@ def answer(
     forge: Forge,
     submission_id: str,
     *,
-    standings: Standings,
     findings: Sequence[Finding] = (),
     facts: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Outcome:
@@ -49,8 +50,7 @@ def answer(
         desk: its lock is held.
         forge: where submissions are opened.
         submission_id: a submission of the log.
-        standings: the public ones of this moment, whose scores are told.
-        findings: those of its review; under an embargo none is told.
+        findings: those of its review; told of a published entry that is under no embargo.
         facts: query set -> what the scan counted in its run.
 
     Returns:
@@ -66,24 +66,34 @@ def answer(
     if not told or handle is None:
         return "nowhere"
     moment, event, digest = told[-1]
-    row = next((row for row in standings.every if row.id == submission.id), None)
+    row, spec = _public_row(desk, submission.id)
     comment = Comment(
         kind=_TOLD[event],
         submission=SubmissionId(submission.id),
         at=moment,
-        decimals=desk.repository.spec().decimals,
+        decimals=spec.decimals,
         said=_said(submission, event),
-        scores=() if row is None else _scores(desk, row),
-        findings=[_narrow(finding) for finding in findings if row is None or not row.embargoed],
+        scores=() if row is None else _scores(spec, row),
+        findings=() if row is None or row.embargoed else [_narrow(f) for f in findings],
         facts=facts or {},
         steps=[f"heldout status {submission.id}"],
-        page=desk.repository.spec().home,
+        page=spec.home,
     )
     outcome = forge.comment(handle, format_comment(comment), event=Digest(digest))
     if submission.status in _DECIDED:
         forge.label(handle, f"heldout: {submission.status}")
         forge.close(handle)
     return outcome
+
+
+def _public_row(desk: Desk, submission: str) -> tuple[Row | None, BoardSpec]:
+    """Its row on the page of this moment, with the rules of that page.
+
+    From what the public log has, for the vault knows more.
+    """
+    public = project(desk.vault.entries(), now=desk.now)
+    standings, spec = current_standings(public, desk.repository.spec(), now=desk.now)
+    return next((row for row in standings.every if row.id == submission), None), spec
 
 
 def _source(desk: Desk, submission: Submission) -> str:
@@ -103,7 +113,7 @@ def _said(submission: Submission, event: str) -> str:
     return submission.why if event in ("asked", "rejected") else ""
 
 
-def _scores(desk: Desk, row: Row) -> list[ScoreLine]:
+def _scores(spec: BoardSpec, row: Row) -> list[ScoreLine]:
     """The views in the order of their columns; what is not told yet has no line."""
     texts = {**row.not_above, **row.scores}
     return [
@@ -113,7 +123,7 @@ def _scores(desk: Desk, row: Row) -> list[ScoreLine]:
             released=texts[view.name],
             queries=row.counts.get(view.name),
         )
-        for view in desk.repository.spec().public_views
+        for view in spec.public_views
         if view.name in texts
     ]
 
