@@ -110,6 +110,7 @@ class Place:
                 if vault.is_shared():
                     _check_pulled(repository)
                     _take_over_rules(repository, vault)
+                    _check_let_in(desk)
                 yield desk
         except OvertakenError as error:
             raise _BegunAgain(str(error)) from None
@@ -148,6 +149,24 @@ def _take_over_rules(repository: "Repository", vault: "Vault") -> None:
     if rules is not None:
         repository.write_file(SPEC, rules.encode())
         print_facts(messages(), [("note", f"{SPEC} taken over: another organiser changed it")])
+
+
+def _check_let_in(desk: "Desk") -> None:
+    """Refuse who cannot open submissions: what they review would be logged as broken, for all.
+
+    Raises:
+        StoreError: no key in this vault is one of the board's recipients.
+    """
+    from heldout.pipeline.key_plan import among  # noqa: PLC0415 - heavy, --help is not
+    from heldout.pipeline.recipients import own_recipients  # noqa: PLC0415 - the same
+
+    spec = desk.repository.spec()
+    ours = list(own_recipients(spec.envelope, desk.vault))
+    if not any(among(recipient, ours) for recipient in spec.recipients):
+        raise StoreError(
+            f"your key {desk.by} is none of the board's recipients, so nothing opens for you; "
+            "another organiser lets you in (docs/organisers.md, Joining)"
+        )
 
 
 _board = click.option(

@@ -255,7 +255,6 @@ class Git:
 
     def make_commit(
         self,
-        parent: str | None,
         paths: Sequence[str],
         files: Mapping[str, bytes],
         *,
@@ -263,29 +262,35 @@ class Git:
         author: Author,
         at: datetime,
     ) -> str:
-        """Make a commit that no branch points to yet; what is missing on disk stays in it.
+        """Make a commit on top of the one checked out, to which no branch points yet.
+
+        What is missing on disk stays in it. The index holds it until it is moved to or unstaged.
 
         Args:
-            parent: what it follows, `None` for the first.
             paths: of the working tree, as they are there; all must exist.
             files: path to content, whatever the working tree has.
             message: of the commit.
             author: its author and committer.
             at: its time.
         """
-        self._run(["read-tree", *(["--reset", parent] if parent else ["--empty"])])
+        self.unstage()
         literal = {"GIT_LITERAL_PATHSPECS": "1"}
         self._run(["add", "--force", "--ignore-removal", "--", *paths], env=literal)
         self._put(files)
         tree = self._run(["write-tree"]).decode().strip()
-        parents = ["-p", parent] if parent else []
-        command = ["commit-tree", tree, *parents, "-m", message]
+        head = self.head()
+        command = ["commit-tree", tree, *(["-p", head] if head else []), "-m", message]
         return self._run(command, env=_signature(author, at)).decode().strip()
 
     def move_branch(self, commit: str) -> None:
         """Point the branch checked out and the index to a commit; no file is touched."""
         self._run(["update-ref", "HEAD", commit])
-        self._run(["read-tree", "--reset", commit])
+        self.unstage()
+
+    def unstage(self) -> None:
+        """Bring the index back to the commit checked out; no file is touched."""
+        head = self.head()
+        self._run(["read-tree", *(["--reset", head] if head else ["--empty"])])
 
     def keep_bytes(self) -> None:
         """Let no attribute change a file on its way into this repository or out of it."""

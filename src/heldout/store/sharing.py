@@ -83,6 +83,7 @@ class Sharing:
                 nothing is changed.
         """
         self.git.keep_bytes()
+        self.git.unstage()  # what a killed call left there, a commit made by hand would take up
         write_whole(self._file(_GITIGNORE), IGNORED, mode=0o600)
         tip = self._fetch()
         ours, theirs = read_lines(self._file(EVENTS)), self._read_log(tip)
@@ -110,10 +111,9 @@ class Sharing:
         """
         entries = parse_log(log, path=EVENTS)
         last = entries[-1]
-        parent, known = self.git.head(), self._tip()
+        known = self._tip()
         commit = self.git.make_commit(
-            parent,
-            self._paths(entries, first=parent is None),
+            self._paths(entries),
             {EVENTS: log},
             message=f"event {last.event.seq}: {last.event.kind} {last.event.submission or ''}",
             author=self.git.configured_author() or Author(name=last.event.by, email=_NO_ADDRESS),
@@ -235,7 +235,7 @@ class Sharing:
                 f"out of the vault, call again, and compare; {_KEPT}"
             )
 
-    def _paths(self, entries: Sequence[Entry], *, first: bool) -> tuple[str, ...]:
+    def _paths(self, entries: Sequence[Entry]) -> tuple[str, ...]:
         """What a commit takes from the folder; edited labels wait for the event that logs them."""
         digests = read_history(entries).labels
         labels = sorted(path for path in self._file("labels").glob("*") if path.is_file())
@@ -245,7 +245,7 @@ class Sharing:
             if path.suffix == ".qrels"
             and digests.get(path.stem) not in (None, digest_bytes(path.read_bytes()))
         ]
-        if first and edited:
+        if edited and self.git.head() is None:
             raise StoreError(
                 f"{edited[0]} was edited: log it (heldout correct) before the vault is shared"
             )
@@ -255,6 +255,7 @@ class Sharing:
     def _find_out(self, commit: str, known: str | None, last: Entry, error: StoreError) -> None:
         """Return where a push that failed had arrived all the same; else say what came of it."""
         number = last.event.seq
+        self.git.unstage()
         try:
             tip = self._fetch()
         except StoreError:
