@@ -15,6 +15,7 @@ import pytest
 from town import Answer, Town, found_town, git, run_text
 from trusting import (
     BASELINE,
+    DAY,
     LAST,
     ONE,
     REVEALED,
@@ -461,6 +462,63 @@ def test_archives_that_are_none(ended: Ended, tmp_path: Path) -> None:
         assert (
             "damaged-archive" in answer.json["faults"][0] or "MANIFEST" in answer.json["faults"][0]
         )
+
+
+VIEWS = """
+[[views]]
+name = "reserve"
+set = "eval"
+measure = "P@5"
+public = false
+
+[[views]]
+name = "late"
+set = "eval"
+measure = "nDCG@5"
+public = false
+final = true
+
+[baselines]"""
+
+
+def test_private_views_stay_shut_and_final_ones_are_opened(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    rules = town.board / "board.toml"
+    text = rules.read_text().replace("[baselines]", VIEWS)
+    rules.write_text(text.replace("# closes = 2027-03-31", "closes = 2026-11-30"))
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+    name = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(name, now=DAY).code == 0
+    early = town.organiser("archive", tmp_path / "a.zip", "--yes", now="2026-11-30T23:59:59Z")
+    assert early.code == 2
+    assert "sealed until 2026-11-30 is over" in early.err
+    assert town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
+    scores = json.loads(read_files(tmp_path / "a.zip")[f"scores/{name}.json"])
+    assert set(scores["views"]) == {"dev", "eval", "late"}
+    answer = audited(town, tmp_path / "a.zip")
+    assert (answer.code, answer.json["faults"]) == (0, [])
+
+    def lower(files: Files) -> None:
+        late = scores["views"]["late"]
+        late["per_query"] = dict.fromkeys(late["per_query"], 0.0)
+        late["mean"] = 0.0
+        files[f"scores/{name}.json"] = json.dumps(scores).encode()
+
+    forged = forge(tmp_path / "a.zip", lower, tmp_path / "x.zip")
+    assert f'score of "{name}" does not follow' in audited(town, forged).json["faults"][0]
+
+
+def test_a_changed_bit_is_told_wherever_it_matters(ended: Ended, tmp_path: Path) -> None:
+    """All over the file; a date in the zip's own directory may change, no member ever."""
+    data, whole = ended.archive.read_bytes(), read_files(ended.archive)
+    for place in range(0, len(data), 211):
+        file = tmp_path / "x.zip"
+        file.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        if not audit_archive(file).faults:
+            assert read_files(file) == whole, place
 
 
 def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path) -> None:
