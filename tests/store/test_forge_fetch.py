@@ -126,7 +126,11 @@ def test_a_submission_that_came_on_a_branch_is_found_with_its_request(
     server.add(5, tip)
     run(board.root, "remote", "add", "origin", str(bare))
     fetch(board, "origin")
+    run(board.root, "update-ref", f"refs/heads/submission/{ONE}", tip)
+    run(bare, "update-ref", REFS[server.kind].format(5), tip)
+    run(bare, "update-server-info")
     forge = hosted(board, server, client)
+    assert [arrival.source for arrival in forge.fetch()] == ["pull request 5"]
     assert forge.locate(f"branch submission/{ONE}", ONE) == "5"
     assert forge.locate(f"branch submission/{TWO}", TWO) is None
     assert forge.locate(f"branch submission/{ONE}", TWO) is None

@@ -202,6 +202,14 @@ def test_an_honest_request_has_nothing_wrong(kind: ForgeKind, server: Path, tmp_
     assert (arrival.id, arrival.problems) == (ONE, ())
 
 
+def test_a_branch_with_the_same_files_does_not_stand_for_the_request(server: Path) -> None:
+    run(server, "git", "update-ref", f"refs/heads/submission/{ONE}", "refs/pull/1/head")
+    for head in ("refs/pull/1/head", "refs/merge-requests/1/head"):
+        arrival = find_request(Git(server), "age", base="main", head=head)
+        assert arrival is not None
+        assert (arrival.source, arrival.id) == ("pull request 1", ONE)
+
+
 def test_a_request_that_changes_nothing_brings_nothing(server: Path) -> None:
     found = find_request(Git(server), "age", base="main", head="refs/pull/3/head")
     assert found is None

@@ -1,13 +1,26 @@
-"""The form of one pull request, from a clone that has it as a ref: what CI can know of it."""
+"""The form of pull requests, from a clone that has them as refs: what CI can know of one."""
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from heldout.envelope.bundle import Form
 from heldout.errors import StoreError, quote
 from heldout.store.arrivals import Arrival, find_in_git
 from heldout.store.git import Git
 
-__all__ = ["find_request"]
+__all__ = ["find_request", "find_requests"]
+
+
+@dataclass(frozen=True)
+class _Selected(Git):
+    """A repository of which some refs are seen, so that no branch stands for a request."""
+
+    heads: frozenset[str] = frozenset()
+
+    def refs(self, *patterns: str) -> Mapping[str, str]:
+        """As of any repository, but of these refs only."""
+        return {ref: commit for ref, commit in super().refs(*patterns).items() if ref in self.heads}
 
 
 def find_request(git: Git, form: Form, *, base: str, head: str) -> Arrival | None:
@@ -25,9 +38,19 @@ def find_request(git: Git, form: Form, *, base: str, head: str) -> Arrival | Non
     Raises:
         StoreError: there is no such ref here, or it is none of a pull request.
     """
-    number = re.fullmatch(r"refs/(?:pull|merge-requests)/([1-9]\d*)/head", head, re.ASCII)
-    if number is None or head not in git.refs(head):
+    known = re.fullmatch(r"refs/(?:pull|merge-requests)/[1-9]\d*/head", head, re.ASCII)
+    if known is None or head not in git.refs(head):
         raise StoreError(f"no pull request at {quote(head)}; fetch refs/pull/N/head first")
-    source = f"pull request {number[1]}"
-    found = find_in_git(git, form, main=base)
-    return next((arrival for arrival in found if arrival.source == source), None)
+    return next(find_requests(git, form, base=base, heads=[head]), None)
+
+
+def find_requests(git: Git, form: Form, *, base: str, heads: Iterable[str]) -> Iterator[Arrival]:
+    """What pull requests bring; of two with the same files the first, by their refs.
+
+    Args:
+        git: the board's repository.
+        form: the board's envelope.
+        base: the commit that they are compared with.
+        heads: their refs; those that are not there are left out.
+    """
+    return find_in_git(_Selected(git.root, frozenset(heads)), form, main=base)

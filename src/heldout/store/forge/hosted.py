@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from heldout.envelope.bundle import Form
 from heldout.ids import Digest, SubmissionId
-from heldout.store.arrivals import Arrival, branch_name, find_in_git
+from heldout.store.arrivals import Arrival, branch_name
 from heldout.store.forge.api import Api
+from heldout.store.forge.form import find_requests
 from heldout.store.forge.protocol import (
     ForgeError,
     Handle,
@@ -51,10 +52,9 @@ class HostedForge:
 
     def fetch(self) -> tuple[Arrival, ...]:
         """Arrivals of the requests that are open now; of two with the same files the first."""
-        handles = {request.handle for request in self.list_open()}
+        heads = [request.ref for request in self.list_open()]
         self.git.fetch(self.clone_url, *_HEADS)
-        found = find_in_git(self.git, self.form, main=self.main)
-        return tuple(arrival for arrival in found if _number(arrival.source) in handles)
+        return tuple(find_requests(self.git, self.form, base=self.main, heads=heads))
 
     def locate(self, source: str, submission: SubmissionId) -> Handle | None:
         """The number in `pull request N`; for a branch the open request at the same commit."""
