@@ -470,6 +470,20 @@ def test_a_clock_that_is_behind_the_other_s_is_told(pair: Pair) -> None:
     assert pair.bob.call("ask", one, "Who are you?", now=LATER).code == 0
 
 
+def test_the_clock_is_read_after_what_others_did(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bob's event came after Ann's command had begun and before it asked the remote."""
+    one = pair.received()
+    assert pair.bob.call("ask", one, "Who are you?", now=LATER).code == 0
+    began = iter([datetime.fromisoformat(DAY)] * 2)
+    monkeypatch.setattr(context, "_clock", lambda: next(began, datetime.fromisoformat(LATER)))
+    told = pair.ann.call("reject", one, "--why", "no", now=None)
+    assert told.code == 0, told
+    assert "taken over from origin: event 3, asked" in told.err
+    assert list(began) == []
+
+
 def change_rules(office: Office, old: str, new: str) -> None:
     rules = office.board / "board.toml"
     assert old in rules.read_text()

@@ -171,7 +171,7 @@ class Sharing:
 
     def _check_continues(self, ours: bytes, theirs: bytes) -> None:
         """Refuse a remote whose log is neither the beginning of ours nor ours with events added."""
-        pairs = zip(ours.splitlines(), theirs.splitlines(), strict=False)
+        pairs = zip(ours.split(b"\n")[:-1], theirs.split(b"\n")[:-1], strict=False)
         for number, (mine, other) in enumerate(pairs):
             if mine != other:
                 raise StoreError(
