@@ -250,3 +250,12 @@ def test_no_run_is_called_a_fusion_of_other_teams(data: Callable[[str], Path]) -
     for name, signature in runs.items():
         others = ((o, run) for o, run in runs.items() if teams[o] != teams[name])
         assert explain(signature, others) is None, name
+
+
+@pytest.mark.real
+def test_a_fusion_of_near_variants_is_found_too(data: Callable[[str], Path]) -> None:
+    """BIT.UA-run2 fuses run2-1 to run2-5, of which the first and the third are one ranking."""
+    folder = data("trec-dl-2020-doc-one-team")
+    earlier = {f"run2-{n}": scan(folder / f"BIT.UA-run2-{n}.gz") for n in range(1, 6)}
+    found = explain(scan(folder / "BIT.UA-run2.gz"), earlier.items())
+    assert names(found) == {"run2-1", "run2-2", "run2-4", "run2-5"}

@@ -52,7 +52,9 @@ QUERIES = 100
 MIN_QUERIES = 20
 """Fewest queries, below which nothing is said."""
 
-_LEAST_STEP = 0.01
+_LEAST_STEP = 0.05
+"""Least share of what was unexplained that one more run must explain."""
+
 _RANKS = np.arange(1, DEPTH + 1, dtype=np.float64)
 
 TRANSFORMS: Mapping[str, NDArray[np.float64]] = MappingProxyType(
@@ -306,7 +308,7 @@ def _choose(half: _Half, values: NDArray[np.float64]) -> tuple[list[int], NDArra
         trial = [*chosen, best]
         solved, fused = _regress(half, trial, target, values)
         unexplained = float(((target - fused) ** 2).sum() / (target**2).sum())
-        if chosen and left - unexplained < _LEAST_STEP:
+        if chosen and unexplained > (1 - _LEAST_STEP) * left:
             break
         chosen, weights, left, residual = trial, solved, unexplained, target - fused
     return chosen, weights
