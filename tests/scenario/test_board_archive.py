@@ -410,6 +410,18 @@ def as_draft(entry: Entry, public: Mapping[str, object]) -> Draft:
     )
 
 
+def test_a_board_whose_own_log_is_damaged_says_nothing_for_an_archive(
+    ended: Ended, tmp_path: Path
+) -> None:
+    town = copied(ended.town.root, tmp_path)
+    git(town.board, "remote", "remove", "origin")
+    file = town.board / "log.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"received", b"reviewed", 1))
+    answer = audited(town, ended.archive)
+    assert (answer.code, answer.out) == (2, "")
+    assert "log.jsonl" in answer.err
+
+
 def test_a_submission_after_the_closing_is_told(ended: Ended, tmp_path: Path) -> None:
     def go_on(files: Files) -> None:
         last = Vault(ended.town.vault).entries()[-1]

@@ -174,11 +174,16 @@ def rekey(
 
 
 def _public_log(place: Place) -> tuple[Entry, ...]:
-    """The public log of the board that one stands in; empty where one stands in none."""
+    """The public log of the board that one stands in; empty where one stands in none.
+
+    Raises:
+        StoreError: that log is damaged.
+    """
     try:
-        return place.board().newest_log()
+        board = place.board()
     except StoreError:
         return ()
+    return board.newest_log()
 
 
 def _hold_against(
