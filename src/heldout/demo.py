@@ -67,6 +67,7 @@ class Part:
         days: how many days before the end of the story it is sent.
         months: length of its embargo, 0 for none.
         broken: whether its file is damaged on the way.
+        reason: of the organiser for publishing it, where findings ask for one.
     """
 
     slug: str
@@ -79,6 +80,7 @@ class Part:
     days: int
     months: int = 0
     broken: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +166,7 @@ PARTS: Sequence[Part] = (
         method="rm3",
         days=17,
         months=6,
+        reason="RM3 re-weighs BM25's own results, so it is near BM25; a method of its own",
     ),
     Part(
         slug="chars-again",
@@ -193,6 +196,7 @@ PARTS: Sequence[Part] = (
         paper=_PROBABILISTIC,
         parameters={"stopwords": "true"},
         days=6,
+        reason="the paper is the textbook's; BM25 again, as it says, and within the quota",
     ),
     Part(
         slug="fusion",
@@ -202,6 +206,7 @@ PARTS: Sequence[Part] = (
         method="fusion",
         parameters={"rule": "combsum"},
         days=3,
+        reason="it says that it adds the scores of three methods; shown as what it is",
     ),
 )
 """The story: eleven runs by four teams; the third of Search Group comes too soon, one is broken."""
@@ -424,7 +429,7 @@ def _decide(desk: Desk, submission: SubmissionId, part: Part) -> Scene:
         why = _reason(result)
         reject(desk, submission, why=why)
         return Scene(id=submission, part=part, published=False, why=why)
-    decision = publish(desk, result, why="")
+    decision = publish(desk, result, why=part.reason if result.needs_reason else "")
     return Scene(id=submission, part=part, published=decision.done, why="; ".join(decision.why_not))
 
 

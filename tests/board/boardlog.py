@@ -10,8 +10,9 @@ import msgspec
 
 from heldout.board.events import Draft, Entry, format_entry, link
 from heldout.board.history import History, identity_fields, read_history
-from heldout.board.manifest import Manifest
-from heldout.board.spec import BoardSpec, parse_spec
+from heldout.board.manifest import Manifest, team_key
+from heldout.board.spec import BoardSpec
+from heldout.board.spec_file import parse_spec
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -76,8 +77,8 @@ def make_manifest(team: str = "Lighthouse", **changes: Any) -> Manifest:
         team=team,
         institution=f"Institute of {team}",
         model_description=f"BM25 by {team}",
-        paper="https://example.org/paper",
-        code="https://example.org/code",
+        paper=f"https://example.org/papers/{team_key(team)}".replace(" ", "-"),
+        code=f"https://example.org/code/{team_key(team)}".replace(" ", "-"),
         training_data="none",
         type="full ranking",
     )

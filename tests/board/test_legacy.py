@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from heldout.board.legacy import REPAIRS, OldEntry, OldTable, Repair, parse_table
 from heldout.board.legacy_layouts import LAYOUTS
 from heldout.board.record import record_files
-from heldout.board.spec import parse_spec
+from heldout.board.spec_file import parse_spec
 from heldout.errors import InputError
 
 DOC, PASSAGE = LAYOUTS

@@ -6,7 +6,8 @@ import pytest
 from boardlog import RULES
 
 from heldout.board.policy import RULES as POLICY
-from heldout.board.spec import RULE_NAMES, parse_spec
+from heldout.board.spec import RULE_NAMES
+from heldout.board.spec_file import parse_spec
 from heldout.errors import InputError, Problem
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from heldout.board.events import Entry, format_entry, parse_log
 from heldout.board.history import identity_fields
-from heldout.board.spec import parse_spec
+from heldout.board.spec_file import parse_spec
 from heldout.board.standings import ANONYMOUS, Row, best_so_far, make_standings, project
 from heldout.errors import InputError
 
@@ -166,7 +166,7 @@ def test_an_embargo_ends_with_the_first_moment_of_its_day() -> None:
     assert hidden.embargo_until == REVEAL
     (shown,) = rows_of(log, datetime(2027, 5, 20, tzinfo=UTC))
     assert (shown.team, shown.embargoed, shown.reveal_due) == ("Hidden Harbour", False, False)
-    assert (shown.embargo_until, shown.code) == (REVEAL, "https://example.org/code")
+    assert (shown.embargo_until, shown.code) == (REVEAL, "https://example.org/code/hidden-harbour")
 
 
 def test_a_public_log_past_the_day_says_that_a_reveal_is_due() -> None:

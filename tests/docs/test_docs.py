@@ -12,17 +12,8 @@ import pytest
 from heldout.board.events import KINDS
 from heldout.board.policy import RULES
 from heldout.board.release import ReleaseRule
-from heldout.board.spec import (
-    Baselines,
-    BoardSpec,
-    Example,
-    Policy,
-    QuerySet,
-    Runs,
-    Season,
-    View,
-    parse_spec,
-)
+from heldout.board.spec import Baselines, BoardSpec, Example, Policy, QuerySet, Runs, Season, View
+from heldout.board.spec_file import parse_spec
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -149,7 +140,8 @@ KEYS = {
     prefix + field.name: field
     for prefix, table in TABLES.items()
     for field in msgspec.structs.fields(table)
-    if field.name not in ("runs", "sets", "views", "baselines", "example", "policy", "release", "seasons")
+    if field.name
+    not in ("runs", "sets", "views", "baselines", "example", "policy", "release", "seasons")
 }
 BOARD = read_page("board.md").split("## The board's folder")[0]
 BOARD_ROWS = {

@@ -29,7 +29,7 @@ from tables import (
 from heldout.ids import digest_bytes
 from heldout.pipeline.audit import audit_board
 from heldout.pipeline.decide import Decision, reject
-from heldout.pipeline.review import read_scores
+from heldout.pipeline.score_files import read_scores
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

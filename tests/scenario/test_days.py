@@ -224,7 +224,7 @@ def test_rules_hold_from_their_day_on(town: Town) -> None:
     rules = town.board / "board.toml"
     text = rules.read_text()
     rules.write_text(text.replace("off = []", 'off = ["description"]'))
-    new = town.draft("new", now=LATER, team={**OTHER_TEAM, "model_description": ""})
+    new = town.draft("new", now=LATER, seed=2, team={**OTHER_TEAM, "model_description": ""})
     rules_of_clone = town.clone / "board.toml"
     rules_of_clone.write_text(rules.read_text())
     assert town.participant("submit", new, now=LATER).code == 0

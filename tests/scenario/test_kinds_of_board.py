@@ -117,7 +117,7 @@ def test_a_ladder_says_not_above_and_nothing_more(town: Town) -> None:
 
 
 def test_a_reserve_on_other_labels_is_scored_and_never_leaves_the_vault(town: Town) -> None:
-    labels = "".join(f"eval{i} 0 n{i}-0 1\n" for i in range(QUERIES))
+    labels = "".join(f"eval{i} 0 n{i}-8 1\n" for i in range(QUERIES))
     (town.vault / "labels/graded.qrels").write_text(labels, "utf-8")
     view = '\n[[views]]\nname = "reserve"\nset = "eval"\nmeasure = "RR@10"\npublic = false\n'
     text = (town.board / "board.toml").read_text("utf-8")
@@ -126,7 +126,7 @@ def test_a_reserve_on_other_labels_is_scored_and_never_leaves_the_vault(town: To
     views = json.loads((town.vault / f"scores/{name}.json").read_text("utf-8"))["views"]
     run = (town.clone / "drafts" / name / "eval.run").read_text("utf-8")
     ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
-    expected = [1 / ranks[f"eval{i}", f"n{i}-0"] for i in range(QUERIES)]
+    expected = [1 / ranks[f"eval{i}", f"n{i}-8"] for i in range(QUERIES)]
     assert views["reserve"]["mean"] == pytest.approx(sum(expected) / QUERIES)
     own = [1 / ranks[f"eval{i}", f"deval{i}"] for i in range(QUERIES)]
     assert views["eval"]["mean"] == pytest.approx(sum(own) / QUERIES)

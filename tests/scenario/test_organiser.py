@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, TEAM, Answer, Town, call, found_town, founding, git, run_text
+from town import OTHER_TEAM, TEAM, Answer, Town, call, found_town, founding, git, named, run_text
 
 from heldout.envelope.bundle import new_identity
 
@@ -152,7 +152,7 @@ def test_an_erratum_without_a_change_is_said_and_logged_only_if_insisted(town: T
 
 def test_a_submission_reviewed_before_labels_were_mended_is_scored_anew(town: Town) -> None:
     one = town.send("one", now=DAY)
-    two = town.send("two", now=DAY, team=OTHER_TEAM)
+    two = town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
     town.take_in(now=DAY)
     town.organiser("review", two, now=DAY)
     town.publish(one, now=DAY)
@@ -182,8 +182,8 @@ def test_a_baseline_is_corrected_from_the_runs_in_the_vault(town: Town) -> None:
 
 def test_reject_takes_several_or_none(town: Town) -> None:
     one, two = two_published(town)
-    three = town.send("three", now=LATER, seed=3, team={**TEAM, "team": "Third"})
-    four = town.send("four", now=LATER, seed=4, team={**TEAM, "team": "Fourth"})
+    three = town.send("three", now=LATER, seed=3, team=named("Third"))
+    four = town.send("four", now=LATER, seed=4, team=named("Fourth"))
     town.take_in(now=LATER)
     refused = town.organiser("reject", three, one, "--why", "x", now=LATER)
     assert (refused.code, refused.out) == (2, "")

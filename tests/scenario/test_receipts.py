@@ -13,7 +13,7 @@ from trusting import DAY, DECIDED, LAST, ONE, wire
 
 from heldout.board.events import Draft, Entry, format_entry, link
 from heldout.errors import StoreError
-from heldout.pipeline.receipts import check_continues, keep_receipt
+from heldout.pipeline.receipts import check_continues, check_receipt, keep_receipt, read_receipt
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 
@@ -168,6 +168,17 @@ def test_a_forged_receipt(town: Town) -> None:
     answer = audit(town, edit(town, received=earlier))
     assert answer.code == 1
     assert "was taken in by event 1 of 2026-11-01T10:00:00Z, and is no longer" in answer.out
+
+
+@pytest.mark.parametrize("files", ["no", 7, [1], {"x": [1]}, None])
+def test_a_log_with_nonsense_for_files(town: Town, files: object) -> None:
+    log = Repository(town.board).log()
+    public = {"files": files, "fingerprint": "f", "source": "s"}
+    draft = Draft(kind="received", by="x", submission=ONE, public=public, sealed={})
+    late = link(draft, log[-1], at=log[-1].time, new_salt=lambda: "ab" * 16)
+    receipt = read_receipt(town.clone / RECEIPT)
+    assert check_receipt(receipt, [*log, late]).faults == ()
+    assert len(check_receipt(receipt, [log[0], late]).faults) >= 3
 
 
 def test_files_that_are_no_receipt(town: Town) -> None:

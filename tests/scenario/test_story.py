@@ -19,6 +19,7 @@ from town import (
     found_town,
     founding,
     git,
+    named,
     run_text,
     write_inputs,
 )
@@ -171,7 +172,7 @@ def test_several_ids_at_once_make_one_commit(town: Town) -> None:
     ids = [
         town.send("one", now=DAY_2, seed=1),
         town.send("two", now=DAY_2, seed=2, team=OTHER_TEAM),
-        town.send("bad", now=DAY_2, seed=3, team={**OTHER_TEAM, "team": "Third"}),
+        town.send("bad", now=DAY_2, seed=3, team=named("Third")),
     ]
     town.take_in(now=DAY_2)
     town.organiser("reject", ids[2], "--why", "a test", now=DAY_2)

@@ -39,8 +39,17 @@ OTHER_TEAM: Mapping[str, Any] = {
     **TEAM,
     "team": "North Coast Search",
     "institution": "North Coast University",
+    "paper": "https://example.org/another-paper",
 }
 QUERIES = 30
+
+
+def named(team: str) -> Mapping[str, Any]:
+    """One more team, with an institution and a paper of its own."""
+    paper = f"https://example.org/papers/{team.lower()}"
+    return {**TEAM, "team": f"{team} Team", "institution": f"{team} University", "paper": paper}
+
+
 # Many small repositories: without sample hooks and without waiting for the disk.
 _GITCONFIG = """\
 [user]
@@ -96,11 +105,14 @@ def call(home: Path, *arguments: str | Path) -> Answer:
 
 
 def run_text(query_set: str, seed: int) -> str:
-    """A complete run of depth 5; the relevant document is somewhere in it."""
+    """A complete run of depth 5; the relevant document is somewhere in it.
+
+    Two seeds have no other document in common: that runs are alike is for the tests of that.
+    """
     rng = random.Random(seed)  # noqa: S311 - made-up runs, not keys
     lines = []
     for number in range(QUERIES):
-        documents = [f"n{number}-{i}" for i in range(4)]
+        documents = [f"n{number}-{4 * seed - 4 + i}" for i in range(4)]
         documents.insert(rng.randrange(5), f"d{query_set}{number}")
         lines += [f"{query_set}{number}\t{d}\t{rank}" for rank, d in enumerate(documents, 1)]
     return "\n".join(lines) + "\n"

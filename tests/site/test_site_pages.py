@@ -468,7 +468,13 @@ def test_without_an_address_there_is_no_permalink() -> None:
 
 
 def test_every_kind_of_event_has_words() -> None:
-    assert set(HISTORY_WORDS) == set(KINDS) - {"opened-board", "changed-rules", "imported-board", "rekeyed", "closed-board"}
+    assert set(HISTORY_WORDS) == set(KINDS) - {
+        "opened-board",
+        "changed-rules",
+        "imported-board",
+        "rekeyed",
+        "closed-board",
+    }
 
 
 @given(st.text())

@@ -15,7 +15,8 @@ from heldout.board.history import History, Submission
 from heldout.board.manifest import team_key
 from heldout.board.quota import quota_window
 from heldout.board.release import ReleaseRule
-from heldout.board.spec import BoardSpec, View, parse_spec
+from heldout.board.spec import BoardSpec, View
+from heldout.board.spec_file import parse_spec
 from heldout.board.transcripts import bits_of, count_texts
 from heldout.measures.spec import parse_measure
 

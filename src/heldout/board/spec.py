@@ -1,18 +1,11 @@
-"""board.toml: what a board is, read into values; a wrong one gets an error with its line."""
+"""What a board is: the tables of board.toml as values."""
 
-import re
-import tomllib
-from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Literal
 
 import msgspec
 
-from heldout.board.manifest import is_link
-from heldout.board.release import ReleaseRule, check_rule
-from heldout.board.tables import Mistake, check_table
-from heldout.errors import InputError, Problem, quote
-from heldout.measures.spec import parse_measure
+from heldout.board.release import ReleaseRule
 from heldout.trec.ranking import Order
 
 __all__ = [
@@ -27,7 +20,6 @@ __all__ = [
     "Runs",
     "Season",
     "View",
-    "parse_spec",
 ]
 
 RULE_NAMES = (
@@ -35,6 +27,12 @@ RULE_NAMES = (
     "post-hoc",
     "id-date",
     "team-named",
+    "mixed-scripts",
+    "look-alike",
+    "several-names",
+    "shared-key",
+    "name-taken",
+    "telling-id",
     "institution-named",
     "description",
     "type-known",
@@ -43,11 +41,13 @@ RULE_NAMES = (
     "quota",
     "candidates",
     "runs",
+    "same-run",
+    "others-run",
+    "small-change",
+    "near-others",
+    "ensemble",
 )
 """The rules that a board may switch off: the keys of `policy.RULES`, which imports this module."""
-
-_NAME = r"[A-Za-z0-9_-]{1,32}"
-_LONGEST = {"quota": 1000, "quota_days": 3660, "embargo_months": 120, "id_days": 3660}
 
 
 Kind = Literal["sequential", "one-shot"]
@@ -272,199 +272,5 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return tuple(view for view in self.views if view.public)
 
 
-def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
-    """Read a board.toml.
-
-    Raises:
-        InputError: with the line of every mistake that could be told apart.
-    """
-    lines = data.decode("utf-8", errors="replace").splitlines()
-    try:
-        table = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(_syntax_problem(error, lines, path)) from None
-    mistakes = list(check_table(table, BoardSpec))
-    if not mistakes:
-        spec = msgspec.convert(table, BoardSpec, strict=True)
-        mistakes = [_tell(mistake) for mistake in _check(spec)]
-    if mistakes:
-        raise InputError(_place(mistake, lines, path) for mistake in mistakes)
-    return spec
-
-
-_Wrong = tuple[str, object, str, str]  # key path, value, expected, hint
-
-
-def _tell(wrong: _Wrong) -> Mistake:
-    key, value, expected, hint = wrong
-    return (key, f"{key} = {quote(value)}", expected, hint)
-
-
-def _check(spec: BoardSpec) -> Iterator[_Wrong]:
-    yield from _check_views(spec)
-    yield from _check_seasons(spec)
-    yield from _check_numbers(spec)
-    yield from _check_sets(spec)
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
-        yield ("name", spec.name, "1 to 64 letters, digits, . _ -", "a longer one is the title")
-    for key in ("repository", "home"):
-        if getattr(spec, key) and not is_link(getattr(spec, key)):
-            yield (key, getattr(spec, key), 'an http or https address, or ""', "")
-    if not spec.recipients:
-        yield ("recipients", "no key", "the public key of at least one organiser", "")
-    if spec.kind == "one-shot" and spec.closes is None:
-        yield ("kind", spec.kind, "a last day: closes = 2027-03-01", "its scores are shown then")
-    if spec.closes is not None and spec.closes < spec.opens:
-        yield ("closes", spec.closes.isoformat(), f"a day from {spec.opens} on", "")
-    if not spec.types:
-        yield ("types", "none", "at least one submission type", "")
-
-
-def _check_sets(spec: BoardSpec) -> Iterator[_Wrong]:
-    for name, queries in spec.sets.items():
-        if not re.fullmatch(_NAME, name):
-            yield (f"sets.{name}", name, "a name of letters, digits, _ and -", "")
-        for key in ("queries", "qrels", "candidates"):
-            file = getattr(queries, key)
-            if file is not None and (file.startswith("/") or ".." in file.split("/")):
-                yield (f"sets.{name}.{key}", file, "a path inside the board", "")
-
-
-def _check_views(spec: BoardSpec) -> Iterator[_Wrong]:
-    names = [view.name for view in spec.views]
-    for index, view in enumerate(spec.views):
-        if names.index(view.name) != index or not re.fullmatch(_NAME, view.name):
-            yield (f"views[{index}].name", view.name, "a name of its own: letters, digits, _ -", "")
-        if view.set not in spec.sets:
-            yield (f"views[{index}].set", view.set, "one of " + ", ".join(spec.sets), "")
-        if view.final and view.public:
-            expected = "false: a public view is told at once"
-            yield (f"views[{index}].final", view.final, expected, "or set public = false")
-        if view.labels is not None and not re.fullmatch(_NAME, view.labels):
-            yield (f"views[{index}].labels", view.labels, "a name of letters, digits, _ and -", "")
-        if view.labels is not None and view.set in spec.sets and not spec.sets[view.set].held_out:
-            expected = "none: labels in the vault are for queries that have no public ones"
-            yield (f"views[{index}].labels", view.labels, expected, "")
-        try:
-            parse_measure(view.measure)
-        except InputError as error:
-            first = error.problems[0]
-            yield (f"views[{index}].measure", view.measure, first.expected, first.hint)
-    if spec.primary not in names:
-        yield ("primary", spec.primary, "the name of a view: " + ", ".join(names), "")
-    elif not spec.view(spec.primary).public:
-        yield ("primary", spec.primary, "a public view", "the score that ranks must be released")
-
-
-def _check_seasons(spec: BoardSpec) -> Iterator[_Wrong]:
-    public = [view.name for view in spec.public_views]
-    before: Season | None = None
-    for index, season in enumerate(spec.seasons):
-        key = f"seasons[{index}]"
-        if not re.fullmatch(_NAME, season.name) or season.name in (
-            other.name for other in spec.seasons[:index]
-        ):
-            yield (f"{key}.name", season.name, "a name of its own: letters, digits, _ -", "")
-        if season.view not in public:
-            yield (f"{key}.view", season.view, "a public view: " + ", ".join(public), "")
-        elif any(_set_of(spec, o) == _set_of(spec, season) for o in spec.seasons[:index]):
-            hint = "labels that were asked in one season are not held out for the next"
-            yield (f"{key}.view", season.view, "a view on a query set of its own", hint)
-        if before is not None and (before.closes is None or season.opens <= before.closes):
-            yield (f"{key}.opens", season.opens, f"a day after season '{before.name}' closes", "")
-        if season.closes is not None and season.closes < season.opens:
-            yield (f"{key}.closes", season.closes, f"a day from {season.opens} on", "")
-        before = season
-    if spec.seasons and spec.primary != spec.seasons[0].view:
-        yield ("primary", spec.primary, spec.seasons[0].view, "the view of the first season")
-    if spec.seasons and spec.kind != "sequential":
-        yield ("kind", spec.kind, "sequential", "a board with seasons tells scores one by one")
-
-
-def _set_of(spec: BoardSpec, season: Season) -> str:
-    return next((view.set for view in spec.views if view.name == season.view), "")
-
-
 def _is_within(day: date, season: Season) -> bool:
     return season.opens <= day and (season.closes is None or day <= season.closes)
-
-
-def _check_numbers(spec: BoardSpec) -> Iterator[_Wrong]:
-    most_decimals = 6
-    if spec.schema != 1:
-        yield ("schema", spec.schema, "1", "this heldout knows version 1")
-    if not 1 <= spec.decimals <= most_decimals:
-        yield ("decimals", spec.decimals, f"1 to {most_decimals}", "3 is what the real boards show")
-    if not 1 <= spec.runs.min_depth <= spec.runs.depth:
-        yield ("runs.min_depth", spec.runs.min_depth, f"1 to {spec.runs.depth} (depth)", "")
-    for name, most in _LONGEST.items():
-        least = int(name in ("quota", "quota_days"))
-        if not least <= getattr(spec.policy, name) <= most:
-            yield (f"policy.{name}", getattr(spec.policy, name), f"{least} to {most}", "")
-    yield from check_rule(spec.release, decimals=spec.decimals)
-    if spec.kind == "one-shot" and spec.release.rule != "rounded":
-        hint = "scores of a one-shot board are told once, so there is nothing to climb"
-        yield ("release.rule", spec.release.rule, "rounded", hint)
-    for name in spec.policy.off:
-        if name not in RULE_NAMES:
-            yield ("policy.off", name, "one of " + ", ".join(RULE_NAMES), "docs/policy.md")
-
-
-def _place(mistake: Mistake, lines: list[str], path: str) -> Problem:
-    key, found, expected, hint = mistake
-    return Problem(
-        code="board-spec",
-        path=path,
-        line=_find_line(key, lines),
-        found=found,
-        expected=expected,
-        hint=hint,
-    )
-
-
-def _syntax_problem(error: Exception, lines: list[str], path: str) -> Problem:
-    line = max(1, len(lines))
-    if isinstance(error, UnicodeDecodeError):
-        line = error.object[: error.start].count(b"\n") + 1
-    elif where := re.search(r"at line (\d+)", str(error)):
-        line = int(where[1])
-    return Problem(
-        code="not-toml",
-        path=path,
-        line=line,
-        found="a byte that is not UTF-8"
-        if isinstance(error, UnicodeDecodeError)
-        else re.sub(r" \(at [^()]*\)$", "", str(error)),
-        expected="a TOML file in UTF-8",
-        hint="text stands in quotes, lists in brackets; a table begins with [name]",
-    )
-
-
-def _find_line(key: str, lines: list[str]) -> int | None:
-    """The line of a key path such as `views[1].set`; of its table where the key is absent."""
-    best = None
-    for place, number in _key_lines(lines).items():
-        if key == place:
-            return number
-        if key.startswith((f"{place}.", f"{place}[")):
-            best = number
-    return best
-
-
-def _key_lines(lines: list[str]) -> Mapping[str, int]:
-    """Key path -> line, for the plain layout that people write: headers and `key = value`."""
-    found: dict[str, int] = {}
-    counts: dict[str, int] = {}
-    table = ""
-    for number, line in enumerate(lines, 1):
-        if many := re.match(r"\s*\[\[\s*([\w.-]+)\s*\]\]", line):
-            index = counts.get(many[1], 0)
-            counts[many[1]] = index + 1
-            table = f"{many[1]}[{index}]"
-            found[table] = number
-        elif one := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
-            table = one[1]
-            found[table] = number
-        elif pair := re.match(r"\s*([\w.-]+)\s*=", line):
-            found.setdefault(f"{table}.{pair[1]}".strip("."), number)
-    return found

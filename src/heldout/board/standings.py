@@ -8,7 +8,9 @@ from decimal import Decimal
 
 from heldout.board.events import Entry, redact
 from heldout.board.history import History, Identity, Submission, read_history
-from heldout.board.spec import BoardSpec, Season, parse_spec
+from heldout.board.release import not_above
+from heldout.board.spec import BoardSpec, Season
+from heldout.board.spec_file import parse_spec
 from heldout.errors import InputError, Problem
 
 __all__ = [
@@ -229,16 +231,12 @@ def _why_unranked(submission: Submission, primary: str, deadline: date | None) -
     if submission.status == "imported" and primary not in submission.scores:
         return "the old board gave it no official score"
     if primary in submission.not_above:
-        return _say_not_above(submission.not_above[primary])
+        return not_above(submission.not_above[primary])
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
     if deadline is not None and submission.received.date() > deadline and not submission.baseline:
         return f"post hoc: came after {deadline:%d %b %Y}"
     return ""
-
-
-def _say_not_above(text: str) -> str:
-    return f"not above {text}"
 
 
 def _check_primary(shown: Iterable[Submission], primary: str) -> None:
@@ -319,7 +317,7 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         reveal_due=submission.identity is None and until is not None and today >= until,
         embargo_until=until,
         baseline=submission.baseline,
-        not_above={view: _say_not_above(text) for view, text in submission.not_above.items()},
+        not_above={view: not_above(text) for view, text in submission.not_above.items()},
         findings=submission.findings,
         errata=submission.errata,
         events=submission.events,

@@ -9,8 +9,9 @@ from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec
 from heldout.cli.console import Console
 from heldout.cli.printing import ago, number, plural, print_facts, print_problems, problem_json
-from heldout.pipeline.review import Review, RunReport
+from heldout.pipeline.review import Review
 from heldout.pipeline.score import ViewScore
+from heldout.pipeline.score_files import RunReport
 
 __all__ = ["print_review", "review_json", "waited"]
 

@@ -14,7 +14,7 @@ from heldout.cli.scoring import Failed, Scored, Work, score_run
 from heldout.errors import InputError, Problem, SetupError
 from heldout.measures.evaluate import prepare
 from heldout.measures.spec import Measure, parse_measure
-from heldout.pipeline.review import read_scores
+from heldout.pipeline.score_files import read_scores
 from heldout.redteam.exchange import Exchange, Scores, exchange, resample
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.history import History
-from heldout.board.spec import parse_spec
+from heldout.board.spec_file import parse_spec
 from heldout.board.standings import one_shot_deadline
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes

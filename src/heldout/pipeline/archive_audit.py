@@ -17,8 +17,8 @@ from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec, View
 from heldout.errors import HeldoutError, InputError, quote
 from heldout.pipeline.audit import Audit
-from heldout.pipeline.review import ScoreFile
 from heldout.pipeline.score import ViewScore, score_run, score_views
+from heldout.pipeline.score_files import ScoreFile
 from heldout.pipeline.telling import released
 from heldout.pipeline.unpacked import Unpacked, labels_key, unpack_archive
 

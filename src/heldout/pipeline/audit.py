@@ -1,5 +1,6 @@
 """Verifies both logs and what was made from them; changes nothing."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,12 @@ import msgspec
 from heldout.board.events import Entry, parse_time
 from heldout.board.history import History, Submission, read_history
 from heldout.board.seasons import current_standings
-from heldout.board.spec import BoardSpec, parse_spec
+from heldout.board.spec import BoardSpec
+from heldout.board.spec_file import parse_spec
 from heldout.errors import HeldoutError
 from heldout.ids import digest_bytes
-from heldout.pipeline.review import ScoreFile, read_scores
+from heldout.pipeline.score import ViewScore
+from heldout.pipeline.score_files import ScoreFile, read_scores
 from heldout.pipeline.telling import released
 from heldout.site.exports import format_csv, format_json
 from heldout.store.repository import LEADERBOARD, Repository
@@ -138,6 +141,13 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
             yield f"the vault has no scores of {submission.id}; restore them from the backup"
         elif not scores.views or _tell(spec, scores, submission) != submission.scores:
             yield f"the released score of {submission.id} is not that of the vault"
+        elif not all(map(_adds_up, scores.views.values())):
+            yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
+
+
+def _adds_up(score: ViewScore) -> bool:
+    values = [value for value in score.per_query.values() if value is not None]
+    return score.mean == math.fsum(values) / score.n
 
 
 def _tell(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> object:

@@ -13,7 +13,8 @@ from typing import Any
 from heldout.board.history import Identity, Submission, identity_fields
 from heldout.errors import InputError, Problem
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.review import Review, ScoreFile, keep_scores
+from heldout.pipeline.review import Review
+from heldout.pipeline.score_files import ScoreFile, keep_scores
 from heldout.pipeline.telling import released, tell, tell_again
 
 __all__ = [
@@ -79,7 +80,7 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
         **told.sealed,
         "identity": identity_fields(manifest),
         "why": why,
-        "findings": [finding.rule for finding in result.findings],
+        "findings": [finding.rule for finding in result.findings if finding.public],
     }
     return _log(desk, "published", submission.id, public=public, sealed=sealed)
 
@@ -237,7 +238,7 @@ def _obstacles(result: Review, why: str) -> tuple[str, ...]:
         return ("there is no score: a run has errors",)
     if against or not result.needs_reason or why.strip():
         return against
-    asks = ", ".join(finding.rule for finding in result.needs_reason)
+    asks = ", ".join(dict.fromkeys(finding.rule for finding in result.needs_reason))
     return (f"a reason is needed (--why) for: {asks}",)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from heldout.board.events import Draft, Entry
 from heldout.board.history import History, Submission
-from heldout.board.spec import BoardSpec, parse_spec
+from heldout.board.spec import BoardSpec
+from heldout.board.spec_file import parse_spec
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.pipeline.recipients import check_recipients
 from heldout.store.repository import LOG, SPEC, Repository

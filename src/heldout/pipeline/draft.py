@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
+from heldout.board.case import Case
+from heldout.board.checks import add_months
 from heldout.board.history import History, Submission, read_history
+from heldout.board.identity import list_entrants
 from heldout.board.manifest import (
     Manifest,
     empty_manifest,
@@ -16,7 +19,7 @@ from heldout.board.manifest import (
     read_manifest,
     team_key,
 )
-from heldout.board.policy import Case, Finding, add_months, judge
+from heldout.board.policy import Finding, judge
 from heldout.board.quota import QuotaState, quota_state
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem, quote
@@ -362,7 +365,13 @@ def _judge(
     if manifest is None:
         return ()
     case = Case(
-        spec=spec, history=history, id=submission, received=now, manifest=manifest, problems={}
+        spec=spec,
+        history=history,
+        id=submission,
+        received=now,
+        manifest=manifest,
+        problems={},
+        entrants=list_entrants(history, day=now.date(), keys={}),
     )
     return judge(case)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from heldout.board.events import format_entry, redact
-from heldout.board.spec import parse_spec
+from heldout.board.spec_file import parse_spec
 from heldout.board.template import NewBoard, new_board_files
 from heldout.envelope.bundle import new_identity, recipient_of, short_recipient
 from heldout.errors import StoreError

@@ -15,7 +15,7 @@ from heldout.board.events import Entry, format_entry
 from heldout.board.history import Identity
 from heldout.board.legacy import OldEntry, OldTable
 from heldout.board.record import record_files
-from heldout.board.spec import parse_spec
+from heldout.board.spec_file import parse_spec
 from heldout.board.standings import Standings, make_standings, project
 from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.errors import InputError, Problem, StoreError

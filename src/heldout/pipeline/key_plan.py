@@ -14,7 +14,8 @@ from typing import Literal
 import msgspec
 
 from heldout.board.history import Submission
-from heldout.board.spec import BoardSpec, parse_spec
+from heldout.board.spec import BoardSpec
+from heldout.board.spec_file import parse_spec
 from heldout.envelope.bundle import Form, file_names, new_identity, open_key, recipient_of, seal_key
 from heldout.errors import InputError, Problem, SetupError, StoreError, TrustError, quote
 from heldout.ids import SubmissionId

@@ -20,7 +20,8 @@ import msgspec
 
 from heldout.board.events import Entry, format_entry, redact
 from heldout.board.history import History, Submission, read_history
-from heldout.board.spec import BoardSpec, parse_spec
+from heldout.board.spec import BoardSpec
+from heldout.board.spec_file import parse_spec
 from heldout.board.standings import project
 from heldout.envelope.bundle import Binding, file_names, open_runs
 from heldout.ids import Digest, SubmissionId

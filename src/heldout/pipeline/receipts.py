@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -224,16 +225,22 @@ def _find_missing(receipt: Receipt, log: Sequence[Entry]) -> Iterator[str]:
     if not events:
         yield f"the log has no event about {receipt.id}: it was not taken in yet, or left out"
         return
-    logged = {pair for entry in events for pair in (entry.get("files") or {}).items()}
+    logged = [_files(entry) for entry in events]
     for name, digest in receipt.files.items():
-        if (name, digest) not in logged:
+        if not any(files.get(name) == digest for files in logged):
             yield f"no event about {receipt.id} has {quote(name)} with the digest {digest[:12]}…"
+
+
+def _files(entry: Entry) -> Mapping[str, Any]:
+    """The sealed files that an event names; none where a hostile log has something else there."""
+    files = entry.get("files")
+    return files if isinstance(files, dict) else {}
 
 
 def _find_received(log: Sequence[Entry], submission: str, files: Mapping[str, str]) -> Mark | None:
     """The event that took these files in; the metadata may be newer by now."""
     for entry in log:
-        given = entry.get("files") or {}
+        given = _files(entry)
         same = {name for name, digest in files.items() if given.get(name) == digest}
         about = entry.event.submission == submission and entry.event.kind == "received"
         if about and same >= {name for name in files if "-metadata.json." not in name}:

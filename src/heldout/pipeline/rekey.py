@@ -13,7 +13,7 @@ from datetime import date
 import msgspec
 
 from heldout.board.events import Entry
-from heldout.board.spec import parse_spec
+from heldout.board.spec_file import parse_spec
 from heldout.envelope.bundle import new_identity
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes

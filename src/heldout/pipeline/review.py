@@ -1,20 +1,20 @@
 """Opens, scores and judges what was received; decides nothing and publishes nothing."""
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
+from heldout.board.case import Case
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest
-from heldout.board.policy import Case, Finding, judge
+from heldout.board.policy import Finding, judge
 from heldout.board.quota import QuotaState, quota_state
 from heldout.board.spec import BoardSpec
-from heldout.errors import InputError, Problem, StoreError, TrustError
+from heldout.errors import InputError, TrustError
 from heldout.ids import SubmissionId
+from heldout.pipeline.comparing import compare_runs, list_others
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.score import (
     Opened,
@@ -24,76 +24,21 @@ from heldout.pipeline.score import (
     score_run,
     score_views,
 )
+from heldout.pipeline.score_files import RunReport, ScoreFile, keep_scores, read_scores
 from heldout.pipeline.sets import SetData, load_sets
+from heldout.pipeline.signatures import keep_signatures
 from heldout.store.cache import code_version
-from heldout.store.files import write_whole
-from heldout.store.vault import Vault
-from heldout.trec.runs import Scan, Signature
+from heldout.trec.runs import Scan
 
 __all__ = [
     "Review",
-    "RunReport",
-    "ScoreFile",
     "is_earlier",
-    "keep_scores",
     "list_earlier",
-    "read_scores",
     "rescore",
     "review",
     "score_baseline",
     "show_score",
 ]
-
-
-class RunReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What one pass over a run file found.
-
-    Attributes:
-        digest: SHA-256 of the file as packed.
-        problems: the first of each kind.
-        counts: code -> how many there are.
-        queries: answered queries.
-        documents: rows in them.
-        queries_tied: queries with equal scores.
-        queries_displaced: queries whose rank column disagrees with the order in the top ten.
-        repeated_ranks: rows whose rank another row of the query has.
-        first_ranks: rank in a query's first line -> number of queries.
-    """
-
-    digest: str
-    problems: tuple[Problem, ...]
-    counts: dict[str, int]
-    queries: int
-    documents: int
-    queries_tied: int
-    queries_displaced: int
-    repeated_ranks: int
-    first_ranks: dict[str, int]
-
-
-class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
-    """`scores/ID.json` in the vault: all that opening a submission gave.
-
-    Attributes:
-        files: the sealed files it was made from, name -> SHA-256.
-        code_version: what computed them.
-        refusal: why nothing could be opened; empty where it could.
-        metadata_problems: what is wrong with the metadata.
-        runs: query set -> what the scan found.
-        views: view -> true score; empty where a run has errors.
-        labels: query set, or set/labels where a view names others -> SHA-256 of the labels that
-            it was scored with.
-        schema: version of this format.
-    """
-
-    files: dict[str, str]
-    code_version: str
-    refusal: str = ""
-    metadata_problems: tuple[Problem, ...] = ()
-    runs: dict[str, RunReport] = msgspec.field(default_factory=dict)
-    views: dict[str, ViewScore] = msgspec.field(default_factory=dict)
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
-    schema: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,19 +70,6 @@ class Review:
     def needs_reason(self) -> tuple[Finding, ...]:
         """The findings that a person has to answer with a reason."""
         return tuple(finding for finding in self.findings if finding.severity == "review")
-
-
-def read_scores(vault: Vault, submission: str) -> ScoreFile | None:
-    """What the vault knows of a submission's scores, `None` before its first review.
-
-    Raises:
-        StoreError: the file is damaged.
-    """
-    file = vault.scores(submission)
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=ScoreFile) if file.exists() else None
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
 
 
 def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Review:
@@ -232,12 +164,6 @@ def score_baseline(
     )
 
 
-def keep_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
-    """Store what opening and scoring gave."""
-    data = msgspec.json.encode(scores, order="deterministic")
-    write_whole(vault.scores(submission), data, mode=0o600)
-
-
 def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Whether scores were made with other labels than those of today; so too if nobody knows."""
     return bool(scores.views) and any(
@@ -291,13 +217,15 @@ def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> Sc
         outcome = msgspec.structs.replace(outcome, metadata_problems=error.problems)
     else:
         outcome = _describe(outcome, opened)
-        _keep_signature(desk, submission, opened.scans)
+        keep_signatures(desk.vault, submission.id, opened.scans)
     return outcome
 
 
 def _describe(outcome: ScoreFile, opened: Opened) -> ScoreFile:
     runs = {name: _report(scan) for name, scan in opened.scans.items()}
-    return msgspec.structs.replace(outcome, runs=runs, views=dict(opened.scores))
+    return msgspec.structs.replace(
+        outcome, runs=runs, views=dict(opened.scores), key=str(opened.key)
+    )
 
 
 def _report(scan: Scan) -> RunReport:
@@ -313,19 +241,6 @@ def _report(scan: Scan) -> RunReport:
         repeated_ranks=facts.repeated_ranks,
         first_ranks={str(rank): count for rank, count in facts.first_ranks.items()},
     )
-
-
-def _keep_signature(desk: Desk, submission: Submission, scans: Mapping[str, Scan]) -> None:
-    """Store the first documents of each query: later runs are compared with them, not the run."""
-    arrays = {}
-    for name, scan in scans.items():
-        if scan.ok:
-            signature: Signature = scan.signature
-            arrays[f"{name}.documents"] = signature.documents
-            arrays[f"{name}.queries"] = np.array(signature.queries)
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    write_whole(desk.vault.signature(submission.id), buffer.getvalue(), mode=0o600)
 
 
 def _manifest(desk: Desk, submission: Submission) -> Manifest:
@@ -368,6 +283,10 @@ def _judge(
         received=submission.received,
         manifest=manifest,
         problems={name: run.problems for name, run in scores.runs.items()},
+        entrants=list_others(desk.vault, history, submission),
+        key=scores.key,
+        reader="organiser",
+        likenesses=compare_runs(desk.vault, history, submission),
     )
     quota = quota_state(history, manifest.team, spec, now=desk.now)
     return judge(case), quota

@@ -9,6 +9,7 @@ from typing import BinaryIO
 import msgspec
 
 from heldout.board.history import Submission
+from heldout.board.identity import key_digest
 from heldout.board.manifest import Manifest, parse_manifest
 from heldout.board.spec import BoardSpec, View
 from heldout.envelope.bundle import Binding, file_names, open_key, open_metadata, open_runs
@@ -62,11 +63,13 @@ class Opened:
         manifest: its metadata.
         scans: query set -> what one pass over the run found.
         scores: view -> true score; empty where a run has errors.
+        key: digest of the submission's own key.
     """
 
     manifest: Manifest
     scans: Mapping[str, Scan]
     scores: Mapping[str, ViewScore]
+    key: Digest
 
     @property
     def problems(self) -> Mapping[str, tuple[Problem, ...]]:
@@ -130,7 +133,9 @@ def open_submission(
             consume=scan,
         )
     scans = {name: run.value for name, run in opened.items()}
-    return Opened(manifest=manifest, scans=scans, scores=score_views(spec, sets, scans))
+    return Opened(
+        manifest=manifest, scans=scans, scores=score_views(spec, sets, scans), key=key_digest(key)
+    )
 
 
 def check_id(spec: BoardSpec, manifest: Manifest, submission: str) -> None:

@@ -5,13 +5,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heldout.board.history import Submission
-from heldout.board.release import Told, best_released, release, release_score, score_vector
+from heldout.board.release import (
+    ReleaseRule,
+    Told,
+    best_released,
+    release,
+    release_score,
+    score_vector,
+)
 from heldout.board.spec import BoardSpec, View
 from heldout.board.standings import one_shot_deadline
 from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.review import read_scores
 from heldout.pipeline.score import ViewScore
+from heldout.pipeline.score_files import read_scores
 
 __all__ = ["Telling", "released", "tell", "tell_again"]
 
@@ -49,8 +56,9 @@ def tell(
     held: dict[str, str] = {}
     for name in (view.name for view in spec.public_views):
         values = score_vector(views[name].per_query, n=views[name].n)
-        told = None if spec.release.rule == "rounded" else _told(desk, submission, name)
-        outcome = release(values, told, spec.release, decimals=spec.decimals)
+        rule = _rule(spec, name)
+        told = None if rule.rule == "rounded" else _told(desk, submission, name, views[name])
+        outcome = release(values, told, rule, decimals=spec.decimals)
         if outcome.text is None:
             held[name] = outcome.told.text
         else:
@@ -80,7 +88,7 @@ def released(
     scores = {}
     for name in (view.name for view in spec.public_views if view.name not in held):
         values = score_vector(views[name].per_query, n=views[name].n)
-        scores[name] = release(values, None, spec.release, decimals=spec.decimals).text
+        scores[name] = release(values, None, _rule(spec, name), decimals=spec.decimals).text
     return {"scores": scores, "queries": {name: views[name].n for name in scores}}
 
 
@@ -120,8 +128,22 @@ def _final(
     return {"final": {"scores": texts, "queries": {name: one.n for name, one in given.items()}}}
 
 
-def _told(desk: Desk, submission: Submission, view: str) -> Told | None:
-    """The best that a submission's team was told of a view."""
+def _rule(spec: BoardSpec, view: str) -> ReleaseRule:
+    """The board's rule, or plain rounding where anybody can compute the score."""
+    held_out = spec.sets[spec.view(view).set].held_out
+    return spec.release if held_out else ReleaseRule(rule="rounded")
+
+
+def _queries(score: ViewScore) -> set[str]:
+    return {query for query, value in score.per_query.items() if value is not None}
+
+
+def _told(desk: Desk, submission: Submission, view: str, new: ViewScore) -> Told | None:
+    """The best that a submission's team was told of a view.
+
+    Raises:
+        StoreError: the vault lacks its scores, or they are of other queries than the new ones.
+    """
     best = best_released(desk.history(), submission.teams, view)
     if best is None:
         return None
@@ -129,4 +151,9 @@ def _told(desk: Desk, submission: Submission, view: str) -> Told | None:
     if kept is None or view not in kept.views:
         raise StoreError(f"the vault has no scores of {best.id}; restore them from the backup")
     before = kept.views[view]
+    if _queries(before) != _queries(new):
+        raise StoreError(
+            f"{best.id}, the best that the team was told, was scored on other queries than "
+            f'{submission.id}; score it anew first: heldout correct {best.id} --why "…"'
+        )
     return Told(text=best.scores[view], values=score_vector(before.per_query, n=before.n))

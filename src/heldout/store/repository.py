@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heldout.board.events import Entry, parse_log
-from heldout.board.spec import BoardSpec, parse_spec
+from heldout.board.spec import BoardSpec
+from heldout.board.spec_file import parse_spec
 from heldout.errors import InputError, Problem, StoreError
 from heldout.store.files import exclusive, read_lines, sweep, write_whole
 from heldout.store.git import Git

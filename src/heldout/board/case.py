@@ -1,0 +1,44 @@
+"""What the rules of the policy look at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from heldout.board.history import History
+from heldout.board.identity import Entrant, Reader
+from heldout.board.likeness import RunLikeness
+from heldout.board.manifest import Manifest
+from heldout.board.spec import BoardSpec
+from heldout.errors import Problem
+from heldout.ids import SubmissionId
+
+__all__ = ["Case"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """All that a rule may look at.
+
+    Attributes:
+        spec: the rules of the day of submission.
+        history: the board before or with this submission.
+        id: the submission's id.
+        received: its official time, UTC.
+        manifest: its metadata.
+        problems: query set -> problems that the scan found in the run.
+        entrants: who else has submitted.
+        key: of `identity.key_digest`; "" where the submission was not opened.
+        reader: who will read the evidence.
+        likenesses: query set -> what earlier runs are like the submission's.
+    """
+
+    spec: BoardSpec
+    history: History
+    id: SubmissionId
+    received: datetime
+    manifest: Manifest
+    problems: Mapping[str, Sequence[Problem]]
+    entrants: tuple[Entrant, ...] = ()
+    key: str = ""
+    reader: Reader = "team"
+    likenesses: Mapping[str, RunLikeness] = field(default_factory=dict)

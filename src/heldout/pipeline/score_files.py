@@ -1,0 +1,83 @@
+"""`scores/ID.json` in the vault: all that opening a submission gave."""
+
+import msgspec
+
+from heldout.errors import Problem, StoreError
+from heldout.pipeline.score import ViewScore
+from heldout.store.files import write_whole
+from heldout.store.vault import Vault
+
+__all__ = ["RunReport", "ScoreFile", "keep_scores", "read_scores"]
+
+
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What one pass over a run file found.
+
+    Attributes:
+        digest: SHA-256 of the file as packed.
+        problems: the first of each kind.
+        counts: code -> how many there are.
+        queries: answered queries.
+        documents: rows in them.
+        queries_tied: queries with equal scores.
+        queries_displaced: queries whose rank column disagrees with the order in the top ten.
+        repeated_ranks: rows whose rank another row of the query has.
+        first_ranks: rank in a query's first line -> number of queries.
+    """
+
+    digest: str
+    problems: tuple[Problem, ...]
+    counts: dict[str, int]
+    queries: int
+    documents: int
+    queries_tied: int
+    queries_displaced: int
+    repeated_ranks: int
+    first_ranks: dict[str, int]
+
+
+class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
+    """`scores/ID.json` in the vault: all that opening a submission gave.
+
+    Attributes:
+        files: the sealed files it was made from, name -> SHA-256.
+        code_version: what computed them.
+        refusal: why nothing could be opened; empty where it could.
+        metadata_problems: what is wrong with the metadata.
+        runs: query set -> what the scan found.
+        views: view -> true score; empty where a run has errors.
+        labels: query set, or set/labels where a view names others -> SHA-256 of the labels that
+            it was scored with.
+        key: digest of the submission's own key; "" where it was not opened, or before there was
+            such a digest.
+        schema: version of this format.
+    """
+
+    files: dict[str, str]
+    code_version: str
+    refusal: str = ""
+    metadata_problems: tuple[Problem, ...] = ()
+    runs: dict[str, RunReport] = msgspec.field(default_factory=dict)
+    views: dict[str, ViewScore] = msgspec.field(default_factory=dict)
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    key: str = ""
+    schema: int = 1
+
+
+def read_scores(vault: Vault, submission: str) -> ScoreFile | None:
+    """What the vault knows of a submission's scores, `None` before its first review.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    file = vault.scores(submission)
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=ScoreFile) if file.exists() else None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
+
+
+def keep_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
+    """Store what opening and scoring gave."""
+    data = msgspec.json.encode(scores, order="deterministic")
+    write_whole(vault.scores(submission), data, mode=0o600)

@@ -1,0 +1,55 @@
+"""Signatures in the vault: later runs are compared with them, not with the run."""
+
+import io
+import zipfile
+from collections.abc import Mapping
+
+import numpy as np
+
+from heldout.errors import StoreError
+from heldout.store.files import write_whole
+from heldout.store.vault import Vault
+from heldout.trec.scans import Scan, Signature
+
+__all__ = ["keep_signatures", "read_signatures"]
+
+
+def keep_signatures(vault: Vault, submission: str, scans: Mapping[str, Scan]) -> None:
+    """Store the first documents of each query of the runs that have no errors.
+
+    Args:
+        vault: where to.
+        submission: its id.
+        scans: query set -> what the scan found.
+    """
+    arrays = {}
+    for name, scan in scans.items():
+        if scan.ok:
+            arrays[f"{name}.documents"] = scan.signature.documents
+            arrays[f"{name}.queries"] = np.array(scan.signature.queries)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    write_whole(vault.signature(submission), buffer.getvalue(), mode=0o600)
+
+
+def read_signatures(vault: Vault, submission: str) -> dict[str, Signature]:
+    """Query set -> signature; empty where none was stored.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    file = vault.signature(submission)
+    if not file.exists():
+        return {}
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            names = [key.removesuffix(".queries") for key in arrays if key.endswith(".queries")]
+            return {
+                name: Signature(
+                    queries=tuple(map(str, arrays[f"{name}.queries"])),
+                    documents=arrays[f"{name}.documents"],
+                )
+                for name in names
+            }
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
