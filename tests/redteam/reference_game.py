@@ -3,13 +3,14 @@
 It shares with the program only the draws: the same generators, asked in the same order.
 """
 
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
 
 Row = list[Fraction]
-Choices = list[bool]
+Choices = list[int]
 
 
 def generator(seed: int, game: int, part: int) -> np.random.Generator:
@@ -17,7 +18,8 @@ def generator(seed: int, game: int, part: int) -> np.random.Generator:
 
 
 def toss(rng: np.random.Generator, count: int) -> Choices:
-    return [bool(coin) for coin in rng.integers(0, 2, count, dtype=np.bool_)]
+    """1 for heads and -1 for tails."""
+    return [1 if coin else -1 for coin in rng.integers(0, 2, count, dtype=np.bool_)]
 
 
 def mean(row: Row) -> Fraction:
@@ -78,9 +80,10 @@ class Game:
         self.standing = Fraction(0)
 
     def score(self, run: Choices) -> Row:
+        rows = zip(run, self.heads, self.a, self.b, strict=True)
         return [
-            x if first == head else y
-            for first, head, x, y in zip(run, self.heads, self.a, self.b, strict=True)
+            Fraction(0) if choice == 0 else x if choice == head else y
+            for choice, head, x, y in rows
         ]
 
     def send(self, run: Choices) -> Fraction | None:
@@ -96,10 +99,8 @@ class Game:
     def vote(self, weights: list[float], runs: list[Choices], fallback: Choices) -> Choices:
         chosen = []
         for query in range(self.count):
-            total = sum(
-                weight if run[query] else -weight for weight, run in zip(weights, runs, strict=True)
-            )
-            chosen.append(fallback[query] if total == 0 else total > 0)
+            total = sum(weight * run[query] for weight, run in zip(weights, runs, strict=True))
+            chosen.append(fallback[query] if total == 0 else 1 if total > 0 else -1)
         return chosen
 
     def signs(self, told: list[Fraction | None]) -> list[float]:
@@ -131,30 +132,60 @@ def play_boosting(game: Game, submissions: int) -> None:
     game.send(game.vote(game.signs(told), runs, runs[0]))
 
 
-def climb(game: Game, run: Choices, changes: list[list[int]]) -> None:
+def climb(game: Game, run: Choices, changes: Iterable[list[int]]) -> None:
     best = game.send(run)
     for change in changes:
-        tried = [not x if query in change else x for query, x in enumerate(run)]
+        tried = [-x if query in change else x for query, x in enumerate(run)]
         said = game.send(tried)
         if said is not None and (best is None or said > best):
             run, best = tried, said
 
 
+def draw_changes(game: Game, count: int) -> Iterator[list[int]]:
+    size = max(1, round(0.02 * game.count))
+    return (
+        [int(q) for q in game.rng.choice(game.count, size, replace=False)] for _ in range(count)
+    )
+
+
 def play_hill_climbing(game: Game, submissions: int) -> None:
     run = toss(game.rng, game.count)
-    size = max(1, round(0.02 * game.count))
-    draw = game.rng.choice
-    climb(
-        game,
-        run,
-        [list(draw(game.count, size, replace=False)) for _ in range(submissions - 1)],
-    )
+    climb(game, run, draw_changes(game, submissions - 1))
 
 
 def play_decoding(game: Game, submissions: int) -> None:
     run = toss(game.rng, game.count)
     order = [int(query) for query in game.rng.permutation(game.count)]
     climb(game, run, [[order[i % len(order)]] for i in range(submissions - 1)])
+
+
+def play_sandbagging(game: Game, submissions: int) -> None:
+    steps = min(30, submissions - 1)
+    order = [int(query) for query in game.rng.permutation(game.count)]
+    choice = toss(game.rng, game.count)
+    runs, told = [[0] * game.count], [0.0]
+    for step in range(1, steps + 1):
+        fresh, renewed = toss(game.rng, game.count), toss(game.rng, game.count)
+        choice = [
+            new if r == 1 else old for r, new, old in zip(renewed, fresh, choice, strict=True)
+        ]
+        answered = set(order[: round(0.9 * game.count * step / steps)])
+        run = [choice[query] if query in answered else 0 for query in range(game.count)]
+        said = game.send(run)
+        if said is not None:
+            runs.append(run)
+            told.append(float(said))
+    sizes = [sum(map(abs, run)) for run in runs]
+    growth = told[-1] / max(sizes[-1], 1)
+    final = []
+    for query in range(game.count):
+        vote = sum(
+            (told[i] - told[i - 1] - growth * (sizes[i] - sizes[i - 1]))
+            * (runs[i][query] - runs[i - 1][query])
+            for i in range(1, len(runs))
+        )
+        final.append(choice[query] if vote == 0 else 1 if vote > 0 else -1)
+    climb(game, final, draw_changes(game, submissions - 1 - steps))
 
 
 def play_blending(game: Game, submissions: int) -> None:
@@ -177,5 +208,6 @@ PLAYS = {
     "boosting": play_boosting,
     "hill-climbing": play_hill_climbing,
     "decoding": play_decoding,
+    "sandbagging": play_sandbagging,
     "blending": play_blending,
 }

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from heldout.redteam.attacks import ATTACKS, Heard, Published, Target
-from heldout.redteam.exchange import Run, coins
+from heldout.redteam.exchange import Run, guess
 
 
 def target_of(queries: int, submissions: int, *, heard: Heard = 0.5) -> Target:
     rng = np.random.default_rng(1)
-    others = [Published(run=coins(rng, queries), heard=heard) for _ in range(10)]
+    others = [Published(run=guess(rng, queries), heard=heard) for _ in range(10)]
     return Target(queries=queries, submissions=submissions, published=others)
 
 
@@ -32,7 +32,7 @@ def test_an_attack_sends_whole_runs_and_as_many_as_it_may(
 ) -> None:
     sent = drive(attack, target_of(queries, submissions), [0.5, None, 0.6, 0.1])
     assert len(sent) == submissions
-    assert all(run.shape == (queries,) and run.dtype == np.bool_ for run in sent)
+    assert all(run.shape == (queries,) and run.dtype == np.int8 for run in sent)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -58,10 +58,10 @@ def test_boosting_ends_with_the_majority_of_what_was_above_chance() -> None:
     answers: list[Heard] = [0.9, 0.1, 0.9, 0.1, 0.9]
     *probes, final = drive("boosting", target_of(101, 6), answers)
     votes = sum(
-        (1 if said > 0.5 else -1) * np.where(run, 1, -1)
+        (1 if said > 0.5 else -1) * run
         for said, run in zip([0.9, 0.1, 0.9, 0.1, 0.9], probes, strict=True)
     )
-    assert (final == (votes > 0)).all()
+    assert (final == np.sign(votes)).all()
 
 
 def test_boosting_against_silence_keeps_its_first_run() -> None:
@@ -85,23 +85,45 @@ def test_a_decoder_asks_for_one_query_at_a_time_and_for_each_once() -> None:
 
 def test_a_decoder_keeps_what_it_has_read() -> None:
     sent = drive("decoding", target_of(12, 13), [0.1 * n for n in range(13)])
-    assert (sent[-1] == ~sent[0]).all()
+    assert (sent[-1] == -sent[0]).all()
+
+
+def test_a_sandbagger_spoils_less_and_less_and_nothing_at_the_end() -> None:
+    sent = drive("sandbagging", target_of(200, 40), [0.01 * n for n in range(1, 40)])
+    answered = [int((run != 0).sum()) for run in sent]
+    assert answered[:30] == [6 * n for n in range(1, 31)]
+    assert answered[30:] == [200] * 10
+
+
+def test_only_a_sandbagger_spoils_anything() -> None:
+    for attack in ATTACKS:
+        whole = all((run != 0).all() for run in drive(attack, target_of(50, 8), [0.5, 0.6]))
+        assert whole == (attack != "sandbagging")
+
+
+def test_a_sandbagger_votes_for_the_changes_after_which_the_score_rose_most() -> None:
+    probes = drive("sandbagging", target_of(100, 3), [0.1, 0.9])[:2]
+    (*_, final) = drive("sandbagging", target_of(100, 3), [0.1, 0.9])
+    growth = 0.9 / 90
+    rises = [0.1 - growth * 45, 0.8 - growth * 45]
+    votes = rises[0] * probes[0] + rises[1] * (probes[1] - probes[0])
+    assert (final[votes != 0] == np.sign(votes[votes != 0])).all()
 
 
 def test_blending_begins_with_the_vote_of_the_published_runs_by_their_scores() -> None:
     rng = np.random.default_rng(2)
-    others = [Published(run=coins(rng, 99), heard=0.1 * n) for n in range(9)]
+    others = [Published(run=guess(rng, 99), heard=0.1 * n) for n in range(9)]
     target = Target(queries=99, submissions=2, published=others)
     first = drive("blending", target, [0.5])[0]
-    votes = sum(np.sign(n - 4) * np.where(other.run, 1, -1) for n, other in enumerate(others))
+    votes = sum(np.sign(n - 4) * other.run for n, other in enumerate(others))
     decided = votes != 0
-    assert (first[decided] == (votes > 0)[decided]).all()
+    assert (first[decided] == np.sign(votes)[decided]).all()
 
 
 def test_an_entry_without_a_score_has_no_vote() -> None:
     rng = np.random.default_rng(2)
-    silent = [Published(run=coins(rng, 30), heard=None) for _ in range(5)]
-    told = [Published(run=coins(rng, 30), heard=score) for score in (0.1, 0.9)]
+    silent = [Published(run=guess(rng, 30), heard=None) for _ in range(5)]
+    told = [Published(run=guess(rng, 30), heard=score) for score in (0.1, 0.9)]
     with_, without = (
         drive("blending", Target(queries=30, submissions=2, published=rows), [0.5])[0]
         for rows in (told + silent, told)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from heldout.redteam.exchange import Exchange, coins, exchange, resample
+from heldout.redteam.exchange import Exchange, coins, exchange, guess, resample
 
 scores = st.integers(2, 30).flatmap(
     lambda n: st.tuples(
@@ -28,10 +28,24 @@ def test_a_run_and_its_opposite_score_twice_the_truth(
     if pair is None:
         return
     rng = np.random.default_rng(seed)
-    labels, run = pair.toss(rng), coins(rng, pair.queries)
-    assert labels.score(run) + labels.score(~run) == pytest.approx(pair.a + pair.b)
-    both = labels.score(run).mean() + labels.score(~run).mean()
+    labels, run = pair.toss(rng), guess(rng, pair.queries)
+    assert labels.score(run) + labels.score(-run) == pytest.approx(pair.a + pair.b)
+    both = labels.score(run).mean() + labels.score(-run).mean()
     assert both / 2 == pytest.approx(pair.truth)
+
+
+@given(scores, seeds)
+def test_what_is_spoilt_scores_nothing_and_the_rest_as_before(
+    rows: tuple[np.ndarray, np.ndarray], seed: int
+) -> None:
+    pair = pair_of(rows)
+    if pair is None:
+        return
+    rng = np.random.default_rng(seed)
+    labels, run, kept = pair.toss(rng), guess(rng, pair.queries), coins(rng, pair.queries)
+    found = labels.score(np.where(kept, run, np.int8(0)))
+    assert (found[~kept] == 0).all()
+    assert (found[kept] == labels.score(run)[kept]).all()
 
 
 @given(scores, seeds)

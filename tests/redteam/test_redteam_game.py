@@ -1,6 +1,7 @@
 """The game: exchangeable means nothing gained, and the attacks do what their authors say."""
 
 from statistics import NormalDist
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from reference_game import PLAYS, Game, ladder
 from heldout.board.release import ReleaseRule
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.exchange import Exchange, exchange
-from heldout.redteam.game import Outcome, Plan, play
+from heldout.redteam.game import Outcome, Plan, State, play
 from heldout.redteam.releases import Release, parse_release
 from heldout.redteam.report import play_table, summarise
 
@@ -29,10 +30,16 @@ def release_of(name: str, *, submissions: int = 20) -> Release:
 
 
 def gains(
-    attack: str, release: str, pair: Exchange, *, submissions: int, games: int, shared: bool = False
+    attack: str,
+    release: str,
+    pair: Exchange,
+    *,
+    submissions: int,
+    games: int,
+    state: State = "team",
 ) -> np.ndarray:
     """Gains in units of u."""
-    plan = Plan(submissions=submissions, seed=3, shared=shared)
+    plan = Plan(submissions=submissions, seed=3, state=state)
     answer = release_of(release, submissions=submissions)
     played = [play(ATTACKS[attack], answer, pair, plan, number=n) for n in range(games)]
     return np.array([outcome.gain for outcome in played]) / pair.unit
@@ -79,12 +86,16 @@ def test_a_ladder_stops_what_raw_scores_do_not(attack: str) -> None:
     assert ladder_.mean() < 0.4
 
 
-def test_first_scores_of_many_teams_leak_unless_all_share_one_state() -> None:
+@pytest.mark.parametrize("attack", ["blending", "sandbagging"])
+def test_first_scores_and_low_ones_leak_unless_a_team_begins_at_what_stands(attack: str) -> None:
     pair = pair_of(1000)
-    apart = gains("blending", "ladder", pair, submissions=30, games=30)
-    together = gains("blending", "ladder", pair, submissions=30, games=30, shared=True)
-    assert apart.mean() > 0.6
-    assert abs(together.mean()) < 0.2
+    found = {
+        state: gains(attack, "ladder", pair, submissions=32, games=25, state=state).mean()
+        for state in get_args(State)
+    }
+    assert found["team"] > 0.4
+    assert abs(found["baseline"]) < 0.2
+    assert abs(found["board"]) < 0.2
 
 
 @pytest.mark.parametrize("rule", ["exact", "rounded", "ladder", "ladder=0.9"])
@@ -104,9 +115,9 @@ def test_the_game_is_that_of_a_slow_straightforward_one(attack: str, rule: str) 
 
 
 @pytest.mark.parametrize("release", ["ladder", "rounded", "step=0.1"])
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_system_that_is_plainly_better_is_always_released(release: str, shared: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    plan = Plan(submissions=5, seed=0, planted=40, shared=shared)
+@pytest.mark.parametrize("state", get_args(State))
+def test_a_system_that_is_plainly_better_is_always_released(release: str, state: State) -> None:
+    plan = Plan(submissions=5, seed=0, planted=40, state=state)
     for number in range(20):
         outcome = play(ATTACKS["best of n"], release_of(release), pair_of(300), plan, number=number)
         assert outcome.planted_released

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_args
 
 import click
 import msgspec
@@ -24,7 +25,7 @@ from heldout.cli.systems import Source, Systems, draw, find_systems
 from heldout.errors import printable
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.chart import draw_chart
-from heldout.redteam.game import PLANTED, Plan
+from heldout.redteam.game import PLANTED, Plan, State
 from heldout.redteam.releases import COMPARED, NamedRelease, name_rule, parse_release
 from heldout.redteam.report import Line, play_table
 from heldout.site.extras import need
@@ -36,7 +37,7 @@ __all__ = ["redteam"]
 _DECIMALS = 3
 _YEAR = 365.25
 _PARTIAL = (
-    "runs.complete is false: of a run that answers one query the score of that query is told, "
+    "runs.complete is false: a run that answers one query is told about that query alone, "
     "whatever the release"
 )
 _HEADER = ("attack", "release", "gain", "in u", "±", "false ≥ u", "planted told", "planted above")
@@ -118,10 +119,10 @@ class _Result:
 )
 @click.option(
     "--state",
-    type=click.Choice(["team", "board"]),
+    type=click.Choice(get_args(State)),
     default="team",
     show_default=True,
-    help="Whether a Ladder goes by what the team was told, or by what anybody was.",
+    help="Whose best a Ladder goes by: the team's, the same begun at a baseline, or anybody's.",
 )
 @order_option
 @json_option
@@ -146,7 +147,7 @@ def redteam(
     seed: int,
     releases: tuple[str, ...],
     attacks: tuple[str, ...],
-    state: str,
+    state: State,
     order: Order | None,
     as_json: bool,
     markdown: bool,
@@ -180,7 +181,7 @@ def redteam(
     )
     systems = systems if queries is None else draw(systems, queries, seed=seed)
     rule = ReleaseRule() if spec is None else spec.release
-    plan = Plan(submissions=submissions or rule.submissions, seed=seed, shared=state == "board")
+    plan = Plan(submissions=submissions or rule.submissions, seed=seed, state=state)
     played = _choose_releases(releases, spec, plan.submissions)
     chosen = attacks or tuple(ATTACKS)
     with progress("games", len(chosen) * len(played) * seeds) as done:
@@ -219,7 +220,7 @@ def _as_json(result: _Result) -> dict[str, object]:
         "truth": pair.truth,
         "measure": result.systems.measure,
         "systems": list(result.systems.names),
-        "state": "board" if result.plan.shared else "team",
+        "state": result.plan.state,
         "seed": result.plan.seed,
         "own_release": None if result.spec is None else _own(result.spec),
         "attacks": [asdict(line) for line in result.lines],

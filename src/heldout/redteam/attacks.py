@@ -7,13 +7,13 @@ that it means to keep; what counts in the end is the best score that stands on t
 Sources: Blum and Hardt 2015 (boosting); Whitehill 2017 (decoding); Singh et al. 2025 (best of n).
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.redteam.exchange import Run, coins
+from heldout.redteam.exchange import Run, coins, guess
 
 __all__ = ["ATTACKS", "Attack", "Heard", "Moves", "Published", "Target"]
 
@@ -26,6 +26,10 @@ Moves = Generator[Run, Heard, None]
 _CHANGED = 0.02
 """Share of the queries that a hill-climber changes at once. Of 0.2% to 8% it gains most against the
 Ladder at one standard error, and nearly most against rounded scores (docs/redteam.md)."""
+
+_STEPS, _ANSWERED = 30, 0.9
+"""Runs of a sandbagger before the whole one, and the share of queries that the last of them
+answers. The rest makes the whole one a clear rise, whatever the votes are worth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,35 +74,37 @@ class Attack:
 
 
 def _repeat(target: Target, rng: np.random.Generator) -> Moves:
-    run = coins(rng, target.queries)
+    run = guess(rng, target.queries)
     for _ in range(target.submissions):
         yield run
 
 
 def _best_of_n(target: Target, rng: np.random.Generator) -> Moves:
     for _ in range(target.submissions):
-        yield coins(rng, target.queries)
+        yield guess(rng, target.queries)
 
 
 def _boost(target: Target, rng: np.random.Generator) -> Moves:
     told: list[Published] = []
     for _ in range(target.submissions - 1):
-        run = coins(rng, target.queries)
+        run = guess(rng, target.queries)
         heard = yield run
         told.append(Published(run=run, heard=heard))
     yield _elect(_weigh(told), told, fallback=told[0].run)
 
 
 def _climb(target: Target, rng: np.random.Generator) -> Moves:
-    count = max(1, round(_CHANGED * target.queries))
-    changes = (
-        rng.choice(target.queries, count, replace=False) for _ in range(target.submissions - 1)
-    )
-    yield from _keep_what_rises(coins(rng, target.queries), changes)
+    start = guess(rng, target.queries)
+    yield from _keep_what_rises(start, _changes(target, rng, target.submissions - 1))
+
+
+def _changes(target: Target, rng: np.random.Generator, count: int) -> Iterator[NDArray[np.intp]]:
+    size = max(1, round(_CHANGED * target.queries))
+    return (rng.choice(target.queries, size, replace=False) for _ in range(count))
 
 
 def _decode(target: Target, rng: np.random.Generator) -> Moves:
-    start = coins(rng, target.queries)
+    start = guess(rng, target.queries)
     order = np.resize(rng.permutation(target.queries), target.submissions - 1)
     yield from _keep_what_rises(start, order[:, np.newaxis])
 
@@ -108,16 +114,51 @@ def _keep_what_rises(start: Run, changes: Iterable[NDArray[np.intp]]) -> Moves:
     best, heard = start, (yield start)
     for change in changes:
         run = best.copy()
-        run[change] = ~run[change]
+        run[change] = -run[change]
         said = yield run
         if said is not None and (heard is None or said > heard):
             best, heard = run, said
 
 
+def _sandbag(target: Target, rng: np.random.Generator) -> Moves:
+    """Spoil most queries at first and fewer each time, so that every score is a rise and is told.
+
+    Between two runs that were told some choices changed, and the score rose more or less than by
+    the queries that were added: the changes vote by that. Then the whole run is sent.
+    """
+    steps = min(_STEPS, target.submissions - 1)
+    order = rng.permutation(target.queries)
+    choice = guess(rng, target.queries)
+    told = [Published(run=np.zeros_like(choice), heard=0.0)]
+    for step in range(1, steps + 1):
+        fresh = guess(rng, target.queries)
+        choice = np.where(coins(rng, target.queries), fresh, choice)
+        run = choice.copy()
+        run[order[round(_ANSWERED * target.queries * step / steps) :]] = 0
+        heard = yield run
+        if heard is not None:
+            told.append(Published(run=run, heard=heard))
+    votes = _compare(told)
+    final = np.where(votes == 0, choice, np.sign(votes)).astype(np.int8)
+    yield from _keep_what_rises(final, _changes(target, rng, target.submissions - 1 - steps))
+
+
+def _compare(told: Sequence[Published]) -> NDArray[np.float64]:
+    """Votes for choices by what the score rose from one run to the next, beyond its growth."""
+    runs = np.array([run.run for run in told], np.float64)
+    scores = np.array([run.heard for run in told], np.float64)
+    answered = np.abs(runs).sum(axis=1)
+    growth = scores[-1] / max(answered[-1], 1.0)
+    votes: NDArray[np.float64] = np.diff(runs, axis=0).T @ (
+        np.diff(scores) - growth * np.diff(answered)
+    )
+    return votes
+
+
 def _blend(target: Target, rng: np.random.Generator) -> Moves:
     """Vote of published runs by their scores, then more or less weight for one at a time."""
     others = target.published
-    fallback = coins(rng, target.queries)
+    fallback = guess(rng, target.queries)
     weights = _weigh(others)
     scale = float(np.abs(weights).max(initial=0.0)) or 1.0
     best = yield _elect(weights, others, fallback=fallback)
@@ -142,8 +183,8 @@ def _weigh(runs: Sequence[Published]) -> NDArray[np.float64]:
 
 def _elect(weights: NDArray[np.float64], runs: Sequence[Published], *, fallback: Run) -> Run:
     """What most of the weight is for; the fallback decides where no side has more."""
-    votes = weights @ np.array([np.where(run.run, 1.0, -1.0) for run in runs])
-    return np.where(votes == 0, fallback, votes > 0)
+    votes = weights @ np.array([run.run for run in runs], np.float64)
+    return np.where(votes == 0, fallback, np.sign(votes)).astype(np.int8)
 
 
 ATTACKS: Mapping[str, Attack] = {
@@ -157,6 +198,9 @@ ATTACKS: Mapping[str, Attack] = {
     ),
     "decoding": Attack(
         moves=_decode, about="one query changed at a time: what is its label? kept if it rises"
+    ),
+    "sandbagging": Attack(
+        moves=_sandbag, about="runs that are spoilt less and less, so that all of them are told"
     ),
     "blending": Attack(
         moves=_blend, about="ten published runs vote by their scores; weights kept if it rises"

@@ -1,10 +1,10 @@
 """Two systems that nobody can tell apart: whatever is gained by choosing between them is luck.
 
 Two real runs have scores per query. For each game a fair coin per query decides which of the two
-is called first. A run of the attacker says for every query "first" or "second". Before the coins
-fall every such run has the same expected score, the mean of both systems. So the truth is known
-without labels of another query set: no run is better than any other, and a score above that mean
-is fitted to the labels.
+is called first. A run of the attacker says for every query "first" or "second", or spoils it.
+Before the coins fall every run that spoils nothing has the same expected score, the mean of both
+systems. So the truth is known without labels of another query set: no run is better than that, and
+a score above it is fitted to the labels.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Exchange", "Labels", "Run", "Scores", "coins", "exchange", "resample"]
+__all__ = ["Exchange", "Labels", "Run", "Scores", "coins", "exchange", "guess", "resample"]
 
-Run = NDArray[np.bool_]
-"""For every query whether the first system answers it, else the second."""
+Run = NDArray[np.int8]
+"""What answers each query: 1 the first system, -1 the second, 0 documents that are beside it."""
 
 Scores = NDArray[np.float64]
 """A score for every query."""
@@ -34,7 +34,8 @@ class Labels:
 
     def score(self, run: Run) -> Scores:
         """The scores per query of a run."""
-        return np.where(run, self.first, self.second)
+        answered = np.where(run > 0, self.first, self.second)
+        return np.where(run == 0, 0.0, answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,7 +56,7 @@ class Exchange:
 
     @property
     def truth(self) -> float:
-        """The expected score of every run, in units of the measure."""
+        """The expected score of every run that spoils nothing, in units of the measure."""
         return float(self.a.mean() + self.b.mean()) / 2
 
     @property
@@ -76,6 +77,11 @@ class Exchange:
 def coins(rng: np.random.Generator, count: int) -> NDArray[np.bool_]:
     """Fair coins."""
     return rng.integers(0, 2, count, dtype=np.bool_)
+
+
+def guess(rng: np.random.Generator, count: int) -> Run:
+    """A run that chooses by coins."""
+    return np.where(coins(rng, count), np.int8(1), np.int8(-1))
 
 
 def exchange(a: ArrayLike, b: ArrayLike) -> Exchange:

@@ -9,15 +9,16 @@ leave the earlier ones as they were.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from heldout.board.release import Released, Told
 from heldout.redteam.attacks import Attack, Heard, Moves, Published, Target
-from heldout.redteam.exchange import Exchange, Labels, Scores, coins
+from heldout.redteam.exchange import Exchange, Labels, Scores, coins, guess
 from heldout.redteam.releases import Release
 
-__all__ = ["PLANTED", "PUBLISHED", "Outcome", "Plan", "play"]
+__all__ = ["PLANTED", "PUBLISHED", "Outcome", "Plan", "State", "play"]
 
 PLANTED = 4.5
 """How much better the planted system is, in its own paired standard errors."""
@@ -25,7 +26,11 @@ PLANTED = 4.5
 PUBLISHED = 10
 """Runs that other teams have published, one each, before the attack."""
 
-_LABELS, _OTHERS, _ATTACKER, _PLANTED = range(4)
+State = Literal["team", "baseline", "board"]
+"""Whose best a Ladder goes by: `team`, what the team itself was told; `baseline`, the same, but a
+team begins from a baseline of the organisers; `board`, what anybody was told."""
+
+_LABELS, _OTHERS, _ATTACKER, _PLANTED, _BASELINE = range(5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +40,14 @@ class Plan:
     Attributes:
         submissions: of the attacker, at least 2.
         seed: of all draws.
-        shared: whether all teams are measured by one state of the release, else each by its own.
+        state: whose best a Ladder goes by.
         published: how many runs other teams have published, at least 1.
         planted: how much better the planted system is, in units of u.
     """
 
     submissions: int
     seed: int
-    shared: bool = False
+    state: State = "team"
     published: int = PUBLISHED
     planted: float = PLANTED
 
@@ -69,7 +74,7 @@ class _Team:
 
     Attributes:
         release: the rule.
-        told: what the team was told; of a shared state what anybody was.
+        told: what its next run is measured by.
         heard: the best score that the team was told.
         standing: the mean of the run that this score was released for, with all digits.
     """
@@ -104,8 +109,9 @@ def play(attack: Attack, release: Release, pair: Exchange, plan: Plan, *, number
         number: of the game, from 0; its labels and draws follow from it and the seed.
     """
     labels = pair.toss(_rng(plan, number, _LABELS))
-    published, told = _publish(release, labels, plan, _rng(plan, number, _OTHERS))
-    team = _Team(release=release, told=told)
+    told = _begin(release, labels, plan, number)
+    published, last = _publish(release, labels, plan, told, _rng(plan, number, _OTHERS))
+    team = _Team(release=release, told=last if plan.state == "board" else told)
     target = Target(queries=pair.queries, submissions=plan.submissions, published=published)
     start = _attack(attack.moves(target, _rng(plan, number, _ATTACKER)), target, labels, team)
     best, standing = team.heard, team.standing
@@ -121,28 +127,39 @@ def _rng(plan: Plan, number: int, part: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(number, part)))
 
 
+def _begin(release: Release, labels: Labels, plan: Plan, number: int) -> Told | None:
+    """What every team starts from."""
+    if plan.state != "baseline":
+        return None
+    baseline = guess(_rng(plan, number, _BASELINE), len(labels.first))
+    return release(labels.score(baseline), None).told
+
+
 def _publish(
-    release: Release, labels: Labels, plan: Plan, rng: np.random.Generator
+    release: Release, labels: Labels, plan: Plan, told: Told | None, rng: np.random.Generator
 ) -> tuple[list[Published], Told | None]:
-    """Other teams' runs, and what the attacker's team starts from."""
+    """Other teams' runs, and what was told to the last of those teams."""
     published: list[Published] = []
-    told: Told | None = None
+    last = told
     for _ in range(plan.published):
-        run = coins(rng, len(labels.first))
-        other = _Team(release=release, told=told)
+        run = guess(rng, len(labels.first))
+        other = _Team(release=release, told=last if plan.state == "board" else told)
         published.append(Published(run=run, heard=_hear(other.submit(labels.score(run)))))
-        told = other.told if plan.shared else None
-    return published, told
+        last = other.told
+    return published, last
 
 
 def _attack(moves: Moves, target: Target, labels: Labels, team: _Team) -> Scores:
     """Let the attacker send its runs.
 
     Returns:
-        The scores per query of what stands after the first: that run, or what it is not above.
+        Scores per query of what the team began with: its first run, with nothing spoilt, or the
+        run that this was not above.
     """
-    released = team.submit(labels.score(next(moves)))
-    start = released.told.values
+    first = next(moves)
+    released = team.submit(labels.score(first))
+    whole = labels.score(np.where(first == 0, np.int8(1), first))
+    start = released.told.values if released.text is None else whole
     for _ in range(target.submissions - 1):
         released = team.submit(labels.score(moves.send(_hear(released))))
     return start
