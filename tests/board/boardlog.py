@@ -201,6 +201,17 @@ class BoardLog:
     def extend(self, name: str, until: date) -> None:
         self.add("extended", name, {"embargo_until": _iso(until), "why": "review takes longer"})
 
+    def import_table(self) -> None:
+        header = ["id", "date"]
+        fields = {"source": "old.csv", "sha256": _hash("old"), "header": header, "repairs": []}
+        self.add("imported-board", None, fields)
+
+    def import_entry(self, name: str, day: date, score: str) -> None:
+        public = {"line": 2, "cells": [name, _iso(day)], "day": _iso(day), "trophy": True}
+        identity = identity_fields(make_manifest())
+        public |= {"baseline": False, "identity": identity, "type": "full ranking"}
+        self.add("imported", name, {**public, "scores": {"eval": score}})
+
 
 def _iso(day: date | None) -> str | None:
     return None if day is None else day.isoformat()

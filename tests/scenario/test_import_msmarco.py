@@ -36,11 +36,8 @@ FIGURE_1 = (
 
 def take_over(table: Path, folder: Path, *options: str, now: str = NOW) -> Answer:
     """`heldout board import-msmarco`, in process; no bug may show."""
-    told = [str(table), str(folder / "board"), "--vault", str(folder / "vault"), "--now", now]
-    result = CliRunner(env={"HOME": str(folder)}).invoke(import_msmarco, [*told, *options])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Answer(code=result.exit_code, out=result.stdout, err=result.stderr)
+    told: list[str | Path] = [table, folder / "board", "--vault", folder / "vault", "--now", now]
+    return call(folder, "board", "import-msmarco", *told, *options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +297,12 @@ def test_the_page_has_the_charts_and_says_what_it_is(boards: Boards, name: str) 
     assert f"in {len(line)} steps" in page.replace("\u00a0", " ")
     assert "Scores over time" in page
     assert "Official score against dev score" in page
+    assert "Official less dev score over time" in page
+    assert "Re-ranking against full ranking" in page
     assert "A record of the old board" in page
+    assert "Take part" not in page
+    assert "../queries/" not in page
+    assert "2026" not in page.split('id="progress"')[1].split("<svg")[1].split("</svg>")[0]
 
 
 # tables of our own
@@ -322,6 +324,19 @@ def test_trophies_that_the_rule_would_give_otherwise_stay_and_are_named(tmp_path
     assert old.answer.json["trophies_that_differ_by_rule"] == ["20190102-b", "20190103-c"]
     told = take_over(old.table, tmp_path)
     assert "2 as given; the rule says otherwise of 2: 20190102-b, 20190103-c" in told.out
+
+
+def test_the_page_says_of_a_trophy_that_the_rule_says_otherwise(tmp_path: Path) -> None:
+    rows = [
+        line("20190101-a", "2019/01/01", "0.3", mark="🏆"),
+        line("20190103-c", "2019/01/03", "0.2", mark="🏆"),
+    ]
+    imported(small(tmp_path, *rows), tmp_path)
+    folder = tmp_path / "board" / "leaderboard"
+    assert (folder / "index.html").read_text("utf-8").count("no trophy by the rule") == 1
+    entry = (folder / "entries" / "20190103-c.html").read_text("utf-8")
+    assert "no trophy by the rule" in entry
+    assert "Date, as the old board gave it" in entry
 
 
 def test_an_entry_without_an_official_score_is_kept_without_a_rank(tmp_path: Path) -> None:
@@ -433,6 +448,17 @@ def test_hostile_text_of_an_old_board_is_contained(tmp_path: Path) -> None:
 def record(tmp_path_factory: pytest.TempPathFactory) -> Old:
     folder = tmp_path_factory.mktemp("record")
     return imported(small(folder, line("20190101-a", "2019/01/01", "0.3")), folder)
+
+
+def test_a_record_is_rebuilt_and_tells_its_entries_as_any_board(record: Old) -> None:
+    where = ["--board", str(record.repository.root), "--now", "2026-11-30T00:00:00Z"]
+    vault = ["--vault", str(record.folder / "vault")]
+    assert call(record.folder, "rebuild", *where, *vault).code == 0
+    assert audit_board(record.repository, record.folder / "vault").faults == ()
+    told = call(record.folder, "status", "20190101-a", *where)
+    assert "taken over from an old board" in told.out
+    assert "eval 0.3" in told.out
+    assert "receipt" not in told.out
 
 
 REFUSED: Mapping[str, tuple[list[str], str]] = {

@@ -454,7 +454,7 @@ def _status_json(
         "why": submission.why,
         "scores": {key: float(score) for key, score in submission.scores.items()},
         "queries": dict(submission.counts),
-        "receipt": receipt_of(submission.files),
+        "receipt": receipt_of(submission.files) if submission.files else None,
         "primary": spec.primary,
     }
 
@@ -469,12 +469,17 @@ def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: d
         when = "now" if again <= now else f"again from {again:%d %b %Y %H:%M:%S} UTC"
         facts.append(("quota", f"your team may submit {when}"))
     facts += [
-        ("score", f"{name} {score} (n = {row['queries'][name]:,})")
+        ("score", f"{name} {score}{_say_queries(row['queries'].get(name))}")
         for name, score in released.items()
     ]
     if row["receipt"]:
         facts.append(("receipt", str(row["receipt"])))
     print_facts(answers(), facts)
+
+
+def _say_queries(count: int | None) -> str:
+    """How many queries a score is a mean over; an old board does not say."""
+    return "" if count is None else f" (n = {count:,})"
 
 
 _STATUS_WORDS = {
@@ -486,6 +491,7 @@ _STATUS_WORDS = {
     "rejected": "refused",
     "withdrawn": "withdrawn by you",
     "published": "published",
+    "imported": "taken over from an old board, as it was published there",
 }
 
 

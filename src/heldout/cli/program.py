@@ -62,6 +62,9 @@ BOARD_COMMANDS: Mapping[str, Command] = {
     "new": Command("founding:new", "board", "Make a board and its vault."),
     "describe": Command("founding:describe", "board", "What the query sets hold."),
     "baseline": Command("founding:baseline", "board", "Show an organiser's own run."),
+    "import-msmarco": Command(
+        "importing:import_msmarco", "board", "Make a record of an old MS MARCO board."
+    ),
 }
 """The commands of `heldout board`."""
 

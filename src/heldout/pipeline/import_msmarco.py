@@ -11,26 +11,22 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from heldout.board.events import Entry, format_entry
+from heldout.board.events import Entry
 from heldout.board.history import Identity
 from heldout.board.legacy import OldEntry, OldTable
 from heldout.board.record import record_files
 from heldout.board.spec_file import parse_spec
-from heldout.board.standings import Standings, make_standings, project
+from heldout.board.standings import Standings, make_standings
 from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.errors import InputError, Problem, StoreError
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.found import sit_down
-from heldout.site.facts import BoardFacts
-from heldout.site.render import render_board
+from heldout.pipeline.rebuild import rebuild
 from heldout.store.files import write_whole
-from heldout.store.git import Author
-from heldout.store.repository import LEADERBOARD, LOG, SPEC, Repository
+from heldout.store.repository import SPEC, Repository
 from heldout.store.vault import Vault, check_apart
 
 __all__ = ["Source", "TakenOver", "differing_trophies", "import_board", "recover_table"]
-
-_KEEPER = Author(name="heldout", email="heldout@localhost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +86,8 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
         desk = sit_down(repository, vault, now=now)
         if not done_before:
             _log(desk, source)
-            _show(desk)
+            repository.git.init()
+            rebuild(desk)
             vault.finish()
         standings = make_standings(vault.entries(), repository.spec(), now=now)
     return TakenOver(desk=desk, standings=standings, done_before=done_before)
@@ -221,22 +218,3 @@ def _entry_fields(entry: OldEntry) -> dict[str, object]:
         "type": entry.type,
         "scores": dict(entry.scores),
     }
-
-
-def _show(desk: Desk) -> None:
-    """The page, the public log, one commit.
-
-    Not `rebuild`: it counts the queries of every set, and a record has none.
-    """
-    repository = desk.repository
-    public = project(desk.vault.entries(), now=desk.now)
-    spec = repository.spec()
-    standings = make_standings(public, spec, now=desk.now)
-    facts = BoardFacts(events=len(public), head=public[-1].hash)
-    repository.write_leaderboard(render_board(standings, spec, facts))
-    repository.write_file(LOG, b"".join(format_entry(entry) for entry in public))
-    repository.git.init()
-    paths = (SPEC, "README.md", ".gitignore", "keys", LOG, LEADERBOARD)
-    author = repository.git.configured_author() or _KEEPER
-    message = f"imported {spec.name} (event {public[-1].event.seq})"
-    repository.git.commit_paths(paths, message=message, author=author, at=desk.now)

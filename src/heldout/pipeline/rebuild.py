@@ -125,6 +125,7 @@ def _facts(
             judged=counts.get(name),
         )
         for name, files in spec.sets.items()
+        if (repository.root / files.queries).is_file()  # the record of an old board has none
     }
     return BoardFacts(
         sets=sets,
@@ -139,7 +140,7 @@ def _facts(
 def _example(repository: Repository, spec: BoardSpec) -> Example | None:
     """The first query with public labels that has a relevant document."""
     for files in spec.sets.values():
-        if files.qrels is None:
+        if files.qrels is None or not (repository.root / files.qrels).is_file():
             continue
         qrels = repository.qrels(files.qrels).judgments
         for query, text in repository.queries(files.queries).texts.items():

@@ -111,7 +111,8 @@ def _reasons(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
                 reasons[f"scores.{column.key}"] = "told after the last day"
                 continue
             withheld = row.unranked if column.primary else row.not_above.get(column.key, "")
-            reasons[f"scores.{column.key}"] = withheld or "not scored on this view"
+            none = "the old board gave none" if row.imported else "not scored on this view"
+            reasons[f"scores.{column.key}"] = withheld or none
     if row.rank_low is None or row.rank_high is None:
         reasons["rank_low"] = reasons["rank_high"] = "rank ranges were not computed"
     return reasons

@@ -70,6 +70,9 @@ def make_figures(
     if all(row.baseline for row in rows):
         return ()
     today = standings.as_of.date()
+    record = all(row.imported for row in rows)
+    if record:
+        today = max(row.received.date() for row in rows)
     bar = bar and any(row.baseline for row in rows)
     dev = _dev_column(columns)
     records = best_so_far(rows, columns[0].key, bar=bar)
@@ -78,6 +81,10 @@ def make_figures(
     figures = [_progress(points, steps, columns[0], today, bar=bar)] if one_by_one else []
     if dev is not None:
         figures += _scatter(points, columns[0], dev)
+    if record and dev is not None:
+        figures += _gap(points, columns[0], dev, today)
+    if record:
+        figures += _reranking(rows, columns, today)
     return tuple(figures)
 
 
@@ -167,6 +174,83 @@ def _say_progress(records: Sequence[TableRow], column: Column, *, bar: bool) -> 
         + " It begins with the first entry above the best baseline."
         * bar,
     )
+
+
+def _gap(every: Sequence[Point], official: Column, dev: Column, today: date) -> list[Figure]:
+    """Official less dev score over time (fostering-coopetition, figure 3, right)."""
+    gaps = [
+        Point(label=p.label, day=p.day, score=p.score - p.other)
+        for p in every
+        if p.other is not None and not p.baseline
+    ]
+    if not gaps:
+        return []
+    below = sum(gap.score < 0 for gap in gaps)
+    equal = Point(label=f"{official.set} = {dev.set}", day=today, score=0.0, baseline=True)
+    names = Names(y=f"{official.title} − {dev.set}")
+    wide, narrow = (
+        draw(progress_spec([*gaps, equal], canvas, until=today, names=names))
+        for canvas in _PROGRESS
+    )
+    return [
+        Figure(
+            key="gap",
+            title="Official less dev score over time",
+            says=phrase(
+                f"{below} of {count(len(gaps), 'entry', 'entries')} with both scores have less on "
+                f"{official.set} than on {dev.set}; the median difference is "
+                f"{median(gap.score for gap in gaps):.3f}."
+            ),
+            key_words=(("circle", "entry"), ("dash", "no difference")),
+            wide=wide,
+            narrow=narrow,
+            records=(),
+        )
+    ]
+
+
+_RERANKING = "reranking"
+
+
+def _reranking(rows: Sequence[Row], columns: tuple[Column, ...], today: date) -> list[Figure]:
+    """Re-ranking alone, below the best of all others."""
+    entries = [row for row in rows if not row.baseline]
+    alone = [row for row in entries if row.type == _RERANKING]
+    others = [row for row in entries if row.type != _RERANKING]
+    if not alone or not others:
+        return []
+    records = best_so_far(alone, columns[0].key, bar=False)
+    level = make_row(others[0], columns)
+    score = float(level.primary.text)
+    best = Point(label=f"full ranking: {level.system}", day=today, score=score, baseline=True)
+    points = [*_points(alone, columns, None, records), best]
+    names = Names(y=columns[0].title)
+    wide, narrow = (
+        draw(progress_spec(points, canvas, until=today, names=names)) for canvas in _PROGRESS
+    )
+    steps = [make_row(row, columns) for row in records]
+    return [
+        Figure(
+            key="reranking",
+            title="Re-ranking against full ranking",
+            says=phrase(
+                f"{count(len(alone), 'entry', 'entries')} of {len(entries)} re-rank the official "
+                "candidates. The best of them, ",
+                name_entry(steps[-1]),
+                f", has {steps[-1].primary.text}; the best full ranking, ",
+                name_entry(level),
+                f", has {level.primary.text}.",
+            ),
+            key_words=(
+                ("diamond", "best re-ranking then"),
+                ("circle", "other re-ranking"),
+                ("dash", "best full ranking"),
+            ),
+            wide=wide,
+            narrow=narrow,
+            records=tuple(_record(row) for row in steps),
+        )
+    ]
 
 
 def _scatter(every: Sequence[Point], official: Column, dev: Column) -> list[Figure]:

@@ -68,6 +68,7 @@ class BoardPage:
         empty: whether there is no entry yet, baselines aside.
         types: the submission types among the rows, for the filter; none where no row has one.
         figures: the charts.
+        record: whether it shows an old board, which takes nothing any more.
         steps: the commands of a participant.
         submit: the organisers' own words on submitting.
         contact: where to reach them.
@@ -91,6 +92,7 @@ class BoardPage:
     empty: bool
     types: tuple[str, ...]
     figures: tuple[Figure, ...]
+    record: bool
     steps: tuple[Step, ...]
     submit: str
     contact: str
@@ -137,6 +139,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
             bar=spec.baselines.bar,
             one_by_one=spec.kind == "sequential",
         ),
+        record=bool(shown) and all(row.imported for row in shown),
         steps=list_steps(spec),
         submit=clean(spec.submit),
         contact=clean(spec.contact),

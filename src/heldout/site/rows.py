@@ -105,6 +105,8 @@ class TableRow:
         corrected: an erratum was published.
         embargo: `None` where the identity is shown.
         unranked: why it has no rank, as a sentence begins; "" for what has one, and baselines.
+        imported: an old board's entry: its day and its trophy are that board's claims.
+        rule: what the rule says of its trophy, where that is not what the old board gave.
     """
 
     rank: int | None
@@ -127,6 +129,8 @@ class TableRow:
     corrected: bool
     embargo: Embargo | None
     unranked: str
+    imported: bool
+    rule: str
 
 
 def make_columns(spec: BoardSpec) -> tuple[Column, ...]:
@@ -177,6 +181,8 @@ def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
         corrected=bool(row.errata),
         embargo=_embargo(row),
         unranked=row.unranked[:1].upper() + row.unranked[1:],
+        imported=row.imported,
+        rule=_say_rule(row),
     )
 
 
@@ -228,6 +234,12 @@ def public_row(row: Row) -> Row:
         training_data=clean(row.training_data),
         type=clean(row.type),
     )
+
+
+def _say_rule(row: Row) -> str:
+    if row.trophy == row.trophy_by_rule:
+        return ""
+    return "no trophy by the rule" if row.trophy else "a trophy by the rule"
 
 
 def _range(row: Row) -> str:

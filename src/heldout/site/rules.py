@@ -91,7 +91,12 @@ def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
     return (
         Download(href="leaderboard.csv", name="leaderboard.csv", holds="this table"),
         Download(href="leaderboard.json", name="leaderboard.json", holds="the same as JSON"),
-        *(file for key, queries in spec.sets.items() for file in _set_files(key, queries)),
+        *(
+            file
+            for key, queries in spec.sets.items()
+            if key in facts.sets
+            for file in _set_files(key, queries)
+        ),
         Download(
             href="../board.toml", name="board.toml", holds="the rules, as the program reads them"
         ),
