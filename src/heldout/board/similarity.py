@@ -48,7 +48,7 @@ DEPTH = 100
 """Documents of a query that are compared at all."""
 
 PERSISTENCE = 0.9
-"""The p of rank-biased overlap: the first ten ranks have 86% of the weight (Webber et al., 4.2)."""
+"""The p of rank-biased overlap: the first ten ranks have 86% of the weight."""
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Which quantiles over the queries are told."""
