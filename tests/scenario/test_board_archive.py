@@ -142,6 +142,21 @@ def test_after_the_reveal_the_identity_and_the_runs_are_in_it(ended: Ended, tmp_
     assert audited(town, tmp_path / "late.zip").code == 0
 
 
+def test_after_the_closing_an_erratum_can_come_and_the_archive_tells_it(
+    ended: Ended, tmp_path: Path
+) -> None:
+    town = copied(ended.town.root, tmp_path)
+    labels = town.vault / "labels" / "eval.qrels"
+    labels.write_text(labels.read_text().replace("deval3 1", "other 1"))
+    answer = town.organiser("correct", ONE, "--why", "a wrong document", now=LAST)
+    assert answer.code == 0, answer
+    assert town.organiser("archive", tmp_path / "a.zip", now=LAST).code == 0
+    found = audited(town, tmp_path / "a.zip")
+    assert (found.code, found.json["faults"]) == (0, [])
+    older = audited(town, ended.archive)
+    assert (older.code, older.json["faults"]) == (0, [])
+
+
 def test_closing_asks_first(still_open: Town, tmp_path: Path) -> None:
     before = still_open.kinds()
     answer = still_open.organiser("archive", tmp_path / "a.zip", now=LAST)

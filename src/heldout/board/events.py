@@ -21,6 +21,7 @@ from heldout.errors import StoreError
 from heldout.ids import Digest, commitment
 
 __all__ = [
+    "AFTER_CLOSING",
     "GENESIS",
     "KINDS",
     "Draft",
@@ -60,6 +61,9 @@ KINDS: Mapping[str, str] = {
     "closed-board": "the board takes nothing any more; its labels are opened",
 }
 """Every kind of event there is, with what it says."""
+
+AFTER_CLOSING = frozenset(("changed-rules", "corrected", "extended", "rekeyed"))
+"""The kinds that may come after `closed-board`: what mends, and nothing that is new."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

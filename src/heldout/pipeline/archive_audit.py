@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from heldout.board.events import Entry
+from heldout.board.events import AFTER_CLOSING, Entry
 from heldout.board.history import Submission
 from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec, View
@@ -22,10 +22,7 @@ from heldout.pipeline.score_files import ScoreFile
 from heldout.pipeline.telling import released
 from heldout.pipeline.unpacked import Unpacked, labels_key, unpack_archive
 
-__all__ = ["AFTER_CLOSING", "audit_archive"]
-
-AFTER_CLOSING = frozenset(("corrected", "extended", "rekeyed"))
-"""The kinds of events that may follow the closing of a board."""
+__all__ = ["audit_archive"]
 
 _CLOSE = 1e-9
 _NAME = re.compile("[A-Za-z0-9_-]{1,32}", re.ASCII)
