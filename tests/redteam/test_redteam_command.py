@@ -1,6 +1,7 @@
 """`heldout redteam` as a program is called."""
 
 import json
+import re
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -150,10 +151,9 @@ def test_more_queries_than_there_are_come_more_than_once() -> None:
 def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     found(files)
     rules = files / "board" / "board.toml"
-    rules.write_text(
-        rules.read_text().replace("decimals = 3", "decimals = 2")
-        + '\n[release]\nrule = "ladder"\nz = 2.5\nsubmissions = 7\n'
-    )
+    text = rules.read_text().replace("decimals = 3", "decimals = 2")
+    text = re.sub(r"(?ms)^\[release\].*?(?=^\[|\Z)", "", text)
+    rules.write_text(text + '\n[release]\nrule = "ladder"\nz = 2.5\nsubmissions = 7\n')
     small = ("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "2", "--attack", "none")
     value = json_of(call(*small, "--json"))
     assert value["own_release"] == "ladder z=2.5"
