@@ -449,6 +449,7 @@ def test_a_push_whose_answer_is_lost_is_found_out(pair: Pair, *, silent: bool) -
         assert "taken over from origin: event 3, rejected" in told.err
         assert "done before" in told.out
     assert told.code == 0, told
+    assert "was first" not in told.err
     assert pair.ann.kinds().count("rejected") == 1
     assert pair.ann.log() == pair.remote_log()
     assert pair.ann.is_sound()
