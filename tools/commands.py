@@ -19,8 +19,7 @@ submission was refused, some files failed). 2: wrong usage, or nothing that coul
 
 NOT_YET = """## Not yet
 
-These names are kept for commands that are still to come: `compare`, `analyse`, `board rekey`,
-`board import-msmarco`, `audit --receipt`, `redteam`, `archive`, `prefer`,
+These names are kept for commands that are still to come: `compare`, `analyse`, `prefer`,
 `survive`, `serve`. Until then they are unknown to the program.
 """
 

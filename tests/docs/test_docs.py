@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from heldout.board.events import KINDS
+from heldout.board.forge import ForgeSpec
 from heldout.board.policy import RULES
 from heldout.board.release import ReleaseRule
 from heldout.board.spec import Baselines, BoardSpec, Example, Policy, QuerySet, Runs, Season, View
@@ -135,13 +136,13 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "example.": Example,
     "policy.": Policy,
     "release.": ReleaseRule,
+    "forge.": ForgeSpec,
 }
 KEYS = {
     prefix + field.name: field
     for prefix, table in TABLES.items()
     for field in msgspec.structs.fields(table)
-    if field.name
-    not in ("runs", "sets", "views", "baselines", "example", "policy", "release", "seasons")
+    if f"{field.name}." not in TABLES and field.name != "sets"
 }
 BOARD = read_page("board.md").split("## The board's folder")[0]
 BOARD_ROWS = {

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from heldout.board.forge import ForgeSpec
 from heldout.board.release import ReleaseRule
 from heldout.trec.ranking import Order
 
@@ -203,6 +204,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         example: a query with its answer; absent, the first with public labels is shown.
         seasons: none, or the board's days one after the other; then `primary` is that of none of
             its own, but the first season's view.
+        forge: where submissions are opened as pull requests; absent, git alone is asked.
     """
 
     schema: int = 1
@@ -230,6 +232,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     baselines: Baselines = Baselines()
     example: Example | None = None
     seasons: tuple[Season, ...] = ()
+    forge: ForgeSpec | None = None
 
     def view(self, name: str) -> View:
         """The view of that name; raises KeyError."""

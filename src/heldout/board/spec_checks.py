@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from heldout.board.forge import check_forge
 from heldout.board.manifest import is_link
 from heldout.board.release import check_rule
 from heldout.board.spec import RULE_NAMES, BoardSpec, Season, View
@@ -21,6 +22,8 @@ def check_spec(spec: BoardSpec) -> Iterator[Wrong]:
     """What is wrong with a board.toml whose keys and kinds are right."""
     yield from _check_views(spec)
     yield from _check_seasons(spec)
+    if spec.forge is not None:
+        yield from check_forge(spec.forge)
     yield from _check_numbers(spec)
     yield from _check_sets(spec)
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):

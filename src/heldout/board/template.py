@@ -8,7 +8,10 @@ from string import Template
 
 import msgspec
 
+import heldout
+from heldout.board.forge import ForgeSpec
 from heldout.board.spec import EnvelopeForm, Example
+from heldout.board.workflows import WORKFLOW_PATHS, format_workflow
 from heldout.trec.ranking import Order
 
 __all__ = ["NewBoard", "format_recipients", "new_board_files"]
@@ -31,6 +34,7 @@ class NewBoard:
         sets: query set -> whether its labels are public, in the order of the views' columns.
         primary: the set whose view ranks.
         example: a query with its answer, `None` for the first with public labels.
+        forge: where submissions will be opened, `None` where git alone is asked.
     """
 
     name: str
@@ -45,6 +49,7 @@ class NewBoard:
     sets: Mapping[str, bool]
     primary: str
     example: Example | None = None
+    forge: ForgeSpec | None = None
 
 
 def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
@@ -60,6 +65,8 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "order": _quote(board.order),
         "depth": str(board.depth),
         "sets": "\n".join(_set_table(name, public=p) for name, p in board.sets.items()),
+        "forge": _forge_table(board.forge),
+        "repository": _quote("" if board.forge is None else _address(board.forge)),
         "example": _example_table(board.example),
         "views": "\n".join(_view_table(name, board.measure) for name in board.sets),
     }
@@ -68,7 +75,13 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "task": board.task,
         "runs": " ".join(f"--run {name}=FILE" for name in board.sets),
     }
+    workflow = None if board.forge is None else WORKFLOW_PATHS.get(board.forge.kind)
     return {
+        **(
+            {workflow: format_workflow(board.forge.kind, version=heldout.__version__)}
+            if board.forge is not None and workflow is not None
+            else {}
+        ),
         "board.toml": _fill("board.toml", words),
         "README.md": _fill("README.md", plain),
         ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
@@ -97,6 +110,18 @@ def _example_table(example: Example | None) -> str:
         return ""
     pairs = msgspec.structs.asdict(example).items()
     return "[example]\n" + "".join(f"{key} = {_quote(value)}\n" for key, value in pairs) + "\n"
+
+
+def _forge_table(forge: ForgeSpec | None) -> str:
+    """The table, with an empty line before it; nothing where there is no forge."""
+    if forge is None:
+        return ""
+    pairs = msgspec.structs.asdict(forge).items()
+    return "\n[forge]\n" + "".join(f"{key} = {_quote(value)}\n" for key, value in pairs)
+
+
+def _address(forge: ForgeSpec) -> str:
+    return f"{forge.url.rstrip('/')}/{forge.project}" if forge.hosted else ""
 
 
 def _quote(value: object) -> str:

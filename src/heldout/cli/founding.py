@@ -16,6 +16,7 @@ from heldout.board.describe import (
     list_columns,
     list_notes,
 )
+from heldout.board.forge import ForgeSpec, parse_forge
 from heldout.board.template import NewBoard
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
@@ -61,6 +62,7 @@ _TASK = "Rank the documents of the collection for each query."
 @click.option("--order", type=click.Choice(get_args(Order)), default="msmarco", show_default=True)
 @click.option("--depth", type=click.IntRange(min=1), default=1000, show_default=True)
 @click.option("--envelope", type=click.Choice(get_args(Form)), default="age", show_default=True)
+@click.option("--forge", metavar="URL", help="Where submissions are opened, as on github.com.")
 @now_option
 @json_option
 @reports_disk
@@ -76,6 +78,7 @@ def new(
     order: Order,
     depth: int,
     envelope: Form,
+    forge: str | None,
     now: datetime,
     as_json: bool,
 ) -> None:
@@ -102,6 +105,7 @@ def new(
         depth=depth,
         sets={name: given.public for name, given in sets.items()},
         primary="eval",
+        forge=None if forge is None else _forge(forge),
     )
     before = "   (done before)" if is_founded(folder, vault.absolute(), plan, sets) else ""
     desk = found_board(folder, vault.absolute(), plan, sets, now=now)
@@ -234,3 +238,14 @@ def _given(files: tuple[Path, Path], *, public: bool) -> GivenSet:
         read = read_queries(source, path=str(queries))
     with open_input(qrels) as source:
         return GivenSet(queries=read, qrels=read_qrels(source, path=str(qrels)), public=public)
+
+
+def _forge(address: str) -> ForgeSpec:
+    found = parse_forge(address)
+    if found is None:
+        raise click.BadParameter(
+            f"{address!r} is no project on github.com, gitlab.com or codeberg.org; "
+            "name others in [forge] of board.toml",
+            param_hint="--forge",
+        )
+    return found

@@ -1,6 +1,6 @@
 """The organiser's commands: inbox, review, decisions, rebuild, audit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from heldout.cli.decisions import (
     report,
     rules_facts,
 )
+from heldout.cli.forging import answer_all, fetch_requests
 from heldout.cli.printing import (
     answers,
     messages,
@@ -91,6 +92,7 @@ def inbox(
         rules = note_rules(desk)
         receipts = receive(desk, _arrivals(desk, folders, ask_remote=not no_fetch))
         rebuilt = catch_up(desk, news=False)
+        answer_all(desk, [str(r.id) for r in receipts if r.kind == "received"], {})
         if place.as_json:
             print_json(_inbox_json(desk, receipts))
             return
@@ -166,7 +168,8 @@ def publish(
             publish_submission(desk, review_submission(desk, sets, r.submission.id), why=why)
             for r in reviews
         ]
-        _decide(desk, decisions, "published", as_json=place.as_json)
+        told = {result.submission.id: result for result in reviews}
+        _decide(desk, decisions, "published", as_json=place.as_json, reviews=told)
 
 
 @click.command()
@@ -344,7 +347,14 @@ def _arrivals(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> list[
     if head is not None:
         for remote in git.remotes() if ask_remote else ():
             _try_fetch(desk, remote)
-        found += find_in_git(git, form, main=head)
+        hosted = desk.repository.spec().forge
+        found += [
+            arrival
+            for arrival in find_in_git(git, form, main=head)
+            # What is open there, the forge says better: closed requests keep their refs.
+            if hosted is None or arrival.source.startswith("branch ")
+        ]
+        found += fetch_requests(desk) if ask_remote else ()
     for folder in folders:
         found += find_in_folder(folder, form)
     return found
@@ -445,8 +455,16 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
     return why
 
 
-def _decide(desk: Desk, decisions: Sequence[Decision], verb: str, *, as_json: bool) -> None:
+def _decide(
+    desk: Desk,
+    decisions: Sequence[Decision],
+    verb: str,
+    *,
+    as_json: bool,
+    reviews: Mapping[str, Review] | None = None,
+) -> None:
     rebuilt = catch_up(desk, news=any(decision.event is not None for decision in decisions))
+    answer_all(desk, [decision.id for decision in decisions if decision.done], reviews or {})
     report(desk, decisions, rebuilt, verb=verb, as_json=as_json)
 
 

@@ -11,6 +11,7 @@ from heldout.board.history import History, Submission, read_history
 from heldout.board.manifest import parse_day
 from heldout.board.quota import QuotaState
 from heldout.cli.context import Place, in_clone
+from heldout.cli.forms import check_form
 from heldout.cli.printing import (
     answers,
     count_errors,
@@ -105,20 +106,32 @@ def draft(
 
 
 @click.command()
-@click.argument("submission", metavar="ID")
+@click.argument("submission", metavar="[ID]", required=False)
+@click.option(
+    "--form",
+    nargs=2,
+    metavar="BASE REF",
+    help="Look at the form of a pull request, at refs/pull/N/head.",
+)
 @in_clone
 @reports_errors
-def check(*, place: Place, submission: str) -> None:
+def check(*, place: Place, submission: str | None, form: tuple[str, str] | None) -> None:
     """Run the organisers' own checks, as far as they go without held-out labels.
 
-    Exit code 1 where something has to be mended. Nothing is sealed or sent.
+    Exit code 1 where something has to be mended. Nothing is sealed or sent. With --form the commits
+    of a pull request are looked at instead, as data: nothing of it is checked out or run.
 
     \b
     Example:
       heldout check 20261120-lighthouse-monot5
     """
+    if (submission is None) == (form is None):
+        raise click.UsageError("name a draft's ID, or --form BASE REF")
+    if form is not None:
+        check_form(place, *form)
+        return
     repository = place.board()
-    found = check_draft(repository, parse_submission_id(submission), now=place.now)
+    found = check_draft(repository, parse_submission_id(submission or ""), now=place.now)
     if place.as_json:
         print_json(_check_json(found))
     else:

@@ -54,6 +54,9 @@ COMMANDS: Mapping[str, Command] = {
     "correct": Command("organiser:correct", "organiser", "An erratum to a published entry."),
     "extend": Command("organiser:extend", "organiser", "Move the end of an embargo."),
     "rebuild": Command("organiser:rebuild", "organiser", "Make everything public anew."),
+    "redteam": Command(
+        "redteam:redteam", "organiser", "Attacks against the release, before it opens."
+    ),
     "audit": Command("organiser:audit", "organiser", "Verify both logs."),
 }
 """Every command of the program."""

@@ -74,7 +74,9 @@ def answer(
         decimals=spec.decimals,
         said=_said(submission, event),
         scores=() if row is None else _scores(spec, row),
-        findings=() if row is None or row.embargoed else [_narrow(f) for f in findings],
+        findings=()
+        if row is None or row.embargoed
+        else [_narrow(finding) for finding in findings if finding.public],
         facts=facts or {},
         steps=[f"heldout status {submission.id}"],
         page=spec.home,

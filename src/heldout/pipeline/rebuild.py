@@ -9,6 +9,7 @@ from heldout.board.seasons import current_standings, list_seasons
 from heldout.board.spec import BoardSpec, Example
 from heldout.board.standings import Standings, project
 from heldout.board.template import format_recipients
+from heldout.board.workflows import WORKFLOW_PATHS
 from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk, NotedRules, is_behind, note_rules
 from heldout.site.facts import BoardFacts, SetFacts
@@ -20,7 +21,7 @@ __all__ = ["Rebuilt", "catch_up", "rebuild", "rebuild_public"]
 
 _PUBLIC = (
     *(SPEC, "README.md", ".gitignore", "keys", "queries", "qrels", "candidates"),
-    *("submissions", LOG, LEADERBOARD),
+    *("submissions", LOG, LEADERBOARD, *WORKFLOW_PATHS.values()),
 )
 _MOST_LOG = 1 << 30
 _KEEPER = Author(name="heldout", email="heldout@localhost")

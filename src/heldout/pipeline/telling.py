@@ -9,6 +9,7 @@ from heldout.board.release import (
     ReleaseRule,
     Told,
     best_released,
+    first_bar,
     release,
     release_score,
     score_vector,
@@ -57,7 +58,7 @@ def tell(
     for name in (view.name for view in spec.public_views):
         values = score_vector(views[name].per_query, n=views[name].n)
         rule = _rule(spec, name)
-        told = None if rule.rule == "rounded" else _told(desk, submission, name, views[name])
+        told = None if rule.rule == "rounded" else _told(desk, rule, submission, name, views[name])
         outcome = release(values, told, rule, decimals=spec.decimals)
         if outcome.text is None:
             held[name] = outcome.told.text
@@ -138,13 +139,16 @@ def _queries(score: ViewScore) -> set[str]:
     return {query for query, value in score.per_query.items() if value is not None}
 
 
-def _told(desk: Desk, submission: Submission, view: str, new: ViewScore) -> Told | None:
-    """The best that a submission's team was told of a view.
+def _told(
+    desk: Desk, rule: ReleaseRule, submission: Submission, view: str, new: ViewScore
+) -> Told | None:
+    """The best that a submission's team was told of a view, or what its first has to be above.
 
     Raises:
         StoreError: the vault lacks its scores, or they are of other queries than the new ones.
     """
-    best = best_released(desk.history(), submission.teams, view)
+    history = desk.history()
+    best = best_released(history, submission.teams, view) or first_bar(history, rule, view)
     if best is None:
         return None
     kept = read_scores(desk.vault, best.id)
@@ -153,7 +157,7 @@ def _told(desk: Desk, submission: Submission, view: str, new: ViewScore) -> Told
     before = kept.views[view]
     if _queries(before) != _queries(new):
         raise StoreError(
-            f"{best.id}, the best that the team was told, was scored on other queries than "
+            f"{best.id}, above which this score has to be, was scored on other queries than "
             f'{submission.id}; score it anew first: heldout correct {best.id} --why "…"'
         )
     return Told(text=best.scores[view], values=score_vector(before.per_query, n=before.n))
