@@ -551,7 +551,7 @@ def test_a_changed_bit_is_told_wherever_it_matters(ended: Ended, tmp_path: Path)
 def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path) -> None:
     town = found_town(tmp_path)
     add_baseline(town)
-    found = kill_at(town, ["archive", f"{town.root}/a.zip", "--runs", "--yes"], every=6)
+    found = kill_at(town, ["archive", f"{town.root}/a.zip", "--runs", "--yes"], every=9)
     assert found["faults"] == {}
     assert found["points"] >= 20
 

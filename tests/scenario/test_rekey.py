@@ -294,7 +294,7 @@ def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path, *, lost: bool) 
     if lost:
         (town.vault / "identities/organiser.txt").unlink()
     told = ["board", "rekey", "--why", "she left", "--yes", *["--destroy-old"] * (not lost)]
-    found = kill_at(town, told, every=7)
+    found = kill_at(town, told, every=11)
     assert found["faults"] == {}
     assert found["points"] >= 30
 
