@@ -85,7 +85,13 @@ def test_the_form_of_a_request_is_looked_at_without_checking_it_out(town: Town) 
 def test_a_new_board_has_the_workflow_of_its_forge(tmp_path: Path, address: str, path: str) -> None:
     for name in ("queries.tsv", "labels.qrels"):
         (tmp_path / name).write_text("q1\ta question\n" if "tsv" in name else "q1 0 d1 1\n")
-    given: list[str | Path] = ["--eval", tmp_path / "queries.tsv", tmp_path / "labels.qrels", "--forge", address]
+    given: list[str | Path] = [
+        "--eval",
+        tmp_path / "queries.tsv",
+        tmp_path / "labels.qrels",
+        "--forge",
+        address,
+    ]
     board, vault = tmp_path / "board", tmp_path / "vault"
     answer = call(tmp_path, "board", "new", board, "--vault", vault, *given, "--now", DAY)
     assert answer.code == 0, answer

@@ -62,17 +62,16 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             1,000,000.
         z: standard errors of the Ladder, 0 to 10; absent, by `submissions`.
         step: of the fixed-step Ladder, one over a whole number; above 0, at most 0.5.
-        begin: what a team's first score has to be above, under `ladder` and `step`: nothing
-            (`first`), the best baseline, or the best on the board. Where there is none, the first
-            score is told. Who begins at nothing can begin low on purpose and be told every rise
-            from there (docs/redteam.md).
+        begin: what a team's first score has to be above, under `ladder` and `step`: the best
+            `baseline`, if there is one, or nothing: `first`. Who begins at nothing can begin low
+            on purpose and be told every rise from there (docs/redteam.md).
     """
 
     rule: RuleName = "rounded"
     submissions: int = 300
     z: float | None = None
     step: float = 0.01
-    begin: Literal["first", "baseline", "board"] = "baseline"
+    begin: Literal["first", "baseline"] = "baseline"
 
     @property
     def threshold(self) -> float:
@@ -177,7 +176,7 @@ def best_released(history: History, teams: Iterable[str], view: str) -> Submissi
 
 
 def first_bar(history: History, rule: ReleaseRule, view: str) -> Submission | None:
-    """The entry that a team's first score in a view has to be above; `None` where it is told.
+    """The baseline that a team's first score in a view has to be above; `None` where it is told.
 
     Args:
         history: the organisers'.
@@ -189,9 +188,7 @@ def first_bar(history: History, rule: ReleaseRule, view: str) -> Submission | No
     shown = [
         submission
         for submission in history.submissions.values()
-        if view in submission.scores
-        and submission.status == "published"
-        and (submission.baseline or rule.begin == "board")
+        if submission.baseline and view in submission.scores
     ]
     return max(shown, key=lambda submission: Decimal(submission.scores[view]), default=None)
 

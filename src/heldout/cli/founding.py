@@ -17,9 +17,11 @@ from heldout.board.describe import (
     list_notes,
 )
 from heldout.board.forge import ForgeSpec, parse_forge
+from heldout.board.ledger import make_ledger
 from heldout.board.template import NewBoard
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
+from heldout.cli.ledgers import ledger_json, print_ledger
 from heldout.cli.participant import read_runs
 from heldout.cli.printing import (
     answers,
@@ -35,6 +37,7 @@ from heldout.pipeline.found import GivenSet, found_board, is_founded
 from heldout.pipeline.rebuild import catch_up
 from heldout.pipeline.recipients import check_recipients
 from heldout.pipeline.sets import load_sets
+from heldout.redteam.report import ADVICE
 from heldout.store.vault import Vault
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
@@ -122,7 +125,9 @@ def new(
         ],
     )
     _print(description)
-    print_facts(answers(), [("", ""), *_ADVICE])
+    print_facts(answers(), [("", ""), *_ADVICE, ("", "")])
+    heads = ["release", *[""] * ADVICE.count("\n")]
+    print_facts(answers(), [*zip(heads, ADVICE.splitlines(), strict=True), _PLAY])
 
 
 _ADVICE = [
@@ -130,8 +135,11 @@ _ADVICE = [
     ("", "read board.toml: the policy, the depth, the task; commit what you change"),
     ("", "put the board where people find it: git remote add origin URL; git push -u origin main"),
     ("", "show a first run: heldout board baseline 20261101-bm25 --dev FILE --eval FILE"),
-    ("", "another organiser: add their age recipient to board.toml and share the vault with them"),
+    ("", "another organiser: share the vault (docs/organisers.md), then heldout board rekey"),
 ]
+
+
+_PLAY = ("", "heldout redteam --board DIR --runs A B plays the attacks on your dev data")
 
 
 @click.command()
@@ -140,7 +148,8 @@ _ADVICE = [
 def describe(*, place: Place) -> None:
     """Say what the query sets hold: sizes, lengths, judgments, overlaps, and what they can tell.
 
-    Without a vault nothing is said of the held-out labels.
+    Without a vault nothing is said of the held-out labels. With one the leak ledger is told too:
+    the bits that all that was released could have carried, by team.
 
     \b
     Example:
@@ -153,10 +162,14 @@ def describe(*, place: Place) -> None:
     check_recipients(repository.spec(), repository.rules(), vault)
     sets = load_sets(repository, repository.spec(), vault=vault)
     description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
+    ledger = None if vault is None else make_ledger(vault.history())
     if place.as_json:
-        print_json(as_document(description))
-    else:
-        _print(description)
+        told = {} if ledger is None else {"ledger": ledger_json(ledger)}
+        print_json({**as_document(description), **told})
+        return
+    _print(description)
+    if ledger is not None:
+        print_ledger(answers(), ledger)
 
 
 @click.command()

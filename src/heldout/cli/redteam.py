@@ -120,9 +120,8 @@ class _Result:
 @click.option(
     "--state",
     type=click.Choice(get_args(State)),
-    default="team",
-    show_default=True,
-    help="Whose best a Ladder goes by: the team's, the same begun at a baseline, or anybody's.",
+    help="Whose best a Ladder goes by: the team's, the same begun at a baseline, or anybody's. "
+    "If not given, as the board has it.",
 )
 @order_option
 @json_option
@@ -147,7 +146,7 @@ def redteam(
     seed: int,
     releases: tuple[str, ...],
     attacks: tuple[str, ...],
-    state: State,
+    state: State | None,
     order: Order | None,
     as_json: bool,
     markdown: bool,
@@ -181,7 +180,8 @@ def redteam(
     )
     systems = systems if queries is None else draw(systems, queries, seed=seed)
     rule = ReleaseRule() if spec is None else spec.release
-    plan = Plan(submissions=submissions or rule.submissions, seed=seed, state=state)
+    begin: State = "baseline" if rule.begin == "baseline" else "team"
+    plan = Plan(submissions=submissions or rule.submissions, seed=seed, state=state or begin)
     played = _choose_releases(releases, spec, plan.submissions)
     chosen = attacks or tuple(ATTACKS)
     with progress("games", len(chosen) * len(played) * seeds) as done:

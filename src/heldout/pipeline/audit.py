@@ -114,7 +114,9 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
             yield f"event {ours.event.seq} differs between the two logs"
             return
     if len(entries) < len(public):
-        yield f"{_events(len(public) - len(entries))} missing in the vault's log"
+        hint = "; another organiser may have logged them: heldout rebuild takes them over"
+        missing = f"{_events(len(public) - len(entries))} missing in the vault's log"
+        yield missing + (hint if vault.is_shared() else "")
     history = read_history(entries)
     for submission in history.submissions.values():
         for digest in (*submission.files.values(), *submission.runs.values()):

@@ -84,9 +84,10 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
     known = scores is not None and (decided or _holds(scores, submission, sets))
     if scores is None or not known:
         scores = _open(desk, sets, submission)
-        keep_scores(desk.vault, submission_id, scores)
+        if not _may_be_ours(desk, scores):
+            keep_scores(desk.vault, submission_id, scores)
     manifest = None if scores.refusal or scores.metadata_problems else _manifest(desk, submission)
-    if submission.status == "received":
+    if submission.status == "received" and not _may_be_ours(desk, scores):
         _log(desk, submission, manifest)
         submission = desk.find(submission_id)
     findings, quota = _judge(desk, submission, manifest, scores)
@@ -98,6 +99,11 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
         quota=quota,
         done_before=known,
     )
+
+
+def _may_be_ours(desk: Desk, scores: ScoreFile) -> bool:
+    """Whether a refusal may only mean that this organiser's key is not among the recipients."""
+    return bool(scores.refusal) and desk.vault.is_shared()
 
 
 def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:

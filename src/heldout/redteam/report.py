@@ -16,8 +16,9 @@ ADVICE = """\
 Rounding is no defence: an attacker makes 300 rounded scores into a gain of 4.2 standard errors
 that is not there, and 24 of them into 1.5. With rule = "ladder" in [release] guessing gains
 nothing, and a system that is better by 4.5 still gets its score in 4 of 5 cases. Two ways around
-it remain: spoilt runs that rise step by step (0.7), and the first scores of ten teams (0.9). Look
-at who begins low, and at who the teams are."""
+it remain where a team begins at nothing: spoilt runs that rise step by step (0.7), and the first
+scores of ten teams (0.9). So a first score has to be above your best baseline, unless you say
+otherwise (begin): show one that is as good as you can make it, and look at who the teams are."""
 """What an organiser should know before a board opens; the figures are those of docs/redteam.md."""
 
 
