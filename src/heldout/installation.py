@@ -81,11 +81,13 @@ _BASE = tuple(
     )
     for name in (
         "click",
+        "confusable-homoglyphs",
         "cryptography",
         "httpx",
         "msgspec",
         "numpy",
         "pyrage",
+        "rapidfuzz",
         "rich",
         "scipy",
         "zstandard",

@@ -198,6 +198,14 @@ class BoardLog:
         public = {"scores": {"dev": score, "eval": score}, "queries": {"dev": 100, "eval": 89}}
         self.add("corrected", name, {**public, "why": why})
 
+    def rekey(self, rules: str = RULES) -> None:
+        lists = {"added": ["age1new"], "removed": ["age1q8f"], "not_opened": []}
+        told = {"old_keys": "kept", "grace_until": "2027-01-01", "sealed_again": {}}
+        self.add("rekeyed", None, {"board.toml": rules, "why": "lost", **lists, **told})
+
+    def close(self) -> None:
+        self.add("closed-board", None, {"open_runs": []})
+
     def extend(self, name: str, until: date) -> None:
         self.add("extended", name, {"embargo_until": _iso(until), "why": "review takes longer"})
 

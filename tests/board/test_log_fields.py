@@ -42,6 +42,8 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.update("20261101-c", make_manifest(revision=2), withdrawn=True)
     log.import_table()
     log.import_entry("20200811a", date(2020, 8, 11), "0.4")
+    log.rekey()
+    log.close()
     written = {e.event.kind: (set(e.event.public), set(e.event.sealed)) for e in log.entries}
     assert written == find_documented()
 

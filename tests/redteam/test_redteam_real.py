@@ -19,7 +19,8 @@ def play(data: Callable[[str], Path], release: str, *attacks: str) -> list[dict[
     """Lines of games on two runs of different teams with nearly the same mean."""
     runs = [str(data(f"{FOLDER}/runs/{name}.gz")) for name in ("NLE_P_V1andV2", "p_f10_mt53b")]
     qrels = str(data(f"{FOLDER}/qrels.dl21-passage.txt.gz"))
-    fixed = ("-m", "RR(rel=2)@10", "--queries", "1000", "--seeds", str(GAMES), "--json")
+    size = ("--queries", "1000", "--seeds", str(GAMES))
+    fixed = ("-m", "RR(rel=2)@10", *size, "--state", "team", "--json")
     chosen = [word for attack in attacks for word in ("--attack", attack)]
     done = CliRunner().invoke(
         redteam, ["--runs", *runs, "--qrels", qrels, *fixed, "--release", release, *chosen]

@@ -26,7 +26,8 @@ from town import call, environment
 
 import heldout.cli.founding
 import heldout.cli.organiser
-import heldout.cli.participant  # noqa: F401 - loaded before forking
+import heldout.cli.participant
+import heldout.cli.trust  # noqa: F401 - loaded before forking
 from heldout.site import figures
 
 KILLED = 137

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,6 @@ from trusting import (
     kill_at,
     read_files,
     settle,
-    wire,
 )
 
 from heldout.board.events import Draft, Entry, format_entry, link
@@ -33,11 +32,6 @@ from heldout.pipeline.archive_audit import audit_archive
 from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def wired(monkeypatch: pytest.MonkeyPatch) -> None:
-    wire(monkeypatch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +44,16 @@ class Ended:
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
-    with pytest.MonkeyPatch.context() as patch:
-        wire(patch)
-        town = found_town(tmp_path_factory.mktemp("ended"))
-        ids = settle(town)
-        shutil.copytree(town.root, town.root.with_name("open"), symlinks=True)
-        file = town.root.parent / "kb.zip"
-        told = ("--runs", "--agreed", ids["one"], "--agreed", ids["hidden"], "--yes")
-        answer = town.organiser("archive", file, *told, now=LAST)
-        assert answer.code == 0, answer
-        town.push()
-        yield Ended(town=town, ids=ids, archive=file)
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    town = found_town(tmp_path_factory.mktemp("ended"))
+    ids = settle(town)
+    shutil.copytree(town.root, town.root.with_name("open"), symlinks=True)
+    file = town.root.parent / "kb.zip"
+    told = ("--runs", "--agreed", ids["one"], "--agreed", ids["hidden"], "--yes")
+    answer = town.organiser("archive", file, *told, now=LAST)
+    assert answer.code == 0, answer
+    town.push()
+    return Ended(town=town, ids=ids, archive=file)
 
 
 @pytest.fixture
@@ -155,6 +147,18 @@ def test_after_the_closing_an_erratum_can_come_and_the_archive_tells_it(
     assert (found.code, found.json["faults"]) == (0, [])
     older = audited(town, ended.archive)
     assert (older.code, older.json["faults"]) == (0, [])
+
+
+def test_a_closed_board_takes_nothing(ended: Ended, tmp_path: Path) -> None:
+    town = copied(ended.town.root, tmp_path)
+    before = town.kinds()
+    town.send("late", now=LAST, seed=7)
+    (told,) = town.take_in(now=LAST)["received"]
+    assert (told["kind"], told["problems"][0]["code"]) == ("refused", "board-closed")
+    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
+    baseline = ("board", "baseline", "20261202-b", *runs, "--description", "BM25")
+    assert town.organiser(*baseline, now=LAST).code == 2
+    assert town.kinds() == before
 
 
 def test_closing_asks_first(still_open: Town, tmp_path: Path) -> None:

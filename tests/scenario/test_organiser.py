@@ -152,13 +152,15 @@ def test_an_erratum_without_a_change_is_said_and_logged_only_if_insisted(town: T
 
 def test_a_submission_reviewed_before_labels_were_mended_is_scored_anew(town: Town) -> None:
     one = town.send("one", now=DAY)
-    two = town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
+    two = town.send("two", now=DAY, team=OTHER_TEAM)
     town.take_in(now=DAY)
     town.organiser("review", two, now=DAY)
     town.publish(one, now=DAY)
     mend_labels(town)
     town.organiser("correct", one, "--why", "a wrong label", now=LATER)
-    assert town.publish(two, now=LATER).code == 0
+    assert town.publish(two, now=LATER).code == 1, "the very run of another team needs a reason"
+    told = ("publish", two, "--yes", "--why", "asked: they share the system")
+    assert town.organiser(*told, now=LATER).code == 0
     scores = [row["scores"] for row in town.rows()]
     assert scores[0] == scores[1]
 

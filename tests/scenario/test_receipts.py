@@ -2,14 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from town import OTHER_TEAM, Answer, Town, found_town, git
-from trusting import DAY, DECIDED, LAST, ONE, wire
+from trusting import DAY, DECIDED, LAST, ONE
 
 from heldout.board.events import Draft, Entry, format_entry, link
 from heldout.errors import StoreError
@@ -21,23 +21,16 @@ pytestmark = pytest.mark.slow
 RECEIPT = f".heldout/receipts/{ONE}.json"
 
 
-@pytest.fixture(autouse=True)
-def wired(monkeypatch: pytest.MonkeyPatch) -> None:
-    wire(monkeypatch)
-
-
 @pytest.fixture(scope="module")
-def sent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def sent(tmp_path_factory: pytest.TempPathFactory) -> Town:
     """A submission that was sent, taken in and published; its receipt is of the day it was sent."""
-    with pytest.MonkeyPatch.context() as patch:
-        wire(patch)
-        town = found_town(tmp_path_factory.mktemp("receipts"))
-        assert town.send("one", now=DAY) == ONE
-        keep(town)
-        town.take_in(now=DAY)
-        assert town.publish(ONE, now=DECIDED).code == 0
-        town.push()
-        yield town
+    town = found_town(tmp_path_factory.mktemp("receipts"))
+    assert town.send("one", now=DAY) == ONE
+    keep(town)
+    town.take_in(now=DAY)
+    assert town.publish(ONE, now=DECIDED).code == 0
+    town.push()
+    return town
 
 
 @pytest.fixture

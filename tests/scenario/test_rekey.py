@@ -2,14 +2,13 @@
 
 import shutil
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from town import OTHER_TEAM, Town, call, found_town, founding, git, write_inputs
-from trusting import DAY, DECIDED, LAST, ONE, kill_at, wire
+from trusting import DAY, DECIDED, LAST, ONE, kill_at
 
 from heldout.envelope.bundle import new_identity, open_key
 from heldout.errors import InputError, TrustError
@@ -20,23 +19,16 @@ pytestmark = pytest.mark.slow
 TWO = "20261102-two"
 
 
-@pytest.fixture(autouse=True)
-def wired(monkeypatch: pytest.MonkeyPatch) -> None:
-    wire(monkeypatch)
-
-
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
     """One entry published, one that waits, one that was refused."""
-    with pytest.MonkeyPatch.context() as patch:
-        wire(patch)
-        town = found_town(tmp_path_factory.mktemp("keys"))
-        town.send("one", now=DAY)
-        town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
-        town.take_in(now=DAY)
-        assert town.publish(ONE, now=DECIDED).code == 0
-        town.push()
-        yield town
+    town = found_town(tmp_path_factory.mktemp("keys"))
+    town.send("one", now=DAY)
+    town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
+    town.take_in(now=DAY)
+    assert town.publish(ONE, now=DECIDED).code == 0
+    town.push()
+    return town
 
 
 @pytest.fixture

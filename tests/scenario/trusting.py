@@ -10,16 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 from town import OTHER_TEAM, Town, environment
-
-from heldout.board.history import Submission
-from heldout.board.spec import BoardSpec
-from heldout.cli import program
-from heldout.envelope.bundle import file_names, open_key
-from heldout.ids import SubmissionId
-from heldout.pipeline import receive, score
-from heldout.store.vault import Vault
 
 DAY = "2026-11-02T10:00:00Z"
 DECIDED = "2026-11-03T10:00:00Z"
@@ -32,31 +23,6 @@ BASELINE = "20261101-bm25"
 Files = dict[str, bytes]
 THIRD_TEAM = {**OTHER_TEAM, "team": "Harbour Group", "institution": "Harbour College"}
 REFUSED_TEAM = {**OTHER_TEAM, "team": "Driftwood", "institution": "Driftwood Laboratory"}
-
-COMMANDS = {
-    "audit": program.Command("trust:audit", "organiser", "Verify logs, archives, receipts."),
-    "archive": program.Command("trust:archive", "organiser", "Close the board and open it."),
-}
-BOARD_COMMANDS = {
-    "rekey": program.Command("trust:rekey", "board", "Change the organisers' keys."),
-}
-
-
-def open_own_key(vault: Vault, spec: BoardSpec, submission: Submission) -> bytes:
-    """As `score.open_own_key`, by the key as it was sealed last."""
-    names = file_names(spec.envelope, SubmissionId(submission.id))
-    sealed = vault.sealed(submission.sealed_again or submission.files[names.key]).read_bytes()
-    return open_key(spec.envelope, sealed, vault.identities())
-
-
-def wire(patch: pytest.MonkeyPatch) -> None:
-    """Put the commands where the program finds them."""
-    for name, command in COMMANDS.items():
-        patch.setitem(program.COMMANDS, name, command)
-    for name, command in BOARD_COMMANDS.items():
-        patch.setitem(program.BOARD_COMMANDS, name, command)
-    patch.setattr(score, "open_own_key", open_own_key)
-    patch.setattr(receive, "open_own_key", open_own_key)
 
 
 def add_baseline(town: Town, *, seed: int = 9) -> None:
@@ -136,9 +102,7 @@ def kill_at(town: Town, arguments: list[str], *, every: int) -> Any:
 
 _KILLER = """
 import sys
-import pytest, killer, trusting
-import heldout.cli.trust
-trusting.wire(pytest.MonkeyPatch())
+import killer
 every = int(sys.argv[2])
 real = killer.Killer.try_point
 def some(self, point, total, expected):

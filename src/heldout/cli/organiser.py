@@ -1,4 +1,4 @@
-"""The organiser's commands: inbox, review, decisions, rebuild, audit."""
+"""The organiser's commands: inbox, review, decisions, rebuild."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -21,7 +21,6 @@ from heldout.cli.forging import answer_all, fetch_requests
 from heldout.cli.printing import (
     answers,
     messages,
-    plural,
     print_facts,
     print_json,
     print_problems,
@@ -30,7 +29,6 @@ from heldout.cli.printing import (
 )
 from heldout.cli.reviews import print_review, review_json, waited
 from heldout.errors import HeldoutError, printable
-from heldout.pipeline.audit import audit_board
 from heldout.pipeline.decide import Decision, check_published, check_rejectable, check_scored
 from heldout.pipeline.decide import ask as ask_team
 from heldout.pipeline.decide import correct as correct_entry
@@ -48,7 +46,6 @@ from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
 
 __all__ = [
     "ask",
-    "audit",
     "correct",
     "extend",
     "inbox",
@@ -306,37 +303,6 @@ def rebuild(*, place: Place) -> None:
     print_facts(answers(), rebuilt_facts(rebuilt))
     if place.vault is not None:
         print_next(place.board(), [])
-
-
-@click.command()
-@at_board
-@reports_errors
-def audit(*, place: Place) -> None:
-    """Verify the public log, and with a vault also its own: chain, openings, scores, files.
-
-    Exit code 1 where something does not hold.
-
-    \b
-    Example:
-      heldout audit --vault ../kb-vault
-    """
-    found = audit_board(place.board(), place.vault)
-    if place.as_json:
-        print_json(
-            {
-                "ok": not found.faults,
-                "events": found.events,
-                "faults": list(found.faults),
-                "notes": list(found.notes),
-            }
-        )
-    else:
-        facts = [("fault", fault) for fault in found.faults]
-        checked = ", ".join(found.checked)
-        facts += [("note", note) for note in found.notes]
-        print_facts(answers(), facts or [("sound", f"{plural(found.events, 'event')}: {checked}")])
-    if found.faults:
-        raise click.exceptions.Exit(1)
 
 
 def _arrivals(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> list[Arrival]:

@@ -39,6 +39,7 @@ from heldout.pipeline.draft import (
 )
 from heldout.pipeline.draft import check as check_draft
 from heldout.pipeline.draft import draft as make_draft
+from heldout.pipeline.receipts import keep_receipt
 from heldout.pipeline.sealed import read_sealed
 from heldout.pipeline.send import Packed, check_update, deliver, mark_sent, receipt_of, update
 from heldout.pipeline.send import pack as pack_draft
@@ -188,7 +189,13 @@ def submit(*, place: Place, submission: str, folder: Path | None) -> None:
     _print_seen(found)
     again = "   (done before)" if packed.sent_before else ""
     print_facts(
-        answers(), [("sent", sent + again), ("", ""), ("next", f"heldout status {found.id}")]
+        answers(),
+        [
+            ("sent", sent + again),
+            ("keep", f".heldout/receipts/{found.id}.json: heldout audit --receipt FILE"),
+            ("", ""),
+            ("next", f"heldout status {found.id}"),
+        ],
     )
 
 
@@ -206,13 +213,15 @@ def status(*, place: Place, submission: str | None) -> None:
       heldout status 20261120-lighthouse-monot5
     """
     repository = place.board()
-    history = read_history(repository.newest_log())
+    log = repository.newest_log()
+    history = read_history(log)
     names = [submission] if submission else repository.own_ids()
     shown = []
     for name in map(parse_submission_id, names):
         known = history.submissions.get(name)
         if known is None:
             _require_known(repository, history, name)
+        keep_receipt(repository, name, log)
         quota = quota_of(repository, history, name, now=place.now)
         again = None if quota is None else quota.next_allowed.isoformat()
         row = _status_json(name, known, repository)
@@ -317,7 +326,9 @@ def _check_and_pack(repository: Repository, submission: str, place: Place) -> tu
 
 def _send(place: Place, submission: SubmissionId, packed: Packed, folder: Path | None) -> str:
     sent = _deliver(place, submission, packed, folder)
-    mark_sent(place.board(), submission, packed, now=place.now)
+    repository = place.board()
+    mark_sent(repository, submission, packed, now=place.now)
+    keep_receipt(repository, submission, repository.newest_log())
     return sent
 
 

@@ -57,7 +57,8 @@ COMMANDS: Mapping[str, Command] = {
     "redteam": Command(
         "redteam:redteam", "organiser", "Attacks against the release, before it opens."
     ),
-    "audit": Command("organiser:audit", "organiser", "Verify both logs."),
+    "audit": Command("trust:audit", "organiser", "Verify logs, a receipt, an archive."),
+    "archive": Command("trust:archive", "organiser", "Close the board and open it."),
 }
 """Every command of the program."""
 
@@ -65,6 +66,7 @@ BOARD_COMMANDS: Mapping[str, Command] = {
     "new": Command("founding:new", "board", "Make a board and its vault."),
     "describe": Command("founding:describe", "board", "What the query sets hold."),
     "baseline": Command("founding:baseline", "board", "Show an organiser's own run."),
+    "rekey": Command("trust:rekey", "board", "Change the organisers' keys."),
     "import-msmarco": Command(
         "importing:import_msmarco", "board", "Make a record of an old MS MARCO board."
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from heldout.board.events import Draft, Entry
+from heldout.board.events import AFTER_CLOSING, Draft, Entry
 from heldout.board.history import History, Submission
 from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec
@@ -65,11 +65,33 @@ class Desk:
         public: Mapping[str, Any] | None = None,
         sealed: Mapping[str, Any] | None = None,
     ) -> Entry:
-        """Append an event to the vault's log; when this returns, it has happened."""
+        """Append an event to the vault's log; when this returns, it has happened.
+
+        Raises:
+            InputError: the board is closed, and takes nothing of this kind any more.
+        """
+        self.check_open(kind)
         draft = Draft(
             kind=kind, by=self.by, submission=submission, public=public or {}, sealed=sealed or {}
         )
         return self.vault.append(draft, now=self.now)
+
+    def check_open(self, kind: str) -> None:
+        """Refuse an event of a kind that a closed board does not take.
+
+        Raises:
+            InputError: the board is closed.
+        """
+        closed = self.history().closed
+        if closed is not None and kind not in AFTER_CLOSING:
+            raise InputError(
+                Problem(
+                    code="board-closed",
+                    path=self.repository.spec().name,
+                    found=f"'{kind}' on a board that was closed on {closed:%d %b %Y}",
+                    expected="an erratum, or nothing: its labels are opened",
+                )
+            )
 
     def spec_at(self, moment: datetime) -> BoardSpec:
         """The rules for what was submitted at a moment."""

@@ -122,7 +122,10 @@ def organiser_name(repository: Repository, vault: Vault) -> str:
     """How this organiser is named in the log: the vault's first key, cut short."""
     spec = repository.spec()
     if not vault.identities():
-        raise StoreError("the vault has no key; restore identities/ from the backup")
+        raise StoreError(
+            "the vault has no key; restore identities/ from the backup, "
+            "or make a new one: heldout board rekey"
+        )
     own = next(own_recipients(spec.envelope, vault), None)
     if own is None:  # the envelope was changed to a form that the vault has no key of
         check_recipients(spec, repository.rules(), vault)

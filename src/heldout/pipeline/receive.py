@@ -83,6 +83,7 @@ def _is_known(desk: Desk, arrival: Arrival) -> bool:
 
 
 def _log(desk: Desk, arrival: Arrival, submission: SubmissionId) -> str:
+    desk.check_open("received")
     spec = desk.repository.spec()
     names = file_names(spec.envelope, submission)
     files = arrival.read()

@@ -97,13 +97,13 @@ def open_manifest(vault: Vault, spec: BoardSpec, submission: Submission) -> tupl
 
 
 def open_own_key(vault: Vault, spec: BoardSpec, submission: Submission) -> bytes:
-    """Open the key that a submission was first sealed under.
+    """Open a submission's own key, as it was sealed last: for the organisers of now.
 
     Raises:
         TrustError: it does not open.
     """
     names = file_names(spec.envelope, SubmissionId(submission.id))
-    sealed = vault.sealed(submission.files[names.key]).read_bytes()
+    sealed = vault.sealed(submission.sealed_again or submission.files[names.key]).read_bytes()
     return open_key(spec.envelope, sealed, vault.identities())
 
 
