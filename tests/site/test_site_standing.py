@@ -196,6 +196,7 @@ def test_downloads_are_the_public_files() -> None:
     assert names == {
         "leaderboard.csv",
         "leaderboard.json",
+        "feed.xml",
         "../queries/dev.tsv",
         "../qrels/dev.qrels",
         "../queries/eval.tsv",

@@ -12,6 +12,7 @@ from heldout.site.entries import EntryPage, make_entry_page
 from heldout.site.exports import format_csv, format_json
 from heldout.site.extras import need
 from heldout.site.facts import BoardFacts
+from heldout.site.feed import FEED, format_feed
 from heldout.site.pages import BoardPage, make_board_page
 from heldout.site.rows import make_columns, public_rows
 from heldout.site.season_pages import SeasonsPage, make_seasons_page, season_files
@@ -63,6 +64,8 @@ def render_board(
     if seasons:
         page = make_seasons_page(seasons, spec, facts, standings=standings)
         files["seasons.html"] = _render(environment, page)
+    boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
+    files[FEED] = format_feed(boards or [(standings, here)], spec, facts)
     for one in seasons:
         rules = spec.in_season(one.season)
         table, document = season_files(one.season)

@@ -91,6 +91,7 @@ def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
     return (
         Download(href="leaderboard.csv", name="leaderboard.csv", holds="this table"),
         Download(href="leaderboard.json", name="leaderboard.json", holds="the same as JSON"),
+        Download(href="feed.xml", name="feed.xml", holds="its news, for feed readers"),
         *(
             file
             for key, queries in spec.sets.items()
