@@ -9,6 +9,7 @@ from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec
 from heldout.cli.console import Console
 from heldout.cli.printing import ago, number, plural, print_facts, print_problems, problem_json
+from heldout.errors import quote
 from heldout.pipeline.review import Review
 from heldout.pipeline.score import ViewScore
 from heldout.pipeline.score_files import RunReport
@@ -43,6 +44,7 @@ def print_review(
             ("arrived", f"{submission.received:%d %b %Y %H:%M} UTC{waits}"),
             ("status", submission.status),
             *_who(result),
+            *_amended(result),
             *[("runs", _run_line(name, run)) for name, run in result.scores.runs.items()],
             ("", ""),
         ],
@@ -83,6 +85,10 @@ def review_json(
             name: [problem_json(problem) for problem in run.problems]
             for name, run in result.scores.runs.items()
         },
+        "amendments": [
+            {"at": a.at.isoformat(), "field": a.field, "before": a.before, "after": a.after}
+            for a in result.amendments
+        ],
         "scores": shown,
         "done_before": result.done_before,
     }
@@ -102,6 +108,14 @@ def _who(result: Review) -> list[tuple[str, str]]:
         ("system", f"{manifest.model_description}; {manifest.type}; {embargo}"),
         *[("link", link) for link in links],
         ("trained", manifest.training_data or "not said"),
+    ]
+
+
+def _amended(result: Review) -> list[tuple[str, str]]:
+    """What the team changed, a line for each field."""
+    return [
+        ("changed", f"{a.at:%d %b %Y}, {a.field}: {quote(a.before)} -> {quote(a.after)}")
+        for a in result.amendments
     ]
 
 

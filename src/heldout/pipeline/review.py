@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from heldout.board.amendments import Amendment, list_amendments
 from heldout.board.case import Case
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest
@@ -52,6 +53,7 @@ class Review:
         findings: what the policy of its day says.
         quota: the team's, `None` without a manifest.
         done_before: whether an earlier call had opened and scored it.
+        amendments: what the team changed in its metadata since it was first opened.
     """
 
     submission: Submission
@@ -60,6 +62,7 @@ class Review:
     findings: tuple[Finding, ...]
     quota: QuotaState | None
     done_before: bool
+    amendments: tuple[Amendment, ...] = ()
 
     @property
     def stands_against(self) -> tuple[Finding, ...]:
@@ -98,6 +101,7 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
         findings=findings,
         quota=quota,
         done_before=known,
+        amendments=list_amendments(desk.vault.entries(), submission_id),
     )
 
 

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.errors import StoreError
 from heldout.store.files import write_whole
@@ -45,11 +46,15 @@ def read_signatures(vault: Vault, submission: str) -> dict[str, Signature]:
         with np.load(file, allow_pickle=False) as arrays:
             names = [key.removesuffix(".queries") for key in arrays if key.endswith(".queries")]
             return {
-                name: Signature(
-                    queries=tuple(map(str, arrays[f"{name}.queries"])),
-                    documents=arrays[f"{name}.documents"],
-                )
+                name: _signature(arrays[f"{name}.queries"], arrays[f"{name}.documents"])
                 for name in names
             }
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
+
+
+def _signature(queries: NDArray[np.str_], documents: NDArray[np.uint64]) -> Signature:
+    """Raises ValueError where the two do not belong together."""
+    if documents.ndim != 2 or len(queries) != len(documents):  # noqa: PLR2004 - a row for each query
+        raise ValueError(documents.shape)
+    return Signature(queries=tuple(map(str, queries)), documents=documents)

@@ -1,0 +1,29 @@
+"""What changed in a submission's metadata, as the log has it."""
+
+import msgspec
+from boardlog import BoardLog, make_manifest
+
+from heldout.board.amendments import list_amendments
+
+NAME = "20261101-a"
+
+
+def test_each_revision_is_compared_with_the_one_before() -> None:
+    log = BoardLog().open()
+    now = make_manifest()
+    log.receive(NAME)
+    log.review(NAME, now)
+    moments = []
+    for team, paper in (("Lamp", now.paper), ("Lamp", ""), ("Lamp", "")):
+        log.wait(days=1)
+        now = msgspec.structs.replace(now, team=team, paper=paper, revision=now.revision + 1)
+        log.update(NAME, now)
+        moments.append(log.now)
+    log.publish(NAME, now, "0.4")
+    log.submit("20261101-b", make_manifest("Another"), "0.3")
+    found = list_amendments(log.entries, NAME)
+    assert [(change.at, change.field, change.before, change.after) for change in found] == [
+        (moments[0], "team", "Lighthouse", "Lamp"),
+        (moments[1], "paper", "https://example.org/papers/lighthouse", ""),
+    ]
+    assert list_amendments(log.entries, "20261101-b") == ()

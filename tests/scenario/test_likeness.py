@@ -1,0 +1,81 @@
+"""Runs like others, through the command line: told to the organisers, answered with a reason."""
+
+from pathlib import Path
+
+import pytest
+from town import OTHER_TEAM, Town, found_town, named
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+NEXT = "2026-11-03T10:00:00Z"
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    town = found_town(tmp_path)
+    first = town.send("first", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(first, now=DAY).code == 0
+    town.push()
+    town.pull()
+    return town
+
+
+def findings(town: Town, submission: str) -> dict[str, str]:
+    (review,) = town.organiser("review", submission, "--json", now=NEXT).json["reviews"]
+    return {finding["rule"]: finding["evidence"] for finding in review["findings"]}
+
+
+def test_the_run_of_another_team_is_told_and_needs_a_reason(town: Town) -> None:
+    copy = town.send("copy", now=DAY, team=OTHER_TEAM)
+    town.take_in(now=DAY)
+    found = findings(town, copy)
+    assert "the same first 100 documents as 20261102-first" in found["others-run"]
+    refused = town.publish(copy, now=NEXT)
+    assert refused.code == 1
+    assert "a reason is needed (--why) for: others-run" in refused.out
+    told = town.organiser("publish", copy, "--yes", "--why", "asked: a joint run", now=NEXT)
+    assert told.code == 0
+    # What is like what is for the organisers: an entry under embargo could be betrayed by it.
+    assert "others-run" not in (town.board / "log.jsonl").read_text("utf-8")
+    assert "others-run" not in (town.board / f"leaderboard/entries/{copy}.html").read_text("utf-8")
+
+
+def test_a_small_change_of_one_s_own_run_is_told(town: Town) -> None:
+    again = town.draft("again", now=DAY)
+    for query_set in ("dev", "eval"):
+        run = town.clone / "drafts" / again / f"{query_set}.run"
+        lines = run.read_text("utf-8").splitlines()
+        run.write_text("\n".join([*lines[:-1], "\t".join([f"{query_set}29", "other", "5"])]) + "\n")
+    assert town.participant("submit", again, now=DAY).code == 0
+    town.take_in(now=DAY)
+    found = findings(town, again)
+    assert (
+        "near 20261102-first: dev: rank-biased overlap 1.00 of the top 10" in found["small-change"]
+    )
+    assert "same-run" not in found
+
+
+def test_another_system_is_like_none(town: Town) -> None:
+    other = town.send("other", now=DAY, seed=2, team=named("Third"))
+    town.take_in(now=DAY)
+    assert findings(town, other) == {}
+
+
+def test_a_name_that_only_looks_like_another_is_told(town: Town) -> None:
+    name = "Lighthou\u0455e Retrieval Group"  # a Cyrillic s
+    team = {**named("Third"), "team": name}
+    other = town.send("other", now=DAY, seed=2, team=team)
+    town.take_in(now=DAY)
+    found = findings(town, other)
+    assert "Lighthouse Retrieval Group" in found["look-alike"]
+    assert "mixed-scripts" in found
+
+
+def test_a_damaged_signature_is_told_with_its_file(town: Town) -> None:
+    (town.vault / "signatures/20261102-first.npz").write_bytes(b"nothing")
+    other = town.send("other", now=DAY, seed=2, team=OTHER_TEAM)
+    town.take_in(now=DAY)
+    answer = town.organiser("review", other, now=NEXT)
+    assert answer.code == 2
+    assert "20261102-first.npz is damaged" in answer.err
