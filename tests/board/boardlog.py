@@ -150,17 +150,25 @@ class BoardLog:
         self.add("reviewed", name, sealed=sealed)
 
     def publish(
-        self, name: str, manifest: Manifest, score: str, *, why: str = "", findings: Any = ()
+        self,
+        name: str,
+        manifest: Manifest,
+        score: str,
+        *,
+        why: str = "",
+        findings: Any = (),
+        public: Mapping[str, Any] | None = None,
+        sealed: Mapping[str, Any] | None = None,
     ) -> None:
-        public = {
+        told = {
             "scores": {"dev": score, "eval": score},
             "queries": {"dev": 100, "eval": 90},
             "type": manifest.type,
             "embargo_until": _iso(manifest.embargo_until),
             "revision": manifest.revision,
         }
-        sealed = {"identity": identity_fields(manifest), "why": why, "findings": list(findings)}
-        self.add("published", name, public, sealed)
+        kept = {"identity": identity_fields(manifest), "why": why, "findings": list(findings)}
+        self.add("published", name, {**told, **(public or {})}, {**kept, **(sealed or {})})
 
     def submit(self, name: str, manifest: Manifest, score: str) -> None:
         """Received, reviewed and published in one moment."""
@@ -194,9 +202,17 @@ class BoardLog:
     def show_score(self, name: str) -> None:
         self.add("score-shown", name)
 
-    def correct(self, name: str, score: str, why: str = "labels mended") -> None:
-        public = {"scores": {"dev": score, "eval": score}, "queries": {"dev": 100, "eval": 89}}
-        self.add("corrected", name, {**public, "why": why})
+    def correct(
+        self,
+        name: str,
+        score: str,
+        why: str = "labels mended",
+        *,
+        public: Mapping[str, Any] | None = None,
+        sealed: Mapping[str, Any] | None = None,
+    ) -> None:
+        told = {"scores": {"dev": score, "eval": score}, "queries": {"dev": 100, "eval": 89}}
+        self.add("corrected", name, {**told, "why": why, **(public or {})}, sealed)
 
     def rekey(self, rules: str = RULES) -> None:
         lists = {"added": ["age1new"], "removed": ["age1q8f"], "not_opened": []}
