@@ -6,7 +6,7 @@ from functools import partial
 from heldout.board.history import History, Submission
 from heldout.board.identity import Entrant, list_entrants
 from heldout.board.likeness import RunLikeness, find_likeness
-from heldout.pipeline.score_files import read_scores
+from heldout.pipeline.score_files import read_key
 from heldout.pipeline.signatures import read_signatures
 from heldout.store.vault import Vault
 from heldout.trec.scans import Signature
@@ -16,8 +16,7 @@ __all__ = ["compare_runs", "list_others"]
 
 def list_others(vault: Vault, history: History, submission: Submission) -> tuple[Entrant, ...]:
     """Everybody who ever submitted, with their keys where the vault knows them."""
-    known = {name: read_scores(vault, name) for name in history.submissions}
-    keys = {name: scores.key for name, scores in known.items() if scores is not None}
+    keys = {name: read_key(vault, name) for name in history.submissions}
     return list_entrants(history, day=submission.received.date(), keys=keys)
 
 

@@ -1,5 +1,7 @@
 """`scores/ID.json` in the vault: all that opening a submission gave."""
 
+from typing import TypeVar
+
 import msgspec
 
 from heldout.errors import Problem, StoreError
@@ -7,7 +9,10 @@ from heldout.pipeline.score import ViewScore
 from heldout.store.files import write_whole
 from heldout.store.vault import Vault
 
-__all__ = ["RunReport", "ScoreFile", "keep_scores", "read_scores"]
+__all__ = ["RunReport", "ScoreFile", "keep_scores", "read_key", "read_scores"]
+
+T = TypeVar("T", bound=msgspec.Struct)
+D = TypeVar("D")
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,11 +75,30 @@ def read_scores(vault: Vault, submission: str) -> ScoreFile | None:
     Raises:
         StoreError: the file is damaged.
     """
+    return _read(vault, submission, ScoreFile, None)
+
+
+def _read(vault: Vault, submission: str, kind: type[T], otherwise: T | D) -> T | D:
     file = vault.scores(submission)
     try:
-        return msgspec.json.decode(file.read_bytes(), type=ScoreFile) if file.exists() else None
+        return msgspec.json.decode(file.read_bytes(), type=kind) if file.exists() else otherwise
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
+
+
+class _Key(msgspec.Struct):
+    """The one field that is asked of every submission at each review."""
+
+    key: str = ""
+
+
+def read_key(vault: Vault, submission: str) -> str:
+    """Digest of a submission's own key; "" where it is not known.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    return _read(vault, submission, _Key, _Key()).key
 
 
 def keep_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
