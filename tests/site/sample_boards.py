@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from heldout.board.efficiency import Efficiency
 from heldout.board.spec import BoardSpec, Example, Policy, QuerySet, Runs, View
 from heldout.board.standings import Row, Standings
 from heldout.ids import Digest
@@ -284,6 +285,7 @@ def hostile() -> Standings:
                 findings=(text,),
                 errata=((AS_OF, text),),
                 files={text: text},
+                efficiency=Efficiency(hardware=text, parameters=n, query_latency_ms=n + 0.5),
             )
         )
     return standings(rows)
@@ -335,6 +337,7 @@ def _entry(n: int, entries: int) -> Row:
         embargoed=until is not None,
         embargo_until=until,
         reveal_due=until is not None and until <= AS_OF.date(),
+        efficiency=None if until else _efficiency(n, score),
         **found,
         **(
             hidden
@@ -345,6 +348,20 @@ def _entry(n: int, entries: int) -> Row:
                 "description": _SYSTEMS[system] + variant,
             }
         ),
+    )
+
+
+def _efficiency(n: int, score: int) -> Efficiency | None:
+    """What every second team states; better systems are larger and slower, on the whole."""
+    if n % 2:
+        return None
+    size = 10 ** ((score - 250) / 20) * (1 + n * 7 % 5)
+    return Efficiency(
+        parameters=0 if n == 0 else round(size * 1e5),
+        training_pairs=502_939,
+        hardware="1 GPU, 24 GB; 16 cores",
+        query_latency_ms=round(0.5 + size / 90, 2),
+        energy_kwh=0.04 if n % 4 else None,
     )
 
 

@@ -17,6 +17,7 @@ from heldout.site.rows import public_rows
 COLUMNS = [
     *("rank", "id", "date", "team", "description", "paper", "code", "type"),
     *("eval", "dev", "trophy", "embargoed", "baseline", "rank_low", "rank_high"),
+    *("parameters", "latency_ms"),
 ]
 
 
@@ -73,7 +74,8 @@ def test_json_has_the_contract_s_keys() -> None:
     first = document["rows"][0]
     assert list(first) == [
         *("rank", "id", "date", "team", "description", "paper", "code", "type", "scores"),
-        *("trophy", "embargoed", "baseline", "rank_low", "rank_high", "why"),
+        *("trophy", "embargoed", "baseline", "rank_low", "rank_high", "parameters", "latency_ms"),
+        "why",
     ]
     assert set(first["scores"]) == {"dev", "eval"}
 
@@ -88,9 +90,13 @@ def test_what_is_undefined_is_null_and_says_why() -> None:
     board = standings([baseline(), row("0.4", days=1, rank_low=1, rank_high=1)])
     entry, base = read_json(format_json(board, spec()))["rows"]
     assert entry["scores"]["dev"] is None
-    assert entry["why"] == {"scores.dev": "not scored on this view"}
+    assert entry["why"] == {
+        "scores.dev": "not scored on this view",
+        "parameters": "not stated",
+        "latency_ms": "not stated",
+    }
     assert base["rank"] is None
-    assert set(base["why"]) == {"rank", "rank_low", "rank_high"}
+    assert set(base["why"]) == {"rank", "rank_low", "rank_high", "parameters", "latency_ms"}
 
 
 @pytest.mark.parametrize("score", ["NaN", "Infinity", "0,4", "0.4; DROP", "\u0660.\u0664"])

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from typing import Any, Literal
 
+import msgspec
+
+from heldout.board.efficiency import Efficiency, read_efficiency
 from heldout.board.events import Entry
 from heldout.board.manifest import Manifest
 
@@ -28,6 +31,7 @@ class Identity:
     paper: str
     code: str
     training_data: str
+    efficiency: Efficiency | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +119,7 @@ class History:
         return texts[-1] if texts else self.rules[0][1]
 
 
-def identity_fields(manifest: Manifest) -> dict[str, str]:
+def identity_fields(manifest: Manifest) -> dict[str, Any]:
     """The part of a manifest that an embargo hides, as events hold it."""
     return {
         "team": manifest.team,
@@ -124,6 +128,7 @@ def identity_fields(manifest: Manifest) -> dict[str, str]:
         "paper": manifest.paper,
         "code": manifest.code,
         "training_data": manifest.training_data,
+        "efficiency": msgspec.to_builtins(manifest.efficiency),
     }
 
 
@@ -229,13 +234,19 @@ def _scores(entry: Entry) -> dict[str, Any]:
 def _metadata(entry: Entry) -> dict[str, Any]:
     """What the event says of who and what; a field that it lacks, or that is sealed, stays."""
     identity = entry.get("identity")
-    changes: dict[str, Any] = {"identity": Identity(**identity)} if identity else {}
+    changes: dict[str, Any] = {"identity": _identity(identity)} if identity else {}
     for name in ("type", "revision"):
         if entry.get(name) is not None:
             changes[name] = entry.get(name)
     if "embargo_until" in entry.event.public or "embargo_until" in entry.opened:
         changes["embargo_until"] = _day(entry.get("embargo_until"))
     return changes
+
+
+def _identity(fields: Mapping[str, Any]) -> Identity:
+    """Who and what, from an event; one from before efficiency could be stated has no such field."""
+    efficiency = read_efficiency(fields.get("efficiency"))
+    return Identity(**{**fields, "efficiency": efficiency})
 
 
 def _day(text: str | None) -> date | None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from heldout.board.efficiency import Efficiency, check_efficiency, read_efficiency
 from heldout.errors import InputError, Problem, quote
 
 __all__ = [
@@ -46,6 +47,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
         code: http(s) address or "".
         type: one of the board's submission types.
         training_data: what the system was trained or tuned on; "none" is an answer.
+        efficiency: what the system cost, `None` where nothing is stated.
         embargo_until: the day on which the identity is revealed, or `None`.
         revision: 1, then higher with each update.
         withdrawn: true in an update that takes the submission back.
@@ -61,6 +63,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
     paper: str = ""
     code: str = ""
     training_data: str = ""
+    efficiency: Efficiency | None = None
     embargo_until: date | None = None
     revision: int = 1
     withdrawn: bool = False
@@ -70,13 +73,21 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 
 _TEXTS = ("team", "institution", "model_description", "paper", "code", "type", "training_data")
-_OTHERS = ("embargo_until", "revision", "withdrawn", "id", "digests", "schema", "date")
+_OTHERS = (
+    *("efficiency", "embargo_until", "revision", "withdrawn", "id", "digests", "schema", "date"),
+)
 _KNOWN = frozenset((*_TEXTS, *_OTHERS))
 
 
 def empty_manifest(*, types: tuple[str, ...], embargo_until: date | None) -> Manifest:
     """What `draft` writes for a team to fill in; only the type is guessed."""
-    return Manifest(team="", model_description="", type=types[0], embargo_until=embargo_until)
+    return Manifest(
+        team="",
+        model_description="",
+        type=types[0],
+        efficiency=Efficiency(),
+        embargo_until=embargo_until,
+    )
 
 
 def format_manifest(manifest: Manifest) -> bytes:
@@ -112,10 +123,13 @@ def read_manifest(
     fields = _decode(data, path)
     problems = [*_check_names(fields, path), *_check_texts(fields, path)]
     problems += [*_check_links(fields, path), *_check_others(fields, path)]
-    wrong = {"date", *(problem.path.removeprefix(f"{path}:") for problem in problems)}
+    problems += check_efficiency(fields.get("efficiency"), path=f"{path}:efficiency")
+    places = (problem.path.removeprefix(f"{path}:") for problem in problems)
+    wrong = {"date", *(place.partition(".")[0] for place in places)}
     known = {name: value for name, value in fields.items() if name in _KNOWN - wrong}
     day = known.get("embargo_until") or None
     known["embargo_until"] = parse_day(day) if day else None
+    known["efficiency"] = read_efficiency(known.get("efficiency"))
     empty = {"team": "", "model_description": "", "type": ""}
     return Manifest(**{**empty, **known}), tuple(problems)
 
@@ -185,8 +199,11 @@ def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 
 def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    for name in (name for name in (*_TEXTS, "id", "date") if name in fields):
-        value = fields[name]
+    texts = {name: fields[name] for name in (*_TEXTS, "id", "date") if name in fields}
+    efficiency = fields.get("efficiency")
+    if isinstance(efficiency, dict) and "hardware" in efficiency:
+        texts["efficiency.hardware"] = efficiency["hardware"]
+    for name, value in texts.items():
         if not isinstance(value, str):
             yield _wrong(path, name, value, "text in quotes")
         elif len(value) > _MOST_CHARACTERS:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 
+from heldout.board.efficiency import Efficiency
 from heldout.board.events import Entry, redact
 from heldout.board.history import History, Identity, Submission, read_history
 from heldout.board.release import not_above
@@ -38,6 +39,7 @@ class Row:
         published: when it was approved, or imported.
         team, institution, description, paper, code, training_data: as the team wrote them;
             "Anonymous" and "" while embargoed.
+        efficiency: what the system cost, as the team states it; `None` while embargoed.
         type: submission type.
         scores: public view -> released score as text.
         counts: public view -> number of queries averaged over.
@@ -81,6 +83,7 @@ class Row:
     unranked: str = ""
     imported: bool = False
     trophy_by_rule: bool = False
+    efficiency: Efficiency | None = None
     not_above: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
     errata: tuple[tuple[datetime, str], ...] = ()
@@ -307,6 +310,7 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         paper=identity.paper,
         code=identity.code,
         training_data=identity.training_data,
+        efficiency=identity.efficiency,
         type=submission.type,
         scores={**submission.scores, **submission.final},
         counts=submission.counts,

@@ -1,39 +1,33 @@
 """The charts of a board: points in, Vega-Lite dicts out.
 
-Two charts: scores over time with the line of records, and the official score against dev. Nothing
-is left to the drawing program that depends on a machine: ticks, sizes and places of labels are all
-in the dict.
+Scores over time with the line of records, the official score against dev, and the score against a
+cost with its Pareto front. Nothing is left to the drawing program that depends on a machine: ticks,
+sizes and places of labels are all in the dict.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
+from math import log10
 from typing import Any
 
 from heldout.site.labels import Box, Label, Line, Spot, box_of, cut, place_labels, text_width
-from heldout.site.ticks import Tick, day_ticks, milliseconds, score_span, score_ticks
+from heldout.site.layers import (
+    INK,
+    MUTED,
+    RECORD,
+    SIZE,
+    Canvas,
+    Frame,
+    draw_dots,
+    draw_line,
+    draw_texts,
+    join_layers,
+)
+from heldout.site.ticks import Tick, day_ticks, log_ticks, milliseconds, score_span, score_ticks
 
-__all__ = ["Canvas", "Names", "Point", "progress_spec", "scatter_spec"]
-
-_SIZE = 13
-_INK, _MUTED, _RULE, _HAIR, _LINK, _RECORD, _PAPER = (f"#00000{n}" for n in range(1, 8))
-_DOT, _MARK = 32, 96
-_Layer = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Canvas:
-    """Size of the plot's inside, the space around it, and of its labels, in CSS pixels."""
-
-    width: int
-    height: int
-    left: int = 48
-    right: int = 14
-    top: int = 28
-    bottom: int = 28
-    label: int = 44
+__all__ = ["Canvas", "Names", "Point", "cost_spec", "progress_spec", "scatter_spec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +38,9 @@ class Point:
         label: what it is called; its tooltip.
         day: day of submission.
         score: the score that ranks.
-        other: the dev score, `None` where it has none.
-        record: whether it was best when it came and above every baseline.
+        other: the dev score, or the cost; `None` where it has none.
+        record: whether it was best when it came and above every baseline; where there is a cost,
+            whether it is on the Pareto front.
         baseline: an organiser's baseline.
     """
 
@@ -63,22 +58,6 @@ class Names:
 
     y: str
     x: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Frame:
-    """A canvas with its scales; `place` is what the drawing program does with them."""
-
-    canvas: Canvas
-    x: tuple[float, float]
-    y: tuple[float, float]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-
-    def place(self, x: float, y: float) -> tuple[float, float]:
-        right = (x - self.x[0]) / (self.x[1] - self.x[0])
-        up = (y - self.y[0]) / (self.y[1] - self.y[0])
-        return right * self.canvas.width, (1 - up) * self.canvas.height
 
 
 def progress_spec(
@@ -100,22 +79,22 @@ def progress_spec(
     axes = _name_axes(names, frame)
     levels = [Line(y=frame.place(0, b.score)[1], text=_short(b, frame)) for b in baselines]
     marks = [*_spots(records, frame), *(replace(s, text="") for s in _spots(others, frame))]
-    taken = [*(box_of(label, _SIZE) for label in axes), *_under_line(line, frame)]
+    taken = [*(box_of(label, SIZE) for label in axes), *_under_line(line, frame)]
     named = _place(marks, [*taken, *_across(levels, frame)], frame)
-    taken += [box_of(label, _SIZE) for label in named]
+    taken += [box_of(label, SIZE) for label in named]
     below = _place([*levels, *(replace(s, text="") for s in marks)], taken, frame)
-    return _chart(
+    return join_layers(
         frame,
         [
             *(
-                _line([(frame.x[0], b.score), (frame.x[1], b.score)], frame, _MUTED, dash=[4, 4])
+                draw_line([(frame.x[0], b.score), (frame.x[1], b.score)], frame, MUTED, dash=[4, 4])
                 for b in baselines
             ),
-            _line(line, frame, _RECORD),
-            _dots([(milliseconds(p.day), p.score, p.label) for p in others], frame, "circle"),
-            _dots([(milliseconds(p.day), p.score, p.label) for p in records], frame, "diamond"),
-            *_texts([*below, *axes], _MUTED),
-            *_texts(named, _INK),
+            draw_line(line, frame, RECORD),
+            draw_dots([(milliseconds(p.day), p.score, p.label) for p in others], frame, "circle"),
+            draw_dots([(milliseconds(p.day), p.score, p.label) for p in records], frame, "diamond"),
+            *draw_texts([*below, *axes], MUTED),
+            *draw_texts(named, INK),
         ],
     )
 
@@ -134,19 +113,60 @@ def scatter_spec(
     both = [(p, p.other) for p in points if p.other is not None]
     x = score_span([other for _, other in both])
     y = score_span([p.score for p, _ in both])
-    frame = _Frame(
+    frame = Frame(
         canvas=canvas,
         x=x,
         y=y,
         x_ticks=score_ticks(x, most=canvas.width // 56),
         y_ticks=score_ticks(y, most=canvas.height // 40),
     )
-    layers = [] if ratio is None else [_line(_along(ratio, frame), frame, _MUTED, dash=[4, 4])]
+    layers = [] if ratio is None else [draw_line(_along(ratio, frame), frame, MUTED, dash=[4, 4])]
     for shape in ("circle", "square", "diamond"):
         spots = [(other, p.score, p.label) for p, other in both if _shape(p) == shape]
-        layers.append(_dots(spots, frame, shape))
-    layers += _texts(_name_axes(names, frame), _MUTED)
-    return _chart(frame, layers)
+        layers.append(draw_dots(spots, frame, shape))
+    layers += draw_texts(_name_axes(names, frame), MUTED)
+    return join_layers(frame, layers)
+
+
+def cost_spec(points: Sequence[Point], canvas: Canvas, *, names: Names) -> dict[str, Any]:
+    """Score over the logarithm of a cost, with the stepped line of the Pareto front.
+
+    Args:
+        points: at least one with a cost; those without are left out. A cost is above 0.
+        canvas: how large.
+        names: of both axes.
+    """
+    logs = [(p, log10(p.other)) for p in points if p.other]
+    x = score_span([log for _, log in logs])
+    y = score_span([p.score for p, _ in logs])
+    frame = Frame(
+        canvas=canvas,
+        x=x,
+        y=y,
+        x_ticks=_fitting(log_ticks(x, most=max(2, canvas.width // 84)), x, canvas),
+        y_ticks=score_ticks(y, most=canvas.height // 40),
+    )
+    front = sorted(((log, p.score, p.label) for p, log in logs if p.record), reverse=True)
+    others = [(log, p.score, p.label) for p, log in logs if not p.record]
+    line = _stairs([(log, score) for log, score, _ in reversed(front)], frame.x[1])
+    axes = _name_axes(names, frame)
+    marks = [
+        Spot(x=at[0], y=at[1], text=cut(label, canvas.label) if named else "")
+        for spots, named in ((front, True), (others, False))
+        for log, score, label in spots
+        for at in (frame.place(log, score),)
+    ]
+    taken = [*(box_of(label, SIZE) for label in axes), *_under_line(line, frame)]
+    return join_layers(
+        frame,
+        [
+            draw_line(line, frame, RECORD),
+            draw_dots(others, frame, "circle"),
+            draw_dots(front, frame, "diamond"),
+            *draw_texts(axes, MUTED),
+            *draw_texts(_place(marks, taken, frame), INK),
+        ],
+    )
 
 
 def _shape(point: Point) -> str:
@@ -155,13 +175,13 @@ def _shape(point: Point) -> str:
     return "diamond" if point.record else "circle"
 
 
-def _time_frame(points: Sequence[Point], canvas: Canvas, until: date) -> _Frame:
+def _time_frame(points: Sequence[Point], canvas: Canvas, until: date) -> Frame:
     days = [p.day for p in points if not p.baseline] or [until - timedelta(days=30)]
     start, end = min(days), max(until, *days)
     edge = max((end - start) * 0.02, timedelta(days=1))
     y = score_span([p.score for p in points])
     x = (milliseconds(start - edge), milliseconds(end + edge))
-    return _Frame(
+    return Frame(
         canvas=canvas,
         x=x,
         y=y,
@@ -175,7 +195,7 @@ def _fitting(ticks: Sequence[Tick], span: tuple[float, float], canvas: Canvas) -
 
     def fits(tick: Tick) -> bool:
         middle = (tick.at - span[0]) / (span[1] - span[0]) * canvas.width
-        half = text_width(tick.label, _SIZE) / 2
+        half = text_width(tick.label, SIZE) / 2
         return -canvas.left <= middle - half and middle + half <= canvas.width + canvas.right
 
     return tuple(tick for tick in ticks if fits(tick))
@@ -183,30 +203,34 @@ def _fitting(ticks: Sequence[Tick], span: tuple[float, float], canvas: Canvas) -
 
 def _steps(records: Sequence[Point], end: float) -> list[tuple[float, float]]:
     """The corners of the line: each record holds until the next, the last one until today."""
+    return _stairs([(float(milliseconds(p.day)), p.score) for p in records], end)
+
+
+def _stairs(steps: Sequence[tuple[float, float]], end: float) -> list[tuple[float, float]]:
+    """The corners of a line on which each step holds until the next, the last one to the end."""
     corners: list[tuple[float, float]] = []
-    for point in records:
-        day = float(milliseconds(point.day))
+    for place, score in steps:
         if corners:
-            corners.append((day, corners[-1][1]))
-        corners.append((day, point.score))
+            corners.append((place, corners[-1][1]))
+        corners.append((place, score))
     return [*corners, (end, corners[-1][1])] if corners else []
 
 
-def _along(ratio: float, frame: _Frame) -> list[tuple[float, float]]:
+def _along(ratio: float, frame: Frame) -> list[tuple[float, float]]:
     """The part of y = ratio * x that lies inside the frame."""
     low = max(frame.x[0], frame.y[0] / ratio)
     high = min(frame.x[1], frame.y[1] / ratio)
     return [(low, low * ratio), (high, high * ratio)] if low < high else []
 
 
-def _name_axes(names: Names, frame: _Frame) -> list[Label]:
+def _name_axes(names: Names, frame: Frame) -> list[Label]:
     canvas = frame.canvas
     up = Label(x=-canvas.left, y=-18, text=names.y, align="left")
     right = Label(x=canvas.width, y=canvas.height - 12, text=names.x, align="right")
     return [label for label in (up, right) if label.text]
 
 
-def _spots(points: Sequence[Point], frame: _Frame) -> list[Spot]:
+def _spots(points: Sequence[Point], frame: Frame) -> list[Spot]:
     """The marks in the order in which records get names: the best of each day, then the others.
 
     The newest and the best come first among both.
@@ -217,17 +241,17 @@ def _spots(points: Sequence[Point], frame: _Frame) -> list[Spot]:
     return [Spot(x=x, y=y, text=_short(p, frame)) for p, (x, y) in places]
 
 
-def _short(point: Point, frame: _Frame) -> str:
+def _short(point: Point, frame: Frame) -> str:
     return cut(point.label, frame.canvas.label)
 
 
-def _place(wanted: Sequence[Spot | Line], taken: Sequence[Box], frame: _Frame) -> tuple[Label, ...]:
+def _place(wanted: Sequence[Spot | Line], taken: Sequence[Box], frame: Frame) -> tuple[Label, ...]:
     canvas = frame.canvas
     area = Box(left=0, top=-canvas.top, right=canvas.width, bottom=canvas.height)
-    return place_labels(wanted, taken, size=_SIZE, area=area)
+    return place_labels(wanted, taken, size=SIZE, area=area)
 
 
-def _under_line(corners: Sequence[tuple[float, float]], frame: _Frame) -> list[Box]:
+def _under_line(corners: Sequence[tuple[float, float]], frame: Frame) -> list[Box]:
     """What the line of records takes."""
     places = [frame.place(x, y) for x, y in corners]
     return [
@@ -236,120 +260,6 @@ def _under_line(corners: Sequence[tuple[float, float]], frame: _Frame) -> list[B
     ]
 
 
-def _across(levels: Sequence[Line], frame: _Frame) -> list[Box]:
+def _across(levels: Sequence[Line], frame: Frame) -> list[Box]:
     """What the baselines' lines take."""
     return [Box(left=0, top=v.y - 1, right=frame.canvas.width, bottom=v.y + 1) for v in levels]
-
-
-def _line(
-    corners: Sequence[tuple[float, float]],
-    frame: _Frame,
-    colour: str,
-    *,
-    dash: Sequence[int] = (),
-) -> _Layer:
-    mark = {"type": "line", "aria": False, "stroke": colour, "strokeWidth": 1 if dash else 2}
-    values = [{"x": x, "y": y, "n": n} for n, (x, y) in enumerate(corners)]
-    return {
-        "data": {"values": values},
-        "mark": mark | ({"strokeDash": list(dash)} if dash else {"strokeJoin": "round"}),
-        "encoding": _axes(frame) | {"order": {"field": "n"}},
-    }
-
-
-def _dots(spots: Sequence[tuple[float, float, str]], frame: _Frame, shape: str) -> _Layer:
-    fill, stroke = {
-        "circle": (_PAPER, _MUTED),
-        "square": (_INK, _PAPER),
-        "diamond": (_RECORD, _PAPER),
-    }[shape]
-    return {
-        "data": {"values": [{"x": x, "y": y, "label": label} for x, y, label in spots]},
-        "mark": {
-            "type": "point",
-            "shape": shape,
-            "filled": False,
-            "fill": fill,
-            "stroke": stroke,
-            "strokeWidth": 1.5,
-            "opacity": 1,
-            "size": _MARK if shape == "diamond" else _DOT,
-        },
-        "encoding": _axes(frame) | {"description": {"field": "label"}},
-    }
-
-
-def _texts(labels: Sequence[Label], colour: str) -> list[_Layer]:
-    """Text at pixels, with an edge in the colour of the page so that no line runs through it."""
-    return [
-        {
-            "data": {"values": [{"text": label.text}]},
-            "mark": {
-                "type": "text",
-                "aria": False,
-                "x": label.x,
-                "y": label.y,
-                "align": label.align,
-                "baseline": "middle",
-                "fontSize": _SIZE,
-                "fill": colour,
-                "stroke": _PAPER,
-                "strokeWidth": 4,
-            },
-            "encoding": {"text": {"field": "text"}},
-        }
-        for label in labels
-    ]
-
-
-def _axes(frame: _Frame) -> dict[str, Any]:
-    return {
-        "x": _axis("x", frame.x, frame.x_ticks) | {"field": "x"},
-        "y": _axis("y", frame.y, frame.y_ticks) | {"field": "y"},
-    }
-
-
-def _axis(field: str, domain: tuple[float, float], ticks: Sequence[Tick]) -> dict[str, Any]:
-    names = json.dumps([t.label for t in ticks])
-    upright = field == "y"
-    return {
-        "type": "quantitative",
-        "title": None,
-        "scale": {"domain": list(domain), "nice": False, "zero": False},
-        "axis": {
-            "values": [t.at for t in ticks],
-            "labelExpr": f"{names}[round(datum.index * {len(ticks) - 1})]",
-            "labelOverlap": False,
-            "labelBound": False,
-            "labelFlush": False,
-            "labelColor": _MUTED,
-            "labelFontSize": _SIZE,
-            "labelPadding": 8,
-            "grid": upright,
-            "gridColor": _HAIR,
-            "domain": not upright,
-            "domainColor": _RULE,
-            "ticks": not upright,
-            "tickColor": _RULE,
-            "tickSize": 4,
-        },
-    }
-
-
-def _chart(frame: _Frame, layers: Sequence[_Layer]) -> dict[str, Any]:
-    canvas = frame.canvas
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": canvas.width,
-        "height": canvas.height,
-        "autosize": {"type": "none"},
-        "padding": {
-            "left": canvas.left,
-            "right": canvas.right,
-            "top": canvas.top,
-            "bottom": canvas.bottom,
-        },
-        "background": None,
-        "config": {"view": {"stroke": None, "fill": None}},
-        "layer": [layer for layer in layers if layer["data"]["values"]],
-    }

@@ -8,6 +8,7 @@ from decimal import Decimal
 from heldout.board.events import format_time
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import ANONYMOUS, Row, Standings
+from heldout.site.efficiency import say_cost
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
 from heldout.site.rows import Column, TableRow, make_row
@@ -86,6 +87,7 @@ class EntryPage:
         place: its rank in words.
         scores: the released scores.
         training_data: what the team disclosed; "" while withheld.
+        cost: what the team states of the system's cost, as (name, words); empty while withheld.
         findings: codes of the findings it was accepted with.
         errata: its corrections.
         history: what happened to it, in order.
@@ -99,6 +101,7 @@ class EntryPage:
     place: str
     scores: tuple[ScoreLine, ...]
     training_data: str
+    cost: tuple[tuple[str, str], ...]
     findings: tuple[str, ...]
     errata: tuple[Erratum, ...]
     history: tuple[Moment, ...]
@@ -143,6 +146,7 @@ def make_entry_page(
         place=place,
         scores=tuple(_score_lines(row, line)),
         training_data=row.training_data,
+        cost=say_cost(row.efficiency),
         findings=tuple(map(clean, row.findings)),
         errata=tuple(Erratum(when=day_words(at), why=clean(why)) for at, why in row.errata),
         history=tuple(

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from heldout.board.efficiency import Efficiency
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Row, Standings
 from heldout.site.rows import Column, make_columns, public_rows, released
@@ -33,7 +34,7 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
     start = ["rank", "id", "date", "team", "description", "paper", "code", "type"]
-    end = ["trophy", "embargoed", "baseline", "rank_low", "rank_high"]
+    end = ["trophy", "embargoed", "baseline", "rank_low", "rank_high", "parameters", "latency_ms"]
     writer.writerow(map(safe_cell, [*start, *(c.key for c in columns), *end]))
     for row in public_rows(standings):
         writer.writerow(map(safe_cell, _cells(row, columns)))
@@ -55,6 +56,7 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
 
 
 def _cells(row: Row, columns: tuple[Column, ...]) -> list[str]:
+    costs = row.efficiency or Efficiency()
     return [
         _text(row.rank),
         row.id,
@@ -70,14 +72,17 @@ def _cells(row: Row, columns: tuple[Column, ...]) -> list[str]:
         str(row.baseline).lower(),
         _text(row.rank_low),
         _text(row.rank_high),
+        _text(costs.parameters),
+        _text(costs.query_latency_ms),
     ]
 
 
-def _text(number: int | None) -> str:
+def _text(number: float | None) -> str:
     return "" if number is None else str(number)
 
 
 def _json_row(row: Row, columns: tuple[Column, ...]) -> dict[str, Any]:
+    costs = row.efficiency or Efficiency()
     return {
         "rank": row.rank,
         "id": row.id,
@@ -93,6 +98,8 @@ def _json_row(row: Row, columns: tuple[Column, ...]) -> dict[str, Any]:
         "baseline": row.baseline,
         "rank_low": row.rank_low,
         "rank_high": row.rank_high,
+        "parameters": costs.parameters,
+        "latency_ms": costs.query_latency_ms,
         "why": _reasons(row, columns),
     }
 
@@ -115,4 +122,8 @@ def _reasons(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
             reasons[f"scores.{column.key}"] = withheld or none
     if row.rank_low is None or row.rank_high is None:
         reasons["rank_low"] = reasons["rank_high"] = "rank ranges were not computed"
+    costs = row.efficiency or Efficiency()
+    unsaid = "withheld by an embargo" if row.embargoed else "not stated"
+    stated = {"parameters": costs.parameters, "latency_ms": costs.query_latency_ms}
+    reasons |= {key: unsaid for key, cost in stated.items() if cost is None}
     return reasons

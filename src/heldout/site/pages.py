@@ -6,6 +6,7 @@ from datetime import UTC, date
 
 from heldout.board.spec import BoardSpec, Example
 from heldout.board.standings import Row, Standings
+from heldout.site.efficiency import make_cost_figures
 from heldout.site.facts import BoardFacts
 from heldout.site.figures import Figure, make_figures
 from heldout.site.labels import cut
@@ -132,12 +133,15 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         bar=spec.baselines.bar and any(row.baseline for row in shown),
         empty=all(row.baseline for row in every),
         types=tuple(dict.fromkeys(row.type for row in rows if row.type)),
-        figures=make_figures(
-            standings,
-            ranked,
-            columns,
-            bar=spec.baselines.bar,
-            one_by_one=spec.kind == "sequential",
+        figures=(
+            *make_figures(
+                standings,
+                ranked,
+                columns,
+                bar=spec.baselines.bar,
+                one_by_one=spec.kind == "sequential",
+            ),
+            *make_cost_figures(ranked, columns),
         ),
         record=bool(shown) and all(row.imported for row in shown),
         steps=list_steps(spec),

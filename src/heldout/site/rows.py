@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 from urllib.parse import quote
 
+import msgspec
+
+from heldout.board.efficiency import Efficiency
 from heldout.board.spec import BoardSpec, View
 from heldout.board.standings import ANONYMOUS, Row, Standings
 from heldout.site.wording import clean, day_words, file_stem, safe_link
@@ -221,6 +224,7 @@ def public_row(row: Row) -> Row:
             paper="",
             code="",
             training_data="",
+            efficiency=None,
             findings=(),
         )
     return replace(
@@ -232,8 +236,15 @@ def public_row(row: Row) -> Row:
         paper=safe_link(row.paper),
         code=safe_link(row.code),
         training_data=clean(row.training_data),
+        efficiency=_clean_efficiency(row.efficiency),
         type=clean(row.type),
     )
+
+
+def _clean_efficiency(stated: Efficiency | None) -> Efficiency | None:
+    if stated is None:
+        return None
+    return msgspec.structs.replace(stated, hardware=clean(stated.hardware))
 
 
 def _say_rule(row: Row) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from math import ceil, floor, log10
 
 from heldout.site.wording import day_words, month_words
 
-__all__ = ["Tick", "day_ticks", "milliseconds", "score_span", "score_ticks"]
+__all__ = ["Tick", "day_ticks", "log_ticks", "milliseconds", "score_span", "score_ticks"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,37 @@ def score_ticks(span: tuple[float, float], *, most: int) -> tuple[Tick, ...]:
         Tick(at=float(step * n), label=f"{step * n:.{places}f}")
         for n in range(_first(low, step), _last(high, step) + 1)
     )
+
+
+def log_ticks(span: tuple[float, float], *, most: int) -> tuple[Tick, ...]:
+    """Round numbers on an axis of logarithms to base 10: 1, 2 and 5 of each decade, or decades.
+
+    Where less than two of them are inside, round numbers in equal steps.
+
+    Args:
+        span: its ends as logarithms, the first below the second.
+        most: how many there may be, at least 2.
+    """
+    low, high = span
+    decades = range(floor(low), ceil(high) + 1)
+    rough = [[Decimal(1).scaleb(e) for e in decades if e % step == 0] for step in range(1, 99)]
+    fine = [Decimal(digit).scaleb(e) for e in decades for digit in (1, 2, 5)]
+    for numbers in (fine, *rough):
+        inside = [number for number in numbers if low <= log10(number) <= high]
+        if len(inside) <= most:
+            break
+    if len(inside) <= 1:
+        linear = score_ticks((10**low, 10**high), most=most)
+        inside = [Decimal(repr(tick.at)) for tick in linear]
+    return tuple(Tick(at=log10(number), label=_short_number(number)) for number in inside)
+
+
+def _short_number(number: Decimal) -> str:
+    """`0.05`, `200`, `2,000`, `50M`, `7B`: as sizes of models are written."""
+    for unit, letter in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
+        if number >= unit:
+            return f"{(number / unit).normalize():,f}{letter}"
+    return f"{number.normalize():,f}"
 
 
 def day_ticks(start: date, end: date, *, most: int) -> tuple[Tick, ...]:
