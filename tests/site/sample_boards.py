@@ -355,12 +355,12 @@ def _efficiency(n: int, score: int) -> Efficiency | None:
     """What every second team states; better systems are larger and slower, on the whole."""
     if n % 2:
         return None
-    size = 10 ** ((score - 250) / 20) * (1 + n * 7 % 5)
+    size = 10 ** ((score - 270) / 40) * (1 + n * 7 % 11)
     return Efficiency(
-        parameters=0 if n == 0 else round(size * 1e5),
+        parameters=0 if n == 0 else round(size * 1_000) * 1_000,
         training_pairs=502_939,
         hardware="1 GPU, 24 GB; 16 cores",
-        query_latency_ms=round(0.5 + size / 90, 2),
+        query_latency_ms=round(0.5 + size / 9 * (1 + n * 5 % 13), 2),
         energy_kwh=0.04 if n % 4 else None,
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from heldout.board.efficiency import Efficiency
-from heldout.board.standings import ANONYMOUS, Row
+from heldout.board.standings import Row
 from heldout.site.charts import Names, Point, cost_spec
 from heldout.site.figures import Figure
 from heldout.site.layers import Canvas
@@ -23,19 +23,29 @@ _MOST_NAMED = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cost:
-    """A cost that is drawn: id of its figure, field, what a sentence calls it, name of the axis."""
+    """A cost that is drawn: id of its figure, field, what a sentence calls it, name of the axis.
+
+    `measured` ends the sentence that says whose numbers they are.
+    """
 
     key: str
     field: str
     title: str
     axis: str
+    measured: str = ""
 
     def of(self, row: Row) -> float | None:
         return getattr(row.efficiency, self.field, None)
 
 
 _COSTS = (
-    _Cost(key="cost-latency", field="query_latency_ms", title="query latency", axis="ms per query"),
+    _Cost(
+        key="cost-latency",
+        field="query_latency_ms",
+        title="query latency",
+        axis="ms per query",
+        measured=", each measured on hardware of its own",
+    ),
     _Cost(
         key="cost-parameters", field="parameters", title="number of parameters", axis="parameters"
     ),
@@ -111,9 +121,7 @@ def _cost_figure(
             f"{len(stated)} of {count(entries, 'entry', 'entries')} state their {cost.title}. ",
             _say_front([make_row(row, columns) for row in front]),
             _say_free(sum(not cost.of(row) for row in stated)),
-            " The teams measured it themselves, each on hardware of its own."
-            if cost.field == "query_latency_ms"
-            else " Nobody but the teams has counted.",
+            f" The numbers are the teams' own{cost.measured}.",
         ),
         key_words=(
             ("diamond", "on the Pareto front"),
@@ -132,7 +140,7 @@ def _place(cost: _Cost, row: Row, official: Column) -> tuple[Decimal, Decimal]:
 def _point(cost: _Cost, row: Row, columns: tuple[Column, ...], *, front: bool) -> Point:
     line = make_row(row, columns)
     return Point(
-        label=ANONYMOUS if line.embargo else line.system,
+        label=line.system,
         day=row.received.date(),
         score=float(line.primary.text),
         other=cost.of(row),
@@ -142,7 +150,7 @@ def _point(cost: _Cost, row: Row, columns: tuple[Column, ...], *, front: bool) -
 
 def _say_front(front: Sequence[TableRow]) -> Phrase:
     """Which entries are on the front, by name if they are few; the best score first."""
-    beaten = "no other entry costs no more and scores no less"
+    beaten = "no other is at least as good at the same cost or less"
     if len(front) > _MOST_NAMED:
         return phrase(f"{len(front)} of them are on the Pareto front: {beaten}.")
     who = join_names([name_entry(row) for row in front])
@@ -152,5 +160,5 @@ def _say_front(front: Sequence[TableRow]) -> Phrase:
 def _say_free(free: int) -> str:
     if not free:
         return ""
-    one = "1 that states" if free == 1 else f"{free} that state"
-    return f" {one} none at all cannot be drawn on this axis."
+    some = "1 that states" if free == 1 else f"{free} that state"
+    return f" {some} 0 cannot be drawn on an axis of logarithms."

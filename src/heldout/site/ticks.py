@@ -69,7 +69,10 @@ def log_ticks(span: tuple[float, float], *, most: int) -> tuple[Tick, ...]:
     if len(inside) <= 1:
         linear = score_ticks((10**low, 10**high), most=most)
         inside = [Decimal(repr(tick.at)) for tick in linear]
-    return tuple(Tick(at=log10(number), label=_short_number(number)) for number in inside)
+    return tuple(
+        Tick(at=min(max(log10(number), low), high), label=_short_number(number))
+        for number in inside
+    )
 
 
 def _short_number(number: Decimal) -> str:

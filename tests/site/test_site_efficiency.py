@@ -1,0 +1,302 @@
+"""Costs that teams state: checked, sealed with the identity, shown, and drawn with their front."""
+
+import json
+import math
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_boards import HOSTILE, baseline, busy, facts, row, spec, standings
+
+from heldout.board.efficiency import LIMITS, Efficiency, check_efficiency, read_efficiency
+from heldout.board.history import identity_fields
+from heldout.board.manifest import Manifest, empty_manifest, format_manifest, parse_manifest
+from heldout.board.standings import Row
+from heldout.errors import InputError
+from heldout.site.charts import Canvas, Names, Point, cost_spec
+from heldout.site.efficiency import make_cost_figures, pareto_front, say_cost
+from heldout.site.exports import format_csv, format_json
+from heldout.site.figures import Figure
+from heldout.site.render import render_board
+from heldout.site.rows import make_columns, public_rows
+from heldout.site.svg import draw
+from heldout.site.ticks import log_ticks
+from heldout.site.wording import plain
+
+GOOD: dict[str, Any] = {"team": "Lighthouse", "model_description": "monoT5", "type": "full ranking"}
+STATED = Efficiency(
+    parameters=110_000_000,
+    training_pairs=502_939,
+    hardware="1 GPU, 24 GB",
+    query_latency_ms=12.5,
+    energy_kwh=0.35,
+)
+whole = st.none() | st.integers(0, 10**15)
+amount = st.none() | st.floats(0.0001, 10**9)
+stated = st.builds(
+    Efficiency,
+    parameters=whole,
+    training_pairs=whole,
+    query_latency_ms=amount,
+    energy_kwh=amount,
+)
+
+
+def read(efficiency: object) -> Manifest:
+    return parse_manifest(json.dumps({**GOOD, "efficiency": efficiency}).encode())
+
+
+def problems(efficiency: object) -> set[tuple[str, str]]:
+    with pytest.raises(InputError) as caught:
+        read(efficiency)
+    return {(problem.code, problem.path) for problem in caught.value.problems}
+
+
+@given(stated)
+def test_what_is_stated_is_read_as_it_was_written(efficiency: Efficiency) -> None:
+    manifest = Manifest(**GOOD, efficiency=efficiency)
+    again = parse_manifest(format_manifest(manifest)).efficiency
+    assert again == (None if efficiency == Efficiency() else efficiency)
+
+
+@given(stated)
+def test_any_json_writer_makes_the_bytes_that_are_sealed(efficiency: Efficiency) -> None:
+    fields = identity_fields(Manifest(**GOOD, efficiency=efficiency))
+    ours = msgspec.json.encode(fields, order="deterministic").decode()
+    theirs = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert ours == theirs
+
+
+def test_metadata_without_the_field_states_nothing() -> None:
+    assert parse_manifest(json.dumps(GOOD).encode()).efficiency is None
+    assert read(None).efficiency is read({}).efficiency is None
+    assert read_efficiency(None) is None
+
+
+def test_a_draft_shows_what_may_be_stated_and_states_nothing() -> None:
+    draft = format_manifest(empty_manifest(types=("full ranking",), embargo_until=None))
+    assert list(json.loads(draft)["efficiency"]) == [*Efficiency.__struct_fields__]
+    assert parse_manifest(draft).efficiency is None
+
+
+def test_whole_numbers_may_stand_for_amounts() -> None:
+    found = read({"query_latency_ms": 12, "energy_kwh": 1}).efficiency
+    assert found == Efficiency(query_latency_ms=12.0, energy_kwh=1.0)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("value", [-1, 1e18, "12", True, [], {}, -0.5, 10**17])
+def test_an_absurd_number_is_refused(name: str, value: object) -> None:
+    assert problems({name: value}) == {("wrong-field", f"metadata.json:efficiency.{name}")}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_no_number_is_refused_where_it_comes_as_a_value(value: float) -> None:
+    (problem,) = check_efficiency({"energy_kwh": value}, path="x")
+    assert problem.path == "x.energy_kwh"
+
+
+@pytest.mark.parametrize("value", ["1e400", "NaN", "1" + "0" * 5_000])
+def test_a_number_that_no_machine_holds_is_refused(value: str) -> None:
+    text = json.dumps(GOOD)[:-1] + ', "efficiency": {"parameters": ' + value + "}}"
+    with pytest.raises(InputError):
+        parse_manifest(text.encode())
+
+
+@pytest.mark.parametrize("name", ["query_latency_ms", "energy_kwh"])
+def test_nothing_takes_no_time_and_no_energy(name: str) -> None:
+    assert problems({name: 0}) == {("wrong-field", f"metadata.json:efficiency.{name}")}
+
+
+def test_half_a_parameter_is_refused() -> None:
+    assert problems({"parameters": 1.5}) == {("wrong-field", "metadata.json:efficiency.parameters")}
+
+
+@pytest.mark.parametrize("value", [[], "fast", 7, True])
+def test_what_is_no_object_is_refused(value: object) -> None:
+    assert problems(value) == {("wrong-field", "metadata.json:efficiency")}
+
+
+def test_every_problem_is_told_at_once() -> None:
+    assert problems({"parameters": -1, "hardware": "a\u202eb", "latency": 7, "energy_kwh": 0}) == {
+        ("wrong-field", "metadata.json:efficiency.parameters"),
+        ("invisible-character", "metadata.json:efficiency.hardware"),
+        ("unknown-field", "metadata.json:efficiency"),
+        ("wrong-field", "metadata.json:efficiency.energy_kwh"),
+    }
+
+
+@pytest.mark.parametrize("value", [None, 7, "x" * 2001])
+def test_hardware_is_a_text_of_some_length(value: object) -> None:
+    assert problems({"hardware": value}) == {("wrong-field", "metadata.json:efficiency.hardware")}
+
+
+def test_an_entry_s_page_says_what_is_stated_and_nothing_else() -> None:
+    assert say_cost(STATED) == (
+        ("Parameters", "110,000,000"),
+        ("Training pairs", "502,939"),
+        ("Query latency", "12.5 ms"),
+        ("Energy of the runs", "0.35 kWh"),
+        ("Hardware", "1 GPU, 24 GB"),
+    )
+    assert say_cost(Efficiency(parameters=0)) == (("Parameters", "0"),)
+    assert say_cost(None) == say_cost(Efficiency()) == ()
+
+
+def test_an_embargo_hides_what_is_stated() -> None:
+    secret = replace(row("0.4", days=1), efficiency=Efficiency(hardware="Kestrel", parameters=777))
+    hidden = replace(secret, embargoed=True, embargo_until=date(2027, 1, 1))
+    for one, shown in ((secret, True), (hidden, False)):
+        files = render_board(standings([one]), spec(), facts())
+        everything = b"".join(files.values())
+        assert (b"Kestrel" in everything) is (b"777" in files["leaderboard/leaderboard.csv"])
+        assert (b"Kestrel" in everything) is shown
+
+
+def test_json_and_csv_hold_what_is_stated() -> None:
+    board = standings([baseline(), row("0.4", days=1, efficiency=STATED)])
+    first, base = json.loads(format_json(board, spec()))["rows"]
+    assert (first["parameters"], first["latency_ms"]) == (110_000_000, 12.5)
+    assert not {"parameters", "latency_ms"} & set(first["why"])
+    assert (base["parameters"], base["latency_ms"]) == (None, None)
+    assert base["why"]["latency_ms"] == "not stated"
+    lines = format_csv(board, spec()).decode().splitlines()
+    assert [line.rsplit(",", 2)[1:] for line in lines] == [
+        ["parameters", "latency_ms"],
+        ["110000000", "12.5"],
+        ["", ""],
+    ]
+
+
+points = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)
+
+
+@given(points)
+def test_the_front_is_what_no_other_point_beats(pairs: list[tuple[int, int]]) -> None:
+    made = {(Decimal(cost), Decimal(score)) for cost, score in pairs}
+    beaten = {
+        one
+        for one in made
+        for other in made
+        if other != one and other[0] <= one[0] and other[1] >= one[1]
+    }
+    assert pareto_front(made) == made - beaten
+
+
+def figures(*rows: Row) -> dict[str, Figure]:
+    shown = public_rows(standings(rows))
+    return {f.key: f for f in make_cost_figures(shown, make_columns(spec()))}
+
+
+def cost(score: str, name: str, **changes: Any) -> Row:
+    return row(score, description=name, id=f"20260101-{name}", efficiency=Efficiency(**changes))
+
+
+def test_a_chart_needs_three_entries_that_state_the_cost() -> None:
+    rows = [cost("0.4", "a", parameters=1), cost("0.3", "b", parameters=9), cost("0.5", "c")]
+    assert figures(*rows) == {}
+    assert set(figures(*rows, cost("0.2", "d", parameters=8))) == {"cost-parameters"}
+    assert figures(baseline(), row("0.4", days=1)) == {}
+
+
+def test_the_chart_says_who_is_on_the_front() -> None:
+    found = figures(
+        baseline(),
+        cost("0.400", "small", query_latency_ms=2.0),
+        cost("0.300", "beaten", query_latency_ms=5.0),
+        cost("0.500", "large", query_latency_ms=50.0),
+        cost("0.450", "silent"),
+    )["cost-latency"]
+    assert plain(found.says) == (
+        "3 of 4 entries state their query latency. On the Pareto front, where no other is at least "
+        "as good at the same cost or less: large and small. The numbers are the teams' own, each "
+        "measured on hardware of its own."
+    )
+    assert found.key_words == (("diamond", "on the Pareto front"), ("circle", "other entry"))
+    for name in ("small", "beaten", "large"):
+        assert f"<title>{name}</title>" in found.wide
+    assert "silent" not in found.wide
+
+
+def test_a_system_without_parameters_is_on_the_front_but_not_on_the_axis() -> None:
+    costs = {"bm25": 0, "weak": 5, "strong": 50, "stronger": 500}
+    scores = {"bm25": "0.400", "weak": "0.300", "strong": "0.500", "stronger": "0.600"}
+    found = figures(*(cost(scores[n], n, parameters=p) for n, p in costs.items()))
+    says = plain(found["cost-parameters"].says)
+    assert "stronger, strong and bm25." in says
+    assert "1 that states 0 cannot be drawn on an axis of logarithms." in says
+    assert "bm25" not in found["cost-parameters"].wide
+
+
+def test_an_embargoed_entry_is_in_no_chart() -> None:
+    rows = [cost(f"0.{n}", f"s{n}", parameters=n) for n in (4, 5, 6)]
+    hidden = replace(cost("0.9", "Secret", parameters=1), embargoed=True)
+    found = figures(*rows, hidden)["cost-parameters"]
+    assert "3 of 4 entries" in plain(found.says)
+    assert "Anonymous" not in found.wide
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_and_hardware_make_no_element(name: str) -> None:
+    rows = [
+        row(
+            f"0.{n}",
+            days=n,
+            description=HOSTILE[name],
+            efficiency=Efficiency(parameters=n, hardware=HOSTILE[name]),
+        )
+        for n in (4, 5, 6)
+    ]
+    files = render_board(standings(rows), spec(), facts())
+    for data in (data for path, data in files.items() if path.endswith((".html", ".xml"))):
+        assert b"<script>document" not in data
+        assert b"<img" not in data
+        assert b"<svg onload" not in data
+
+
+@given(st.lists(st.tuples(st.floats(0.0001, 1e15), st.floats(0, 1)), min_size=1, max_size=8))
+def test_any_costs_can_be_drawn(pairs: list[tuple[float, float]]) -> None:
+    canvas = Canvas(width=300, height=200)
+    marks = [
+        Point(label=f"S{n}", day=date(2026, 1, 1), score=score, other=x, record=n % 2 == 0)
+        for n, (x, score) in enumerate(pairs)
+    ]
+    chart = cost_spec(marks, canvas, names=Names(y="RR", x="ms"))
+    assert {"width", "height", "layer"} <= set(chart)
+
+
+def test_equal_charts_of_costs_are_equal_bytes() -> None:
+    shown, columns = public_rows(busy()), make_columns(spec())
+    first = make_cost_figures(shown, columns)
+    assert {f.key for f in first} == {"cost-latency", "cost-parameters"}
+    assert first == make_cost_figures(shown, columns)
+
+
+def test_a_single_cost_can_be_drawn() -> None:
+    only = Point(label="one", day=date(2026, 1, 1), score=0.4, other=7.0, record=True)
+    assert "<title>one</title>" in draw(
+        cost_spec([only], Canvas(width=300, height=200), names=Names(y="RR"))
+    )
+
+
+@given(st.floats(-4, 15), st.floats(0.02, 19), st.integers(2, 12))
+def test_ticks_of_logarithms_are_few_round_and_inside(low: float, wide: float, most: int) -> None:
+    ticks = log_ticks((low, low + wide), most=most)
+    assert 1 <= len(ticks) <= most
+    assert all(low <= tick.at <= low + wide for tick in ticks)
+    assert all(one.at < two.at for one, two in pairwise(ticks))
+    assert len({tick.label for tick in ticks}) == len(ticks)
+
+
+def test_ticks_of_logarithms_read_as_sizes_do() -> None:
+    assert [t.label for t in log_ticks((6.5, 10.1), most=5)] == ["10M", "100M", "1B", "10B"]
+    assert [t.label for t in log_ticks((-1.1, 1.1), most=9)] == [
+        *("0.1", "0.2", "0.5", "1", "2", "5", "10"),
+    ]
+    assert [t.label for t in log_ticks((1.5, 1.7), most=5)] == ["35", "40", "45", "50"]
