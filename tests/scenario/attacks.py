@@ -1,0 +1,712 @@
+"""The table of attacks: what each tries, what becomes of it, and the test that shows it.
+
+Run as a program it prints the page docs/attacks.md, or with `--tests` the tests it points at.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+__all__ = ["ATTACKS", "Attack", "format_page"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """One attack.
+
+    Attributes:
+        name: what it is; no other attack has the same.
+        family: what kind of bad input it is, a heading of the page.
+        tries: what it tries.
+        becomes: what becomes of it.
+        test: the test that shows it, `MODULE::FUNCTION` below tests/.
+        case: its parameter there, "" where the test has none for it.
+    """
+
+    name: str
+    family: str
+    tries: str
+    becomes: str
+    test: str
+    case: str = ""
+
+    @property
+    def module(self) -> str:
+        """Path of the test's module below tests/."""
+        return self.test.partition("::")[0]
+
+    @property
+    def function(self) -> str:
+        """Name of the test."""
+        return self.test.partition("::")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """Attacks that one module's tests show: a test with its cases, or one test for each name."""
+
+    family: str
+    module: str
+
+    def cases(
+        self, test: str, *names: str, tries: str, becomes: str, prefix: str = ""
+    ) -> Iterator[Attack]:
+        """Attacks that are parameters of one test."""
+        for name in names:
+            yield self.one(prefix + name, test, tries=tries, becomes=becomes, case=name)
+
+    def one(self, name: str, test: str, *, tries: str, becomes: str, case: str = "") -> Attack:
+        """An attack with a test of its own."""
+        where = f"{self.module}::{test}"
+        return Attack(
+            name=name, family=self.family, tries=tries, becomes=becomes, test=where, case=case
+        )
+
+
+_REQUEST = "A hostile pull request"
+_METADATA = "Hostile metadata"
+_CONTAINER = "A hostile container"
+_REPLAY = "A replayed, swapped or changed file"
+_CLOCK = "A clock that goes backwards"
+_FORGE = "A forge that answers nonsense"
+
+_FOREIGN = "refused as `foreign-change`; nothing is checked out"
+_SAME = "; vault and board byte for byte as before"
+
+
+def _requests() -> Iterator[Attack]:
+    here = _Group(family=_REQUEST, module="scenario/test_attacks.py")
+    yield from here.cases(
+        "test_pull_request",
+        "the id of another team's entry",
+        "the id of a submission that waits",
+        tries="to put files of one's own under somebody's id",
+        becomes="refused as `id-taken`" + _SAME,
+    )
+    yield from here.cases(
+        "test_pull_request",
+        "one sealed file of another team's entry",
+        tries="to break an entry, or to open it under another key",
+        becomes="refused as `missing-file`" + _SAME,
+    )
+    yield from here.cases(
+        "test_pull_request",
+        "new metadata for another team's entry",
+        tries="to rename somebody's entry",
+        becomes="refused as `untrusted`: it is sealed under another key" + _SAME,
+    )
+    yield from here.cases(
+        "test_pull_request",
+        "another team's entry deleted",
+        "ids that differ in case alone",
+        "a symlink to the held-out labels",
+        "a submodule whose address is a command",
+        "a folder named as git's own",
+        "one name twice in a folder",
+        "a folder spelled with a look-alike letter",
+        "a name with backslashes",
+        "a name that is no UTF-8",
+        "folders 500 deep",
+        "a name that is a command",
+        tries="to bring more than sealed files of its own, or under a name that misleads",
+        becomes="refused as `foreign-change`" + _SAME,
+    )
+    yield here.one(
+        "a title, an author and a branch that are commands",
+        "test_a_title_an_author_and_a_branch_that_are_commands",
+        tries="to be run by a shell",
+        becomes="read as data, its files taken in under the id of their names; nothing is run",
+    )
+    yield here.one(
+        "a branch name that turns around",
+        "test_a_branch_name_that_turns_around",
+        tries="to mislead whoever reads the terminal or the page",
+        becomes="printed escaped, and on no page; the log keeps it as it is",
+    )
+    yield here.one(
+        "tags and replacements that shadow the board",
+        "test_tags_and_replacements_that_shadow_the_board",
+        tries="to be taken for the board's main line",
+        becomes="not fetched" + _SAME,
+    )
+    yield from _branches()
+    yield from _around_requests()
+
+
+def _branches() -> Iterator[Attack]:
+    branches = _Group(family=_REQUEST, module="scenario/test_hostile_branches.py")
+    yield from branches.cases(
+        "test_foreign_change",
+        "an extra file",
+        "an extra file at the top",
+        "a deleted file",
+        "a deleted log",
+        "a changed board.toml",
+        "a changed log",
+        "a changed leaderboard",
+        "a workflow",
+        "attributes with a filter",
+        "attributes beside the files",
+        "gitmodules",
+        "a symlink",
+        "a symlink for the folder",
+        "a submodule",
+        "a submodule for a file",
+        "an executable",
+        "files of two submissions",
+        "control characters in a name",
+        "a newline in a name",
+        "an id with shell characters",
+        "an id with dots",
+        "a folder deeper",
+        "upper-case folder",
+        "a file of the other form",
+        "a right-to-left override",
+        tries="to change more than the sealed files of its own submission",
+        becomes=_FOREIGN,
+    )
+    yield from branches.cases(
+        "test_nothing_is_run_in_the_organisers_clone",
+        "hooks",
+        "fsmonitor",
+        "hooks path",
+        "clean and smudge filters",
+        "external diff",
+        "textconv",
+        "signing program",
+        "editor",
+        "pager",
+        tries="to have a program started that git settings name",
+        becomes="refused; the program, which would leave a trace, is not started",
+        prefix="a trap in git: ",
+    )
+    for name, test, tries, becomes in (
+        ("a path with ..", "test_path_with_dot_dot", "to write beside the board", _FOREIGN),
+        ("a huge blob", "test_huge_blob", "to fill memory", "refused as `too-large`, unread"),
+        (
+            "a huge file in a folder",
+            "test_huge_file_in_a_folder",
+            "to fill memory",
+            "refused as `too-large`, unread",
+        ),
+        (
+            "hundreds of files",
+            "test_a_thousand_files_are_told_in_ten_lines",
+            "to flood the terminal",
+            "refused in ten lines",
+        ),
+        (
+            "a branch with a history of its own",
+            "test_branch_that_does_not_descend_from_main",
+            "to replace the board",
+            "refused as `foreign-history`",
+        ),
+        (
+            "a request that names no commit",
+            "test_pull_request_ref_that_names_no_commit",
+            "to stop the inbox",
+            "passed over; the next request is taken in",
+        ),
+        (
+            "a bad branch beside a good one",
+            "test_a_bad_branch_does_not_stop_the_good_one",
+            "to keep others from submitting",
+            "refused; the good one is taken in",
+        ),
+        (
+            "garbage for sealed files",
+            "test_garbage_for_sealed_files_is_refused_at_review",
+            "to crash whoever opens it",
+            "refused at review; no score",
+        ),
+        (
+            "metadata alone of an id that nobody sent",
+            "test_metadata_alone_of_an_id_that_nobody_sent",
+            "to hold an id without a run",
+            "refused as `nothing-to-update`",
+        ),
+        (
+            "file names that are commands in a folder",
+            "test_hostile_file_names_in_a_folder_are_no_submissions",
+            "to be run by a shell, or to leave the folder",
+            "passed over as no submission",
+        ),
+        (
+            "symlinks in a folder",
+            "test_symlink_in_a_folder_is_not_followed",
+            "to have the held-out labels received",
+            "passed over, not followed",
+        ),
+        (
+            "a remote that is a command",
+            "test_an_ext_remote_is_not_obeyed",
+            "to be run by git's ext transport",
+            "not asked, and said so",
+        ),
+        (
+            "git settings in the environment",
+            "test_git_settings_of_the_environment_do_not_lead_astray",
+            "to have another repository written",
+            "not followed",
+        ),
+    ):
+        yield branches.one(name, test, tries=tries, becomes=becomes)
+
+
+def _around_requests() -> Iterator[Attack]:
+    yield _Group(family=_REQUEST, module="store/test_forge_hosted.py").one(
+        "a title with shell characters and escapes",
+        "test_a_title_with_shell_characters_and_escapes_is_text",
+        tries="to be run, or obeyed by a terminal",
+        becomes="text, escaped and cut",
+    )
+    yield _Group(family=_REQUEST, module="store/test_forge_workflows.py").one(
+        "a title for the workflow's shell",
+        "test_no_text_of_the_request_gets_into_a_shell",
+        tries="to be run where the form is checked",
+        becomes="no text of a request is in a workflow's commands",
+    )
+    fetch = _Group(family=_REQUEST, module="store/test_forge_fetch.py")
+    yield fetch.one(
+        "a reply that is a link elsewhere",
+        "test_a_reply_that_is_a_link_elsewhere_leaves_its_target_alone",
+        tries="to have the organiser write into a file of theirs",
+        becomes="the link is replaced, its target left alone",
+    )
+    yield fetch.one(
+        "a reply that leaves its folder",
+        "test_a_reply_never_leaves_its_folder",
+        tries="to have a file written elsewhere",
+        becomes="refused",
+    )
+
+
+def _metadata() -> Iterator[Attack]:
+    here = _Group(family=_METADATA, module="scenario/test_attacks.py")
+    kept = "received and reviewed in the log, no score, no entry" + _SAME
+    yield from here.cases(
+        "test_metadata_that_is_refused",
+        "a javascript: link",
+        "a data: link",
+        "a link that ends its attribute",
+        "a link with a name before its host",
+        tries="to run a script, or to lead astray, from the page",
+        becomes=kept,
+    )
+    yield from here.cases(
+        "test_metadata_that_is_refused",
+        "bidi marks",
+        "invisible characters",
+        "terminal escapes",
+        "a field whose name a terminal obeys",
+        "a zero byte",
+        tries="to show other text than it holds",
+        becomes=kept,
+    )
+    yield from here.cases(
+        "test_metadata_that_is_refused",
+        "a string of 10 MB",
+        "a string of 900 kB",
+        "deep JSON",
+        "not a number",
+        "a number of 4,000 digits",
+        "half a character",
+        "another encoding",
+        tries="to fill memory, or to crash a reader",
+        becomes=kept,
+    )
+    yield from here.cases(
+        "test_metadata_that_is_refused",
+        "a score of one's own",
+        "the id of another submission",
+        "the digests of other runs",
+        "a type that the board does not have",
+        tries="to be taken for what it is not",
+        becomes=kept,
+    )
+    yield from here.cases(
+        "test_metadata_that_is_shown_as_text",
+        "HTML",
+        "HTML that ends the page",
+        "a formula",
+        "a formula of another program",
+        "a template",
+        "shell characters",
+        "the mark of a comment",
+        "BibTeX that ends its field",
+        "a field of another program's objects",
+        tries="to be computed where it is shown",
+        becomes="published as text: no element, no formula, nothing run",
+    )
+    yield from _words()
+
+
+def _words() -> Iterator[Attack]:
+    comment = _Group(family=_METADATA, module="store/test_forge_comment.py")
+    yield comment.one(
+        "Markdown in a comment",
+        "test_nobodys_text_is_anything_but_code",
+        tries="to link, to mention, to forge the mark of an event",
+        becomes="a code span, whatever it holds",
+    )
+    yield comment.one(
+        "a command to the forge in a comment",
+        "test_no_line_is_a_command_and_nothing_invisible_is_left",
+        tries="to merge or close by `/merge`",
+        becomes="no line begins with it",
+    )
+    pages = _Group(family=_METADATA, module="site/test_site_pages.py")
+    yield pages.one(
+        "any text on the page of an entry",
+        "test_no_text_changes_the_page_of_an_entry",
+        tries="to become an element",
+        becomes="the page has the elements of a harmless one",
+    )
+    yield _Group(family=_METADATA, module="site/test_site_exports.py").one(
+        "any text in the CSV",
+        "test_no_cell_starts_a_formula",
+        tries="to be computed by a spreadsheet",
+        becomes="a quote stands before it",
+    )
+    yield _Group(family=_METADATA, module="board/test_names.py").one(
+        "a look-alike team name",
+        "test_confusable_characters_look_like_the_name_they_imitate",
+        tries="to be taken for another team, or to have its own quota",
+        becomes="told at review, with the character",
+    )
+    yield _Group(family=_METADATA, module="scenario/test_import_msmarco.py").one(
+        "hostile text in an old board's table",
+        "test_hostile_text_of_an_old_board_is_contained",
+        tries="markup, a formula, a script link, an id that climbs out of its folder",
+        becomes="text; the id gets a file name of its own",
+    )
+
+
+def _containers() -> Iterator[Attack]:
+    streams = _Group(family=_CONTAINER, module="trec/test_streams.py")
+    for name, test in (
+        ("a run that unpacks to more than is allowed", "test_a_bomb_is_refused_by_its_bytes"),
+        ("a run that unpacks a thousandfold", "test_a_bomb_is_refused_by_its_ratio"),
+    ):
+        yield streams.one(name, test, tries="to fill memory", becomes="refused as `archive-bomb`")
+    archive = _Group(family=_CONTAINER, module="envelope/test_archive.py")
+    yield from archive.cases(
+        "test_hostile_tarball_is_refused",
+        "pax-path-hidden-in-a-time",
+        "pax-huge",
+        "data-hidden-in-the-filling",
+        "cut-in-a-run",
+        "garbage-after-the-end",
+        "second-tarball-after-the-end",
+        "endless-zeros-after-the-end",
+        tries="to leave its folder, to hide a second run, or to fill memory",
+        becomes="refused; no byte is written to a disk",
+        prefix="a tarball: ",
+    )
+    zipped = _Group(family=_CONTAINER, module="store/test_store_zipped.py")
+    yield from zipped.cases(
+        "test_a_hostile_zip",
+        "a zip bomb",
+        "a zip bomb of overlapping members",
+        tries="to fill memory of whoever audits an archive",
+        becomes="refused by its declared and by its read bytes",
+    )
+
+
+def _replays() -> Iterator[Attack]:
+    here = _Group(family=_REPLAY, module="scenario/test_attacks.py")
+    yield here.one(
+        "the same files under another number",
+        "test_the_same_files_under_another_number",
+        tries="to be counted twice",
+        becomes="known" + _SAME,
+    )
+    yield here.one(
+        "a forge whose main line goes back",
+        "test_a_forge_whose_main_line_goes_back",
+        tries="to take events back",
+        becomes="not followed" + _SAME,
+    )
+    for module, name, test, tries, becomes in (
+        (
+            "scenario/test_days.py",
+            "an old metadata file",
+            "test_an_old_metadata_file_sent_again_is_refused",
+            "to undo an update",
+            "refused as `stale-revision`",
+        ),
+        (
+            "scenario/test_days.py",
+            "somebody else's metadata",
+            "test_metadata_of_somebody_else_is_refused",
+            "to rename an entry",
+            "refused as `untrusted` or `id-taken`",
+        ),
+        (
+            "scenario/test_days.py",
+            "files swapped between ids",
+            "test_files_swapped_between_ids_are_refused",
+            "to hand in another team's run",
+            "refused at review: it cannot be opened",
+        ),
+        (
+            "scenario/test_days.py",
+            "changed runs under the same id",
+            "test_changed_runs_need_a_new_id",
+            "to try several runs for one",
+            "refused as `id-taken`",
+        ),
+        (
+            "envelope/test_vectors.py",
+            "the runs of others",
+            "test_the_runs_of_others_cannot_be_handed_in_again",
+            "to hand in another team's run",
+            "does not open",
+        ),
+        (
+            "envelope/test_mutations.py",
+            "any bit of a sealed file flipped",
+            "test_age_flips_are_all_refused",
+            "to change a run in its envelope",
+            "refused, every one",
+        ),
+        (
+            "envelope/test_mutations.py",
+            "a sealed file cut anywhere",
+            "test_age_cuts_are_all_refused",
+            "to hide the end of a run",
+            "refused, every one",
+        ),
+        (
+            "envelope/test_mutations.py",
+            "pieces of a sealed file in another order",
+            "test_age_chunks_open_in_their_order_only",
+            "to reorder a run",
+            "refused",
+        ),
+        (
+            "scenario/test_story.py",
+            "an old copy of the vault",
+            "test_another_boards_vault_or_an_old_copy_is_refused",
+            "to make a second history",
+            "refused: it lacks what is public",
+        ),
+        (
+            "scenario/test_receipts.py",
+            "a forged receipt",
+            "test_a_forged_receipt",
+            "to claim what was not sent",
+            "told as a fault",
+        ),
+        (
+            "scenario/test_receipts.py",
+            "a released number changed without an event",
+            "test_a_released_number_that_changed_without_an_event_is_told",
+            "to mend a score unseen",
+            "told as a fault",
+        ),
+        (
+            "scenario/test_at_once.py",
+            "two organisers at once",
+            "test_two_at_once_cannot_overshoot_a_quota",
+            "to publish over the quota",
+            "one of them is refused",
+        ),
+        (
+            "scenario/test_two_organisers.py",
+            "a vault remote with another history",
+            "test_a_rewritten_history_is_refused",
+            "to take events back",
+            "refused; the vault is as it was",
+        ),
+        (
+            "scenario/test_two_organisers.py",
+            "a vault remote with a path out of it",
+            "test_a_path_out_of_the_vault_is_refused",
+            "to write beside the vault",
+            "refused; the vault is as it was",
+        ),
+    ):
+        group = _Group(family=_REPLAY, module=module)
+        yield group.one(name, test, tries=tries, becomes=becomes)
+    yield from _Group(family=_REPLAY, module="scenario/test_two_organisers.py").cases(
+        "test_hostile_contents_are_refused",
+        "a link in place of a folder",
+        "a private key slipped in",
+        "a file under another's digest",
+        "poisoned labels",
+        "labels taken away",
+        "the log taken away",
+        "a torn log",
+        "a log of nonsense",
+        tries="to poison the vault of the other organisers",
+        becomes="refused; the vault is as it was",
+        prefix="a vault remote with ",
+    )
+    yield from _Group(family=_REPLAY, module="scenario/test_audit.py").cases(
+        "test_a_tampered_file",
+        "a sealed file",
+        "sealed files swapped",
+        "a score in the JSON",
+        "a held-out label",
+        "a score in the vault",
+        "the vault's last event cut",
+        tries="to change unseen what was published or logged",
+        becomes="told by `heldout audit`",
+        prefix="changed afterwards: ",
+    )
+
+
+def _clocks() -> Iterator[Attack]:
+    here = _Group(family=_CLOCK, module="scenario/test_attacks.py")
+    for command in ("inbox", "review", "publish", "reject", "ask", "correct"):
+        yield here.one(
+            f"a clock that goes backwards: {command}",
+            "test_a_clock_that_goes_backwards",
+            tries="to date an event before the last",
+            becomes="refused and told; board and log byte for byte as before",
+            case=command,
+        )
+    yield here.one(
+        "a clock that goes backwards: rekey",
+        "test_a_clock_that_goes_backwards_in_the_middle_of_a_change_of_keys",
+        tries="to lose a key half-way",
+        becomes="refused and told; both keys are kept, the next call goes on",
+    )
+    yield _Group(family=_CLOCK, module="scenario/test_two_organisers.py").one(
+        "a clock behind another organiser's",
+        "test_a_clock_that_is_behind_the_other_s_is_told",
+        tries="to date an event before the other's",
+        becomes="refused, and whose event it is is told",
+    )
+    yield _Group(family=_CLOCK, module="scenario/test_days.py").one(
+        "a submission one second early",
+        "test_quota_slides_to_the_second",
+        tries="to slip under the quota",
+        becomes="refused; the window goes by the second of receipt",
+    )
+
+
+def _forges() -> Iterator[Attack]:
+    here = _Group(family=_FORGE, module="scenario/test_attacks.py")
+    yield from here.cases(
+        "test_a_forge_that_answers_nonsense",
+        "a page to sign in",
+        "nothing at all",
+        "an object for a list",
+        "brackets without end",
+        "9 MB",
+        "a commit that is an option",
+        "a commit that is nowhere",
+        "half an answer",
+        tries="to stop the inbox, or to have it believe",
+        becomes="told or passed over; the rest goes on" + _SAME,
+        prefix="a forge that answers with ",
+    )
+    yield here.one(
+        "a forge that answers nonsense to a comment",
+        "test_a_forge_that_answers_nonsense_to_a_comment",
+        tries="to stop a publication",
+        becomes="the event stands, the page follows",
+    )
+    hosted = _Group(family=_FORGE, module="store/test_forge_hosted.py")
+    yield from hosted.cases(
+        "test_nonsense_is_refused_in_one_line",
+        "a page of HTML",
+        "bytes that are no UTF-8",
+        "half a document",
+        "a list of numbers",
+        "a list of nothing",
+        "a number that is text",
+        "a negative number",
+        "a commit that is a path",
+        "50 MB",
+        "a small archive of a large text",
+        "a teapot",
+        "control characters in an error",
+        tries="to crash or to mislead",
+        becomes="refused in one printable line, on each of three forges",
+        prefix="a hosted forge that says ",
+    )
+    for name, test, becomes in (
+        ("a list without end", "test_a_list_without_end_is_given_up", "given up"),
+        (
+            "a page that comes again",
+            "test_a_page_that_comes_again_and_again_ends_the_list",
+            "the list ends",
+        ),
+        ("an answer that drips", "test_an_answer_that_drips_is_given_up", "given up after 120 s"),
+        ("a limit that never ends", "test_a_limit_that_never_ends_is_given_up", "given up"),
+        (
+            "a redirect elsewhere",
+            "test_a_redirect_never_takes_the_token_elsewhere",
+            "not followed with the token",
+        ),
+        (
+            "a next page elsewhere",
+            "test_a_next_page_elsewhere_is_not_asked_with_the_token",
+            "not asked with the token",
+        ),
+        (
+            "a forge that says the token back",
+            "test_a_forge_that_says_the_token_back_does_not_get_it_shown",
+            "the token is not shown",
+        ),
+        (
+            "an answer that is lost",
+            "test_a_comment_whose_answer_is_lost_is_found_and_not_posted_again",
+            "looked up, not posted again",
+        ),
+    ):
+        yield hosted.one(
+            name, test, tries="to hang, to learn the token, or to be told twice", becomes=becomes
+        )
+
+
+ATTACKS: tuple[Attack, ...] = (
+    *_requests(),
+    *_metadata(),
+    *_containers(),
+    *_replays(),
+    *_clocks(),
+    *_forges(),
+)
+
+_INTRODUCTION = """\
+# Attacks
+
+What participants, forges, clocks and copies may do to a board, and what becomes of it. Each line
+names a test below `tests/`; `tests/scenario/test_attacks.py` plays {own} of them through the
+command line, with canaries that would exist had anything been run, and compares vault and board
+byte for byte where nothing may change. The table is `tests/scenario/attacks.py`, and a test holds
+this page to it.
+
+**{count} attacks, all refused or contained.**
+
+    python -m pytest tests/scenario/test_attacks.py -q      # plays {own}, prints the count
+    python tests/scenario/attacks.py --tests > attacks.txt
+    python -m pytest -q @attacks.txt                        # all {count}
+"""
+
+
+def format_page(attacks: Sequence[Attack]) -> str:
+    """The page docs/attacks.md."""
+    own = sum(attack.module == "scenario/test_attacks.py" for attack in attacks)
+    parts = [_INTRODUCTION.format(count=len(attacks), own=own)]
+    for family in dict.fromkeys(attack.family for attack in attacks):
+        parts.append(f"\n## {family}\n\n| attack | tries | what becomes of it | test |\n")
+        parts.append("| --- | --- | --- | --- |\n")
+        parts += [_format_row(attack) for attack in attacks if attack.family == family]
+    return "".join(parts)
+
+
+def _format_row(attack: Attack) -> str:
+    return f"| {attack.name} | {attack.tries} | {attack.becomes} | `{attack.test}` |\n"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--tests"]:
+        tests = dict.fromkeys(attack.test for attack in ATTACKS)
+        sys.stdout.write("".join(f"tests/{test}\n" for test in tests))
+    else:
+        sys.stdout.write(format_page(ATTACKS))
