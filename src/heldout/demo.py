@@ -80,7 +80,7 @@ class Part:
     days: int
     months: int = 0
     broken: bool = False
-    reason: str = ""
+    reason: str = "a method of its own, as its description says, and within the quota"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -263,7 +263,8 @@ def decide(board: Board, ids: Sequence[SubmissionId], *, now: datetime) -> Seque
     desk = board.desk(now)
     with desk.vault.locked():
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
-        decisions = [publish(desk, review(desk, sets, name), why="") for name in ids]
+        why = "an official run of a shared task"
+        decisions = [publish(desk, review(desk, sets, name), why=why) for name in ids]
         rebuild(desk)
     return decisions
 

@@ -189,9 +189,13 @@ def _say_release(spec: BoardSpec) -> str:
     bar = f"{rule.threshold:.2f} of its own paired standard errors"
     if rule.rule == "step":
         bar = f"{rule.step:g}"
+    first = " Its first score has to be so far above the best baseline." * (
+        rule.begin == "baseline"
+    )
     return (
         f"A team's score is told where it lies more than {bar} above the best that the team was "
-        'told before. An entry that does not is listed without a rank, as "not above" that score.'
+        f"told before.{first} An entry whose score does not is listed without a rank, as "
+        '"not above" that.'
     )
 
 

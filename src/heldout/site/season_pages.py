@@ -118,7 +118,7 @@ def _table(one: SeasonStandings, spec: BoardSpec) -> SeasonTable:
 
 def _say_days(season: Season) -> str:
     if season.closes is None:
-        return f"since {day_words(season.opens)}"
+        return f"Since {day_words(season.opens)}"
     return f"{day_words(season.opens)} to {day_words(season.closes)}"
 
 
