@@ -5,11 +5,13 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
+import msgspec
 import pytest
 from boardlog import RULES, START, BoardLog, make_manifest, make_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heldout.board.efficiency import Efficiency
 from heldout.board.events import Entry, format_entry, parse_log
 from heldout.board.history import identity_fields
 from heldout.board.spec_file import parse_spec
@@ -167,6 +169,30 @@ def test_an_embargo_ends_with_the_first_moment_of_its_day() -> None:
     (shown,) = rows_of(log, datetime(2027, 5, 20, tzinfo=UTC))
     assert (shown.team, shown.embargoed, shown.reveal_due) == ("Hidden Harbour", False, False)
     assert (shown.embargo_until, shown.code) == (REVEAL, "https://example.org/code/hidden-harbour")
+
+
+def test_what_a_system_cost_is_sealed_and_revealed_with_the_identity() -> None:
+    log = BoardLog().open()
+    stated = Efficiency(parameters=987_654_321, hardware="kumquat cluster", energy_kwh=0.25)
+    manifest = make_manifest("Hidden Harbour", embargo_until=REVEAL)
+    log.submit("20261101-secret", msgspec.structs.replace(manifest, efficiency=stated), "0.397")
+    public = bytes_of(project(log.entries, now=log.now))
+    assert b"kumquat" not in public
+    assert b"987654321" not in public
+    assert rows_of(log, log.now)[0].efficiency is None
+    (row,) = rows_of(log, datetime(2027, 5, 20, tzinfo=UTC))
+    assert row.efficiency == stated
+
+
+def test_an_event_from_before_costs_could_be_stated_is_read() -> None:
+    log = BoardLog().open()
+    manifest = make_manifest("Harbour")
+    identity = identity_fields(manifest)
+    del identity["efficiency"]
+    log.receive("20261101-old")
+    log.publish("20261101-old", manifest, "0.4", sealed={"identity": identity})
+    (row,) = rows_of(log)
+    assert (row.team, row.efficiency) == (manifest.team, None)
 
 
 def test_a_public_log_past_the_day_says_that_a_reveal_is_due() -> None:

@@ -130,8 +130,9 @@ SECRET = {
     "paper": "https://example.org/zyzzyva",
     "code": "https://example.org/quokka",
     "training_data": "kumquat logs",
+    "efficiency": {"parameters": 987_654_321, "hardware": "a narwhal cluster"},
 }
-WORDS = ("zanzibar", "quagga", "xylophonic", "zyzzyva", "quokka", "kumquat")
+WORDS = ("zanzibar", "quagga", "xylophonic", "zyzzyva", "quokka", "kumquat", "narwhal")
 
 
 def public_bytes(town: Town) -> Iterator[tuple[str, bytes]]:

@@ -15,14 +15,8 @@ from hypothesis import strategies as st
 from heldout.ids import Digest, digest_bytes
 from heldout.measures.evaluate import Evaluation, prepare, score
 from heldout.measures.spec import parse_measure
-from heldout.store.cache import (
-    Key,
-    ScoreCache,
-    StoredRun,
-    code_version,
-    digest_file,
-    find_cache,
-)
+from heldout.store.cache import ScoreCache, code_version, digest_file, find_cache
+from heldout.store.scored import Key, StoredRun
 from heldout.trec.ranking import Order
 from heldout.trec.runs import scan_run
 

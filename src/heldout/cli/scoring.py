@@ -15,7 +15,8 @@ from heldout.cli.printing import plural
 from heldout.errors import InputError, Problem
 from heldout.measures.evaluate import Evaluation, Judged, score
 from heldout.measures.spec import Measure
-from heldout.store.cache import Key, ScoreCache, StoredRun, digest_file
+from heldout.store.cache import ScoreCache, digest_file
+from heldout.store.scored import Key, StoredRun
 from heldout.trec.accelerators import Accelerators, Scanner
 from heldout.trec.problems import show
 from heldout.trec.qrels import Qrels

@@ -23,61 +23,17 @@ from pathlib import Path
 import numpy as np
 
 import heldout
-from heldout.errors import Problem
 from heldout.ids import Digest
-from heldout.measures.evaluate import Evaluation
 from heldout.measures.spec import Measure
-from heldout.trec.ranking import Order, Rankings
-from heldout.trec.rows import Form
-from heldout.trec.runs import Facts
+from heldout.store.scored import Key, StoredRun
 
-__all__ = ["Key", "ScoreCache", "StoredRun", "code_version", "digest_file", "find_cache"]
+__all__ = ["ScoreCache", "code_version", "digest_file", "find_cache"]
 
 _FOLDER = "scores-1"
 _LIMIT = 256 << 20
 _CODE = ("trec", "measures")
 _SUFFIXES = (".py", ".c", ".h", ".so", ".pyd")
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """All that a record depends on, but the run.
-
-    Attributes:
-        qrels: SHA-256 of the judgments' bytes.
-        order: the order asked for, `None` for the one that fits the run's columns.
-        code: what computes, as `code_version` gives it.
-    """
-
-    qrels: Digest
-    order: Order | None
-    code: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRun:
-    """What scoring a run gave.
-
-    Attributes:
-        digest: SHA-256 of the run's bytes.
-        form: how its lines are laid out.
-        order: the order of its documents.
-        notes: what is odd about it, without the path, which may be another today.
-        counts: code -> how many there are.
-        facts: what is odd without being worth a note.
-        rankings: places and grades of the judged documents.
-        evaluation: its scores, as far as they are known; `None` before it was measured.
-    """
-
-    digest: Digest
-    form: Form | None
-    order: Order
-    notes: tuple[Problem, ...]
-    counts: Mapping[str, int]
-    facts: Facts
-    rankings: Rankings
-    evaluation: Evaluation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

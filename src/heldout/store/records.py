@@ -14,7 +14,7 @@ from heldout.errors import Problem
 from heldout.ids import Digest
 from heldout.measures.evaluate import Evaluation, MeasureScores
 from heldout.measures.spec import Measure
-from heldout.store.cache import Key, StoredRun
+from heldout.store.scored import Key, StoredRun
 from heldout.trec.ranking import Order, Rankings
 from heldout.trec.rows import Form
 from heldout.trec.runs import Facts
