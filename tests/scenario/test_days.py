@@ -188,6 +188,9 @@ def test_embargo_from_the_first_day_to_the_reveal(town: Town) -> None:
     (row,) = town.rows()
     assert (row["team"], row["description"]) == (SECRET["team"], SECRET["model_description"])
     assert row["code"] == "https://example.org/quokka-two"
+    assert row["parameters"] == SECRET["efficiency"]["parameters"]
+    feed = (town.board / "leaderboard" / "feed.xml").read_text()
+    assert "<title>Revealed: a most xylophonic ranker" in feed
     assert (row["embargoed"], row["date"]) == (False, "2026-11-02")
     assert "xylophonic" in (town.board / "leaderboard" / "index.html").read_text()
     assert town.audit() == {"ok": True, "events": 8, "faults": [], "notes": []}
