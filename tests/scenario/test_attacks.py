@@ -252,7 +252,7 @@ def with_text(old: str, new: str) -> Callable[[str], bytes]:
 
 
 REFUSED_METADATA: Mapping[str, tuple[Callable[[str], bytes], str]] = {
-    "a javascript: link": (with_fields(paper="javascript:alert(1)"), "not-a-link"),
+    "a javascript: link": (with_fields(paper="javascript://example.org/%0aalert(1)"), "not-a-link"),
     "a data: link": (with_fields(code="data:text/html,<script>alert(1)</script>"), "not-a-link"),
     "a link that ends its attribute": (
         with_fields(paper='https://example.org/"onclick="x'),
