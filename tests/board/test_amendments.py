@@ -4,6 +4,7 @@ import msgspec
 from boardlog import BoardLog, make_manifest
 
 from heldout.board.amendments import list_amendments
+from heldout.board.efficiency import Efficiency
 
 NAME = "20261101-a"
 
@@ -27,3 +28,18 @@ def test_each_revision_is_compared_with_the_one_before() -> None:
         (moments[1], "paper", "https://example.org/papers/lighthouse", ""),
     ]
     assert list_amendments(log.entries, "20261101-b") == ()
+
+
+def test_costs_are_compared_one_by_one() -> None:
+    log = BoardLog().open()
+    first = make_manifest(efficiency=Efficiency(parameters=10, hardware="one GPU"))
+    log.receive(NAME)
+    log.review(NAME, first)
+    log.update(NAME, make_manifest(efficiency=Efficiency(parameters=11), revision=2))
+    log.update(NAME, make_manifest(revision=3))
+    found = list_amendments(log.entries, NAME)
+    assert [(change.field, change.before, change.after) for change in found] == [
+        ("efficiency.parameters", "10", "11"),
+        ("efficiency.hardware", "one GPU", ""),
+        ("efficiency.parameters", "11", ""),
+    ]

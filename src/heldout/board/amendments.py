@@ -44,17 +44,20 @@ def _changes(entries: Iterable[Entry], submission: str) -> Iterator[Amendment]:
         if entry.event.submission != submission or entry.event.kind not in _KINDS:
             continue
         said = _said(entry)
-        for field, after in said.items():
+        gone = {name: "" for name in known if name.startswith("efficiency.")} if said else {}
+        for field, after in {**gone, **said}.items():
             if known and known.get(field, "") != after:
                 yield Amendment(
                     at=entry.time, field=field, before=known.get(field, ""), after=after
                 )
-        known |= said
+        known |= {**gone, **said}
 
 
 def _said(entry: Entry) -> dict[str, str]:
     """The metadata that an event brings, as text."""
     fields = dict(entry.get("identity") or {})
+    costs = fields.pop("efficiency", None) or {}
+    fields |= {f"efficiency.{name}": value for name, value in costs.items()}
     for name in ("type", "embargo_until"):
         if name in entry.opened or name in entry.event.public:
             fields[name] = entry.get(name)

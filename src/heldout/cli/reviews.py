@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
+
+from heldout.board.manifest import Manifest
 from heldout.board.policy import Finding
 from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec
@@ -108,7 +111,15 @@ def _who(result: Review) -> list[tuple[str, str]]:
         ("system", f"{manifest.model_description}; {manifest.type}; {embargo}"),
         *[("link", link) for link in links],
         ("trained", manifest.training_data or "not said"),
+        *_costs(manifest),
     ]
+
+
+def _costs(manifest: Manifest) -> list[tuple[str, str]]:
+    """What the team says that its system costs."""
+    stated = msgspec.to_builtins(manifest.efficiency) if manifest.efficiency is not None else {}
+    words = [f"{name} {value}" for name, value in stated.items() if value not in (None, "")]
+    return [("cost", ", ".join(words))] if words else []
 
 
 def _amended(result: Review) -> list[tuple[str, str]]:
