@@ -121,7 +121,7 @@ def _requests() -> Iterator[Attack]:
         "a branch name that turns around",
         "test_a_branch_name_that_turns_around",
         tries="to mislead whoever reads the terminal or the page",
-        becomes="printed escaped, and on no page; the log keeps it as it is",
+        becomes="printed escaped, and neither on a page nor in the log",
     )
     yield here.one(
         "tags and replacements that shadow the board",
@@ -284,6 +284,12 @@ def _around_requests() -> Iterator[Attack]:
 def _metadata() -> Iterator[Attack]:
     here = _Group(family=_METADATA, module="scenario/test_attacks.py")
     kept = "received and reviewed in the log, no score, no entry" + _SAME
+    yield from here.cases(
+        "test_metadata_that_is_refused",
+        "ten thousand fields",
+        tries="to bury the organiser in findings",
+        becomes="ten are named, the others counted; " + kept,
+    )
     yield from here.cases(
         "test_metadata_that_is_refused",
         "a javascript: link",
@@ -681,20 +687,11 @@ command line, with canaries that would exist had anything been run, and compares
 byte for byte where nothing may change. The table is `tests/scenario/attacks.py`, and a test holds
 this page to it.
 
-**{count} attacks, all refused or contained.** Two weaknesses are open: see the end.
+**{count} attacks, all refused or contained.**
 
     python -m pytest tests/scenario/test_attacks.py -q      # plays {own}, prints the count
     python tests/scenario/attacks.py --tests > attacks.txt
     python -m pytest -q @attacks.txt                        # all {count}
-"""
-
-
-_OPEN = """
-## Open
-
-- Metadata with many unknown fields is refused, but each field is told in a line of its own:
-  10,000 of them make `heldout review` print 3 MB.
-- The name of a branch `submission/…` is kept in `log.jsonl` as it is, bidi marks included.
 """
 
 
@@ -706,7 +703,7 @@ def format_page(attacks: Sequence[Attack]) -> str:
         parts.append(f"\n## {family}\n\n| attack | tries | what becomes of it | test |\n")
         parts.append("| --- | --- | --- | --- |\n")
         parts += [_format_row(attack) for attack in attacks if attack.family == family]
-    return "".join([*parts, _OPEN])
+    return "".join(parts)
 
 
 def _format_row(attack: Attack) -> str:

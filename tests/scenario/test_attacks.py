@@ -252,6 +252,10 @@ def with_text(old: str, new: str) -> Callable[[str], bytes]:
 
 
 REFUSED_METADATA: Mapping[str, tuple[Callable[[str], bytes], str]] = {
+    "ten thousand fields": (
+        with_fields(**{f"x{number}": number for number in range(10_000)}),
+        "9,990 more unknown fields",
+    ),
     "a javascript: link": (with_fields(paper="javascript://example.org/%0aalert(1)"), "not-a-link"),
     "a data: link": (with_fields(code="data:text/html,<script>alert(1)</script>"), "not-a-link"),
     "a link that ends its attribute": (
@@ -449,6 +453,7 @@ def test_a_branch_name_that_turns_around(tmp_path: Path) -> None:
     for page in (town.board / "leaderboard").rglob("*.html"):
         check_page(page)
         assert "\u202e" not in page.read_text("utf-8")
+    assert not set((town.board / "log.jsonl").read_text("utf-8")) & set("\u202e\u200b")
     assert town.audit()["ok"]
     contained.add("a branch name that turns around")
 

@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _MOST_CHARACTERS = 2000
+_MOST_UNKNOWN = 10
 _MOST_REVISIONS = 1_000_000
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 # Letters, marks and symbols that show nothing: one of them would make another team of a name.
@@ -182,15 +183,18 @@ def _explain(error: Exception, data: bytes) -> tuple[int | None, str]:
 
 
 def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    for name in fields:
-        if name not in _TEXTS and name not in _OTHERS:
-            yield Problem(
-                code="unknown-field",
-                path=path,
-                found=quote(name),
-                expected="one of " + ", ".join((*_TEXTS, *_OTHERS)),
-                hint="remove it, or mend its spelling",
-            )
+    unknown = [name for name in fields if name not in _TEXTS and name not in _OTHERS]
+    found = [quote(name) for name in unknown[:_MOST_UNKNOWN]]
+    if len(unknown) > _MOST_UNKNOWN:
+        found.append(f"{len(unknown) - _MOST_UNKNOWN:,} more unknown fields")
+    for name in found:
+        yield Problem(
+            code="unknown-field",
+            path=path,
+            found=name,
+            expected="one of " + ", ".join((*_TEXTS, *_OTHERS)),
+            hint="remove it, or mend its spelling",
+        )
     for name in ("team", "model_description", "type"):
         if name not in fields:
             yield Problem(

@@ -100,9 +100,14 @@ def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
 def _source(ref: str) -> str | None:
     if number := re.fullmatch(r"refs/(?:pull|merge-requests)/(\d+)/head", ref):
         return f"pull request {number[1]}"
-    if branch := re.fullmatch(r"refs/(?:heads|remotes/[^/]+)/(submission/.+)", ref):
-        return f"branch {branch[1]}"
-    return None
+    branch = re.fullmatch(r"refs/(?:heads|remotes/[^/]+)/submission/(.+)", ref)
+    if branch is None:
+        return None
+    # The log is public and for good: of a name that is no id it says only that it was a branch.
+    try:
+        return f"branch {branch_name(parse_submission_id(branch[1]))}"
+    except InputError:
+        return "branch submission/…"
 
 
 def _unrelated(source: str, commit: str) -> Arrival:
