@@ -378,9 +378,12 @@ def sealed_scores(log: BoardLog, name: str, score: str) -> None:
     log.add("published", name, public, {"scores": scores, "queries": queries, **identity})
 
 
-def test_a_one_shot_board_tells_all_scores_after_its_last_day() -> None:
-    log = BoardLog().open(ONE_SHOT)
-    spec = parse_spec(ONE_SHOT.encode())
+@pytest.mark.parametrize(
+    "rules", [ONE_SHOT, ONE_SHOT.replace("closes = 2026-12-31", 'closes = "2026-12-31"')]
+)
+def test_a_one_shot_board_tells_all_scores_after_its_last_day(rules: str) -> None:
+    log = BoardLog().open(rules)
+    spec = parse_spec(rules.encode())
     log.baseline("bm25", "0.2")
     sealed_scores(log, "20261101-a", "0.3")
     log.wait(days=1)

@@ -134,7 +134,7 @@ def _prototypes() -> Mapping[int, str]:
     prototype as its only neighbour, and only a prototype can be longer than one character.
     """
     # 0.1 s to load, and many commands compare no names.
-    from confusable_homoglyphs import confusables  # noqa: PLC0415
+    from confusable_homoglyphs import confusables  # noqa: PLC0415 - said above
 
     neighbours: dict[str, set[str]] = {}
     for character, others in confusables.confusables_data.items():

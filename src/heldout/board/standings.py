@@ -1,6 +1,5 @@
 """The rows of the leaderboard on a given day: a pure function of log, rules and now."""
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -151,9 +150,8 @@ def one_shot_deadline(history: History) -> date | None:
     """The last day of a one-shot board by the rules in force; `None` for any other board."""
     if not history.rules:
         return None
-    table = tomllib.loads(history.rules[-1][1])
-    day = table.get("closes") if table.get("kind") == "one-shot" else None
-    return day if isinstance(day, date) else None
+    spec = parse_spec(history.rules[-1][1].encode())
+    return spec.closes if spec.kind == "one-shot" else None
 
 
 def _may_open_final(entry: Entry, history: History, today: date) -> tuple[str, ...]:
