@@ -29,6 +29,7 @@ manifests = st.builds(
     paper=st.sampled_from(["", "https://example.org/a?b=c#d", "http://example.org:8080/"]),
     training_data=plain,
     embargo_until=st.none() | st.dates(),
+    open_runs=st.none() | st.booleans(),
     revision=st.integers(1, 10**6),
     withdrawn=st.booleans(),
     id=st.sampled_from(["", "20261101-a"]),
@@ -66,6 +67,15 @@ def test_a_byte_order_mark_is_no_error() -> None:
 def test_no_embargo(day: str | None) -> None:
     manifest = parse_manifest(json.dumps({**GOOD, "embargo_until": day}).encode())
     assert manifest.embargo_until is None
+
+
+@pytest.mark.parametrize("said", [True, False, None])
+def test_a_team_says_whether_its_runs_may_be_opened(*, said: bool | None) -> None:
+    assert parse_manifest(json.dumps({**GOOD, "open_runs": said}).encode()).open_runs is said
+
+
+def test_silence_is_no_agreement_to_open_runs() -> None:
+    assert parse_manifest(json.dumps(GOOD).encode()).open_runs is None
 
 
 def test_a_draft_has_to_be_filled_in() -> None:
@@ -144,6 +154,9 @@ def test_what_is_no_json_object(data: bytes) -> None:
         ("paper", "https://example.org/a b", "not-a-link"),
         ("paper", "https://example.org\\@evil.example/", "not-a-link"),
         ("code", " https://example.org/", "not-a-link"),
+        ("open_runs", "yes", "wrong-field"),
+        ("open_runs", 1, "wrong-field"),
+        ("open_runs", "", "wrong-field"),
         ("embargo_until", "tomorrow", "wrong-field"),
         ("embargo_until", "2026-13-01", "wrong-field"),
         ("embargo_until", "2026-02-30", "wrong-field"),

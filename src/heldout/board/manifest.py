@@ -50,6 +50,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
         training_data: what the system was trained or tuned on; "none" is an answer.
         efficiency: what the system cost, `None` where nothing is stated.
         embargo_until: the day on which the identity is revealed, or `None`.
+        open_runs: whether the team agrees that its runs are opened at the board's end; `None`
+            where it has not said, which is no agreement.
         revision: 1, then higher with each update.
         withdrawn: true in an update that takes the submission back.
         id: the submission it belongs to; "" where the MS MARCO boards' own scripts sealed it.
@@ -66,6 +68,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
     training_data: str = ""
     efficiency: Efficiency | None = None
     embargo_until: date | None = None
+    open_runs: bool | None = None
     revision: int = 1
     withdrawn: bool = False
     id: str = ""
@@ -75,7 +78,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 _TEXTS = ("team", "institution", "model_description", "paper", "code", "type", "training_data")
 _OTHERS = (
-    *("efficiency", "embargo_until", "revision", "withdrawn", "id", "digests", "schema", "date"),
+    *("efficiency", "embargo_until", "open_runs", "revision", "withdrawn", "id", "digests"),
+    *("schema", "date"),
 )
 _KNOWN = frozenset((*_TEXTS, *_OTHERS))
 
@@ -258,6 +262,8 @@ def _check_others(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
     day = fields.get("embargo_until")
     if day not in (None, "") and not _is_day(day):
         yield _wrong(path, "embargo_until", day, "a day as yyyy-mm-dd, or null")
+    if not isinstance(fields.get("open_runs"), bool | None):
+        yield _wrong(path, "open_runs", fields["open_runs"], "true, false, or null")
     revision = fields.get("revision", 1)
     if type(revision) is not int or not 1 <= revision <= _MOST_REVISIONS:
         yield _wrong(path, "revision", revision, "a whole number from 1 up")
