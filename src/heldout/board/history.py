@@ -13,17 +13,28 @@ from typing import Any, Literal
 import msgspec
 
 from heldout.board.efficiency import Efficiency, read_efficiency
+from heldout.board.event_fields import check_fields
 from heldout.board.events import Entry
 from heldout.board.manifest import Manifest
+from heldout.errors import StoreError
 
-__all__ = ["History", "Identity", "Status", "Submission", "identity_fields", "read_history"]
+__all__ = [
+    "Commitment",
+    "History",
+    "Identity",
+    "Status",
+    "Submission",
+    "follow_history",
+    "identity_fields",
+    "read_history",
+]
 
 Status = Literal["received", "reviewed", "asked", "withdrawn", "rejected", "published", "imported"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who sent a submission and what it is: everything that an embargo hides."""
+    """Who sent a submission, what it is and what its team agrees to: all that an embargo hides."""
 
     team: str
     institution: str
@@ -32,6 +43,7 @@ class Identity:
     code: str
     training_data: str
     efficiency: Efficiency | None = None
+    open_runs: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +76,8 @@ class Submission:
         runs: query set -> SHA-256 of a baseline's run, which lies in the vault; empty where sealed.
         sealed_again: SHA-256 of its own key as sealed for the organisers of today; empty where
             they have not changed since it was received.
+        evidence: view -> digest of what its score was told for, by `pipeline.evidence`; empty
+            where sealed, and for what was told before there was any.
         events: (time, kind, hash) of every event about it, in order.
     """
 
@@ -89,6 +103,7 @@ class Submission:
     old_trophy: bool | None = None
     runs: Mapping[str, str] = field(default_factory=dict)
     sealed_again: str = ""
+    evidence: Mapping[str, str] = field(default_factory=dict)
     events: tuple[tuple[datetime, str, str], ...] = ()
 
     @property
@@ -98,19 +113,40 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Commitment:
+    """What the organisers committed to: everything held out that a score depends on.
+
+    Attributes:
+        event: number of the event.
+        at: its time.
+        digest: the salted digest, which everybody sees from that moment on.
+        files: name of each file -> SHA-256; `None` while that is sealed.
+        why: the reason for a change; "" for the first one.
+    """
+
+    event: int
+    at: datetime
+    digest: str
+    files: Mapping[str, str] | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """Everything the log says.
 
     Attributes:
         submissions: id -> submission, in the order of their first events; baselines among them.
         rules: (time, text of board.toml) from the opening on, in order.
-        labels: held-out set -> SHA-256 of its labels; empty where sealed.
+        labels: file that is held out, as `board.held_out` names it -> SHA-256; empty where sealed.
+        commitments: to such files, in order; the last one holds.
         closed: when the board was closed for good, `None` before.
     """
 
     submissions: Mapping[str, Submission]
     rules: tuple[tuple[datetime, str], ...]
     labels: Mapping[str, str]
+    commitments: tuple[Commitment, ...] = ()
     closed: datetime | None = None
 
     def rules_at(self, moment: datetime) -> str:
@@ -129,26 +165,81 @@ def identity_fields(manifest: Manifest) -> dict[str, Any]:
         "code": manifest.code,
         "training_data": manifest.training_data,
         "efficiency": msgspec.to_builtins(manifest.efficiency),
+        "open_runs": manifest.open_runs,
     }
 
 
 def read_history(entries: Iterable[Entry]) -> History:
-    """Fold a verified log into its submissions."""
-    submissions: dict[str, Submission] = {}
-    rules: list[tuple[datetime, str]] = []
-    labels: Mapping[str, str] = {}
-    closed: datetime | None = None
+    """Fold a verified log into its submissions.
+
+    Raises:
+        StoreError: an event does not say what its kind has to say.
+    """
+    fold = _Fold()
     for entry in entries:
+        fold.take(entry)
+    return fold.now()
+
+
+def follow_history(entries: Iterable[Entry]) -> Iterator[tuple[Entry, History]]:
+    """Every event that told scores, with what the log said before it.
+
+    Raises:
+        StoreError: an event does not say what its kind has to say.
+    """
+    fold = _Fold()
+    for entry in entries:
+        if entry.event.kind in ("published", "corrected", "baseline"):
+            yield entry, fold.now()
+        fold.take(entry)
+
+
+@dataclass(slots=True)
+class _Fold:
+    """A history that grows with each event."""
+
+    submissions: dict[str, Submission] = field(default_factory=dict)
+    rules: list[tuple[datetime, str]] = field(default_factory=list)
+    commitments: list[Commitment] = field(default_factory=list)
+    closed: datetime | None = None
+
+    def take(self, entry: Entry) -> None:
+        check_fields(entry)
+        if not self.rules and entry.event.kind != "opened-board":
+            raise StoreError(f"event {entry.event.seq}: a log begins with 'opened-board'")
         name = entry.event.submission
         if name is not None:
-            submissions[name] = _apply(submissions.get(name), entry, name)
+            self.submissions[name] = _apply(self.submissions.get(name), entry, name)
         elif entry.event.kind == "closed-board":
-            closed = entry.time
-        elif entry.event.kind in ("opened-board", "changed-rules", "rekeyed"):
-            rules.append((entry.time, str(entry.get("board.toml"))))
-            labels = entry.get("labels") or labels
-            submissions |= dict(_sealed_again(submissions, entry))
-    return History(submissions=submissions, rules=tuple(rules), labels=labels, closed=closed)
+            self.closed = entry.time
+        elif "board.toml" in entry.event.public:
+            self.rules.append((entry.time, str(entry.get("board.toml"))))
+            self.submissions |= dict(_sealed_again(self.submissions, entry))
+            self.commitments += _committed(entry)
+
+    def now(self) -> History:
+        known = [one.files for one in self.commitments if one.files is not None]
+        return History(
+            submissions=dict(self.submissions),
+            rules=tuple(self.rules),
+            labels=known[-1] if known else {},
+            commitments=tuple(self.commitments),
+            closed=self.closed,
+        )
+
+
+def _committed(entry: Entry) -> Iterator[Commitment]:
+    """What an event commits to, if it does: an old board's record commits to nothing."""
+    digest = entry.event.sealed.get("labels")
+    files = entry.get("labels")
+    if digest is not None and files != {}:
+        yield Commitment(
+            event=entry.event.seq,
+            at=entry.time,
+            digest=digest,
+            files=files,
+            why=entry.get("why") or "",
+        )
 
 
 def _sealed_again(
@@ -228,7 +319,7 @@ def _scores(entry: Entry) -> dict[str, Any]:
     found = {field: entry.get(name) or {} for field, name in names.items()}
     final = entry.get("final") or {"scores": {}, "queries": {}}
     found["counts"] = {**found["counts"], **final["queries"]}
-    return {**found, "final": final["scores"]}
+    return {**found, "final": final["scores"], "evidence": entry.get("evidence") or {}}
 
 
 def _metadata(entry: Entry) -> dict[str, Any]:
@@ -244,7 +335,7 @@ def _metadata(entry: Entry) -> dict[str, Any]:
 
 
 def _identity(fields: Mapping[str, Any]) -> Identity:
-    """Who and what, from an event; one from before efficiency could be stated has no such field."""
+    """Who and what, from an event; older ones lack what could not be stated yet."""
     efficiency = read_efficiency(fields.get("efficiency"))
     return Identity(**{**fields, "efficiency": efficiency})
 
