@@ -103,7 +103,8 @@ def assert_equal_to_definition(
         assert scores.without_relevant == plain.without_relevant[measure]
 
 
-@pytest.mark.parametrize("name", MEASURES)
+# What asks for groups of documents has tests of its own: test_fairness.py.
+@pytest.mark.parametrize("name", [name for name, kind in MEASURES.items() if not kind.exposure])
 @settings(max_examples=60)
 @given(run=runs(), data=st.data())
 def test_equal_to_its_definition(

@@ -13,7 +13,7 @@ from heldout.errors import InputError
 from heldout.measures.ranked import MEASURES
 from heldout.measures.spec import Measure, parse_measure
 
-OURS_ONLY = {"FirstRel", "Unjudged"}
+OURS_ONLY = {"FirstRel", "Unjudged", "AWRF", "nDCG_AWRF"}
 VALUES: dict[str, st.SearchStrategy[str]] = {
     "cutoff": st.integers(1, 10_000).map(str),
     "rel": st.integers(1, 9).map(str),

@@ -40,7 +40,7 @@ NAMES = {
     "Unjudged@4",
 }
 MEASURES: tuple[Measure, ...] = tuple(parse_measure(name) for name in sorted(NAMES))
-"""Each measure that there is."""
+"""Each measure that asks for judgments alone."""
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,

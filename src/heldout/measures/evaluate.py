@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
+from heldout.measures.fairness import Exposures
 from heldout.measures.hits import Patterns, find_patterns
 from heldout.measures.ranked import Judgments, summarise
 from heldout.measures.spec import Measure
@@ -142,18 +143,28 @@ def prepare(
     )
 
 
-def score(rankings: Mapping[str, JudgedRanking], judged: Judged) -> Evaluation:
+def score(
+    rankings: Mapping[str, JudgedRanking], judged: Judged, *, exposures: Exposures | None = None
+) -> Evaluation:
     """Score a run on judgments made ready.
 
     Args:
         rankings: the run's judged hits by query; only queries that it answers.
         judged: from `prepare`, of the qrels that the run was scanned with.
+        exposures: the run's tops seen through groups of documents, for AWRF and nDCG_AWRF.
+
+    Raises:
+        InputError: code `needs-groups` where a measure asks for groups and none are given.
     """
+    for measure in judged.measures if exposures is None else ():
+        _check_groups(measure)
     depths = [measure.cutoff or 0 for measure in judged.measures if measure.kind.sees_length]
     patterns = find_patterns(rankings, judged.queries, judged.groups, depth=max(depths, default=0))
     return Evaluation(
         queries=judged.queries,
-        scores={measure: _score(measure, judged, patterns) for measure in judged.measures},
+        scores={
+            measure: _score(measure, judged, patterns, exposures) for measure in judged.measures
+        },
         unanswered=patterns.unanswered,
         ignored=sum(query not in judged.judged for query in patterns.answered),
         excluded=len(judged.judged) - len(judged.queries),
@@ -166,6 +177,7 @@ def evaluate(
     measures: Sequence[Measure],
     *,
     excluded: AbstractSet[str] = frozenset(),
+    exposures: Exposures | None = None,
 ) -> Evaluation:
     """Score one run; for several runs on the same judgments `prepare` once, then `score` each.
 
@@ -174,14 +186,30 @@ def evaluate(
         qrels: grade by query and document. Must be what the run was scanned with.
         measures: what to compute.
         excluded: queries to leave out of everything.
+        exposures: the run's tops seen through groups of documents, for AWRF and nDCG_AWRF.
 
     Raises:
-        InputError: code `grade-above-maximum` where a judgment lies above a measure's scale.
+        InputError: code `grade-above-maximum` where a judgment lies above a measure's scale;
+            `needs-groups` where a measure asks for groups and none are given.
     """
-    return score(rankings, prepare(qrels, measures, excluded=excluded))
+    return score(rankings, prepare(qrels, measures, excluded=excluded), exposures=exposures)
 
 
-def _score(measure: Measure, judged: Judged, patterns: Patterns) -> MeasureScores:
+def _check_groups(measure: Measure) -> None:
+    if measure.kind.exposure:
+        raise InputError(
+            Problem(
+                code="needs-groups",
+                path="measure",
+                found=f"{measure} without groups of documents",
+                expected="a view of a board that names them: docs/board.md",
+            )
+        )
+
+
+def _score(
+    measure: Measure, judged: Judged, patterns: Patterns, exposures: Exposures | None
+) -> MeasureScores:
     kind, params, judgments = measure.kind, measure.params, judged.measures[measure]
     found = [
         kind.unanswered if hits is None else kind.function(hits, judgments[group], params)
@@ -190,11 +218,17 @@ def _score(measure: Measure, judged: Judged, patterns: Patterns) -> MeasureScore
     values = np.array([math.nan if value is None else value for value in found], np.float64)
     defined = np.array([value is not None for value in found], np.bool_)
     values, defined = values[patterns.of_query], defined[patterns.of_query]
+    if measure.kind.exposure and exposures is not None:
+        answered = np.array([hits is not None for _, hits in patterns.distinct], np.bool_)
+        fairness = exposures.awrf(measure.params)
+        factors = np.array([fairness.get(query, math.nan) for query in judged.queries], np.float64)
+        factors[~answered[patterns.of_query]] = 1.0  # an unanswered query keeps its score, 0
+        values, defined = values * factors, defined & ~np.isnan(factors)
     n = int(defined.sum())
     return MeasureScores(
         measure=measure,
         mean=math.fsum(values[defined].tolist()) / n if n else None,
-        why="" if n else _reason(judged.queries),
+        why="" if n else _reason(judged.queries, measure),
         n=n,
         without_relevant=judged.without_relevant[measure],
         values=values,
@@ -202,7 +236,9 @@ def _score(measure: Measure, judged: Judged, patterns: Patterns) -> MeasureScore
     )
 
 
-def _reason(queries: tuple[str, ...]) -> str:
+def _reason(queries: tuple[str, ...], measure: Measure) -> str:
+    if queries and measure.kind.exposure:
+        return "no list has a document of a known group"
     if queries:
         return "no relevant document was found for any query"
     return "there is no judged query"

@@ -38,6 +38,7 @@ class Params:
         gains: (grade, gain) pairs that replace grades, sorted; other grades stay.
         p: persistence of RBP, 0 < p < 1.
         max_rel: highest grade of the scale.
+        weight: attention of a position under AWRF: 1 / log2(position + 1), or p^(position - 1).
     """
 
     cutoff: int | None = None
@@ -47,6 +48,7 @@ class Params:
     gains: tuple[tuple[int, int], ...] | None = None
     p: float = 0.8
     max_rel: int | None = None
+    weight: Literal["log2", "geometric"] = "log2"
 
     @property
     def level(self) -> int:
@@ -202,6 +204,10 @@ def _unjudged(hits: Hits, _judgments: Judgments, params: Params) -> float:
     return (listed - len(_within(hits, params)[0])) / _divisor(params)
 
 
+def _answered(_hits: Hits, _judgments: Judgments, _params: Params) -> float:
+    return 1.0
+
+
 Function = Callable[[Hits, Judgments, Params], float | None]
 Ideal = Callable[[Sequence[int], Params], float]
 
@@ -223,6 +229,8 @@ class Kind:
         sees_length: whether the score depends on how long a list is, its judged hits being equal.
         ideal: sum over the best possible list, from the judged grades, where the measure needs it.
         aliases: other names under which it is read; it prints under its own.
+        exposure: whether the score is multiplied by AWRF (measures/fairness.py), which asks for
+            groups of documents, and is undefined where a list has no document of a known group.
     """
 
     function: Function
@@ -237,6 +245,7 @@ class Kind:
     sees_length: bool = False
     ideal: Ideal | None = None
     aliases: tuple[str, ...] = ()
+    exposure: bool = False
 
 
 _BINARY = Params(rel=1)
@@ -339,6 +348,23 @@ MEASURES: Mapping[str, Kind] = {
         help="share of the top k without a judgment: how far the other scores can be believed",
         source="trec_eval unj",
         better="lower",
+    ),
+    "AWRF": Kind(
+        function=_answered,
+        exposure=True,
+        parameters=("weight", "p"),
+        cutoff="required",
+        help="1 - Jensen-Shannon divergence between the exposure of document groups and a target",
+        source="Sapiezynski et al., WWW 2019; TREC Fair Ranking 2021",
+    ),
+    "nDCG_AWRF": Kind(
+        function=_ndcg,
+        ideal=_ideal_gain,
+        exposure=True,
+        parameters=("weight", "p", "dcg", "gains"),
+        cutoff="required",
+        help="nDCG times AWRF of the same query and cutoff",
+        source="TREC Fair Ranking 2022",
     ),
 }
 """Every measure by the name it prints under."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from heldout.errors import InputError, Problem
 from heldout.measures.ranked import MEASURES, Kind, Params
+from heldout.trec.answers import SIGNATURE_DEPTH
 
 __all__ = ["Measure", "parse_measure"]
 
@@ -97,6 +98,9 @@ _PARAMETERS = {
     "p": _Parameter(
         accepts=lambda value: isinstance(value, float) and 0 < value < 1,
         expected="a decimal between 0 and 1, as in p=0.8",
+    ),
+    "weight": _Parameter(
+        accepts=lambda value: value in ("log2", "geometric"), expected="'log2' or 'geometric'"
     ),
 }
 
@@ -231,4 +235,15 @@ def _check_together(name: str, given: dict[str, Any], *, text: str, path: str) -
         raise _refusal("measure-parameter", path, repr(text), f"{name} without a cutoff")
     if name == "RBP" and "rel" in given and "max_rel" in given:
         expected = "rel (binary gains) or max_rel (graded gains), not both"
+        raise _refusal("measure-parameter", path, repr(text), expected)
+    if kind.exposure:
+        _check_exposure(given, text=text, path=path)
+
+
+def _check_exposure(given: dict[str, Any], *, text: str, path: str) -> None:
+    if given["cutoff"] > SIGNATURE_DEPTH:
+        expected = f"a cutoff up to {SIGNATURE_DEPTH}: so much is kept of each list's documents"
+        raise _refusal("measure-parameter", path, repr(text), expected)
+    if "p" in given and given.get("weight") != "geometric":
+        expected = "p with weight='geometric' only"
         raise _refusal("measure-parameter", path, repr(text), expected)

@@ -1,0 +1,158 @@
+"""Attention-weighted rank fairness (AWRF): how near the exposure of groups comes to a target.
+
+A reader pays less attention to lower positions. The attention that the documents of each group
+get, as a share of what all documents of known groups get, is the exposure of the groups; AWRF is
+1 - JSD(exposure, target), with the Jensen-Shannon divergence to base 2, not its square root.
+
+Source: Sapiezynski et al., "Quantifying the Impact of User Attention on Fair Group Representation
+in Ranked Lists", WWW 2019 companion; as a score from 0 to 1: TREC Fair Ranking 2021 and 2022.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem, quote
+from heldout.measures.ranked import Params
+from heldout.trec.groups import UNKNOWN, DocumentGroups
+from heldout.trec.scans import Signature
+
+__all__ = ["Exposures", "expose", "jensen_shannon", "position_weights", "read_target"]
+
+_CLOSE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Exposures:
+    """The tops of a run as the groups of documents see them; from `expose`.
+
+    Attributes:
+        queries: answered queries.
+        places: int32, shape (queries, depth), the profile of each document, best first.
+        profiles: float64, shape (profiles, groups), a document's share in each group.
+        target: float64, shape (groups,), the exposure that is fair; sums to 1.
+    """
+
+    queries: tuple[str, ...]
+    places: NDArray[np.int32]
+    profiles: NDArray[np.float64]
+    target: NDArray[np.float64]
+
+    def awrf(self, params: Params) -> Mapping[str, float]:
+        """Query -> AWRF, 0 to 1; a query without a document of a known group is not there.
+
+        A document of no known group keeps its position, and its attention counts for nobody.
+
+        Args:
+            params: `cutoff`, `weight`, and `p` where the weight is geometric.
+        """
+        places = self.places[:, : params.cutoff]
+        weights = position_weights(params, places.shape[1])
+        # A row more than there are profiles takes what unknown documents get.
+        attention = np.zeros((len(places), len(self.profiles) + 1))
+        rows = np.arange(len(places))
+        for column, weight in enumerate(weights.tolist()):
+            attention[rows, places[:, column]] += weight  # UNKNOWN is the last one
+        known = attention[:, :UNKNOWN] @ self.profiles
+        total = known.sum(axis=1)
+        defined = total > 0
+        exposure = known[defined] / total[defined, np.newaxis]
+        fairness = 1 - jensen_shannon(exposure, self.target)
+        queries = np.flatnonzero(defined).tolist()
+        return {
+            self.queries[query]: value
+            for query, value in zip(queries, fairness.tolist(), strict=True)
+        }
+
+
+def position_weights(params: Params, depth: int) -> NDArray[np.float64]:
+    """The attention that positions 1 to `depth` get, up to a factor that AWRF does not see.
+
+    Args:
+        params: `weight` is `log2`: 1 / log2(position + 1), as in nDCG; or `geometric`:
+            p^(position - 1), as in RBP.
+        depth: how many positions.
+    """
+    positions = np.arange(1, depth + 1)
+    if params.weight == "geometric":
+        return np.power(params.p, positions - 1)
+    return np.array([1 / math.log2(position + 1) for position in positions.tolist()])
+
+
+def jensen_shannon(shares: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Jensen-Shannon divergence to base 2 of each row of shares from the target, 0 to 1.
+
+    Args:
+        shares: float64, shape (rows, groups), each row sums to 1.
+        target: float64, shape (groups,), sums to 1.
+
+    Returns:
+        float64, shape (rows,).
+    """
+    middle = (shares + target) / 2
+    divergence = (_relative_entropy(shares, middle) + _relative_entropy(target, middle)) / 2
+    clipped: NDArray[np.float64] = np.clip(divergence, 0, 1)
+    return clipped
+
+
+def _relative_entropy(
+    shares: NDArray[np.float64], middle: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sum of share * log2(share / middle); a group without a share adds 0."""
+    shares = np.broadcast_to(shares, middle.shape)
+    some = shares > 0
+    ratio = np.divide(shares, middle, out=np.ones_like(middle), where=some)
+    found: NDArray[np.float64] = (shares * np.log2(ratio)).sum(axis=1)
+    return found
+
+
+def read_target(
+    groups: DocumentGroups, declared: Mapping[str, float] | None, *, path: str
+) -> NDArray[np.float64]:
+    """The target as shares by group, in the order of the groups.
+
+    Args:
+        groups: of the documents.
+        declared: group -> share; `None` for the share that each group has of all documents.
+        path: the file of the groups, for the error.
+
+    Raises:
+        InputError: code `unknown-group`: the target and the file do not name the same groups.
+    """
+    shares = groups.shares() if declared is None else dict(declared)
+    different = sorted(shares.keys() ^ set(groups.names))
+    if different:
+        where = "the target" if different[0] in shares else "the file"
+        raise InputError(
+            Problem(
+                code="unknown-group",
+                path=path,
+                found=f"group {quote(different[0])} in {where} only",
+                expected="a target that names every group of the file, and no other",
+                hint="a group that should get no exposure has share 0",
+            )
+        )
+    target = np.array([shares[name] for name in groups.names], np.float64)
+    if (target < 0).any() or not math.isclose(math.fsum(target.tolist()), 1, abs_tol=_CLOSE):
+        raise ValueError(shares)
+    normalised: NDArray[np.float64] = target / target.sum()
+    return normalised
+
+
+def expose(signature: Signature, groups: DocumentGroups, target: NDArray[np.float64]) -> Exposures:
+    """See the tops of a run through groups of documents.
+
+    Args:
+        signature: of the run; its depth bounds the cutoff.
+        groups: of the documents.
+        target: from `read_target`.
+    """
+    return Exposures(
+        queries=signature.queries,
+        places=groups.find(signature.documents),
+        profiles=groups.profiles,
+        target=target,
+    )

@@ -1,0 +1,256 @@
+"""Groups that a measure of fairness or a view asks for: of documents, of queries, one of queries.
+
+Three small files, with tabs between columns:
+
+- document groups: `document<TAB>group`, or a weight as third column;
+- facets: `query<TAB>group`;
+- a list of queries: one id in each line.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem
+from heldout.trec.problems import ProblemLog, show
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.text import check_line
+
+__all__ = ["UNKNOWN", "DocumentGroups", "read_document_groups", "read_facets", "read_query_list"]
+
+UNKNOWN = -1
+"""The place of a document that the file of groups does not have."""
+
+_WEIGHT = re.compile(rb"\d{1,9}(?:\.\d{1,9})?")
+_MOST_GROUPS = 1000
+_BATCH = 1 << 16
+
+Membership = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DocumentGroups:
+    """Which groups documents belong to; a document is known by its hash.
+
+    Attributes:
+        names: the groups, sorted.
+        profiles: float64, shape (profiles, groups), each row a share of 1 by group: the different
+            memberships that documents have.
+        documents: how many documents have each profile.
+    """
+
+    names: tuple[str, ...]
+    profiles: NDArray[np.float64]
+    documents: tuple[int, ...]
+    _hashes: NDArray[np.uint64]
+    _places: NDArray[np.int32]
+
+    def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """The profile of each document by its `hash_document`, `UNKNOWN` where it has none."""
+        at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        return np.where(self._hashes[at] == hashes, self._places[at], np.int32(UNKNOWN))
+
+    def shares(self) -> dict[str, float]:
+        """The share of the documents in the file that each group has."""
+        total = np.array(self.documents, np.float64) @ self.profiles
+        return dict(zip(self.names, (total / total.sum()).tolist(), strict=True))
+
+
+def read_document_groups(
+    source: BinaryIO, *, path: str, limits: Limits | None = None
+) -> DocumentGroups:
+    """Read document groups to their end: plain, gzip, bzip2 or zstd.
+
+    A document in several groups is shared among them, by weight; a row without a weight has
+    weight 1. A document that is not in the file is of no known group.
+
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        limits: how much is read.
+
+    Raises:
+        InputError: all problems up to `limits.problems`: `wrong-columns`, `bad-weight`,
+            `repeated-group`, `too-many-groups`, `bad-utf8`, `control-character`, and those of
+            `TextReader`.
+    """
+    limits = limits or Limits()
+    log = ProblemLog(limits.problems)
+    members: dict[bytes, Membership] = {}
+    same: dict[Membership, Membership] = {}  # few different ones, for very many documents
+    for number, columns in _rows(source, path, limits, log, widths=(2, 3), expected=_DOCUMENT):
+        weight = _weight(columns[2]) if len(columns) > 2 else 1.0  # noqa: PLR2004 - the third
+        group = columns[1].decode()
+        before = members.get(columns[0], ())
+        problem = _row_problem(columns, weight, known=any(group == name for name, _ in before))
+        if problem is not None:
+            code, found, expected = problem
+            log.add(Problem(code=code, path=path, line=number, found=found, expected=expected))
+        elif weight is not None:
+            now = tuple(sorted((*before, (group, weight))))
+            members[columns[0]] = same.setdefault(now, now)
+    log.raise_errors()
+    return _pack(members, path)
+
+
+def read_facets(
+    source: BinaryIO, *, path: str, limits: Limits | None = None
+) -> Mapping[str, frozenset[str]]:
+    """Read groups of queries to their end; a query may be in several.
+
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        limits: how much is read.
+
+    Returns:
+        Group -> queries, sorted by group.
+
+    Raises:
+        InputError: as `read_document_groups`, without the codes of weights.
+    """
+    limits = limits or Limits()
+    log = ProblemLog(limits.problems)
+    found: dict[str, set[str]] = {}
+    for number, columns in _rows(source, path, limits, log, widths=(2,), expected=_FACET):
+        query, group = columns[0].decode(), columns[1].decode()
+        queries = found.setdefault(group, set())
+        if query in queries:
+            log.add(_repeated(path, number, f"{show(query)} in {show(group)} again"))
+        queries.add(query)
+    log.raise_errors()
+    _check_number(found, path)
+    return {group: frozenset(found[group]) for group in sorted(found)}
+
+
+def read_query_list(source: BinaryIO, *, path: str, limits: Limits | None = None) -> frozenset[str]:
+    """Read ids of queries, one in each line, to their end.
+
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        limits: how much is read.
+
+    Raises:
+        InputError: `wrong-columns`, `repeated-query`, `bad-utf8`, `control-character`, and those
+            of `TextReader`.
+    """
+    limits = limits or Limits()
+    log = ProblemLog(limits.problems)
+    found: set[str] = set()
+    for number, columns in _rows(source, path, limits, log, widths=(1,), expected=_QUERY):
+        query = columns[0].decode().strip()
+        if query in found:
+            told, expected = f"query {show(query)} again", "each query once"
+            log.add(
+                Problem(
+                    code="repeated-query", path=path, line=number, found=told, expected=expected
+                )
+            )
+        found.add(query)
+    log.raise_errors()
+    return frozenset(found)
+
+
+_DOCUMENT = "document, one tab, group, and perhaps one tab and a weight"
+_FACET = "query, one tab, group"
+_QUERY = "one query id"
+
+
+def _rows(
+    source: BinaryIO,
+    path: str,
+    limits: Limits,
+    log: ProblemLog,
+    *,
+    widths: Sequence[int],
+    expected: str,
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Numbered rows with as many columns as they should have; other lines are told."""
+    good = 0
+    with TextReader(source, path=path, limits=limits) as reader:
+        for number, line in read_lines(reader):
+            problem = check_line(line, path=path, number=number, prose=True)
+            if problem is not None:
+                log.add(problem)
+                continue
+            columns = [column.strip() for column in line.split(b"\t")]
+            if len(columns) in widths and all(columns) and len(columns[0].split()) == 1:
+                good += 1
+                yield number, columns
+                continue
+            found = f"{len(columns)} columns in {show(line)}"
+            log.add(
+                Problem(
+                    code="wrong-columns", path=path, line=number, found=found, expected=expected
+                )
+            )
+    if not good and not log.errors:
+        log.add(Problem(code="empty-file", path=path, found="no rows", expected="at least one row"))
+
+
+def _weight(text: bytes) -> float | None:
+    """A weight above 0, `None` where it is none."""
+    weight = float(text) if _WEIGHT.fullmatch(text) else 0.0
+    return weight if weight > 0 else None
+
+
+def _row_problem(
+    columns: Sequence[bytes], weight: float | None, *, known: bool
+) -> tuple[str, str, str] | None:
+    if weight is None:
+        return "bad-weight", f"weight {show(columns[2])}", "a decimal number above 0"
+    if known:
+        found = f"{show(columns[0])} in {show(columns[1])} again"
+        return "repeated-group", found, "each document once in a group"
+    return None
+
+
+def _repeated(path: str, number: int, found: str) -> Problem:
+    expected = "each query once in a group"
+    return Problem(code="repeated-group", path=path, line=number, found=found, expected=expected)
+
+
+def _check_number(groups: Mapping[str, object], path: str) -> None:
+    if len(groups) > _MOST_GROUPS:
+        raise InputError(
+            Problem(
+                code="too-many-groups",
+                path=path,
+                found=f"{len(groups):,} groups",
+                expected=f"at most {_MOST_GROUPS:,}",
+            )
+        )
+
+
+def _pack(members: Mapping[bytes, Membership], path: str) -> DocumentGroups:
+    places: dict[Membership, int] = {}
+    of_document = [places.setdefault(one, len(places)) for one in members.values()]
+    names = {name: 0 for one in places for name, _ in one}
+    _check_number(names, path)
+    columns = {name: column for column, name in enumerate(sorted(names))}
+    profiles = np.zeros((len(places), len(columns)))
+    for row, one in enumerate(places):
+        for name, weight in one:
+            profiles[row, columns[name]] = weight
+    profiles /= profiles.sum(axis=1, keepdims=True)
+    documents = tuple(members)
+    parts = [
+        hash_documents(documents[start : start + _BATCH])
+        for start in range(0, len(documents), _BATCH)
+    ]
+    hashes = np.concatenate(parts)
+    order = np.argsort(hashes)
+    at = np.array(of_document, np.int32)
+    return DocumentGroups(
+        names=tuple(columns),
+        profiles=profiles,
+        documents=tuple(np.bincount(at, minlength=len(places)).tolist()),
+        _hashes=hashes[order],
+        _places=at[order],
+    )
