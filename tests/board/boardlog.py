@@ -220,7 +220,8 @@ class BoardLog:
         self.add("rekeyed", None, {"board.toml": rules, "why": "lost", **lists, **told})
 
     def close(self) -> None:
-        self.add("closed-board", None, {"open_runs": []})
+        vouched = {"open_runs": ["20261101-one"], "agreed": ["20261101-one"], "why": "a letter"}
+        self.add("closed-board", None, vouched)
 
     def extend(self, name: str, until: date) -> None:
         self.add("extended", name, {"embargo_until": _iso(until), "why": "review takes longer"})

@@ -13,7 +13,17 @@ from heldout.board.events import KINDS
 from heldout.board.forge import ForgeSpec
 from heldout.board.policy import RULES
 from heldout.board.release import ReleaseRule
-from heldout.board.spec import Baselines, BoardSpec, Example, Policy, QuerySet, Runs, Season, View
+from heldout.board.spec import (
+    Archive,
+    Baselines,
+    BoardSpec,
+    Example,
+    Policy,
+    QuerySet,
+    Runs,
+    Season,
+    View,
+)
 from heldout.board.spec_file import parse_spec
 
 ROOT = Path(__file__).parents[2]
@@ -136,13 +146,14 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "example.": Example,
     "policy.": Policy,
     "release.": ReleaseRule,
+    "archive.": Archive,
     "forge.": ForgeSpec,
 }
 KEYS = {
     prefix + field.name: field
     for prefix, table in TABLES.items()
     for field in msgspec.structs.fields(table)
-    if f"{field.name}." not in TABLES and field.name != "sets"
+    if f"{prefix}{field.name}." not in TABLES and field.name != "sets"
 }
 BOARD = read_page("board.md").split("## The board's folder")[0]
 BOARD_ROWS = {
@@ -162,6 +173,7 @@ def test_every_key_of_board_toml_is_documented_and_none_is_made_up() -> None:
         "[example]",
         "[policy]",
         "[release]",
+        "[archive]",
     ):
         assert f"### `{table}`" in BOARD
 

@@ -27,7 +27,7 @@ from trusting import (
     settle,
 )
 
-from heldout.board.events import Draft, Entry, format_entry, link
+from heldout.board.events import Draft, Entry, format_entry, link, parse_log
 from heldout.pipeline.archive_audit import audit_archive
 from heldout.store.vault import Vault
 
@@ -49,7 +49,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     ids = settle(town)
     shutil.copytree(town.root, town.root.with_name("open"), symlinks=True)
     file = town.root.parent / "kb.zip"
-    told = ("--runs", "--agreed", ids["one"], "--agreed", ids["hidden"], "--yes")
+    told = ("--agreed", ids["hidden"], "--why", "their letter of 1 December", "--yes")
     answer = town.organiser("archive", file, *told, now=LAST)
     assert answer.code == 0, answer
     town.push()
@@ -170,21 +170,114 @@ def test_closing_asks_first(still_open: Town, tmp_path: Path) -> None:
     assert not (tmp_path / "a.zip").exists()
 
 
-def test_no_runs_unless_asked_for(still_open: Town, tmp_path: Path) -> None:
+def test_runs_are_opened_by_the_word_of_their_team(still_open: Town, tmp_path: Path) -> None:
     answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
-    assert (answer.code, answer.json["runs"]) == (0, [])
-    assert not [name for name in read_files(tmp_path / "a.zip") if name.startswith("runs/")]
-    assert still_open.events()[-1]["public"] == {"open_runs": []}
+    assert (answer.code, answer.json["runs"]) == (0, [BASELINE, ONE])
+    assert still_open.events()[-1]["public"] == {"open_runs": [BASELINE, ONE]}
     assert audited(still_open, tmp_path / "a.zip").code == 0
-    changed = still_open.organiser("archive", tmp_path / "b.zip", "--runs", now=LAST)
+
+
+def test_consent_is_withdrawn_until_the_closing(still_open: Town, tmp_path: Path) -> None:
+    still_open.fill(ONE, open_runs=False)
+    assert still_open.participant("amend", ONE, now=LAST).code == 0
+    still_open.take_in(now=LAST)
+    vouched = ("--agreed", ONE, "--why", "they said so at lunch")
+    answer = still_open.organiser("archive", tmp_path / "a.zip", *vouched, "--yes", now=LAST)
+    assert answer.code == 2
+    assert "the team's own word" in answer.err
+    assert "closed-board" not in still_open.kinds()
+    answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
+    assert (answer.code, answer.json["runs"]) == (0, [BASELINE])
+    assert not [name for name in read_files(tmp_path / "a.zip") if ONE in name and "runs/" in name]
+
+
+def test_an_organiser_vouches_in_public_and_with_a_reason(ended: Ended, tmp_path: Path) -> None:
+    closing = ended.town.events()[-1]["public"]
+    hidden = ended.ids["hidden"]
+    assert (closing["agreed"], closing["why"]) == ([hidden], "their letter of 1 December")
+    assert closing["open_runs"] == sorted([BASELINE, ONE, hidden])
+    silent = ended.town.organiser("archive", tmp_path / "b.zip", "--agreed", ONE, now=LAST)
+    assert silent.code == 2
+    assert "say how you know" in silent.err
+
+
+def test_the_opened_runs_stay_those_of_the_closing(still_open: Town, tmp_path: Path) -> None:
+    assert still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
+    name = next(row["id"] for row in still_open.rows() if "anon" in row["id"])
+    vouched = ("--agreed", name, "--why", "a later letter")
+    changed = still_open.organiser("archive", tmp_path / "b.zip", *vouched, now=LAST)
     assert changed.code == 2
     assert "named when the board was closed" in changed.err
     assert not (tmp_path / "b.zip").exists()
 
 
+def test_a_board_that_never_opens_runs(still_open: Town, tmp_path: Path) -> None:
+    rules = still_open.board / "board.toml"
+    rules.write_text(rules.read_text().replace('runs = "with-consent"', 'runs = "never"'))
+    assert still_open.organiser("rebuild", now=LAST).code == 0
+    vouched = ("--agreed", ONE, "--why", "a letter")
+    answer = still_open.organiser("archive", tmp_path / "a.zip", *vouched, "--yes", now=LAST)
+    assert answer.code == 2
+    assert 'archive.runs = "never"' in answer.err
+    answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
+    assert (answer.code, answer.json["runs"]) == (0, [])
+    assert audited(still_open, tmp_path / "a.zip").json["faults"] == []
+
+
+def test_a_board_that_opens_all_runs_tells_it_before(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    rules = town.board / "board.toml"
+    rules.write_text(rules.read_text().replace('runs = "with-consent"', 'runs = "always"'))
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+    name = town.draft("one", now=DAY)
+    for said in (None, False):
+        town.fill(name, open_runs=said)
+        answer = town.participant("submit", name, now=DAY)
+        assert answer.code == 1
+        assert "this board opens the runs of every entry at its end" in answer.out
+    town.fill(name, open_runs=True)
+    assert town.participant("submit", name, now=DAY).code == 0
+    town.take_in(now=DAY)
+    assert town.publish(name, now=DAY).code == 0
+    town.push()
+    town.fill(name, open_runs=False)
+    assert town.participant("amend", name, now=LAST).code == 0
+    refused = town.organiser("inbox", now=LAST)
+    assert "this board opens the runs of every entry" in refused.out + refused.err
+    closed = town.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
+    assert (closed.code, closed.json["runs"]) == (0, [name])
+
+
+def test_an_organiser_who_opens_runs_against_the_team_s_word(
+    ended: Ended, still_open: Town, tmp_path: Path
+) -> None:
+    """By a changed program, with a sound chain: whoever audits the archive is told."""
+    still_open.fill(ONE, open_runs=False)
+    assert still_open.participant("amend", ONE, now=LAST).code == 0
+    still_open.take_in(now=LAST)
+    assert still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
+    runs = {k: v for k, v in read_files(ended.archive).items() if k.startswith(f"runs/{ONE}/")}
+
+    def opened(files: Files) -> None:
+        *before, last = parse_log(files["log.jsonl"], path="log.jsonl")
+        draft = Draft(
+            kind="closed-board", by="x", submission=None, public={"open_runs": [ONE]}, sealed={}
+        )
+        closing = link(draft, before[-1], at=last.time, new_salt=lambda: "ab" * 16)
+        files["log.jsonl"] = b"".join(map(format_entry, (*before, closing)))
+        files |= runs
+        for name in [name for name in files if name.startswith(f"runs/{BASELINE}/")]:
+            del files[name]
+
+    found = audit_archive(forge(tmp_path / "a.zip", opened, tmp_path / "x.zip"))
+    assert found.faults == (f'the runs of "{ONE}" are opened, though nobody agreed to that',)
+
+
 def test_only_published_entries_can_have_agreed(still_open: Town, tmp_path: Path) -> None:
     for name, told in (("20261102-refused", "rejected"), ("20261102-nobody", "unknown")):
-        arguments = ("--runs", "--agreed", name, "--yes")
+        arguments = ("--agreed", name, "--why", "a letter", "--yes")
         answer = still_open.organiser("archive", tmp_path / "a.zip", *arguments, now=LAST)
         assert answer.code == 2
         assert told in answer.err
@@ -555,7 +648,7 @@ def test_a_changed_bit_is_told_wherever_it_matters(ended: Ended, tmp_path: Path)
 def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path) -> None:
     town = found_town(tmp_path)
     add_baseline(town)
-    found = kill_at(town, ["archive", f"{town.root}/a.zip", "--runs", "--yes"], every=9)
+    found = kill_at(town, ["archive", f"{town.root}/a.zip", "--yes"], every=9)
     assert found["faults"] == {}
     assert found["points"] >= 20
 

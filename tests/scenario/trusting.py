@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from town import OTHER_TEAM, Town, environment
+from town import OTHER_TEAM, TEAM, Town, environment
 
 DAY = "2026-11-02T10:00:00Z"
 DECIDED = "2026-11-03T10:00:00Z"
@@ -36,7 +36,7 @@ def settle(town: Town) -> Mapping[str, str]:
     """A board at its end: published, under an embargo, refused, withdrawn, a baseline."""
     add_baseline(town)
     ids = {
-        "one": town.send("one", now=DAY),
+        "one": town.send("one", now=DAY, team={**TEAM, "open_runs": True}),
         "hidden": town.send("hidden", now=DAY, seed=2, team=OTHER_TEAM, embargo=REVEAL),
         "refused": town.send("refused", now=DAY, seed=3, team=REFUSED_TEAM),
         "withdrawn": town.send("withdrawn", now=DAY, seed=4, team=THIRD_TEAM),

@@ -61,4 +61,11 @@ def _said(entry: Entry) -> dict[str, str]:
     for name in ("type", "embargo_until"):
         if name in entry.opened or name in entry.event.public:
             fields[name] = entry.get(name)
-    return {name: "" if value is None else str(value) for name, value in fields.items()}
+    return {name: _text(value) for name, value in fields.items()}
+
+
+def _text(value: object) -> str:
+    """As the metadata file has it, without quotes; "" for nothing."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

@@ -21,6 +21,7 @@ __all__ = [
     "check_id_date",
     "check_institution",
     "check_open",
+    "check_open_runs",
     "check_post_hoc",
     "check_quota",
     "check_runs",
@@ -145,6 +146,17 @@ def check_training_data(case: Case) -> Iterator[str]:
     """Something is said of the training data, where the metadata has such a field."""
     if case.spec.envelope == "age" and not case.manifest.training_data.strip():
         yield "training_data is empty; 'none' is an answer"
+
+
+def check_open_runs(case: Case) -> Iterator[str]:
+    """The team knows and accepts that its runs are opened, on a board that opens all of them."""
+    if case.spec.archive.runs != "always" or case.manifest.open_runs:
+        return
+    told = "this board opens the runs of every entry at its end"
+    if case.manifest.open_runs is False:
+        yield f"open_runs is false, but {told}"
+    elif case.spec.envelope == "age":  # the OpenSSL form's scripts write no such field
+        yield f"open_runs is not true, but {told}"
 
 
 def check_embargo(case: Case) -> Iterator[str]:

@@ -17,6 +17,7 @@ from heldout.board.checks import (
     check_id_date,
     check_institution,
     check_open,
+    check_open_runs,
     check_post_hoc,
     check_quota,
     check_runs,
@@ -161,6 +162,11 @@ RULES: Mapping[str, Rule] = {
         check=check_training_data,
         severity="reject",
         reason="readers must see whether a system saw the test material",
+    ),
+    "open-runs": Rule(
+        check=check_open_runs,
+        severity="reject",
+        reason="a run is its team's: it is opened only where the team knew before it submitted",
     ),
     "embargo": Rule(
         check=check_embargo, severity="reject", reason="blind review needs months, not for ever"

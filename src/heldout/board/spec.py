@@ -11,11 +11,13 @@ from heldout.trec.ranking import Order
 
 __all__ = [
     "RULE_NAMES",
+    "Archive",
     "Baselines",
     "BoardSpec",
     "EnvelopeForm",
     "Example",
     "Kind",
+    "OpenRuns",
     "Policy",
     "QuerySet",
     "Runs",
@@ -38,6 +40,7 @@ RULE_NAMES = (
     "description",
     "type-known",
     "training-data",
+    "open-runs",
     "embargo",
     "quota",
     "candidates",
@@ -54,6 +57,9 @@ RULE_NAMES = (
 Kind = Literal["sequential", "one-shot"]
 """`sequential`: scores are released one by one, as on MS MARCO. `one-shot`: all at once after the
 last day, as at TREC."""
+
+OpenRuns = Literal["never", "with-consent", "always"]
+"""Whose runs are opened at a board's end: nobody's, of teams that agree, of every entry."""
 
 EnvelopeForm = Literal["age", "openssl"]
 """The forms of `heldout.envelope`, named here so that nothing above needs to reach it."""
@@ -174,6 +180,16 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     off: tuple[str, ...] = ()
 
 
+class Archive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[archive]`: what is opened when the board ends, besides labels, log and scores.
+
+    Attributes:
+        runs: whose runs; those of baselines too unless it is `never`.
+    """
+
+    runs: OpenRuns = "with-consent"
+
+
 class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole board.toml, version 1.
 
@@ -200,6 +216,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         views: at least one, in the order of their columns.
         policy: the rules' numbers.
         release: what a team is told of a true score.
+        archive: whose runs are opened when the board ends.
         baselines: what the organisers' own runs do.
         example: a query with its answer; absent, the first with public labels is shown.
         seasons: none, or the board's days one after the other; then `primary` is that of none of
@@ -229,6 +246,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     views: tuple[View, ...]
     policy: Policy = Policy()
     release: ReleaseRule = ReleaseRule()
+    archive: Archive = Archive()
     baselines: Baselines = Baselines()
     example: Example | None = None
     seasons: tuple[Season, ...] = ()

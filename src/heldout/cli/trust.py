@@ -79,28 +79,29 @@ def audit(
 
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--runs", is_flag=True, help="Also the runs: of baselines, and of who agreed.")
-@click.option("--agreed", multiple=True, metavar="ID", help="This team agreed to --runs.")
+@click.option("--agreed", multiple=True, metavar="ID", help="Its team agreed, by letter: open it.")
+@click.option("--why", default="", metavar="TEXT", help="How you know, with --agreed; public.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @at_board
-def archive(*, file: Path, runs: bool, agreed: tuple[str, ...], yes: bool, place: Place) -> None:
+def archive(*, file: Path, agreed: tuple[str, ...], why: str, yes: bool, place: Place) -> None:
     """Close the board for good, and open it: one file by which anyone can score it again.
 
     The held-out labels are in it, so nothing can be submitted any more. Nothing is opened of what
     was not published, and no identity whose embargo still runs; call again when it has ended.
-    Whose runs are opened is named in the closing event, and stays so.
+    Runs are opened as board.toml says (archive.runs): of teams whose metadata agree, unless it says
+    otherwise. The closing event names them, and that stays so.
 
     \b
     Example:
       heldout archive kb-archive.zip --vault ../kb-vault --yes
     """
-    if agreed and not runs:
-        raise click.UsageError("--agreed says whose runs are opened: it needs --runs")
+    if agreed and not why.strip():
+        raise click.UsageError("--agreed is your word for a team's: say how you know, with --why")
     with place.desk() as desk:
         catch_up(desk, news=False)
         if desk.history().closed is None and not yes:
             _confirm("This closes the board for good and opens its labels.", "Close it?")
-        closed = close_board(desk, runs=runs, agreed=agreed)
+        closed = close_board(desk, agreed=agreed, why=why)
         rebuilt = catch_up(desk, news=closed)
         made = write_archive(desk, file)
         if place.as_json:

@@ -1,22 +1,24 @@
 """Closes a board, and writes everything that its results follow from into one archive."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 import msgspec
 
+from heldout.board.consent import may_open_runs, rule_for_runs
 from heldout.board.history import History
 from heldout.board.spec_file import parse_spec
 from heldout.board.standings import one_shot_deadline
-from heldout.errors import StoreError
+from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.pipeline.audit import audit_board
 from heldout.pipeline.decide import check_published
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.opening import (
+    AGREED,
     OPEN_RUNS,
     OpenedBoard,
     list_members,
@@ -117,37 +119,65 @@ def _days_to_wait_for(history: History) -> Iterator[date]:
             yield last
 
 
-def close_board(desk: Desk, *, runs: bool, agreed: Sequence[str]) -> bool:
+def close_board(desk: Desk, *, agreed: Sequence[str] = (), why: str = "") -> bool:
     """Close a board for good; the event says whose runs will be opened.
 
     Args:
         desk: its lock is held.
-        runs: whether runs are opened: those of the baselines, and of who agreed.
-        agreed: ids of published entries whose teams agreed that their runs are opened.
+        agreed: ids of published entries whose teams agreed to that otherwise than by their
+            metadata, which says nothing; the event names them.
+        why: how the organisers know; needed where there are any, and public.
 
     Returns:
         Whether it was closed now; a board that was closed before stays as it was.
 
     Raises:
-        InputError: one of these ids is no published entry.
+        InputError: one of these ids is no published entry, or its runs may not be opened.
         StoreError: something is still to be done, or it was closed with other runs to be opened.
     """
+    history = desk.history()
     for name in agreed:
         check_published(desk, name)
-    history = desk.history()
-    baselines = [s.id for s in history.submissions.values() if s.baseline and s.runs]
-    asked = sorted({*baselines, *agreed}) if runs else []
+        _check_agreed(history, name)
     if history.closed is not None:
         before = list_open_runs(desk.vault.entries())
-        if runs and asked != list(before):
+        if not set(agreed) <= set(before):
             raise StoreError(
                 "the runs that are opened were named when the board was closed, and that stays "
                 f"so: {', '.join(before) or 'none'}"
             )
         return False
     check_closable(desk)
-    desk.log("closed-board", None, public={OPEN_RUNS: asked})
+    public: dict[str, object] = {OPEN_RUNS: sorted(_list_opened(history, agreed))}
+    if agreed:
+        public |= {AGREED: sorted(set(agreed)), "why": why}
+    desk.log("closed-board", None, public=public)
     return True
+
+
+def _list_opened(history: History, agreed: Collection[str]) -> Iterator[str]:
+    """The entries whose runs may be opened, and the baselines whose runs the vault has."""
+    for submission in published(history):
+        kept = submission.runs or not submission.baseline
+        if kept and may_open_runs(history, submission, agreed=agreed):
+            yield submission.id
+
+
+def _check_agreed(history: History, name: str) -> None:
+    """Refuse an organiser's word against that of the rules or of the team."""
+    submission = history.submissions[name]
+    if may_open_runs(history, submission, agreed=(name,)):
+        return
+    never = rule_for_runs(history, submission) == "never"
+    raise InputError(
+        Problem(
+            code="no-consent",
+            path=name,
+            found='archive.runs = "never"' if never else "open_runs: false, the team's own word",
+            expected="a board that opens runs, and a team that has not said no",
+            hint="" if never else "the team can change it until the closing: heldout amend",
+        )
+    )
 
 
 def write_archive(desk: Desk, path: Path) -> Archived:

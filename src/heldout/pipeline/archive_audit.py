@@ -11,12 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from heldout.board.consent import may_open_runs
 from heldout.board.events import AFTER_CLOSING, Entry
 from heldout.board.history import Submission
 from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec, View
 from heldout.errors import HeldoutError, InputError, quote
 from heldout.pipeline.audit import Audit
+from heldout.pipeline.opening import list_agreed
 from heldout.pipeline.score import ViewScore, score_run, score_views
 from heldout.pipeline.score_files import ScoreFile
 from heldout.pipeline.telling import released
@@ -207,6 +209,10 @@ def _check_runs(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     spec = unpacked.specs[submission.id]
     if set(runs) != (set(spec.sets) if unpacked.shows_runs(submission) else set()):
         yield f"the runs of {quote(submission.id)} in the archive are not those that are opened"
+        return
+    agreed = list_agreed(unpacked.log)
+    if runs and not may_open_runs(unpacked.history, submission, agreed=agreed):
+        yield f"the runs of {quote(submission.id)} are opened, though nobody agreed to that"
         return
     for name in runs if submission.baseline else ():
         if submission.runs.get(name) != unpacked.digest(runs[name]):

@@ -55,6 +55,7 @@ _SOURCE = {
     "description": ("model_description", "the system, as it should stand on the page"),
     "type-known": ("type", "a submission type of this board"),
     "training-data": ("training_data", "what the system was trained or tuned on"),
+    "open-runs": ("open_runs", "true, or no submission to this board"),
     "embargo": ("embargo_until", "a day within the board's limit, or null"),
 }
 """Rule of the policy -> the field of the metadata that it looks at, and what belongs there."""

@@ -7,8 +7,8 @@ The rule (docs/trust.md gives the reasons):
   that still runs, everything of a submission that was rejected or withdrawn;
 - labels of every view that released scores; a set that only private views use stays closed;
 - the scores by query, in these views, of everything published, under an embargo too;
-- runs only where it was asked for, of baselines and of the teams that agreed, as the closing event
-  says in public, and not before the end of their embargo.
+- runs as the rules and the teams have it (`board.consent`): the closing event names them in public,
+  and none is opened before the end of its embargo.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,8 +31,10 @@ from heldout.pipeline.score_files import ScoreFile, read_scores
 from heldout.store.repository import LOG
 
 __all__ = [
+    "AGREED",
     "OPEN_RUNS",
     "OpenedBoard",
+    "list_agreed",
     "list_members",
     "list_open_runs",
     "open_log",
@@ -40,6 +42,9 @@ __all__ = [
     "open_specs",
     "published",
 ]
+
+AGREED = "agreed"
+"""Field of `closed-board`: ids of entries whose teams agreed otherwise than by their metadata."""
 
 OPEN_RUNS = "open_runs"
 """Field of `closed-board`: ids of the entries and baselines whose runs are opened."""
@@ -84,6 +89,12 @@ def list_open_runs(entries: Sequence[Entry]) -> tuple[str, ...]:
     """The ids whose runs a log says are opened; none before the board was closed."""
     closing = [entry for entry in entries if entry.event.kind == "closed-board"]
     return tuple(closing[-1].get(OPEN_RUNS) or ()) if closing else ()
+
+
+def list_agreed(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The ids of entries for which an organiser vouched when the board was closed."""
+    closing = [entry for entry in entries if entry.event.kind == "closed-board"]
+    return tuple(closing[-1].get(AGREED) or ()) if closing else ()
 
 
 def open_part(spec: BoardSpec, told: Collection[str] = ()) -> BoardSpec:

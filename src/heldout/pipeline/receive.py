@@ -125,6 +125,8 @@ def _update(
     old = _metadata_in_force(desk, before)
     if old is not None:
         _check_revision(spec, old, new, before)
+    if before.status == "published":
+        _check_open_runs(desk.spec_at(before.received), new)
     digest = str(desk.vault.keep_sealed(sealed))
     kind = "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
@@ -187,6 +189,20 @@ def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submi
                 found=f"type {new.type!r}, embargo until {new.embargo_until}",
                 expected=f"type {old.type!r}, embargo until {old.embargo_until}, as published",
                 hint="an embargo is moved by the organisers: heldout extend",
+            )
+        )
+
+
+def _check_open_runs(spec: BoardSpec, new: Manifest) -> None:
+    """On a board that opens all runs, a team that has learned its score cannot take them out."""
+    if spec.archive.runs == "always" and new.open_runs is False:
+        raise InputError(
+            Problem(
+                code="published-stays",
+                path="metadata.json:open_runs",
+                found="false, of a published entry",
+                expected="true: this board opens the runs of every entry at its end",
+                hint="it was told before the submission",
             )
         )
 

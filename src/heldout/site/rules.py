@@ -47,6 +47,16 @@ _ORDERS = {
 }
 
 
+_OPENED = {
+    "never": "Runs stay sealed for ever.",
+    "with-consent": (
+        "The runs of a team are opened too where its metadata say open_runs: true, which can be "
+        "changed until then."
+    ),
+    "always": "So are the runs of every entry: its metadata have to say open_runs: true.",
+}
+
+
 def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
     """Every rule that board.toml sets, in the order in which a participant meets them."""
     rules = (
@@ -55,6 +65,7 @@ def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
         Rule(about="Sealing", says=_say_sealing(spec)),
         Rule(about="How often", says=_say_quota(spec)),
         Rule(about="Staying anonymous", says=_say_embargo(spec)),
+        Rule(about="At the end", says=_say_end(spec)),
         Rule(about="Dates", says=_say_dates(spec)),
         Rule(about="Ranking", says=_say_ranking(spec)),
         Rule(about="What is told", says=_say_release(spec)),
@@ -172,6 +183,11 @@ def _say_embargo(spec: BoardSpec) -> str:
         f"For at most {months} from the day of submission. Score, date and type are shown "
         "meanwhile; team, description, paper and code on the day that it ends."
     )
+
+
+def _say_end(spec: BoardSpec) -> str:
+    told = "When the board is closed its labels are opened, so that anyone can score it again."
+    return f"{told} {_OPENED[spec.archive.runs]}"
 
 
 def _say_dates(spec: BoardSpec) -> str:
