@@ -1,0 +1,140 @@
+"""Where registrations arrive: branches `registration/*`, pull requests, or a folder.
+
+A registration is one file, `registrations/TEAM.json`. As with submissions, it is read as data:
+nothing is checked out, and a branch that brings anything else is refused.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from heldout.errors import Problem, StoreError, quote
+from heldout.ids import digest_bytes
+from heldout.store.arrivals import Arrival
+from heldout.store.git import Change, Git
+
+__all__ = [
+    "fetch_registrations",
+    "find_registrations_in_folder",
+    "find_registrations_in_git",
+    "registration_branch",
+    "registration_path",
+]
+
+_MOST_BYTES = 1 << 16
+_FOLDER = "registrations/"
+_REFS = ("refs/heads/registration/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
+_NAME = re.compile(r"team-[0-9a-f]{16}\.json", re.ASCII)
+
+
+def registration_branch(team: str) -> str:
+    """The branch on which `register` puts a registration."""
+    return f"registration/{team}"
+
+
+def registration_path(team: str) -> str:
+    """Path of a registration on its branch."""
+    return f"{_FOLDER}{team}.json"
+
+
+def fetch_registrations(git: Git, remote: str) -> None:
+    """Bring branches `registration/*` of a remote here, as data."""
+    git.fetch(remote, f"+refs/heads/registration/*:refs/remotes/{remote}/registration/*")
+
+
+def find_registrations_in_git(git: Git, *, main: str) -> Iterator[Arrival]:
+    """Registrations on branches `registration/*`, here or on a remote, and in pull requests.
+
+    Args:
+        git: the board's repository.
+        main: the commit that branches are compared with.
+    """
+    seen: set[str] = set()
+    for ref, commit in sorted(git.refs(*_REFS).items()):
+        source = _source(ref)
+        changes = () if source is None else git.changes(main, commit) or ()
+        request = source is not None and source.startswith("pull request ")
+        # A request may as well bring a submission: only what touches the folder is meant for us.
+        ours = any(change.path.startswith(_FOLDER) for change in changes)
+        if source is None or not changes or (request and not ours):
+            continue
+        arrival = _from_changes(git, changes, source)
+        if arrival.fingerprint not in seen:
+            seen.add(arrival.fingerprint)
+            yield arrival
+
+
+def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:
+    """Registrations that lie in a folder as `TEAM.json`.
+
+    Raises:
+        StoreError: there is no such folder.
+    """
+    if not folder.is_dir():
+        raise StoreError(f"{folder} is not a folder")
+    for path in sorted(folder.iterdir()):
+        if _NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            yield _from_file(path)
+
+
+def _source(ref: str) -> str | None:
+    if number := re.fullmatch(r"refs/(?:pull|merge-requests)/(\d+)/head", ref):
+        return f"pull request {number[1]}"
+    branch = re.fullmatch(r"refs/(?:heads|remotes/[^/]+)/registration/(.+)", ref)
+    if branch is None:
+        return None
+    # The log is public and for good: of a name that is no team's it says only that it was a branch.
+    team = branch[1] if _NAME.fullmatch(f"{branch[1]}.json") else "…"
+    return f"branch {registration_branch(team)}"
+
+
+def _from_changes(git: Git, changes: Sequence[Change], source: str) -> Arrival:
+    first = changes[0]
+    problems = tuple(_check_changes(changes))
+    if not problems and git.blob_sizes(first.blob)[0] > _MOST_BYTES:
+        problems = (_too_large(quote(first.path), git.blob_sizes(first.blob)[0]),)
+    marks = "\n".join(sorted(f"{change.path} {change.blob}" for change in changes))
+    return Arrival(
+        source=source,
+        id=None,
+        fingerprint=first.blob if not problems else digest_bytes(marks.encode()),
+        problems=problems,
+        read=lambda: {first.path: git.read_blob(first.blob, limit=_MOST_BYTES)},
+    )
+
+
+def _check_changes(changes: Sequence[Change]) -> Iterator[Problem]:
+    for change in changes:
+        folder, _, name = change.path.rpartition("/")
+        ours = f"{folder}/" == _FOLDER and _NAME.fullmatch(name)
+        if not ours or change.mode != "100644" or change.status not in "AM" or len(changes) > 1:
+            yield Problem(
+                code="foreign-change",
+                path=quote(change.path),
+                found=f"one of {len(changes)} changes" if ours else "a change of another file",
+                expected=f"nothing but one plain file {_FOLDER}TEAM.json",
+                hint="heldout register makes such a branch",
+            )
+            return
+
+
+def _from_file(path: Path) -> Arrival:
+    size = path.stat().st_size
+    problems = (_too_large(path.name, size),) if size > _MOST_BYTES else ()
+    mark = digest_bytes(str(size).encode() if problems else path.read_bytes())
+    return Arrival(
+        source="a folder",
+        id=None,
+        fingerprint=mark,
+        problems=problems,
+        read=lambda: {path.name: path.read_bytes()},
+    )
+
+
+def _too_large(path: str, size: int) -> Problem:
+    return Problem(
+        code="too-large",
+        path=path,
+        found=f"{size:,} bytes",
+        expected=f"at most {_MOST_BYTES:,} bytes",
+    )
