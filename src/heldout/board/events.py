@@ -24,6 +24,7 @@ __all__ = [
     "AFTER_CLOSING",
     "GENESIS",
     "KINDS",
+    "TEAM_KINDS",
     "Draft",
     "Entry",
     "Event",
@@ -60,7 +61,14 @@ KINDS: Mapping[str, str] = {
     "rekeyed": "the organisers' keys changed; which go, which come, what was sealed again",
     "closed-board": "the board takes nothing any more; its labels are opened",
 }
-"""Every kind of event there is, with what it says."""
+"""Every kind of event about the board and its submissions, with what it says."""
+
+TEAM_KINDS: Mapping[str, str] = {
+    "changed-agreement": "the text that teams agree to changed; from here on it holds",
+    "registered": "a team registered, or agreed to a changed text",
+    "revoked-registration": "an organiser ended a team's registration",
+}
+"""Every kind of event about who may take part; `board.teams` reads them."""
 
 AFTER_CLOSING = frozenset(("changed-rules", "corrected", "extended", "rekeyed"))
 """The kinds that may come after `closed-board`: what mends, and nothing that is new."""
@@ -72,7 +80,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes:
         seq: 0 for the first event, then one more each.
         at: UTC time, to the second, `2026-11-20T17:10:00Z`; never before the event before.
-        kind: a key of `KINDS`.
+        kind: a key of `KINDS` or `TEAM_KINDS`.
         by: the organiser who acted, as they call themselves.
         submission: the submission it is about, or `None`.
         public: fields that anybody may read at once.
@@ -155,7 +163,7 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
     """Put a draft behind the last event of a chain.
 
     Args:
-        draft: what happened; its kind must be in `KINDS`.
+        draft: what happened; its kind must be in `KINDS` or `TEAM_KINDS`.
         last: the last entry, or `None` to begin a chain.
         at: the time; must not lie before the last event.
         new_salt: gives 16 or more random bytes as hexadecimal at each call.
@@ -163,7 +171,7 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
     Raises:
         StoreError: the clock went backwards.
     """
-    if draft.kind not in KINDS:
+    if draft.kind not in {**KINDS, **TEAM_KINDS}:
         raise ValueError(draft.kind)
     if last is not None and format_time(at) < last.event.at:
         raise StoreError(
@@ -224,7 +232,7 @@ def _parse_line(line: bytes, *, place: str) -> Entry:
         parse_time(event.at)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise StoreError(f"{place}: not an event ({error})") from None
-    if event.schema != 1 or event.kind not in KINDS:
+    if event.schema != 1 or event.kind not in {**KINDS, **TEAM_KINDS}:
         raise StoreError(f"{place}: event '{event.kind}' of schema {event.schema} is unknown here")
     entry = Entry(event=event, hash=Digest(parsed.hash), raw=raw, opened=parsed.opened)
     if format_entry(entry) != line + b"\n":

@@ -14,8 +14,10 @@ import msgspec
 
 from heldout.board.efficiency import Efficiency, read_efficiency
 from heldout.board.event_fields import check_fields
-from heldout.board.events import Entry
+from heldout.board.events import TEAM_KINDS, Entry
 from heldout.board.manifest import Manifest
+from heldout.board.registration import SubmissionSignature
+from heldout.board.teams import Agreement, Team, fold_team, read_agreement
 from heldout.errors import StoreError
 
 __all__ = [
@@ -65,6 +67,9 @@ class Submission:
         not_above: view -> the best that the team was told before, where this entry's score is not
             above it and so is not told.
         counts: view -> number of queries averaged over.
+        seeds: how many runs over each query set the scores are means over; 1 while sealed.
+        spreads: view -> standard deviation over the seeds as text, of each score that is told and
+            is a mean over several.
         revision: of the metadata in force.
         findings: codes of the findings it was published with.
         why: the organiser's reason for the last decision.
@@ -78,6 +83,7 @@ class Submission:
             they have not changed since it was received.
         evidence: view -> digest of what its score was told for, by `pipeline.evidence`; empty
             where sealed, and for what was told before there was any.
+        signature: of its team, over the revision in force; `None` where it has none, or sealed.
         events: (time, kind, hash) of every event about it, in order.
     """
 
@@ -93,6 +99,8 @@ class Submission:
     final: Mapping[str, str] = field(default_factory=dict)
     not_above: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    seeds: int = 1
+    spreads: Mapping[str, str] = field(default_factory=dict)
     revision: int = 0
     findings: tuple[str, ...] = ()
     why: str = ""
@@ -104,6 +112,7 @@ class Submission:
     runs: Mapping[str, str] = field(default_factory=dict)
     sealed_again: str = ""
     evidence: Mapping[str, str] = field(default_factory=dict)
+    signature: SubmissionSignature | None = None
     events: tuple[tuple[datetime, str, str], ...] = ()
 
     @property
@@ -141,6 +150,9 @@ class History:
         labels: file that is held out, as `board.held_out` names it -> SHA-256; empty where sealed.
         commitments: to such files, in order; the last one holds.
         closed: when the board was closed for good, `None` before.
+        board: hash of the first event, by which signatures name this board.
+        teams: handle -> registered team, in the order of registration.
+        agreements: the texts that teams agree to, in order; the last one holds.
     """
 
     submissions: Mapping[str, Submission]
@@ -148,6 +160,9 @@ class History:
     labels: Mapping[str, str]
     commitments: tuple[Commitment, ...] = ()
     closed: datetime | None = None
+    board: str = ""
+    teams: Mapping[str, Team] = field(default_factory=dict)
+    agreements: tuple[Agreement, ...] = ()
 
     def rules_at(self, moment: datetime) -> str:
         """The board.toml in force at a moment; the first one for anything earlier."""
@@ -202,8 +217,15 @@ class _Fold:
     rules: list[tuple[datetime, str]] = field(default_factory=list)
     commitments: list[Commitment] = field(default_factory=list)
     closed: datetime | None = None
+    board: str = ""
+    teams: Mapping[str, Team] = field(default_factory=dict)
+    agreements: list[Agreement] = field(default_factory=list)
 
     def take(self, entry: Entry) -> None:
+        self.board = self.board or str(entry.hash)
+        if entry.event.kind in TEAM_KINDS:
+            self._take_team(entry)
+            return
         check_fields(entry)
         if not self.rules and entry.event.kind != "opened-board":
             raise StoreError(f"event {entry.event.seq}: a log begins with 'opened-board'")
@@ -217,6 +239,12 @@ class _Fold:
             self.submissions |= dict(_sealed_again(self.submissions, entry))
             self.commitments += _committed(entry)
 
+    def _take_team(self, entry: Entry) -> None:
+        if entry.event.kind == "changed-agreement":
+            self.agreements.append(read_agreement(entry))
+        else:
+            self.teams = fold_team(self.teams, entry)
+
     def now(self) -> History:
         known = [one.files for one in self.commitments if one.files is not None]
         return History(
@@ -225,6 +253,9 @@ class _Fold:
             labels=known[-1] if known else {},
             commitments=tuple(self.commitments),
             closed=self.closed,
+            board=self.board,
+            teams=self.teams,
+            agreements=tuple(self.agreements),
         )
 
 
@@ -319,6 +350,9 @@ def _scores(entry: Entry) -> dict[str, Any]:
     found = {field: entry.get(name) or {} for field, name in names.items()}
     final = entry.get("final") or {"scores": {}, "queries": {}}
     found["counts"] = {**found["counts"], **final["queries"]}
+    seeds = entry.get("seeds") or {"runs": 1, "spreads": {}}
+    found["spreads"] = {**seeds["spreads"], **final.get("spreads", {})}
+    found["seeds"] = seeds["runs"]
     return {**found, "final": final["scores"], "evidence": entry.get("evidence") or {}}
 
 
@@ -329,6 +363,8 @@ def _metadata(entry: Entry) -> dict[str, Any]:
     for name in ("type", "revision"):
         if entry.get(name) is not None:
             changes[name] = entry.get(name)
+    if "signature" in entry.opened:
+        changes["signature"] = _signature(entry.get("signature"))
     if "embargo_until" in entry.event.public or "embargo_until" in entry.opened:
         changes["embargo_until"] = _day(entry.get("embargo_until"))
     return changes
@@ -338,6 +374,13 @@ def _identity(fields: Mapping[str, Any]) -> Identity:
     """Who and what, from an event; older ones lack what could not be stated yet."""
     efficiency = read_efficiency(fields.get("efficiency"))
     return Identity(**{**fields, "efficiency": efficiency})
+
+
+def _signature(fields: Mapping[str, Any] | None) -> SubmissionSignature | None:
+    try:
+        return None if fields is None else msgspec.convert(fields, SubmissionSignature)
+    except msgspec.ValidationError:
+        raise StoreError("a submission's signature in the log is none") from None
 
 
 def _day(text: str | None) -> date | None:
