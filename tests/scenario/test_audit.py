@@ -130,11 +130,11 @@ FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
     ),
     "a held-out label": (
         edit("vault/labels/eval.qrels", replaced("deval1 1", "other 1")),
-        "the labels of 'eval' are not those that the board was opened with",
+        "labels/eval.qrels in the vault is not the file that was committed to",
     ),
     "the labels removed": (
         lambda town: (town.vault / "labels/eval.qrels").unlink(),
-        "the labels of 'eval'",
+        "labels/eval.qrels is missing",
     ),
     "a score in the vault": (
         edit(f"vault/scores/{ONE}.json", replaced('"mean":0.', '"mean":0.1')),

@@ -8,12 +8,17 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.events import Entry, parse_time
+from heldout.board.held_out import held_out_file
 from heldout.board.history import History, Submission, read_history
+from heldout.board.registered import registration_faults, signature_faults
 from heldout.board.seasons import current_standings
 from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec
 from heldout.errors import HeldoutError
 from heldout.ids import digest_bytes
+from heldout.pipeline.commitments import compare_held_out
+from heldout.pipeline.evidence import Evidence, parse_evidence
+from heldout.pipeline.replay import Replay, replay_releases
 from heldout.pipeline.score import ViewScore
 from heldout.pipeline.score_files import ScoreFile, read_scores
 from heldout.pipeline.telling import released
@@ -53,11 +58,18 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
             return Audit(events=0, checked=(), faults=("log.jsonl is missing or empty",))
         history = read_history(public)
         faults = [*_check_files(repository, history), *_check_leaderboard(repository, public)]
+        if history.teams or history.agreements:
+            checked.append("registrations and the agreements' texts")
+            faults += registration_faults(public)
         notes = [*_tell_rules(repository, history)]
         if vault_root is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
             vault = Vault.open(vault_root, board=repository.root)
             faults += _check_vault(vault, public)
+            replay = _check_releases(vault, vault.entries())
+            faults += replay.faults
+            notes += [*_tell_held_out(vault, vault.history()), *replay.notes]
+            checked.append(f"{_releases(replay.releases)} by the release rule of the day")
             later = len(vault.entries()) - len(public)
             notes += [f"{_events(later)} not public yet: heldout rebuild"] * (later > 0)
     except HeldoutError as error:
@@ -103,6 +115,10 @@ def _tell_rules(repository: Repository, history: History) -> Iterator[str]:
         yield "board.toml was edited since the last event: heldout rebuild logs it"
 
 
+def _releases(count: int) -> str:
+    return "1 release" if count == 1 else f"{count:,} releases"
+
+
 def _events(count: int) -> str:
     return "1 event is" if count == 1 else f"{count:,} events are"
 
@@ -124,11 +140,50 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
                 vault.sealed(digest)
             except HeldoutError as error:
                 yield str(error)
+    yield from registration_faults(entries)
+    yield from _check_signatures(history)
     yield from _check_scores(vault, history)
-    for name, digest in history.labels.items():
-        file = vault.labels_file(name)
-        if not file.is_file() or digest_bytes(file.read_bytes()) != digest:
-            yield f"the labels of '{name}' are not those that the board was opened with"
+    yield from _check_held_out(vault, history)
+
+
+def _check_held_out(vault: Vault, history: History) -> Iterator[str]:
+    """What decides scores today is what was committed to last."""
+    spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
+    held = compare_held_out(vault, history, spec)
+    for name in held.changed:
+        yield f"labels/{held_out_file(name)} in the vault is not the file that was committed to"
+
+
+def _check_releases(vault: Vault, entries: Sequence[Entry]) -> Replay:
+    """Every release was what the rule of its day gives, by the scores that were kept for it."""
+
+    def read(digest: str) -> Evidence:
+        return parse_evidence(vault.sealed(digest).read_bytes(), path=f"sealed/{digest}")
+
+    return replay_releases(entries, read)
+
+
+def _tell_held_out(vault: Vault, history: History) -> Iterator[str]:
+    """What cannot be gone over any more, or was not committed to yet."""
+    spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
+    for name in compare_held_out(vault, history, spec).new:
+        yield f"labels/{held_out_file(name)} in the vault is not committed to yet: heldout rebuild"
+    lost = {
+        (name, digest)
+        for commitment in history.commitments
+        for name, digest in (commitment.files or {}).items()
+        if history.labels.get(name) != digest and not vault.has_sealed(digest)
+    }
+    for name, digest in sorted(lost):
+        yield f"labels/{held_out_file(name)} of before, SHA-256 {digest[:12]}…, was not kept"
+
+
+def _check_signatures(history: History) -> Iterator[str]:
+    """Every published submission is signed by a registered team, where its day asked for that."""
+    for submission in history.submissions.values():
+        if submission.status == "published":
+            rules = parse_spec(history.rules_at(submission.received).encode(), path="board.toml")
+            yield from signature_faults(rules, history, submission)
 
 
 def _check_scores(vault: Vault, history: History) -> Iterator[str]:
@@ -141,7 +196,7 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
         spec = rules.on(submission.received.date())
         if scores is None:
             yield f"the vault has no scores of {submission.id}; restore them from the backup"
-        elif not scores.views or _tell(spec, scores, submission) != submission.scores:
+        elif not scores.views or not _is_told(spec, scores, submission):
             yield f"the released score of {submission.id} is not that of the vault"
         elif not all(map(_adds_up, scores.views.values())):
             yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
@@ -152,6 +207,9 @@ def _adds_up(score: ViewScore) -> bool:
     return score.mean == math.fsum(values) / score.n
 
 
-def _tell(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> object:
-    """The scores as they would be told today."""
-    return released(spec, scores.views, held=submission.not_above)["scores"]
+def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool:
+    """Whether scores and spreads would be told the same today."""
+    told = released(spec, scores.views, held=submission.not_above)
+    known = {v: text for v, text in submission.spreads.items() if v in submission.scores}
+    spreads = told.get("seeds", {}).get("spreads", {})
+    return (told["scores"], spreads) == (submission.scores, known)

@@ -8,8 +8,9 @@ from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem
 from heldout.ids import parse_submission_id
 from heldout.pipeline.decide import Decision, publish_baseline
-from heldout.pipeline.desk import Desk
+from heldout.pipeline.desk import Desk, note_rules
 from heldout.pipeline.review import score_baseline
+from heldout.pipeline.seeds import check_seeds
 from heldout.pipeline.sets import load_sets
 
 __all__ = ["add_baseline"]
@@ -23,15 +24,18 @@ def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description
     Args:
         desk: its lock is held.
         name: a submission id, yyyymmdd-name.
-        runs: query set -> run file, one for each set of the board.
+        runs: run (`SET`, `SET~2` and so on) -> its file, of each set of the board.
         description: the system, as the page shows it.
 
     Raises:
         InputError: a run is missing or has errors, or the name is taken.
     """
     parse_submission_id(name)
+    note_rules(desk)  # an edited board.toml holds before anything is told by it
     spec = desk.repository.spec().on(desk.now.date())
-    problems = [_wrong_set(n, runs, spec) for n in sorted(set(runs) ^ set(spec.sets))]
+    firsts = {name for name in runs if "~" not in name}
+    problems = [_wrong_set(n, runs, spec) for n in sorted(firsts ^ set(spec.sets))]
+    problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="baseline")
     problems += [_no_file(path) for path in runs.values() if not path.is_file()]
     if problems:
         raise InputError(problems)

@@ -11,11 +11,26 @@ from heldout.board.history import History, Submission
 from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec
 from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.pipeline.commitments import (
+    FIRST_TIME,
+    HeldOut,
+    check_unchanged,
+    compare_held_out,
+    keep_versions,
+)
 from heldout.pipeline.recipients import check_recipients
 from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault
 
-__all__ = ["Desk", "NotedRules", "check_same", "is_behind", "note_labels", "note_rules"]
+__all__ = [
+    "Desk",
+    "NotedRules",
+    "check_same",
+    "commit_held_out",
+    "is_behind",
+    "note_labels",
+    "note_rules",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,19 +134,24 @@ def check_same(repository: Repository, vault: Vault) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedRules:
-    """A board.toml that was logged because it had been edited.
+    """What was logged because it had been edited: board.toml, or what the vault holds out.
 
     Attributes:
         event: number of the event.
         keys: the top-level keys that changed; none where only comments or layout did.
+        files: names of held-out files that are committed to anew.
     """
 
     event: int
     keys: tuple[str, ...]
+    files: tuple[str, ...] = ()
 
 
 def note_rules(desk: Desk) -> NotedRules | None:
     """Log a board.toml that was edited, so that it holds from now on and not before.
+
+    In the same event stands the commitment to held-out files that are new. What was committed to
+    and is another file now waits for a reason (`note_labels`), once a score was told.
 
     Returns:
         What was logged, `None` where nothing was edited.
@@ -139,15 +159,55 @@ def note_rules(desk: Desk) -> NotedRules | None:
     Raises:
         InputError: the new text is wrong, or names recipients that nobody here can open for;
             nothing is logged.
+        StoreError: labels that were committed to are missing.
     """
     text = desk.repository.rules()
     spec = desk.repository.spec()
-    before = desk.history().rules[-1][1]
-    if before == text:
+    history = desk.history()
+    before = history.rules[-1][1]
+    held = compare_held_out(desk.vault, history, spec)
+    files = held.grown if _has_told(history) else held.files
+    keep_versions(desk.vault, files)
+    if before == text and files == held.before:
         return None
-    check_recipients(spec, text, desk.vault)
-    entry = desk.log("changed-rules", None, public={"board.toml": text})
-    return NotedRules(event=entry.event.seq, keys=_changed_keys(before, text))
+    if before != text:
+        check_recipients(spec, text, desk.vault)
+    entry = _log_rules(desk, text, held, files, why=_say_why(held))
+    names = () if files == held.before else (*held.new, *held.changed)
+    return NotedRules(event=entry.event.seq, keys=_changed_keys(before, text), files=names)
+
+
+def commit_held_out(desk: Desk) -> None:
+    """Commit to every held-out file that a score is about to be told by.
+
+    Raises:
+        StoreError: one was changed after scores had been told by it.
+    """
+    history = desk.history()
+    held = compare_held_out(desk.vault, history, desk.repository.spec())
+    if _has_told(history):
+        check_unchanged(held)
+    keep_versions(desk.vault, held.files)
+    if held.files != held.before:
+        _log_rules(desk, history.rules[-1][1], held, held.files, why=_say_why(held))
+
+
+def _has_told(history: History) -> bool:
+    return any(submission.status == "published" for submission in history.submissions.values())
+
+
+def _say_why(held: HeldOut) -> str:
+    return "changed before any score was told" if held.changed else FIRST_TIME
+
+
+def _log_rules(
+    desk: Desk, text: str, held: HeldOut, files: Mapping[str, str], *, why: str
+) -> Entry:
+    """One event for the rules in force and, where they changed, the held-out files."""
+    if files == held.before:
+        return desk.log("changed-rules", None, public={"board.toml": text})
+    public = {"board.toml": text, "why": why}
+    return desk.log("changed-rules", None, public=public, sealed={"labels": dict(files)})
 
 
 def _changed_keys(before: str, after: str) -> tuple[str, ...]:
@@ -156,19 +216,17 @@ def _changed_keys(before: str, after: str) -> tuple[str, ...]:
 
 
 def note_labels(desk: Desk, *, why: str) -> bool:
-    """Log held-out labels that were mended, so that an audit knows them; their digests are sealed.
+    """Log held-out files that were changed, so that an audit knows them; their digests are sealed.
 
     Raises:
         StoreError: labels are missing.
     """
     history = desk.history()
-    views = desk.repository.spec().views
-    names = dict.fromkeys((*history.labels, *(view.labels for view in views if view.labels)))
-    now = {name: str(desk.vault.labels_digest(name)) for name in names}
-    if now == dict(history.labels):
+    held = compare_held_out(desk.vault, history, desk.repository.spec())
+    keep_versions(desk.vault, held.files)
+    if held.files == held.before:
         return False
-    public = {"board.toml": history.rules[-1][1], "why": why}
-    desk.log("changed-rules", None, public=public, sealed={"labels": now})
+    _log_rules(desk, history.rules[-1][1], held, held.files, why=why)
     return True
 
 

@@ -6,11 +6,13 @@ from datetime import datetime
 from pathlib import Path
 
 from heldout.board.events import format_entry, redact
+from heldout.board.held_out import list_stems
 from heldout.board.spec_file import parse_spec
 from heldout.board.template import NewBoard, new_board_files
 from heldout.envelope.bundle import new_identity, recipient_of, short_recipient
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
+from heldout.pipeline.commitments import keep_versions
 from heldout.pipeline.desk import Desk, check_same
 from heldout.pipeline.rebuild import rebuild
 from heldout.pipeline.recipients import check_recipients, own_recipients
@@ -77,7 +79,7 @@ def found_board(
         for path, data in files.items():
             write_whole(root / path, data)
         desk = sit_down(repository, vault, now=now)
-        _open(desk, files[SPEC].decode(), sets)
+        _open(desk, files[SPEC].decode())
         vault.finish()
     return desk
 
@@ -142,17 +144,14 @@ def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet)
         write_whole(vault.labels_file(name), labels, mode=0o600)
 
 
-def _open(desk: Desk, rules: str, sets: Mapping[str, GivenSet]) -> None:
-    """The first event: the rules in the open, the digests of the held-out labels sealed.
+def _open(desk: Desk, rules: str) -> None:
+    """The first event: the rules in the open, the digests of all that is held out sealed.
 
-    The salted digest commits the organiser to the labels without showing anything of them.
+    The salted digest commits the organiser to it without showing anything of it.
     """
-    labels = {
-        name: digest_bytes(desk.vault.labels_file(name).read_bytes())
-        for name, given in sets.items()
-        if not given.public
-    }
     if not desk.vault.entries():
+        labels = desk.vault.held_out(list_stems(parse_spec(rules.encode())))
+        keep_versions(desk.vault, labels)
         desk.log("opened-board", None, public={"board.toml": rules}, sealed={"labels": labels})
     desk.repository.git.init()
     rebuild(desk)

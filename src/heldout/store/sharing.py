@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heldout.board.events import Entry, parse_log
+from heldout.board.held_out import held_out_name
 from heldout.board.history import read_history
 from heldout.errors import StoreError, quote
 from heldout.ids import digest_bytes
@@ -218,7 +219,7 @@ class Sharing:
     def _check_content(self, path: str, data: bytes, digests: Mapping[str, str]) -> None:
         """Refuse a sealed file or labels that are not those of their digest."""
         folder, _, name = path.partition("/")
-        expected = {"sealed": name, "labels": digests.get(name.removesuffix(".qrels"))}
+        expected = {"sealed": name, "labels": digests.get(held_out_name(name) or "")}
         if expected.get(folder) not in (None, digest_bytes(data)):
             raise StoreError(
                 f"{path} at the remote {self.remote} is not the file that the log has the digest "
@@ -242,8 +243,8 @@ class Sharing:
         edited = [
             path
             for path in labels
-            if path.suffix == ".qrels"
-            and digests.get(path.stem) not in (None, digest_bytes(path.read_bytes()))
+            if digests.get(held_out_name(path.name) or "")
+            not in (None, digest_bytes(path.read_bytes()))
         ]
         if edited and self.git.head() is None:
             raise StoreError(

@@ -4,7 +4,8 @@ vault/                   mode 0700, never inside the board
   identities/*.txt       the organisers' private keys, 0600
   labels/SET.qrels       labels of each held-out query set, as given
   labels/SET.exclude     ids of its queries that do not count, one a line; may be absent
-  sealed/SHA256          every sealed file that was received, by its digest
+  sealed/SHA256          by its digest every sealed file that was received, every version of a file
+                         of labels/ that was committed to, and what each score was told for
   scores/ID.json         true scores per query of a submission, by digest of its files
   signatures/ID.npz      the first documents of each query as 64-bit hashes
   refused                marks of refused arrivals that were told in full, one a line
@@ -15,7 +16,7 @@ Where it is a git clone with a remote, several organisers share it: store/sharin
 
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from heldout.board.events import Draft, Entry, format_entry, format_time, link, parse_log
+from heldout.board.held_out import held_out_name, stem_of
 from heldout.board.history import History, read_history
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
@@ -160,6 +162,23 @@ class Vault:
         """Queries of a held-out set that do not count."""
         file = self.root / "labels" / f"{name}.exclude"
         return frozenset(file.read_text("utf-8").split()) if file.exists() else frozenset()
+
+    def held_out(self, stems: Collection[str]) -> dict[str, str]:
+        """The files that decide scores: name, as `board.held_out` has it -> SHA-256.
+
+        Args:
+            stems: of query sets, and of labels that views name.
+        """
+        named = ((held_out_name(file.name), file) for file in (self.root / "labels").glob("*.*"))
+        return {
+            name: digest_bytes(file.read_bytes())
+            for name, file in sorted((name, file) for name, file in named if name is not None)
+            if stem_of(name) in stems and file.is_file()
+        }
+
+    def has_sealed(self, digest: str) -> bool:
+        """Whether a file lies here under that digest."""
+        return (self.root / "sealed" / digest).is_file()
 
     def keep_sealed(self, data: bytes) -> Digest:
         """Store a sealed file by its digest."""
