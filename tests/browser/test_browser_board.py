@@ -153,6 +153,39 @@ def test_each_column_sorts(visit: Callable[..., Page]) -> None:
     assert column(page, ".rank")[-2:] == ["", ""]
 
 
+def test_costs_take_the_place_of_the_other_columns(visit: Callable[..., Page]) -> None:
+    """By the style sheet alone: with or without the script."""
+    for scripted in (True, False):
+        page = visit(java_script_enabled=scripted)
+        latency = head(page, "Latency")
+        expect(latency).to_be_hidden()
+        expect(head(page, "Date")).to_be_visible()
+        page.get_by_label("Show costs").check()
+        expect(latency).to_be_visible()
+        expect(head(page, "Date")).to_be_hidden()
+        expect(head(page, "Rank")).to_be_visible()
+
+
+def test_a_cost_sorts_and_what_is_not_stated_comes_last(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.get_by_label("Show costs").check()
+    for order in (False, True):
+        head(page, "Parameters").get_by_role("button").click()
+        cells = column(page, ".cost.number:nth-child(7)")
+        values = [value for value in cells if value]
+        assert values == sorted(values, key=float, reverse=order)
+        assert "0" in values
+        assert cells[len(values) :] == [""] * (len(cells) - len(values)) != []
+    assert "costs=shown" in page.evaluate("location.hash")
+
+
+def test_an_address_that_sorts_by_a_cost_shows_it(visit: Callable[..., Page]) -> None:
+    page = visit("busy/leaderboard/index.html#sort=energy_kwh&order=descending")
+    expect(head(page, "Energy")).to_be_visible()
+    page.get_by_label("Show costs").uncheck()
+    expect(head(page, "Energy")).to_be_hidden()
+
+
 def test_the_address_keeps_the_state(visit: Callable[..., Page]) -> None:
     page = visit()
     head(page, "Date").get_by_role("button").click()
@@ -235,6 +268,9 @@ def test_nothing_scrolls_sideways(visit: Callable[..., Page], boards: Path, widt
         page.goto(boards.as_uri() + "/" + path)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, path
+    for name in ("busy", "hostile"):
+        page.goto(f"{boards.as_uri()}/{name}/leaderboard/index.html#costs=shown")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
 @pytest.mark.parametrize("theme", PAPER)
@@ -258,6 +294,7 @@ def test_axe_finds_nothing(
     [
         "busy/leaderboard/index.html#q=lantern&sort=dev&order=ascending",
         "crowded/leaderboard/index.html",
+        "busy/leaderboard/index.html#costs=shown&sort=parameters&order=ascending",
     ],
 )
 def test_other_states_stay_accessible(visit: Callable[..., Page], path: str) -> None:
@@ -272,6 +309,8 @@ def test_a_phone_keeps_the_table_a_table(visit: Callable[..., Page]) -> None:
     assert table.get_by_role("row").count() == 47
     assert table.get_by_role("rowheader").count() == 46
     assert table.get_by_role("columnheader").count() == 7
+    page.get_by_label("Show costs").check()
+    assert table.get_by_role("columnheader").count() == 9
 
 
 def test_a_phone_sorts_by_a_list(visit: Callable[..., Page]) -> None:

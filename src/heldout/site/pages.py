@@ -6,6 +6,7 @@ from datetime import UTC, date
 
 from heldout.board.spec import BoardSpec, Example
 from heldout.board.standings import Row, Standings
+from heldout.site.costs import CostColumn, stated_columns
 from heldout.site.efficiency import make_cost_figures
 from heldout.site.facts import BoardFacts
 from heldout.site.figures import Figure, make_figures
@@ -62,6 +63,7 @@ class BoardPage:
         example: a query with its answer.
         standing: who leads.
         columns: the public views with a score, the one that ranks first.
+        costs: what teams state of costs, as columns; none where nobody states any.
         links: heading of the links to papers and code, "" where no row has one.
         rows: the table.
         unranked: the entries without a rank.
@@ -86,6 +88,7 @@ class BoardPage:
     example: Example | None
     standing: Phrase
     columns: tuple[Column, ...]
+    costs: tuple[CostColumn, ...]
     links: str
     rows: tuple[TableRow, ...]
     unranked: tuple[TableRow, ...]
@@ -127,6 +130,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         example=_example(facts.example),
         standing=standing,
         columns=columns,
+        costs=stated_columns(ranked),
         links=_name_links(rows),
         rows=rows,
         unranked=unranked,

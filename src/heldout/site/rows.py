@@ -11,6 +11,7 @@ import msgspec
 from heldout.board.efficiency import Efficiency
 from heldout.board.spec import BoardSpec, View
 from heldout.board.standings import ANONYMOUS, Row, Standings
+from heldout.site.costs import Cost, list_costs
 from heldout.site.wording import clean, day_words, file_stem, safe_link
 
 __all__ = [
@@ -103,6 +104,7 @@ class TableRow:
         type: submission type.
         primary: the score that ranks.
         scores: the others, in the order of the columns.
+        costs: key of each column of costs -> what the team states.
         trophy: best when it was submitted.
         baseline: an organiser's baseline.
         corrected: an erratum was published.
@@ -127,6 +129,7 @@ class TableRow:
     type: str
     primary: Score
     scores: tuple[Score, ...]
+    costs: Mapping[str, Cost]
     trophy: bool
     baseline: bool
     corrected: bool
@@ -179,6 +182,7 @@ def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
         type=row.type,
         primary=first,
         scores=tuple(others),
+        costs=list_costs(row),
         trophy=row.trophy,
         baseline=row.baseline,
         corrected=bool(row.errata),

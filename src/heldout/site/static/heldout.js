@@ -19,8 +19,9 @@
   const filter = document.getElementById("filter");
   const type = document.getElementById("type");
   const sort = document.getElementById("sort");
+  const costs = document.getElementById("costs");
   const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
-  const empty = { q: "", type: "", sort: "", order: "" };
+  const empty = { q: "", type: "", costs: "", sort: "", order: "" };
   let state = { ...empty };
 
   const opposite = (order) => (order === "ascending" ? "descending" : "ascending");
@@ -104,12 +105,14 @@
     }
     if (filter.value !== state.q) filter.value = state.q;
     type.value = state.type;
+    if (costs) costs.checked = Boolean(state.costs);
     sort.value = head ? `${state.sort} ${state.order}` : "";
     showNote(shown);
   }
 
   function update(changes) {
     state = { ...state, ...changes };
+    if (headOf(state.sort)?.classList.contains("cost") && "sort" in changes) state.costs = "shown";
     const kept = Object.entries(state).filter(([, value]) => value);
     const hash = new URLSearchParams(kept).toString();
     history.replaceState(null, "", hash ? `#${hash}` : "#");
@@ -125,6 +128,8 @@
     const head = headOf(next.sort);
     if (!head) next.sort = next.order = "";
     else if (next.order !== opposite(head.dataset.first)) next.order = head.dataset.first;
+    if (head?.classList.contains("cost") || (costs && next.costs)) next.costs = "shown";
+    else next.costs = "";
     if (![...type.options].some((option) => option.value === next.type)) next.type = "";
     state = next;
     show();
@@ -149,6 +154,7 @@
   }
 
   filter.addEventListener("input", () => update({ q: filter.value }));
+  costs?.addEventListener("change", () => update({ costs: costs.checked ? "shown" : "" }));
   type.addEventListener("change", () => update({ type: type.value }));
   sort.addEventListener("change", () => {
     const [key, order] = sort.value.split(" ");
