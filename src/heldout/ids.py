@@ -15,6 +15,9 @@ __all__ = [
     "commitment",
     "digest_bytes",
     "parse_submission_id",
+    "query_set_of",
+    "run_name",
+    "seed_of",
     "submission_date",
 ]
 
@@ -65,6 +68,32 @@ def parse_submission_id(text: str, *, path: str = "submission id") -> Submission
             hint="for example 20261120-lighthouse-monot5",
         )
     )
+
+
+def run_name(query_set: str, seed: int) -> str:
+    """What the run of a query set is called in a submission: `eval`, then `eval~2`, `eval~3`.
+
+    No query set has a `~` in its name, so a run's name says which set it answers.
+
+    Args:
+        query_set: name of the set.
+        seed: 1 for the first run, or the only one; 2 and more for those that differ by seed.
+    """
+    return query_set if seed == 1 else f"{query_set}~{seed}"
+
+
+def query_set_of(run: str) -> str:
+    """The query set that a run answers, by the run's name."""
+    return run.partition("~")[0]
+
+
+def seed_of(run: str) -> int:
+    """Which seed a run is of, by its name: 1 for the first or only one.
+
+    Raises:
+        ValueError: what stands behind the `~` is no number.
+    """
+    return int(run.partition("~")[2] or 1)
 
 
 def submission_date(submission: SubmissionId) -> date:

@@ -96,7 +96,7 @@ def open_tar(
         io.BytesIO(sealed),
         key=key,
         submission_id=ID,
-        sets=sets,
+        runs=sets,
         binding=binding,
         consume=read_all,
     )
@@ -115,7 +115,7 @@ def open_all(
         io.BytesIO(files[names.tar]),
         key=key,
         submission_id=submission_id,
-        sets=SETS,
+        runs=SETS,
         binding=read_binding(metadata),
         consume=read_all,
     )

@@ -258,8 +258,8 @@ SOUND: dict[str, bytes] = {
 
 def read(tarball: bytes, *, piece: int = 1000) -> dict[str, bytes]:
     pieces = (tarball[place : place + piece] for place in range(0, len(tarball), piece))
-    members = read_members(pieces, submission_id=ID, sets=SETS, limit=LIMIT)
-    return {member.query_set: member.read() for member in members}
+    members = read_members(pieces, submission_id=ID, runs=SETS, limit=LIMIT)
+    return {member.run: member.read() for member in members}
 
 
 @pytest.mark.parametrize("attack", HOSTILE)

@@ -71,7 +71,7 @@ def opened(
         io.BytesIO(envelope.files[envelope.names.tar]),
         key=envelope.key,
         submission_id=ID,
-        sets=SETS,
+        runs=SETS,
         binding=bind_runs(ID, runs),
         consume=consume,
     )
@@ -149,7 +149,7 @@ def test_round_trip(form: Form, data: st.DataObject) -> None:
         tar,
         key=key,
         submission_id=ID,
-        sets=runs,
+        runs=runs,
         binding=bind_runs(ID, runs),
         consume=read_all,
     )
@@ -268,7 +268,7 @@ def test_run_limit(form: Form, limit: int) -> None:
             io.BytesIO(envelope.files[envelope.names.tar]),
             key=envelope.key,
             submission_id=ID,
-            sets=SETS,
+            runs=SETS,
             binding=bind_runs(ID, LARGE),
             consume=read_all,
             limit=limit,
@@ -383,7 +383,7 @@ def test_a_failing_disk_is_not_the_sender_s_fault(form: Form, after: int) -> Non
             Failing(envelope.files[envelope.names.tar]),
             key=envelope.key,
             submission_id=ID,
-            sets=SETS,
+            runs=SETS,
             binding=bind_runs(ID, LARGE),
             consume=read_all,
         )

@@ -141,11 +141,11 @@ def stage(scene: Scene, files: Files) -> str:
 
 
 def _digests(plaintext: Iterator[bytes]) -> dict[str, Digest]:
-    members = read_members(plaintext, submission_id=ID, sets=SETS, limit=1 << 20)
+    members = read_members(plaintext, submission_id=ID, runs=SETS, limit=1 << 20)
     digests = {}
     for member in members:
         member.finish()
-        digests[member.query_set] = member.digest
+        digests[member.run] = member.digest
     return digests
 
 

@@ -72,6 +72,7 @@ def test_recipients_that_would_lock_everything_are_never_logged(town: Town, wron
     line = WRONG_RECIPIENTS[wrong].format(own=own, stranger=stranger)
     if "envelope" in line:
         edit_rules(town, 'envelope = "age"\n', "")
+        edit_rules(town, "seeds = 5\n", "")
     edit_rules(town, f'recipients = ["{own}"]', line)
     rows = (town.board / "board.toml").read_text().splitlines()
     number = next(i for i, row in enumerate(rows, 1) if row.startswith("recipients"))

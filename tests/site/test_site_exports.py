@@ -17,7 +17,7 @@ from heldout.site.rows import public_rows
 COLUMNS = [
     *("rank", "id", "date", "team", "description", "paper", "code", "type"),
     *("eval", "dev", "trophy", "embargoed", "baseline", "rank_low", "rank_high"),
-    *("parameters", "latency_ms"),
+    *("parameters", "latency_ms", "seeds", "eval_spread", "dev_spread"),
 ]
 
 
@@ -73,11 +73,26 @@ def test_json_has_the_contract_s_keys() -> None:
     assert document["as_of"] == "2026-11-20T17:10:00Z"
     first = document["rows"][0]
     assert list(first) == [
-        *("rank", "id", "date", "team", "description", "paper", "code", "type", "scores"),
+        *("rank", "id", "date", "team", "description", "paper", "code", "type"),
+        *("scores", "seeds", "spreads"),
         *("trophy", "embargoed", "baseline", "rank_low", "rank_high", "parameters", "latency_ms"),
         "why",
     ]
     assert set(first["scores"]) == {"dev", "eval"}
+
+
+def test_seeds_are_told_with_the_released_digits_of_their_spread() -> None:
+    several = row("0.400", "0.410", days=1, seeds=3, spreads={"eval": "0.010", "dev": "0.000"})
+    held = row("0.300", days=2, seeds=3, spreads={})
+    board = standings([several, held, baseline()])
+    data = format_json(board, spec())
+    assert b'"eval": 0.010' in data
+    first, second, base = read_json(data)["rows"]
+    assert (first["seeds"], first["spreads"]) == (3, {"eval": 0.01, "dev": 0.0})
+    assert (second["seeds"], second["spreads"]) == (3, {})
+    assert (base["seeds"], base["spreads"]) == (1, {})
+    rows = read_csv(format_csv(board, spec()))
+    assert [r[-3:] for r in rows[1:]] == [["3", "0.010", "0.000"], ["3", "", ""], ["1", "", ""]]
 
 
 def test_json_scores_are_numbers_with_the_released_digits() -> None:

@@ -8,6 +8,7 @@ from heldout.board.history import History
 from heldout.board.identity import Entrant, Reader
 from heldout.board.likeness import RunLikeness
 from heldout.board.manifest import Manifest
+from heldout.board.seeds import SeedFault
 from heldout.board.spec import BoardSpec
 from heldout.errors import Problem
 from heldout.ids import SubmissionId
@@ -25,11 +26,12 @@ class Case:
         id: the submission's id.
         received: its official time, UTC.
         manifest: its metadata.
-        problems: query set -> problems that the scan found in the run.
+        problems: run (`SET`, `SET~2` and so on) -> problems that the scan found in it.
         entrants: who else has submitted.
         key: of `identity.key_digest`; "" where the submission was not opened.
         reader: who will read the evidence.
         likenesses: query set -> what earlier runs are like the submission's.
+        seeds: which of its runs cannot differ by their seed alone.
     """
 
     spec: BoardSpec
@@ -42,3 +44,4 @@ class Case:
     key: str = ""
     reader: Reader = "team"
     likenesses: Mapping[str, RunLikeness] = field(default_factory=dict)
+    seeds: tuple[SeedFault, ...] = ()

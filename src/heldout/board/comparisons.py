@@ -1,4 +1,4 @@
-"""Checks of the policy that hold a submission against all others: who sent it, and what it is like.
+"""Checks of the policy that compare: a submission with all others, and its seeds with each other.
 
 Each yields the evidence, a sentence each, and nothing where there is none.
 """
@@ -16,6 +16,7 @@ from heldout.board.identity import (
 )
 from heldout.board.likeness import say_ensemble, say_neighbour
 from heldout.board.manifest import team_key
+from heldout.board.seeds import say_fault
 from heldout.board.similarity import Neighbour, Verdict
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "check_id_words",
     "check_look_alikes",
     "check_scripts",
+    "check_seeds",
     "check_ties",
 ]
 
@@ -87,3 +89,8 @@ def check_ensemble(case: Case) -> Iterator[str]:
     for name, found in case.likenesses.items():
         if found.ensemble is not None:
             yield say_ensemble(name, found.ensemble)
+
+
+def check_seeds(*, copied: bool) -> Callable[[Case], Iterator[str]]:
+    """A rule's check: whether two seeds are copies of each other, or too unlike to be seeds."""
+    return lambda case: (say_fault(f) for f in case.seeds if f.copied == copied)

@@ -49,6 +49,14 @@ class _Final(_Fields, frozen=True, kw_only=True):
 
     scores: _Scores
     queries: _Counts
+    spreads: _Scores = msgspec.field(default_factory=dict)
+
+
+class _Seeds(_Fields, frozen=True, kw_only=True):
+    """`seeds`: of an entry whose scores are means over several runs."""
+
+    runs: Annotated[int, msgspec.Meta(ge=2, le=99)]
+    spreads: _Scores
 
 
 class _Nothing(_Fields, frozen=True, kw_only=True):
@@ -91,6 +99,7 @@ class _Scored(_Metadata, frozen=True, kw_only=True):
     queries: _Counts = msgspec.field(default_factory=dict)
     not_above: _Scores = msgspec.field(default_factory=dict)
     final: _Final | None = None
+    seeds: _Seeds | None = None
     evidence: _Digests = msgspec.field(default_factory=dict)
     compared: _Digests = msgspec.field(default_factory=dict)
 

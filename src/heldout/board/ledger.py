@@ -2,7 +2,9 @@
 
 `transcripts` counts the answers that a team could have been given; here are whose and how many
 they were. A correction may say anything, and a new climb begins with it; so does one where the
-rule changes. Both can only count too much. A final score is one more text, of a reserve.
+rule changes. Both can only count too much. A final score is one more text, of a reserve. An entry
+of several seeds has a second text beside each score, their spread; it counts also where neither is
+told, for both could have been.
 """
 
 import math
@@ -17,7 +19,7 @@ from heldout.board.quota import quota_window
 from heldout.board.release import ReleaseRule
 from heldout.board.spec import BoardSpec, View
 from heldout.board.spec_file import parse_spec
-from heldout.board.transcripts import bits_of, count_texts
+from heldout.board.transcripts import bits_of, count_spreads, count_texts
 from heldout.measures.spec import parse_measure
 
 __all__ = ["STATEMENT", "Ledger", "LedgerRow", "make_ledger"]
@@ -82,6 +84,7 @@ class _Terms:
         rule, decimals: what a text may be.
         views: counted ones that are public; `final`: that are told after the last day.
         uncounted: either, without a highest value.
+        seeds: most of a submission.
     """
 
     rule: ReleaseRule
@@ -89,6 +92,7 @@ class _Terms:
     views: tuple[str, ...]
     final: tuple[str, ...]
     uncounted: tuple[str, ...]
+    seeds: int
 
     @property
     def texts(self) -> int:
@@ -103,7 +107,18 @@ class _Terms:
     @property
     def widest(self) -> float:
         """Bits of one submission that climbs nowhere, in all views."""
-        return len(self.views) * self.bits(1) + len(self.final) * self.final_bits
+        told = len(self.views) + len(self.final)
+        climbs = len(self.views) * self.bits(1) + len(self.final) * self.final_bits
+        return climbs + told * self.widest_spread
+
+    @property
+    def widest_spread(self) -> float:
+        """Bits of the spread beside one score of a submission to come: two seeds spread most."""
+        return self.spread_bits(min(self.seeds, 2))
+
+    def spread_bits(self, seeds: int) -> float:
+        """Bits of one spread over so many seeds."""
+        return math.log2(count_spreads(seeds, decimals=self.decimals))
 
     def bits(self, submissions: int) -> float:
         """Of so many submissions that climb together, in one view."""
@@ -189,6 +204,7 @@ def _read_terms(spec: BoardSpec) -> _Terms:
         views=tuple(view.name for view in counted if view.public),
         final=tuple(view.name for view in counted if view.final),
         uncounted=tuple(v.name for v in views if (v.public or v.final) and v not in counted),
+        seeds=spec.runs.seeds,
     )
 
 
@@ -230,7 +246,7 @@ def _team_row(
     declared = seasons[0].terms.rule.submissions
     most = max(len(group), min(declared, sum(season.quota for season in seasons)))
     bits = math.fsum(c.terms.bits(c.submissions) for row in climbs.values() for c in row)
-    bits += _count_final_bits(group, when)
+    bits += _count_final_bits(group, when) + _count_spread_bits(group, when)
     return LedgerRow(
         name=_name(max(group, key=lambda submission: submission.received)),
         submissions=len(group),
@@ -247,7 +263,7 @@ def _baselines_row(group: Sequence[Submission], when: Mapping[str, _Terms]) -> L
         (1 + len(submission.errata)) * len(_told(submission, when)) * when[submission.id].bits(1)
         for submission in group
     )
-    bits += _count_final_bits(group, when)
+    bits += _count_final_bits(group, when) + _count_spread_bits(group, when)
     return LedgerRow(
         name="baselines",
         submissions=len(group),
@@ -274,6 +290,15 @@ def _count_final_bits(group: Iterable[Submission], when: Mapping[str, _Terms]) -
     return math.fsum(_count_final(s, when) * when[s.id].final_bits for s in group)
 
 
+def _count_spread_bits(group: Iterable[Submission], when: Mapping[str, _Terms]) -> float:
+    """Of the spreads that were told of some entries, or could have been."""
+    return math.fsum(
+        (len(_told(s, when)) * (1 + len(s.errata)) + _count_final(s, when))
+        * when[s.id].spread_bits(s.seeds)
+        for s in group
+    )
+
+
 def _count_releases(group: Iterable[Submission], when: Mapping[str, _Terms]) -> int:
     """Scores that were told of some entries, with those of their corrections."""
     return sum(
@@ -292,12 +317,14 @@ def _count_further_bits(
 ) -> float:
     """Bits of all that a team may still submit, in every season as much as its quota allows."""
     terms = seasons[0].terms
-    further = [left * max(len(s.terms.final) for s in seasons) * terms.final_bits]
+    final_bits = terms.final_bits + terms.widest_spread
+    further = [left * max(len(s.terms.final) for s in seasons) * final_bits]
     for view in _unique(view for season in seasons for view in season.terms.views):
         quota = sum(season.quota for season in seasons if view in season.terms.views)
         used = sum(view in _told(submission, when) for submission in group)
         more = max(0, min(left, quota - used))
         further.append(_climb_further(climbs.get(view, ()), terms, more))
+        further.append(more * terms.widest_spread)
     return math.fsum(further)
 
 

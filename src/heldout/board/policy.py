@@ -31,6 +31,7 @@ from heldout.board.comparisons import (
     check_id_words,
     check_look_alikes,
     check_scripts,
+    check_seeds,
     check_ties,
 )
 
@@ -185,6 +186,16 @@ RULES: Mapping[str, Rule] = {
         check=check_runs,
         severity="reject",
         reason="a partial or broken run could probe single labels",
+    ),
+    "copied-seeds": Rule(
+        check=check_seeds(copied=True),
+        severity="reject",
+        reason="a copy given as a further seed makes the spread smaller than it is",
+    ),
+    "unlike-seeds": Rule(
+        check=check_seeds(copied=False),
+        severity="review",
+        reason="seeds are runs of one system; other systems are submissions of their own",
     ),
     "same-run": Rule(
         check=check_alike("identical", own=True),

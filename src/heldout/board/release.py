@@ -10,11 +10,12 @@ trec_eval prints it. Everything that leaves uses the text made here: page, comme
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from statistics import stdev
 from typing import Literal
 
 import msgspec
@@ -35,6 +36,7 @@ __all__ = [
     "not_above",
     "release",
     "release_score",
+    "release_spread",
     "score_vector",
 ]
 
@@ -141,6 +143,20 @@ def release_score(score: float, *, decimals: int) -> str:
     if not Decimal(score).is_finite():
         raise ValueError(score)
     return f"{score:.{decimals}f}"
+
+
+def release_spread(seeds: Sequence[float], *, decimals: int) -> str:
+    """The standard deviation over seeds, as the text that may leave the vault beside a mean.
+
+    Args:
+        seeds: each seed's score, finite, at least two.
+        decimals: digits after the point, 1 to 6.
+
+    Returns:
+        The sample's deviation, with n - 1 in the denominator; the sums are exact, so that no order
+        of seeds matters.
+    """
+    return release_score(stdev(seeds), decimals=decimals)
 
 
 def not_above(text: str) -> str:

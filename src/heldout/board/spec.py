@@ -45,6 +45,8 @@ RULE_NAMES = (
     "quota",
     "candidates",
     "runs",
+    "copied-seeds",
+    "unlike-seeds",
     "same-run",
     "others-run",
     "small-change",
@@ -130,12 +132,15 @@ class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         depth: most documents per query.
         min_depth: fewest documents per answered query.
         complete: whether every query must be answered.
+        seeds: most runs over a query set that may differ by their seed alone and be one
+            submission, shown as mean and spread; 1 for none.
     """
 
     order: Order = "msmarco"
     depth: int = 1000
     min_depth: int = 1
     complete: bool = True
+    seeds: int = 1
 
 
 class Baselines(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

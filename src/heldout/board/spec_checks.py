@@ -13,6 +13,7 @@ from heldout.measures.spec import parse_measure
 __all__ = ["Wrong", "check_spec"]
 
 _NAME = r"[A-Za-z0-9_-]{1,32}"
+_MOST_SEEDS = 20
 _LONGEST = {"quota": 1000, "quota_days": 3660, "embargo_months": 120, "id_days": 3660}
 
 Wrong = tuple[str, object, str, str]  # key path, value, expected, hint
@@ -118,6 +119,15 @@ def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
         yield ("kind", spec.kind, "sequential", "a board with seasons tells scores one by one")
 
 
+def _check_seeds(spec: BoardSpec) -> Iterator[Wrong]:
+    if not 1 <= spec.runs.seeds <= _MOST_SEEDS:
+        hint = "each seed is opened and scored as a run of its own"
+        yield ("runs.seeds", spec.runs.seeds, f"1 to {_MOST_SEEDS}", hint)
+    elif spec.runs.seeds > 1 and spec.envelope == "openssl":
+        hint = "the scripts of the MS MARCO boards take one run for each query set"
+        yield ("runs.seeds", spec.runs.seeds, '1 with envelope = "openssl"', hint)
+
+
 def _set_of(spec: BoardSpec, season: Season) -> str:
     return next((view.set for view in spec.views if view.name == season.view), "")
 
@@ -130,6 +140,7 @@ def _check_numbers(spec: BoardSpec) -> Iterator[Wrong]:
         yield ("decimals", spec.decimals, f"1 to {most_decimals}", "3 is what the real boards show")
     if not 1 <= spec.runs.min_depth <= spec.runs.depth:
         yield ("runs.min_depth", spec.runs.min_depth, f"1 to {spec.runs.depth} (depth)", "")
+    yield from _check_seeds(spec)
     for name, most in _LONGEST.items():
         least = int(name in ("quota", "quota_days"))
         if not least <= getattr(spec.policy, name) <= most:

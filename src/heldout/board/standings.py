@@ -42,6 +42,8 @@ class Row:
         type: submission type.
         scores: public view -> released score as text.
         counts: public view -> number of queries averaged over.
+        seeds: how many runs that differ by their seed alone the scores are means over; mostly 1.
+        spreads: public view -> standard deviation over the seeds as text; empty for one run.
         trophy: strictly above everything submitted before it; baselines too, unless the board
             says otherwise. Of an imported entry as the old board gave it.
         embargoed: its identity is hidden now.
@@ -77,6 +79,8 @@ class Row:
     reveal_due: bool
     embargo_until: date | None
     baseline: bool
+    seeds: int = 1
+    spreads: Mapping[str, str] = field(default_factory=dict)
     rank_low: int | None = None
     rank_high: int | None = None
     unranked: str = ""
@@ -132,7 +136,7 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
     entries = tuple(entries)
     history = read_history(entries)
     deadline = one_shot_deadline(history)
-    told = ("scores", "queries") if deadline is None or now.date() > deadline else ()
+    told = ("scores", "queries", "seeds") if deadline is None or now.date() > deadline else ()
     return tuple(
         redact(
             entry,
@@ -312,6 +316,8 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         type=submission.type,
         scores={**submission.scores, **submission.final},
         counts=submission.counts,
+        seeds=submission.seeds,
+        spreads=submission.spreads,
         trophy=trophy if submission.old_trophy is None else submission.old_trophy,
         trophy_by_rule=trophy,
         imported=submission.old_trophy is not None,

@@ -16,6 +16,9 @@ from heldout.trec.ranking import Order
 
 __all__ = ["NewBoard", "format_recipients", "new_board_files"]
 
+_SEEDS: Mapping[EnvelopeForm, int] = {"age": 5, "openssl": 1}
+"""Most seeds on a new board: five, as is usual; none where MS MARCO's scripts read the runs."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewBoard:
@@ -64,6 +67,7 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "recipients": _quote(list(board.recipients)),
         "order": _quote(board.order),
         "depth": str(board.depth),
+        "seeds": str(_SEEDS[board.envelope]),
         "sets": "\n".join(_set_table(name, public=p) for name, p in board.sets.items()),
         "forge": _forge_table(board.forge),
         "repository": _quote("" if board.forge is None else _address(board.forge)),

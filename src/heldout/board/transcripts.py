@@ -12,7 +12,7 @@ import math
 
 from heldout.board.release import ReleaseRule
 
-__all__ = ["bits_of", "count_texts"]
+__all__ = ["bits_of", "count_spreads", "count_texts"]
 
 
 def count_texts(rule: ReleaseRule, *, decimals: int) -> int:
@@ -23,6 +23,22 @@ def count_texts(rule: ReleaseRule, *, decimals: int) -> int:
         decimals: digits after the point, 1 to 6.
     """
     return 1 + (round(1 / rule.step) if rule.rule == "step" else 10**decimals)
+
+
+def count_spreads(seeds: int, *, decimals: int) -> int:
+    """How many texts the spread of scores from 0 to 1 may be; 1 where there is no spread.
+
+    The deviation is largest where half of the seeds score 0 and the others 1.
+
+    Args:
+        seeds: how many, at least 1.
+        decimals: digits after the point, 1 to 6.
+    """
+    if seeds == 1:
+        return 1
+    ones = seeds // 2
+    widest = math.sqrt(ones * (seeds - ones) / (seeds * (seeds - 1)))
+    return 1 + round(widest * math.pow(10, decimals))
 
 
 def bits_of(rule: ReleaseRule, *, decimals: int, submissions: int) -> float:

@@ -9,6 +9,7 @@ import click
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Row, Standings
 from heldout.cli.printing import answers, plural, print_facts, print_json
+from heldout.cli.scores import say_released
 from heldout.pipeline.decide import Decision
 from heldout.pipeline.desk import Desk, NotedRules
 from heldout.pipeline.rebuild import Rebuilt
@@ -112,12 +113,12 @@ def released_fact(row: Row, spec: BoardSpec) -> tuple[str, str]:
     """The released scores: the one that ranks, the others beside it."""
     first = spec.primary
     if first not in row.scores:
-        told = ", ".join(f"{name} {score}" for name, score in row.scores.items())
+        told = "; ".join(f"{name} {say_released(row, name)}" for name in row.scores)
         return ("released", f"{row.unranked}" + (f" ({told})" if told else ""))
-    others = ", ".join(f"{name} {score}" for name, score in row.scores.items() if name != first)
+    others = "; ".join(f"{n} {say_released(row, n)}" for n in row.scores if n != first)
     beside = f" ({others})" if others else ""
     measure = spec.view(first).measure
-    return ("released", f"{measure} {row.scores[first]}, n = {row.counts[first]:,}{beside}")
+    return ("released", f"{measure} {say_released(row, first)}, n = {row.counts[first]:,}{beside}")
 
 
 def standing_fact(row: Row, standings: Standings, *, bar: bool) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import click
+import msgspec
 
 from heldout.board.describe import (
     Description,
@@ -37,6 +38,7 @@ from heldout.pipeline.found import GivenSet, found_board, is_founded
 from heldout.pipeline.rebuild import catch_up
 from heldout.pipeline.recipients import check_recipients
 from heldout.pipeline.sets import load_sets
+from heldout.pipeline.view_facts import describe_views, list_view_notes
 from heldout.redteam.report import ADVICE
 from heldout.store.vault import Vault
 from heldout.trec.qrels import read_qrels
@@ -162,21 +164,29 @@ def describe(*, place: Place) -> None:
     check_recipients(repository.spec(), repository.rules(), vault)
     sets = load_sets(repository, repository.spec(), vault=vault)
     description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
+    views = describe_views(repository.spec(), sets)
     ledger = None if vault is None else make_ledger(vault.history())
     if place.as_json:
         told = {} if ledger is None else {"ledger": ledger_json(ledger)}
-        print_json({**as_document(description), **told})
+        print_json({**as_document(description), "views": msgspec.to_builtins(views), **told})
         return
     _print(description)
+    print_facts(answers(), [("", note) for note in list_view_notes(views)])
     if ledger is not None:
         print_ledger(answers(), ledger)
 
 
 @click.command()
 @click.argument("name", metavar="ID")
-@click.option("--dev", type=_file, metavar="FILE", help="As --run dev=FILE.")
-@click.option("--eval", type=_file, metavar="FILE", help="As --run eval=FILE.")
-@click.option("--run", "runs", multiple=True, metavar="SET=FILE", help="The run over a query set.")
+@click.option("--dev", type=_file, multiple=True, metavar="FILE", help="As --run dev=FILE.")
+@click.option("--eval", type=_file, multiple=True, metavar="FILE", help="As --run eval=FILE.")
+@click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="SET=FILE",
+    help="The run over a query set; given again, that of a further seed.",
+)
 @click.option("--description", required=True, metavar="TEXT", help="The system.")
 @at_board
 @reports_errors
@@ -184,8 +194,8 @@ def baseline(
     *,
     place: Place,
     name: str,
-    dev: Path | None,
-    eval: Path | None,  # noqa: A002 - the option's name is a contract
+    dev: tuple[Path, ...],
+    eval: tuple[Path, ...],  # noqa: A002 - the option's name is a contract
     runs: tuple[str, ...],
     description: str,
 ) -> None:
@@ -196,8 +206,7 @@ def baseline(
       heldout board baseline 20261101-bm25 --dev d.tsv --eval e.tsv \\
       --description "BM25, k1 0.9, b 0.4"
     """
-    given = {"dev": dev, "eval": eval}
-    files = {key: path for key, path in given.items() if path is not None} | read_runs(runs)
+    files = read_runs({"dev": dev, "eval": eval}, runs)
     with place.desk() as desk:
         decision = add_baseline(desk, name, files, description=description)
         rebuilt = catch_up(desk, news=decision.event is not None)

@@ -1,6 +1,7 @@
 """A participant's commands, inside a clone of a board."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from heldout.cli.printing import (
     answers,
     count_errors,
     fail,
-    number,
     plural,
     print_facts,
     print_json,
@@ -24,9 +24,10 @@ from heldout.cli.printing import (
     problem_json,
     reports_errors,
 )
+from heldout.cli.scores import say_released, say_true
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import InputError, Problem, StoreError
-from heldout.ids import SubmissionId, parse_submission_id, submission_date
+from heldout.ids import SubmissionId, parse_submission_id, run_name, submission_date
 from heldout.pipeline.draft import (
     Check,
     check_embargo,
@@ -48,6 +49,7 @@ from heldout.store.repository import Repository
 
 __all__ = ["amend", "check", "draft", "pack", "status", "submit", "withdraw"]
 
+_path = click.Path(path_type=Path)
 _send_to = click.option(
     "--to",
     "folder",
@@ -59,9 +61,15 @@ _send_to = click.option(
 
 @click.command()
 @click.argument("name", metavar="NAME")
-@click.option("--dev", type=click.Path(path_type=Path), metavar="FILE", help="As --run dev=FILE.")
-@click.option("--eval", type=click.Path(path_type=Path), metavar="FILE", help="As --run eval=FILE.")
-@click.option("--run", "runs", multiple=True, metavar="SET=FILE", help="The run over a query set.")
+@click.option("--dev", type=_path, multiple=True, metavar="FILE", help="As --run dev=FILE.")
+@click.option("--eval", type=_path, multiple=True, metavar="FILE", help="As --run eval=FILE.")
+@click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="SET=FILE",
+    help="The run over a query set; given again, that of a further seed.",
+)
 @click.option("--embargo", metavar="DATE", help="Stay anonymous until this day.")
 @in_clone
 @reports_errors
@@ -69,14 +77,15 @@ def draft(
     *,
     place: Place,
     name: str,
-    dev: Path | None,
-    eval: Path | None,  # noqa: A002 - the option's name is a contract
+    dev: tuple[Path, ...],
+    eval: tuple[Path, ...],  # noqa: A002 - the option's name is a contract
     runs: tuple[str, ...],
     embargo: str | None,
 ) -> None:
     """Make the dated id of a submission, its folder, and metadata to fill in.
 
-    Git ignores the folder. Under an embargo the id says nothing but a random suffix.
+    Git ignores the folder. Under an embargo the id says nothing but a random suffix. Runs of one
+    system that differ only by seed are one submission: give each option once for each seed.
 
     \b
     Example:
@@ -86,8 +95,7 @@ def draft(
     until = None if embargo is None else _day(embargo)
     if until is not None:
         check_embargo(repository.spec(), until, today=place.now.date())
-    given = {"dev": dev, "eval": eval}
-    files = {key: path for key, path in given.items() if path is not None} | read_runs(runs)
+    files = read_runs({"dev": dev, "eval": eval}, runs)
     submission = draft_id(name, today=place.now.date(), embargoed=until is not None)
     with repository.locked():
         folder = make_draft(repository, submission, files, embargo_until=until)
@@ -232,7 +240,7 @@ def status(*, place: Place, submission: str | None) -> None:
     if not shown:
         print_facts(answers(), [("status", "this clone has sent nothing yet")])
     for row, known in shown:
-        _print_status(row, {} if known is None else known.scores, now=place.now)
+        _print_status(row, {} if known is None else _say_released(known), now=place.now)
 
 
 def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
@@ -361,7 +369,7 @@ def _print_check(found: Check, repository: Repository, place: Place) -> None:
     for name, scan in found.scans.items():
         size = f"{plural(scan.facts.queries, 'query', 'queries')} × {scan.facts.max_depth or 0}"
         scores = [
-            f"{view.measure} {number(found.scores[view.name].mean, decimals=spec.decimals)}"
+            f"{view.measure} {say_true(found.scores[view.name], decimals=spec.decimals)}"
             for view in spec.views
             if view.set == name and view.name in found.scores
         ]
@@ -418,6 +426,7 @@ def _check_json(found: Check) -> dict[str, Any]:
         "id": found.id,
         "ok": found.ok,
         "scores": {name: score.mean for name, score in found.scores.items()},
+        "seeds": {name: list(score.seeds) for name, score in found.scores.items()},
         "problems": [
             problem_json(problem) for scan in found.scans.values() for problem in scan.problems
         ]
@@ -477,6 +486,8 @@ def _status_json(
         "received": submission.received.isoformat(),
         "why": submission.why,
         "scores": {key: float(score) for key, score in submission.scores.items()},
+        "seeds": submission.seeds,
+        "spreads": {key: float(text) for key, text in submission.spreads.items()},
         "queries": dict(submission.counts),
         "receipt": receipt_of(submission.files) if submission.files else None,
         "primary": spec.primary,
@@ -484,7 +495,7 @@ def _status_json(
 
 
 def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: datetime) -> None:
-    """A submission's lines; scores with the digits that were released."""
+    """A submission's lines; scores as they were released."""
     facts = [("id", str(row["id"])), ("status", _STATUS_WORDS[str(row["status"])])]
     if row["why"]:
         facts.append(("why", str(row["why"])))
@@ -492,13 +503,18 @@ def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: d
         again = datetime.fromisoformat(str(row["next_allowed"]))
         when = "now" if again <= now else f"again from {again:%d %b %Y %H:%M:%S} UTC"
         facts.append(("quota", f"your team may submit {when}"))
-    facts += [
-        ("score", f"{name} {score}{_say_queries(row['queries'].get(name))}")
-        for name, score in released.items()
-    ]
+    facts += [("score", f"{name} {said}") for name, said in released.items()]
     if row["receipt"]:
         facts.append(("receipt", str(row["receipt"])))
     print_facts(answers(), facts)
+
+
+def _say_released(submission: Submission) -> dict[str, str]:
+    """View -> what was told of it: the score, its spread, and what it is a mean over."""
+    return {
+        name: say_released(submission, name) + _say_queries(submission.counts.get(name))
+        for name in submission.scores
+    }
 
 
 def _say_queries(count: int | None) -> str:
@@ -519,14 +535,25 @@ _STATUS_WORDS = {
 }
 
 
-def read_runs(runs: tuple[str, ...]) -> dict[str, Path]:
-    pairs = {}
+def read_runs(given: Mapping[str, Iterable[Path]], runs: Iterable[str]) -> dict[str, Path]:
+    """Run -> file; a set that is given again has a further seed: `SET~2`, `SET~3`.
+
+    Args:
+        given: query set -> its files, of options of their own.
+        runs: `SET=FILE` each.
+    """
+    pairs = [(name, path) for name, paths in given.items() for path in paths]
     for text in runs:
-        name, equals, path = text.partition("=")
+        name, equals, file = text.partition("=")
         if not equals:
             raise click.BadParameter(f"{text!r} is not SET=FILE", param_hint="--run")
-        pairs[name] = Path(path)
-    return pairs
+        pairs.append((name, Path(file)))
+    files: dict[str, Path] = {}
+    seeds: Counter[str] = Counter()
+    for name, path in pairs:
+        seeds[name] += 1
+        files[run_name(name, seeds[name])] = path
+    return files
 
 
 def _day(text: str) -> date:

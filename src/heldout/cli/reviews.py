@@ -11,7 +11,8 @@ from heldout.board.policy import Finding
 from heldout.board.release import release_score
 from heldout.board.spec import BoardSpec
 from heldout.cli.console import Console
-from heldout.cli.printing import ago, number, plural, print_facts, print_problems, problem_json
+from heldout.cli.printing import ago, plural, print_facts, print_problems, problem_json
+from heldout.cli.scores import say_true
 from heldout.errors import quote
 from heldout.pipeline.review import Review
 from heldout.pipeline.score import ViewScore
@@ -164,7 +165,7 @@ def _score_lines(
 
 def _score_line(name: str, score: ViewScore, spec: BoardSpec) -> str:
     return (
-        f"{name} {score.measure} {number(score.mean, decimals=spec.decimals)}, "
+        f"{name} {score.measure} {say_true(score, decimals=spec.decimals)}, "
         f"n = {score.n:,}, {score.unanswered:,} unanswered, "
         f"{score.without_relevant:,} without a relevant document"
     )

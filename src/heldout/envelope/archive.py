@@ -1,7 +1,8 @@
 """The tarball of a submission: written one way, read strictly, never unpacked to disk.
 
-It holds one regular file `ID/SET` or `ID/SET.suffix` per query set and nothing else. The reader
-is our own and not `tarfile`, because `tarfile` repairs and reinterprets (links, long names, pax
+It holds one regular file `ID/RUN` or `ID/RUN.suffix` per run and nothing else. A run is called as
+its query set is, or `SET~2`, `SET~3` where it differs from the first by its seed. The reader is our
+own and not `tarfile`, because `tarfile` repairs and reinterprets (links, long names, pax
 overrides, sparse files, garbage at the end) and a hostile tarball lives from that. What is
 accepted here reads the same in any tar program.
 
@@ -30,7 +31,7 @@ _PAX_LIMIT = 1 << 16
 _TRAILER_LIMIT = 1 << 20
 """Most bytes of zeros after the end marker; GNU tar fills up to 10 kB by default."""
 
-_BASENAME = re.compile(r"([A-Za-z0-9_-]+)(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
+_BASENAME = re.compile(r"([A-Za-z0-9_-]+(?:~[1-9][0-9]?)?)(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
 _OCTAL = re.compile(rb"[0-7]{1,12}[ \0]*")
 _IGNORED_NUMBERS = {
     # mode, time, device: nobody needs them, but other programs stop at a malformed one
@@ -53,16 +54,16 @@ def pack_runs(submission_id: SubmissionId, runs: Mapping[str, tuple[str, bytes]]
 
     Args:
         submission_id: names the members' folder.
-        runs: query set to (suffix such as `.txt.bz2`, or nothing; the run file's bytes).
+        runs: run's name to (suffix such as `.txt.bz2`, or nothing; the run file's bytes).
 
     Raises:
-        ValueError: a set or suffix that makes no member name.
+        ValueError: a name or suffix that makes no member name.
     """
     parts: list[bytes] = []
-    for query_set, (suffix, content) in sorted(runs.items()):
-        if _set_of(query_set + suffix) != query_set:
-            raise ValueError(query_set + suffix)
-        header = tarfile.TarInfo(f"{submission_id}/{query_set}{suffix}")
+    for run, (suffix, content) in sorted(runs.items()):
+        if _run_of(run + suffix) != run:
+            raise ValueError(run + suffix)
+        header = tarfile.TarInfo(f"{submission_id}/{run}{suffix}")
         header.size = len(content)
         parts += [header.tobuf(tarfile.USTAR_FORMAT), content, bytes(-len(content) % _BLOCK)]
     return b"".join([*parts, bytes(2 * _BLOCK)])
@@ -72,7 +73,7 @@ def read_members(
     plaintext: Iterator[bytes],
     *,
     submission_id: SubmissionId,
-    sets: Collection[str],
+    runs: Collection[str],
     limit: int,
 ) -> Iterator["Member"]:
     """Stream the run files of a tarball, in its order.
@@ -83,14 +84,14 @@ def read_members(
     Args:
         plaintext: the tarball in pieces of any size.
         submission_id: the folder that every member must be in.
-        sets: the query sets, each of which must come exactly once.
+        runs: names of the runs, each of which must come exactly once.
         limit: largest run file as stored, bytes.
 
     Raises:
         TrustError: anything is not as it must be; also what `plaintext` raises.
     """
     tape = _Tape(plaintext)
-    missing = set(sets)
+    missing = set(runs)
     folder_seen = False
     while (header := _next_header(tape)) is not None:
         if header.kind == _DIRECTORY:
@@ -98,10 +99,10 @@ def read_members(
             _require(header.size == 0)
             folder_seen = True
             continue
-        query_set = _member_set(header.name, submission_id)
-        _require(query_set in missing and header.size <= limit)
-        missing.remove(query_set)
-        member = Member(tape, query_set=query_set, name=header.name, size=header.size)
+        run = _member_run(header.name, submission_id)
+        _require(run in missing and header.size <= limit)
+        missing.remove(run)
+        member = Member(tape, run=run, name=header.name, size=header.size)
         yield member
         member.finish()
         tape.zeros(-header.size % _BLOCK)
@@ -114,14 +115,14 @@ class Member(io.RawIOBase):
     """One run file inside a tarball, as a raw stream.
 
     Attributes:
-        query_set: the query set that it is for.
-        name: the member's name, `ID/SET.suffix`.
+        run: the run's name: `SET`, or `SET~2` and so on.
+        name: the member's name, `ID/RUN.suffix`.
         size: bytes as stored.
     """
 
-    def __init__(self, tape: "_Tape", *, query_set: str, name: str, size: int) -> None:
+    def __init__(self, tape: "_Tape", *, run: str, name: str, size: int) -> None:
         super().__init__()
-        self.query_set = query_set
+        self.run = run
         self.name = name
         self.size = size
         self._tape = tape
@@ -270,16 +271,16 @@ def _check_pax(records: bytes) -> None:
         place = end
 
 
-def _member_set(name: str, submission_id: SubmissionId) -> str:
+def _member_run(name: str, submission_id: SubmissionId) -> str:
     folder, slash, basename = name.partition("/")
     _require(folder == submission_id and bool(slash))
-    query_set = _set_of(basename)
-    if query_set is None:
+    run = _run_of(basename)
+    if run is None:
         raise TrustError
-    return query_set
+    return run
 
 
-def _set_of(basename: str) -> str | None:
+def _run_of(basename: str) -> str | None:
     match = _BASENAME.fullmatch(basename)
     return match[1] if match else None
 

@@ -2,7 +2,7 @@
 
 Everything that can be wrong with a sealed submission is one `TrustError` with one text. Nothing
 that was computed from a run file leaves `open_runs` before the whole container was verified:
-decryption ended cleanly, every query set came exactly once, the tarball ended, and the digests
+decryption ended cleanly, every run came exactly once, the tarball ended, and the digests
 are those in the metadata.
 """
 
@@ -77,7 +77,7 @@ class OpenedRun(Generic[T]):
     """What came out of one run file of a verified submission.
 
     Attributes:
-        member: its name in the tarball, `ID/SET.suffix`.
+        member: its name in the tarball, `ID/RUN.suffix`.
         size: bytes as stored.
         digest: SHA-256 of the bytes as stored.
         value: what `consume` returned.
@@ -122,7 +122,7 @@ def bind_runs(
     submission_id: SubmissionId, runs: Mapping[str, tuple[str, bytes]], *, revision: int = 1
 ) -> Binding:
     """What the metadata must say about these runs; `runs` as `pack_runs` takes them."""
-    digests = {query_set: digest_bytes(content) for query_set, (_, content) in runs.items()}
+    digests = {run: digest_bytes(content) for run, (_, content) in runs.items()}
     return Binding(submission_id=submission_id, revision=revision, digests=digests)
 
 
@@ -140,7 +140,7 @@ def seal(
     Args:
         form: the board's form.
         submission_id: names the files and the folder in the tarball.
-        runs: query set to (suffix, run file's bytes, compressed as the board wants it).
+        runs: run's name to (suffix, run file's bytes, compressed as the board wants it).
         metadata: JSON; in the age form it must carry what `bind_runs` returns.
         recipients: the board's public keys; exactly one in the openssl form.
         key: that of the same submission where it is sealed again, else a fresh one is made.
@@ -216,7 +216,7 @@ def open_runs(
     *,
     key: bytes,
     submission_id: SubmissionId,
-    sets: Collection[str],
+    runs: Collection[str],
     binding: Binding | None,
     consume: Callable[[str, BinaryIO], T],
     limit: int = RUN_LIMIT,
@@ -228,16 +228,16 @@ def open_runs(
         source: the sealed tarball, read once, in the age form from another thread.
         key: the submission's key.
         submission_id: the folder that the members must be in.
-        sets: the board's query sets, each of which must come exactly once.
+        runs: names of the runs, each of which must come exactly once: `SET`, `SET~2` and so on.
         binding: what the metadata says; required in the age form, and held against the files
             in the openssl form where there is one.
-        consume: called once per run file with its query set and a stream of its stored bytes,
+        consume: called once per run file with its name and a stream of its stored bytes,
             whose `name` is the member's. It need not read to the end. The bytes are not yet
             verified: it must have no effect but its return value.
         limit: largest run file as stored, bytes.
 
     Returns:
-        Query set to what `consume` returned, with the file's name, size and digest.
+        Run to what `consume` returned, with the file's name, size and digest.
 
     Raises:
         TrustError: anything about the container is wrong. It takes precedence over InputError.
@@ -247,18 +247,18 @@ def open_runs(
     seen: dict[str, Member] = {}
     problems: list[Problem] = []
     with contextlib.closing(_CIPHERS[form].decrypt(source, key)) as plaintext:
-        for member in read_members(plaintext, submission_id=submission_id, sets=sets, limit=limit):
+        for member in read_members(plaintext, submission_id=submission_id, runs=runs, limit=limit):
             try:
-                values[member.query_set] = _consume(member, consume)
+                values[member.run] = _consume(member, consume)
             except InputError as error:
                 problems += error.problems
             member.finish()
-            seen[member.query_set] = member
-    digests = {query_set: member.digest for query_set, member in seen.items()}
+            seen[member.run] = member
+    digests = {run: member.digest for run, member in seen.items()}
     check_binding(form, binding, submission_id=submission_id, digests=digests)
     if problems:
         raise InputError(problems)
-    return {query_set: _opened(seen[query_set], value) for query_set, value in values.items()}
+    return {run: _opened(seen[run], value) for run, value in values.items()}
 
 
 def check_binding(
@@ -276,7 +276,7 @@ def check_binding(
             `pack` made the files, and MS MARCO's scripts wrote none.
         claimed: from the metadata; None where it says nothing.
         submission_id: the id that the files arrived under.
-        digests: query set to SHA-256 of the run file as stored, of every one of the board.
+        digests: run to SHA-256 of the run file as stored, of every one that came.
         newer_than: the last accepted revision; 0 for a first submission.
 
     Raises:
@@ -295,7 +295,7 @@ def check_binding(
 
 def _consume(member: Member, consume: Callable[[str, BinaryIO], T]) -> T:
     with io.BufferedReader(member, _BUFFER) as stream:
-        return consume(member.query_set, stream)
+        return consume(member.run, stream)
 
 
 def _opened(member: Member, value: T) -> OpenedRun[T]:

@@ -75,7 +75,7 @@ class Binding:
     Attributes:
         submission_id: the submission that the metadata belongs to.
         revision: 1 for the first metadata file, greater for each later one.
-        digests: query set to SHA-256 of its run file as stored in the tarball.
+        digests: name of each run to SHA-256 of its file as stored in the tarball.
     """
 
     submission_id: SubmissionId

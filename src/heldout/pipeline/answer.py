@@ -30,7 +30,7 @@ _DECIDED = ("rejected", "published")
 _OF_ITS_OWN = frozenset(
     (
         *("board-open", "id-date", "description", "type-known", "training-data", "embargo"),
-        *("candidates", "runs"),
+        *("candidates", "runs", "copied-seeds", "unlike-seeds"),
     )
 )
 """Rules whose evidence is of the submission alone: that of others may name who is hidden."""
@@ -124,6 +124,8 @@ def _scores(spec: BoardSpec, row: Row) -> list[ScoreLine]:
             measure=view.measure,
             released=texts[view.name],
             queries=row.counts.get(view.name),
+            seeds=row.seeds,
+            spread=row.spreads.get(view.name, ""),
         )
         for view in spec.public_views
         if view.name in texts

@@ -14,9 +14,10 @@ from typing import Any
 from heldout.board.consent import may_open_runs
 from heldout.board.events import AFTER_CLOSING, Entry
 from heldout.board.history import Submission
-from heldout.board.release import release_score
+from heldout.board.release import release_score, release_spread
 from heldout.board.spec import BoardSpec, View
 from heldout.errors import HeldoutError, InputError, quote
+from heldout.ids import query_set_of, run_name
 from heldout.pipeline.audit import Audit
 from heldout.pipeline.opening import list_agreed
 from heldout.pipeline.score import ViewScore, score_run, score_views
@@ -166,7 +167,19 @@ def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool
     texts = {n: release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
     counts = {**told["queries"], **{name: one.n for name, one in final.items()}}
     same = (told["scores"], texts) == (submission.scores, submission.final)
-    return same and counts == submission.counts
+    return same and counts == submission.counts and _spreads_follow(spec, submission, scores)
+
+
+def _spreads_follow(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
+    """Whether the number of seeds and their spread are those of the seeds' own means."""
+    views = {name: scores.views[name] for name in (*submission.scores, *submission.final)}
+    texts = {
+        name: release_spread(one.seeds, decimals=spec.decimals)
+        for name, one in views.items()
+        if one.seeds
+    }
+    seeds = {len(one.seeds) or 1 for one in views.values()}
+    return texts == submission.spreads and seeds <= {submission.seeds}
 
 
 def _is_score_of(view: View, score: ViewScore | None) -> bool:
@@ -176,7 +189,17 @@ def _is_score_of(view: View, score: ViewScore | None) -> bool:
     values = [value for value in score.per_query.values() if value is not None]
     if not values or not all(map(math.isfinite, values)) or score.n < len(values):
         return False
-    return math.isclose(math.fsum(values) / score.n, score.mean, abs_tol=_CLOSE)
+    mean = math.fsum(values) / score.n
+    return math.isclose(mean, score.mean, abs_tol=_CLOSE) and _are_seeds_of(score)
+
+
+def _are_seeds_of(score: ViewScore) -> bool:
+    """Whether the seeds' own means have this mean; one run has none."""
+    seeds = score.seeds
+    if not seeds:
+        return True
+    finite = len(seeds) > 1 and all(map(math.isfinite, seeds))
+    return finite and math.isclose(math.fsum(seeds) / len(seeds), score.mean, abs_tol=_CLOSE)
 
 
 def _was_committed(unpacked: Unpacked, view: View, scores: ScoreFile) -> bool:
@@ -207,7 +230,8 @@ def _check_runs(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     """The scores by query follow from the runs, where these are here."""
     runs = unpacked.runs(submission)
     spec = unpacked.specs[submission.id]
-    if set(runs) != (set(spec.sets) if unpacked.shows_runs(submission) else set()):
+    named = {run_name(n, s) for n in spec.sets for s in range(1, submission.seeds + 1)}
+    if set(runs) != (named if unpacked.shows_runs(submission) else set()):
         yield f"the runs of {quote(submission.id)} in the archive are not those that are opened"
         return
     agreed = list_agreed(unpacked.log)
@@ -230,7 +254,8 @@ def _rescore(
     scans = {}
     for name, file in runs.items():
         with (unpacked.folder / file).open("rb") as stream:
-            scans[name] = score_run(spec, sets[name], stream, path=file, submission_type=kind)
+            data = sets[query_set_of(name)]
+            scans[name] = score_run(spec, data, stream, path=file, submission_type=kind)
     kept = unpacked.scores(submission)
     now = score_views(spec, sets, scans)
     for view in spec.views:
@@ -241,9 +266,19 @@ def _rescore(
 
 
 def _same(one: ViewScore, other: ViewScore) -> bool:
-    return one.per_query.keys() == other.per_query.keys() and all(
-        a is None or (b is not None and math.isclose(a, b, abs_tol=_CLOSE))
-        for a, b in ((value, other.per_query[query]) for query, value in one.per_query.items())
+    return (
+        _are_close(one.seeds, other.seeds)
+        and one.per_query.keys() == other.per_query.keys()
+        and all(
+            a is None or (b is not None and math.isclose(a, b, abs_tol=_CLOSE))
+            for a, b in ((value, other.per_query[query]) for query, value in one.per_query.items())
+        )
+    )
+
+
+def _are_close(one: Sequence[float], other: Sequence[float]) -> bool:
+    return len(one) == len(other) and all(
+        math.isclose(a, b, abs_tol=_CLOSE) for a, b in zip(one, other, strict=True)
     )
 
 

@@ -26,7 +26,7 @@ from heldout.site.exports import format_csv, format_json
 from heldout.store.repository import LEADERBOARD, Repository
 from heldout.store.vault import Vault
 
-__all__ = ["Audit", "audit_board"]
+__all__ = ["Audit", "audit_board", "count_releases"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,11 @@ class Audit:
     checked: tuple[str, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+
+def count_releases(replay: Replay) -> str:
+    """How many releases were gone over, in words."""
+    return "1 release" if replay.releases == 1 else f"{replay.releases:,} releases"
 
 
 def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
@@ -69,7 +74,7 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
             replay = _check_releases(vault, vault.entries())
             faults += replay.faults
             notes += [*_tell_held_out(vault, vault.history()), *replay.notes]
-            checked.append(f"{_releases(replay.releases)} by the release rule of the day")
+            checked.append(f"{count_releases(replay)} by the release rule of the day")
             later = len(vault.entries()) - len(public)
             notes += [f"{_events(later)} not public yet: heldout rebuild"] * (later > 0)
     except HeldoutError as error:
@@ -113,10 +118,6 @@ def _check_leaderboard(repository: Repository, public: Sequence[Entry]) -> Itera
 def _tell_rules(repository: Repository, history: History) -> Iterator[str]:
     if repository.rules() != history.rules[-1][1]:
         yield "board.toml was edited since the last event: heldout rebuild logs it"
-
-
-def _releases(count: int) -> str:
-    return "1 release" if count == 1 else f"{count:,} releases"
 
 
 def _events(count: int) -> str:

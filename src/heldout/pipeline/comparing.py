@@ -6,6 +6,7 @@ from functools import partial
 from heldout.board.history import History, Submission
 from heldout.board.identity import Entrant, list_entrants
 from heldout.board.likeness import RunLikeness, find_likeness
+from heldout.ids import query_set_of
 from heldout.pipeline.score_files import read_key
 from heldout.pipeline.signatures import read_signatures
 from heldout.store.vault import Vault
@@ -23,7 +24,10 @@ def list_others(vault: Vault, history: History, submission: Submission) -> tuple
 def compare_runs(
     vault: Vault, history: History, submission: Submission
 ) -> Mapping[str, RunLikeness]:
-    """Query set -> what runs that were received before are like the submission's."""
+    """Query set -> what runs that were received before are like the submission's.
+
+    Of several seeds the first is compared: the others are like it, or a rule of their own says so.
+    """
     names = list(history.submissions)
     before = names[: names.index(submission.id)]
 
@@ -36,4 +40,5 @@ def compare_runs(
     return {
         query_set: find_likeness(signature, partial(earlier, query_set))
         for query_set, signature in read_signatures(vault, submission.id).items()
+        if query_set == query_set_of(query_set)
     }

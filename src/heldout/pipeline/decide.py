@@ -160,7 +160,8 @@ def correct(
     check_scored(submission, scores)
     told = tell_again(desk, desk.spec_at(submission.received), submission, scores.views)
     before = submission.scores
-    same = told.scores == dict(before)
+    spreads = {view: text for view, text in submission.spreads.items() if view in before}
+    same = (told.scores, told.spreads) == (dict(before), spreads)
     keep_scores(desk.vault, submission_id, scores)
     if same and submission.errata and submission.errata[-1][1] == why:
         return Decision(id=submission_id, done=True, done_before=True)

@@ -21,11 +21,13 @@ from heldout.board.manifest import (
 )
 from heldout.board.policy import Finding, judge
 from heldout.board.quota import QuotaState, quota_state
+from heldout.board.seeds import SeedFault, compare_seeds
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem, quote
-from heldout.ids import SubmissionId, parse_submission_id, submission_date
+from heldout.ids import SubmissionId, parse_submission_id, query_set_of, submission_date
 from heldout.pipeline.score import ViewScore, score_run, score_views
 from heldout.pipeline.sealed import read_sealed
+from heldout.pipeline.seeds import check_seeds
 from heldout.pipeline.sets import SetData, load_sets
 from heldout.store.files import write_whole
 from heldout.store.repository import Repository
@@ -73,8 +75,9 @@ class Check:
 
     Attributes:
         id: the submission.
-        scans: query set -> what the scan of its run found.
-        files: problems of the draft's folder: a set without a run file, or with two.
+        scans: run (`SET`, `SET~2` and so on) -> what its scan found.
+        files: problems of the draft's folder: a set without a run file, a run with two, a seed
+            that is missing or misnamed.
         scores: view -> score, of the views with public labels whose run has no errors.
         metadata: problems of the metadata file, by its form and by the policy; notes among them.
         manifest: the metadata as far as it can be read, `None` where not at all.
@@ -143,8 +146,15 @@ def draft(
 ) -> Path:
     """Make the folder of a submission: its run files, and metadata to fill in.
 
+    Args:
+        repository: the clone.
+        submission: its id.
+        runs: run (`SET`, `SET~2` and so on) -> its file.
+        embargo_until: for the metadata.
+
     Raises:
-        InputError: a query set of the board has no run, or the id has a folder already.
+        InputError: a query set of the board has no run or other seeds than the others, or the id
+            has a folder already.
     """
     spec = repository.spec().on(submission_date(submission))
     folder = draft_folder(repository, submission)
@@ -159,10 +169,10 @@ def draft(
 def run_files(
     repository: Repository, spec: BoardSpec, submission: SubmissionId
 ) -> Mapping[str, Path]:
-    """Query set -> run file of a draft; the set is what stands before the first dot.
+    """Run -> file of a draft; the run's name is what stands before the first dot.
 
     Raises:
-        InputError: no such draft, a set without a run, or with two.
+        InputError: no such draft, a run that is missing or there twice, or a misnamed seed.
     """
     files, problems = _find_runs(require_draft(repository, submission), spec)
     if problems:
@@ -219,13 +229,19 @@ def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
 
 
 def _find_runs(folder: Path, spec: BoardSpec) -> tuple[Mapping[str, Path], tuple[Problem, ...]]:
-    """Query set -> run file, of the sets that have one; and what is wrong with the others."""
+    """Run -> file, of the runs that have one; and what is wrong with the others."""
     found: dict[str, list[Path]] = {name: [] for name in spec.sets}
     for path in sorted(folder.iterdir()):
-        found.get(path.name.split(".")[0], []).append(path)
+        name = path.name.split(".")[0]
+        if query_set_of(name) in spec.sets:
+            found.setdefault(name, []).append(path)
     whole = {n: paths[0] for n, paths in found.items() if len(paths) == 1 and paths[0].is_file()}
     problems = [_run_problem(folder, n, paths) for n, paths in found.items() if n not in whole]
-    return whole, tuple(problems)
+    place = f"drafts/{folder.name}"
+    seeds = [*check_seeds(found, sets=spec.sets, most=spec.runs.seeds, path=place)]
+    # Runs whose seeds are not clear cannot be averaged: the first ones are looked at.
+    kept = {n: path for n, path in whole.items() if not seeds or n in spec.sets}
+    return kept, (*problems, *seeds)
 
 
 def _run_problem(folder: Path, name: str, paths: list[Path]) -> Problem:
@@ -240,7 +256,7 @@ def _run_problem(folder: Path, name: str, paths: list[Path]) -> Problem:
         code=code,
         path=f"drafts/{folder.name}",
         found=found,
-        expected=f"one file {name}.* with the run over the queries of '{name}'",
+        expected=f"one file {name}.* with the run over the queries of '{query_set_of(name)}'",
         hint=hint,
     )
 
@@ -266,9 +282,12 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     sets = load_sets(repository, spec, vault=None)
     manifest, metadata = _try_metadata(repository, submission)
     kind = "" if manifest is None else manifest.type
-    scans = {name: _scan(spec, sets[name], path, kind) for name, path in files.items()}
+    scans = {
+        name: _scan(spec, sets[query_set_of(name)], path, kind) for name, path in files.items()
+    }
     history = with_own_teams(repository, read_history(repository.log()))
-    findings = _judge(spec, history, submission, manifest, now)
+    seeds = compare_seeds({name: scan.signature for name, scan in scans.items() if scan.ok})
+    findings = _judge(spec, history, submission, manifest, now=now, seeds=seeds)
     quota = _quota(spec, history, manifest, now)
     return Check(
         id=submission,
@@ -295,8 +314,9 @@ def _check_new(folder: Path, spec: BoardSpec, runs: Mapping[str, Path]) -> None:
             found=f"no run for '{name}'" if name in spec.sets else f"a run for '{name}'",
             expected="one run for each of: " + ", ".join(spec.sets),
         )
-        for name in sorted(set(spec.sets) ^ set(runs))
+        for name in sorted(set(spec.sets) ^ {name for name in runs if "~" not in name})
     ]
+    problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="draft")
     if (folder / METADATA).exists():  # written last: without it a crash left the draft unfinished
         problems.append(
             Problem(
@@ -348,11 +368,13 @@ def _scan(spec: BoardSpec, data: SetData, path: Path, kind: str) -> Scan:
 def _score(
     spec: BoardSpec, sets: Mapping[str, SetData], scans: Mapping[str, Scan]
 ) -> Mapping[str, ViewScore]:
-    """A set whose run has errors has no score; that of the others stays."""
+    """A set of which a run has errors has no score; that of the others stays."""
     return {
         view: score
-        for name, scan in scans.items()
-        for view, score in score_views(spec, sets, {name: scan}).items()
+        for query_set in spec.sets
+        for view, score in score_views(
+            spec, sets, {n: scan for n, scan in scans.items() if query_set_of(n) == query_set}
+        ).items()
     }
 
 
@@ -361,7 +383,9 @@ def _judge(
     history: History,
     submission: SubmissionId,
     manifest: Manifest | None,
+    *,
     now: datetime,
+    seeds: tuple[SeedFault, ...],
 ) -> tuple[Finding, ...]:
     if manifest is None:
         return ()
@@ -373,6 +397,7 @@ def _judge(
         manifest=manifest,
         problems={},
         entrants=list_entrants(history, day=now.date(), keys={}),
+        seeds=seeds,
     )
     return judge(case)
 

@@ -24,10 +24,11 @@ from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec
 from heldout.board.standings import project
 from heldout.envelope.bundle import Binding, file_names, open_runs
-from heldout.ids import Digest, SubmissionId
+from heldout.ids import Digest, SubmissionId, query_set_of
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.score import open_manifest
 from heldout.pipeline.score_files import ScoreFile, read_scores
+from heldout.pipeline.seeds import list_runs
 from heldout.store.repository import LOG
 
 __all__ = [
@@ -212,13 +213,13 @@ def _list_runs(desk: Desk, submission: Submission, spec: BoardSpec) -> Iterator[
     if not submission.baseline:
         yield from sorted(_unseal_runs(desk, submission, spec))
         return
-    for name in sorted(spec.sets):
+    for name in sorted(n for n in submission.runs if query_set_of(n) in spec.sets):
         data = desk.vault.sealed(submission.runs[name]).read_bytes()
         yield f"runs/{submission.id}/{name}", data
 
 
 def _unseal_runs(desk: Desk, submission: Submission, part: BoardSpec) -> Iterator[_File]:
-    """The runs over the opened sets, out of the envelope: `runs/ID/SET.suffix` and bytes."""
+    """The runs over the opened sets, out of the envelope: `runs/ID/RUN.suffix` and bytes."""
     spec = desk.spec_at(submission.received)
     sealed = desk.history().submissions[submission.id]
     key, manifest = open_manifest(desk.vault, spec, sealed)
@@ -235,10 +236,10 @@ def _unseal_runs(desk: Desk, submission: Submission, part: BoardSpec) -> Iterato
             source,
             key=key,
             submission_id=name,
-            sets=spec.sets.keys(),
+            runs=list_runs(manifest.digests, sets=spec.sets),
             binding=claimed if manifest.id else None,
-            consume=lambda query_set, stream: stream.read() if query_set in part.sets else b"",
+            consume=lambda run, stream: stream.read() if query_set_of(run) in part.sets else b"",
         )
-    for query_set, run in opened.items():
-        if query_set in part.sets:
+    for called, run in opened.items():
+        if query_set_of(called) in part.sets:
             yield f"runs/{run.member}", run.value

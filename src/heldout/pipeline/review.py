@@ -12,9 +12,10 @@ from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest
 from heldout.board.policy import Finding, judge
 from heldout.board.quota import QuotaState, quota_state
+from heldout.board.seeds import compare_seeds
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, TrustError
-from heldout.ids import SubmissionId
+from heldout.ids import SubmissionId, query_set_of
 from heldout.pipeline.comparing import compare_runs, list_others
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.score import (
@@ -27,7 +28,7 @@ from heldout.pipeline.score import (
 )
 from heldout.pipeline.score_files import RunReport, ScoreFile, keep_scores, read_scores
 from heldout.pipeline.sets import SetData, load_sets
-from heldout.pipeline.signatures import keep_signatures
+from heldout.pipeline.signatures import keep_signatures, read_signatures
 from heldout.store.cache import code_version
 from heldout.trec.runs import Scan
 
@@ -153,7 +154,7 @@ def score_baseline(
     Args:
         spec: the rules.
         sets: the query sets.
-        runs: query set -> run file.
+        runs: run (`SET`, `SET~2` and so on) -> its file.
 
     Raises:
         InputError: a run has errors.
@@ -161,7 +162,8 @@ def score_baseline(
     scans = {}
     for name, path in runs.items():
         with path.open("rb") as file:
-            scans[name] = score_run(spec, sets[name], file, path=path.name, submission_type="")
+            data = sets[query_set_of(name)]
+            scans[name] = score_run(spec, data, file, path=path.name, submission_type="")
     errors = [p for scan in scans.values() for p in scan.problems if p.severity == "error"]
     if errors:
         raise InputError(errors)
@@ -297,6 +299,7 @@ def _judge(
         key=scores.key,
         reader="organiser",
         likenesses=compare_runs(desk.vault, history, submission),
+        seeds=compare_seeds(read_signatures(desk.vault, submission.id)),
     )
     quota = quota_state(history, manifest.team, spec, now=desk.now)
     return judge(case), quota

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -14,9 +14,10 @@ from heldout.board.manifest import Manifest, parse_manifest
 from heldout.board.spec import BoardSpec, View
 from heldout.envelope.bundle import Binding, file_names, open_key, open_metadata, open_runs
 from heldout.errors import InputError, Problem, TrustError
-from heldout.ids import Digest, SubmissionId
+from heldout.ids import Digest, SubmissionId, query_set_of
 from heldout.measures.evaluate import MeasureScores, evaluate
 from heldout.measures.spec import parse_measure
+from heldout.pipeline.seeds import check_seeds, group_seeds, list_runs
 from heldout.pipeline.sets import SetData, expected_run
 from heldout.store.vault import Vault
 from heldout.trec.accelerators import find_accelerators
@@ -26,6 +27,7 @@ from heldout.trec.runs import Scan, scan_run
 __all__ = [
     "Opened",
     "ViewScore",
+    "average_seeds",
     "check_id",
     "open_manifest",
     "open_own_key",
@@ -40,11 +42,14 @@ class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         measure: what was measured.
-        mean: over `n` queries.
+        mean: over `n` queries; of several seeds, each query counts with their mean.
         n: judged and not excluded queries; all judged ones where the board's denominator is `all`.
-        unanswered: how many of them the run does not answer; they count 0.
+        unanswered: how many of them the run does not answer; they count 0. Of several seeds, of
+            the one that leaves out most.
         without_relevant: how many of them have no relevant document; they count 0.
-        per_query: query -> score, `None` where the measure is undefined.
+        per_query: query -> score, `None` where the measure is undefined. Of several seeds the mean
+            over them, `None` where it is undefined for one of them.
+        seeds: each seed's own mean, over the same `n` queries; empty for a single run.
     """
 
     measure: str
@@ -53,6 +58,7 @@ class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
     unanswered: int
     without_relevant: int
     per_query: dict[str, float | None]
+    seeds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +67,7 @@ class Opened:
 
     Attributes:
         manifest: its metadata.
-        scans: query set -> what one pass over the run found.
+        scans: run -> what one pass over it found.
         scores: view -> true score; empty where a run has errors.
         key: digest of the submission's own key.
     """
@@ -73,7 +79,7 @@ class Opened:
 
     @property
     def problems(self) -> Mapping[str, tuple[Problem, ...]]:
-        """Query set -> problems of its run."""
+        """Run -> its problems."""
         return {name: scan.problems for name, scan in self.scans.items()}
 
 
@@ -114,13 +120,20 @@ def open_submission(
 
     Raises:
         TrustError: something sealed is not what it claims.
-        InputError: the metadata is wrong. (A wrong run is told in `Opened.scans`.)
+        InputError: the metadata is wrong, or names seeds that the board does not take. (A wrong
+            run is told in `Opened.scans`.)
     """
     key, manifest = open_manifest(vault, spec, submission)
+    given = manifest.digests.keys()
+    place = "metadata.json:digests"
+    problems = [*check_seeds(given, sets=sets.keys(), most=spec.runs.seeds, path=place)]
+    if problems:
+        raise InputError(problems)
     names = file_names(spec.envelope, SubmissionId(submission.id))
 
     def scan(name: str, stream: BinaryIO) -> Scan:
-        return score_run(spec, sets[name], stream, path=name, submission_type=manifest.type)
+        data = sets[query_set_of(name)]
+        return score_run(spec, data, stream, path=name, submission_type=manifest.type)
 
     with vault.sealed(submission.files[names.tar]).open("rb") as sealed:
         opened = open_runs(
@@ -128,7 +141,7 @@ def open_submission(
             sealed,
             key=key,
             submission_id=SubmissionId(submission.id),
-            sets=sets.keys(),
+            runs=list_runs(given, sets=sets.keys()),
             binding=_binding(manifest),
             consume=scan,
         )
@@ -179,16 +192,54 @@ def score_views(
 ) -> Mapping[str, ViewScore]:
     """The true score of every view whose labels are at hand; none where a run has errors.
 
+    Args:
+        spec: the rules.
+        sets: the query sets.
+        scans: run -> what the scan found; several seeds of a set are one score, their mean.
+
     Raises:
         InputError: a view has no judged query, so its score is undefined.
     """
     if not all(scan.ok for scan in scans.values()):
         return {}
+    seeds = group_seeds(scans)
     return {
-        view.name: _score(spec, view, sets[view.set], scans[view.set])
+        view.name: average_seeds(
+            [_score(spec, view, sets[view.set], scan) for scan in seeds[view.set]]
+        )
         for view in spec.views
-        if view.set in scans and sets[view.set].judgments(view.labels) is not None
+        if view.set in seeds and sets[view.set].judgments(view.labels) is not None
     }
+
+
+def average_seeds(scores: Sequence[ViewScore]) -> ViewScore:
+    """The score of runs that differ by seed: per query their mean, and each one's own mean.
+
+    Args:
+        scores: of one view by one board's rules, so of the same queries; at least one.
+
+    Raises:
+        InputError: no query has a score under every seed.
+    """
+    first = scores[0]
+    if len(scores) == 1:
+        return first
+    rows = {query: [score.per_query[query] for score in scores] for query in first.per_query}
+    whole = {q: [v for v in row if v is not None] for q, row in rows.items() if None not in row}
+    # With `denominator = "all"` queries that don't count are in n, and in no row.
+    n = len(whole) + first.n - sum(value is not None for value in first.per_query.values())
+    if not whole:
+        raise InputError(_undefined(first.measure, "no query has a score under every seed"))
+    means = {query: math.fsum(row) / len(row) for query, row in whole.items()}
+    return ViewScore(
+        measure=first.measure,
+        mean=math.fsum(means.values()) / n,
+        n=n,
+        unanswered=max(score.unanswered for score in scores),
+        without_relevant=first.without_relevant,
+        per_query={query: means.get(query) for query in rows},
+        seeds=tuple(math.fsum(column) / n for column in zip(*whole.values(), strict=True)),
+    )
 
 
 def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
@@ -202,15 +253,7 @@ def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
     evaluation = evaluate(rankings, judgments, [measure], excluded=data.excluded)
     scores = evaluation.scores[measure]
     if scores.mean is None:
-        raise InputError(
-            Problem(
-                code="undefined-score",
-                path=f"view {view.name}",
-                found=scores.why,
-                expected=f"a query over which {view.measure} can be averaged",
-                hint="look at the labels of the set: heldout board describe",
-            )
-        )
+        raise InputError(_undefined(view.measure, scores.why, path=f"view {view.name}"))
     per_query = evaluation.per_query()
     # As the MS MARCO scripts have it: queries that don't count score 0 and stay in the mean.
     zeros = evaluation.excluded if spec.denominator == "all" else 0
@@ -221,6 +264,16 @@ def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
         unanswered=evaluation.unanswered,
         without_relevant=scores.without_relevant,
         per_query={query: values[measure] for query, values in per_query.items()},
+    )
+
+
+def _undefined(measure: str, found: str, *, path: str = "seeds") -> Problem:
+    return Problem(
+        code="undefined-score",
+        path=path,
+        found=found,
+        expected=f"a query over which {measure} can be averaged",
+        hint="look at the labels of the set: heldout board describe",
     )
 
 

@@ -49,7 +49,7 @@ class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
         code_version: what computed them.
         refusal: why nothing could be opened; empty where it could.
         metadata_problems: what is wrong with the metadata.
-        runs: query set -> what the scan found.
+        runs: run (`SET`, `SET~2` and so on) -> what the scan found.
         views: view -> true score; empty where a run has errors.
         labels: query set, or set/labels where a view names others -> SHA-256 of the labels that
             it was scored with.

@@ -12,7 +12,7 @@ from heldout.board.manifest import Manifest, format_manifest
 from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import file_names, seal, seal_metadata
 from heldout.errors import InputError, Problem
-from heldout.ids import SubmissionId, digest_bytes, submission_date
+from heldout.ids import SubmissionId, digest_bytes, query_set_of, submission_date
 from heldout.pipeline.draft import METADATA, run_files
 from heldout.pipeline.sealed import Sealed, read_sealed, write_sealed
 from heldout.store.arrivals import branch_name
@@ -115,7 +115,7 @@ def update(
     inputs = {**before.inputs, METADATA: _mark((manifest, withdrawn))}
     if inputs == before.inputs and name in _whole(repository, before):
         return _packed(repository, before, done_before=True)
-    digests = {name: mark for name, mark in before.inputs.items() if name in spec.sets}
+    digests = {n: mark for n, mark in before.inputs.items() if query_set_of(n) in spec.sets}
     revision = before.revision + 1
     bound = _bind(manifest, submission, digests, revision=revision)
     metadata = format_manifest(msgspec.structs.replace(bound, withdrawn=withdrawn))
@@ -224,7 +224,7 @@ def check_update(history: History, submission: SubmissionId, *, withdrawn: bool)
 def _read_runs(
     repository: Repository, spec: BoardSpec, submission: SubmissionId
 ) -> Mapping[str, tuple[str, bytes]]:
-    """Query set -> (suffix, bytes) of a draft's runs, as they go into the tarball.
+    """Run -> (suffix, bytes) of a draft's runs, as they go into the tarball.
 
     The scripts of the MS MARCO boards look for `SET.txt.bz2` and nothing else.
     """

@@ -21,7 +21,7 @@ def keep_signatures(vault: Vault, submission: str, scans: Mapping[str, Scan]) ->
     Args:
         vault: where to.
         submission: its id.
-        scans: query set -> what the scan found.
+        scans: run (`SET`, `SET~2` and so on) -> what the scan found.
     """
     arrays = {}
     for name, scan in scans.items():
@@ -34,7 +34,7 @@ def keep_signatures(vault: Vault, submission: str, scans: Mapping[str, Scan]) ->
 
 
 def read_signatures(vault: Vault, submission: str) -> dict[str, Signature]:
-    """Query set -> signature; empty where none was stored.
+    """Run -> signature, of each seed; empty where none was stored.
 
     Raises:
         StoreError: the file is damaged.

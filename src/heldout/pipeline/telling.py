@@ -12,9 +12,10 @@ from heldout.board.release import (
     first_bar,
     release,
     release_score,
+    release_spread,
     score_vector,
 )
-from heldout.board.spec import BoardSpec, View
+from heldout.board.spec import BoardSpec
 from heldout.board.standings import one_shot_deadline
 from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk
@@ -32,11 +33,13 @@ class Telling:
         public: told at once.
         sealed: told once the last day of the board, or of the season, is over.
         scores: view -> text, as the public views have it, whenever they are told.
+        spreads: view -> standard deviation over the seeds as text, likewise; empty for one run.
     """
 
     public: Mapping[str, Any] = field(default_factory=dict)
     sealed: Mapping[str, Any] = field(default_factory=dict)
     scores: Mapping[str, str]
+    spreads: Mapping[str, str]
 
 
 def tell(
@@ -79,7 +82,7 @@ def tell_again(
 def released(
     spec: BoardSpec, views: Mapping[str, ViewScore], *, held: Collection[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """The public views' scores, as they are told where nobody climbs, and their n.
+    """The public views' scores, as they are told where nobody climbs, their n, and their seeds.
 
     Args:
         spec: the rules.
@@ -89,8 +92,32 @@ def released(
     scores = {}
     for name in (view.name for view in spec.public_views if view.name not in held):
         values = score_vector(views[name].per_query, n=views[name].n)
-        scores[name] = release(values, None, _rule(spec, name), decimals=spec.decimals).text
-    return {"scores": scores, "queries": {name: views[name].n for name in scores}}
+        outcome = release(values, None, _rule(spec, name), decimals=spec.decimals)
+        scores[name] = outcome.told.text
+    return _told_fields(spec, views, scores)
+
+
+def _told_fields(
+    spec: BoardSpec, views: Mapping[str, ViewScore], scores: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """The fields with released scores: beside each what it is a mean over, queries and seeds."""
+    queries = {name: views[name].n for name in scores}
+    fields: dict[str, dict[str, Any]] = {"scores": dict(scores), "queries": queries}
+    seeds = max((len(score.seeds) for score in views.values()), default=0)
+    if not seeds:
+        return fields
+    return {**fields, "seeds": {"runs": seeds, "spreads": _spreads(spec, views, scores)}}
+
+
+def _spreads(
+    spec: BoardSpec, views: Mapping[str, ViewScore], names: Iterable[str]
+) -> dict[str, str]:
+    """View -> spread over the seeds; empty for single runs."""
+    return {
+        name: release_spread(views[name].seeds, decimals=spec.decimals)
+        for name in names
+        if views[name].seeds
+    }
 
 
 def _place(
@@ -103,9 +130,9 @@ def _place(
     held: Mapping[str, str],
 ) -> Telling:
     """Every score where it belongs: told now, or later."""
-    now = {"scores": dict(scores), "queries": {name: views[name].n for name in scores}}
+    now = _told_fields(spec, views, scores)
     fields: dict[str, Any] = {**now, **({"not_above": dict(held)} if held else {})}
-    final = _final(spec.final_views, views, decimals=spec.decimals)
+    final = _final(spec, views)
     last = spec.last_day(submission.received.date())
     over = last is not None and desk.now.date() > last
     deadline = one_shot_deadline(desk.history())
@@ -115,18 +142,19 @@ def _place(
         public={**({} if waits else fields), **(final if over else {})},
         sealed=later,
         scores=scores,
+        spreads=_spreads(spec, views, scores),
     )
 
 
-def _final(
-    views: Iterable[View], scores: Mapping[str, ViewScore], *, decimals: int
-) -> dict[str, Any]:
+def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
     """The field `final`, where the board has such views."""
-    given = {view.name: scores[view.name] for view in views if view.name in scores}
+    given = {view.name: scores[view.name] for view in spec.final_views if view.name in scores}
     if not given:
         return {}
-    texts = {name: release_score(one.mean, decimals=decimals) for name, one in given.items()}
-    return {"final": {"scores": texts, "queries": {name: one.n for name, one in given.items()}}}
+    texts = {name: release_score(one.mean, decimals=spec.decimals) for name, one in given.items()}
+    told = {"scores": texts, "queries": {name: one.n for name, one in given.items()}}
+    spreads = _spreads(spec, given, given)
+    return {"final": {**told, **({"spreads": spreads} if spreads else {})}}
 
 
 def _rule(spec: BoardSpec, view: str) -> ReleaseRule:

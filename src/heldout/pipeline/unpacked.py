@@ -88,7 +88,7 @@ class Unpacked:
         return kept
 
     def runs(self, submission: Submission) -> Mapping[str, str]:
-        """Query set -> file of its runs, as far as they are here."""
+        """Run -> its file, as far as they are here."""
         folder = f"runs/{submission.id}/"
         names = [name for name in self.names if name.startswith(folder)]
         return {name.removeprefix(folder).partition(".")[0]: name for name in names}

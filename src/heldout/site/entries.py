@@ -69,11 +69,12 @@ class Erratum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreLine:
-    """A released score with the number of queries it is a mean over, in words."""
+    """A released score with what it is a mean over, queries and seeds, in words."""
 
     title: str
     official: bool
     text: str
+    spread: str
     over: str
 
 
@@ -229,12 +230,16 @@ def _score_lines(row: Row, line: TableRow) -> list[ScoreLine]:
             title=score.column.title,
             official=score.column.primary,
             text=score.text,
-            over=_over(row.counts.get(score.column.key)),
+            spread=score.spread,
+            over=_over(row.counts.get(score.column.key), line.seeds if score.spread else ""),
         )
         for score in (line.primary, *line.scores)
         if score.text
     ]
 
 
-def _over(queries: int | None) -> str:
-    return "" if queries is None else f"mean over {count(queries, 'query', 'queries')}"
+def _over(queries: int | None, seeds: str) -> str:
+    """What a score is a mean over; an old board does not say how many queries."""
+    parts = [] if queries is None else [count(queries, "query", "queries")]
+    parts += [f"{seeds} (± their standard deviation)"] * bool(seeds)
+    return f"mean over {' and '.join(parts)}" if parts else ""

@@ -35,6 +35,7 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     writer = csv.writer(buffer, lineterminator="\r\n")
     start = ["rank", "id", "date", "team", "description", "paper", "code", "type"]
     end = ["trophy", "embargoed", "baseline", "rank_low", "rank_high", "parameters", "latency_ms"]
+    end += ["seeds", *(f"{c.key}_spread" for c in columns)]
     writer.writerow(map(safe_cell, [*start, *(c.key for c in columns), *end]))
     for row in public_rows(standings):
         writer.writerow(map(safe_cell, _cells(row, columns)))
@@ -74,6 +75,8 @@ def _cells(row: Row, columns: tuple[Column, ...]) -> list[str]:
         _text(row.rank_high),
         _text(costs.parameters),
         _text(costs.query_latency_ms),
+        str(row.seeds),
+        *(released(row.spreads, column.key) for column in columns),
     ]
 
 
@@ -93,6 +96,12 @@ def _json_row(row: Row, columns: tuple[Column, ...]) -> dict[str, Any]:
         "code": row.code,
         "type": row.type,
         "scores": {column.key: _number(released(row.scores, column.key)) for column in columns},
+        "seeds": row.seeds,
+        "spreads": {
+            column.key: _number(released(row.spreads, column.key))
+            for column in columns
+            if column.key in row.spreads
+        },
         "trophy": row.trophy,
         "embargoed": row.embargoed,
         "baseline": row.baseline,

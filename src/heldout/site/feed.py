@@ -65,6 +65,7 @@ class _Item:
         row = self.row
         score = row.primary
         standing = f"{score.column.title} {score.text}" if score.text else row.unranked
+        standing += f" ± {score.spread}, {row.seeds}" if score.spread else ""
         said = (self.why, standing, row.type, f"submitted on {row.day_words}", f"id {row.id}")
         return "; ".join(filter(None, said))
 

@@ -12,7 +12,7 @@ from heldout.board.efficiency import Efficiency
 from heldout.board.spec import BoardSpec, View
 from heldout.board.standings import ANONYMOUS, Row, Standings
 from heldout.site.costs import Cost, list_costs
-from heldout.site.wording import clean, day_words, file_stem, safe_link
+from heldout.site.wording import clean, count, day_words, file_stem, safe_link
 
 __all__ = [
     "Column",
@@ -66,10 +66,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """A released score in its column; `text` is "" where the entry has none."""
+    """A released score in its column.
+
+    Attributes:
+        column: where it stands.
+        text: its digits, "" where the entry has none.
+        spread: standard deviation over the entry's seeds, "" for a single run.
+    """
 
     column: Column
     text: str
+    spread: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +112,7 @@ class TableRow:
         primary: the score that ranks.
         scores: the others, in the order of the columns.
         costs: key of each column of costs -> what the team states.
+        seeds: "3 seeds" where the scores are means over several, else "".
         trophy: best when it was submitted.
         baseline: an organiser's baseline.
         corrected: an erratum was published.
@@ -130,6 +138,7 @@ class TableRow:
     primary: Score
     scores: tuple[Score, ...]
     costs: Mapping[str, Cost]
+    seeds: str
     trophy: bool
     baseline: bool
     corrected: bool
@@ -164,7 +173,14 @@ def public_rows(standings: Standings) -> tuple[Row, ...]:
 
 def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
     """One line of the table from a row of `public_rows`."""
-    first, *others = (Score(column=c, text=released(row.scores, c.key)) for c in columns)
+    first, *others = (
+        Score(
+            column=column,
+            text=released(row.scores, column.key),
+            spread=released(row.spreads, column.key),
+        )
+        for column in columns
+    )
     stem = file_stem(row.id)
     return TableRow(
         rank=row.rank,
@@ -183,6 +199,7 @@ def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
         primary=first,
         scores=tuple(others),
         costs=list_costs(row),
+        seeds=count(row.seeds, "seed") if row.seeds > 1 else "",
         trophy=row.trophy,
         baseline=row.baseline,
         corrected=bool(row.errata),
@@ -194,7 +211,7 @@ def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
 
 
 def released(scores: Mapping[str, str], view: str) -> str:
-    """The released digits on a view, "" where there are none.
+    """The released digits of a score or a spread on a view, "" where there are none.
 
     Raises:
         ValueError: they are no number; that is a bug upstream.

@@ -141,7 +141,16 @@ def _say_runs(spec: BoardSpec) -> str:
     answered = "Every query" if runs.complete else "A query that is answered"
     rest = "" if runs.complete else " A query without an answer counts 0."
     asked = f"{_say_sets(spec)} {answered} has {depth} {noun}, each once."
-    return f"{asked}{rest} {_ORDERS[runs.order]}"
+    return f"{asked}{rest}{_say_seeds(spec)} {_ORDERS[runs.order]}"
+
+
+def _say_seeds(spec: BoardSpec) -> str:
+    if spec.runs.seeds == 1:
+        return ""
+    return (
+        f" Up to {spec.runs.seeds} runs that differ by their seed alone are one submission, shown "
+        "as mean and standard deviation."
+    )
 
 
 def _say_sets(spec: BoardSpec) -> str:

@@ -48,12 +48,16 @@ class ScoreLine:
         measure: as board.toml names it.
         released: the text that was released, `0.412` or `not above 0.412`.
         queries: number that it is averaged over, `None` where that is not told.
+        seeds: how many runs that differ by seed it is a mean over.
+        spread: standard deviation over the seeds as released, "" where there is none.
     """
 
     view: str
     measure: str
     released: str
     queries: int | None = None
+    seeds: int = 1
+    spread: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +122,13 @@ def _said(comment: Comment) -> Iterator[str]:
 
 
 def _score(line: ScoreLine, decimals: int) -> str:
-    if not _RELEASED.fullmatch(line.released) or len(line.released.partition(".")[2]) > decimals:
-        raise ValueError(f"{line.view}: not a released score of {decimals} decimals")
+    for text in (line.released, *filter(None, [line.spread])):
+        if not _RELEASED.fullmatch(text) or len(text.partition(".")[2]) > decimals:
+            raise ValueError(f"{line.view}: not a released score of {decimals} decimals")
     what = f"{_code(line.view, decimals)}, {_code(line.measure, decimals)}"
     told = f"- {what}: **{line.released}**"
+    if line.spread:
+        told += f" ± {line.spread} over {line.seeds} seeds"
     return told if line.queries is None else f"{told} (n = {line.queries:,})"
 
 

@@ -1,0 +1,368 @@
+"""Runs that differ only by seed as one submission, through the command line, to the archive."""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from town import OTHER_TEAM, QUERIES, TEAM, Answer, Town, found_town
+from trusting import Files, forge, read_files
+
+from heldout.pipeline.archive_audit import audit_archive
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+NEXT = "2026-11-03T10:00:00Z"
+LAST = "2026-12-02T10:00:00Z"
+
+
+def seed_text(query_set: str, seed: int, *, system: int = 1) -> str:
+    """A run of depth 5: all seeds of a system have the same documents, in orders that differ.
+
+    The relevant document stands first in all but some of the queries, which depend on the seed.
+    """
+    rng = random.Random(f"{system} {seed}")  # noqa: S311 - made-up runs, not keys
+    lines = []
+    for number in range(QUERIES):
+        documents = [f"d{query_set}{number}", *(f"s{system}-{number}-{i}" for i in range(4))]
+        if rng.random() < 0.4:
+            documents[0], documents[1] = documents[1], documents[0]
+        lines += [f"{query_set}{number}\t{d}\t{rank}" for rank, d in enumerate(documents, 1)]
+    return "\n".join(lines) + "\n"
+
+
+def reciprocal_ranks(text: str, query_set: str) -> list[float]:
+    """RR@10 of each query, from the text of a run."""
+    found = {}
+    for line in text.splitlines():
+        query, document, rank = line.split("\t")
+        if document == f"d{query}":
+            found[query] = 1 / int(rank)
+    return [found[f"{query_set}{number}"] for number in range(QUERIES)]
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def deviation(values: Sequence[float]) -> float:
+    centre = mean(values)
+    return (sum((v - centre) ** 2 for v in values) / (len(values) - 1)) ** 0.5
+
+
+def expected(texts: Sequence[str], query_set: str) -> tuple[str, str]:
+    """Mean and spread as they are released, straight from the runs' texts."""
+    means = [mean(reciprocal_ranks(text, query_set)) for text in texts]
+    return f"{mean(means):.3f}", f"{deviation(means):.3f}"
+
+
+def seed_texts(query_set: str, seeds: int = 3, *, system: int = 1) -> list[str]:
+    return [seed_text(query_set, seed, system=system) for seed in range(1, seeds + 1)]
+
+
+def draft(
+    town: Town, name: str, texts: Mapping[str, Sequence[str]], *, team: Mapping[str, Any] = TEAM
+) -> Answer:
+    """`heldout draft` with an option for each text; a first draft is filled in."""
+    told: list[str | Path] = []
+    for query_set, several in texts.items():
+        for number, text in enumerate(several):
+            file = town.root / f"{query_set}-{number}.run"
+            file.write_text(text)
+            told += [f"--{query_set}", file]
+    answer = town.participant("draft", name, *told, "--json", now=DAY)
+    if answer.code == 0:
+        town.fill(answer.json["id"], **team)
+    return answer
+
+
+def send(
+    town: Town, name: str, texts: Mapping[str, Sequence[str]], *, team: Mapping[str, Any] = TEAM
+) -> str:
+    submission = str(draft(town, name, texts, team=team).json["id"])
+    answer = town.participant("submit", submission, now=DAY)
+    assert answer.code == 0, answer
+    town.take_in(now=DAY)
+    return submission
+
+
+def both(seeds: int = 3, *, system: int = 1) -> dict[str, list[str]]:
+    return {name: seed_texts(name, seeds, system=system) for name in ("dev", "eval")}
+
+
+def findings(town: Town, submission: str) -> dict[str, str]:
+    (review,) = town.organiser("review", submission, "--json", now=NEXT).json["reviews"]
+    return {finding["rule"]: finding["evidence"] for finding in review["findings"]}
+
+
+def set_rules(town: Town, *changes: tuple[str, str]) -> None:
+    file = town.board / "board.toml"
+    text = file.read_text()
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    file.write_text(text)
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def test_three_seeds_from_the_draft_to_the_page(town: Town) -> None:
+    texts = both()
+    answer = draft(town, "one", texts)
+    name = answer.json["id"]
+    folder = town.clone / "drafts" / name
+    assert {file.name for file in folder.iterdir()} == {
+        *("dev.run", "dev~2.run", "dev~3.run", "eval.run", "eval~2.run", "eval~3.run"),
+        "metadata.json",
+    }
+    dev, dev_spread = expected(texts["dev"], "dev")
+    official, spread = expected(texts["eval"], "eval")
+    checked = town.participant("check", name, now=DAY)
+    assert checked.code == 0, checked
+    assert f"RR@10 {dev} ± {dev_spread}, 3 seeds" in checked.out
+    assert town.participant("submit", name, now=DAY).code == 0
+    town.take_in(now=DAY)
+    reviewed = town.organiser("review", name, "--score", now=NEXT)
+    assert reviewed.code == 0, reviewed
+    assert f"eval RR@10 {official} ± {spread}, 3 seeds, n = 30" in reviewed.out
+    assert "findings  none" in reviewed.out
+    told = town.publish(name, now=NEXT)
+    assert f"released  RR@10 {official} ± {spread}, 3 seeds, n = 30 (dev {dev} ± " in told.out
+    event = town.events()[-1]
+    assert event["public"]["scores"] == {"eval": official, "dev": dev}
+    assert event["public"]["seeds"] == {
+        "runs": 3,
+        "spreads": {"eval": spread, "dev": dev_spread},
+    }
+    (row,) = town.rows()
+    assert row["scores"] == {"eval": float(official), "dev": float(dev)}
+    assert (row["seeds"], row["spreads"]["eval"]) == (3, float(spread))
+    page = (town.board / "leaderboard/index.html").read_text("utf-8")
+    assert f"&nbsp;{spread}</span>" in page
+    assert '<span class="tag">3 seeds</span>' in page
+    assert "3 seeds" in (town.board / f"leaderboard/entries/{name}.html").read_text("utf-8")
+    assert f"{official} ± {spread}, 3 seeds" in (town.board / "leaderboard/feed.xml").read_text()
+    town.push()
+    town.pull()
+    status = town.participant("status", name, now=NEXT)
+    assert f"eval {official} ± {spread}, 3 seeds (n = 30)" in status.out
+    assert town.audit()["ok"]
+
+
+def test_one_run_is_told_as_before(town: Town) -> None:
+    name = send(town, "one", both(1))
+    assert town.publish(name, now=NEXT).code == 0
+    assert "seeds" not in town.events()[-1]["public"]
+    (row,) = town.rows()
+    assert (row["seeds"], row["spreads"]) == (1, {})
+    assert "±" not in (town.board / "leaderboard/index.html").read_text("utf-8")
+
+
+def test_the_archive_opens_each_seed_and_is_scored_again(town: Town) -> None:
+    team = {**TEAM, "open_runs": True}
+    name = send(town, "one", both(), team=team)
+    assert town.publish(name, now=NEXT).code == 0
+    runs = [t for q in ("dev", "eval") for n in (1, 2, 3) for t in (f"--{q}", run_file(town, q, n))]
+    told = ("board", "baseline", "20261101-bm25", *runs, "--description", "BM25")
+    assert town.organiser(*told, now=NEXT).code == 0
+    town.push()
+    archive = town.root / "kb.zip"
+    answer = town.organiser("archive", archive, "--yes", now=LAST)
+    assert answer.code == 0, answer
+    files = read_files(archive)
+    for owner, suffix in ((name, ".run"), ("20261101-bm25", "")):
+        opened = {file.removeprefix(f"runs/{owner}/") for file in files if owner in file}
+        assert {f"eval{suffix}", f"eval~2{suffix}", f"dev~3{suffix}"} <= opened
+    audited = town.participant("audit", archive, "--json", now=LAST, clone=town.root)
+    assert (audited.code, audited.json["faults"]) == (0, []), audited
+    shown = town.participant("audit", archive, now=LAST, clone=town.root)
+    assert "scores by query of 2 against their runs" in shown.out
+
+    def spread(files: Files) -> None:
+        scores = json.loads(files[f"scores/{name}.json"])
+        seeds = scores["views"]["eval"]["seeds"]
+        scores["views"]["eval"]["seeds"] = [seeds[0] - 0.1, seeds[1] + 0.1, seeds[2]]
+        files[f"scores/{name}.json"] = json.dumps(scores).encode()
+
+    def drop(files: Files) -> None:
+        del files[f"runs/{name}/eval~2.run"]
+
+    def swap(files: Files) -> None:
+        files[f"runs/{name}/eval~2.run"] = seed_text("eval", 9).encode()
+
+    for change, said in (
+        (spread, "does not follow from its scores by query"),
+        (drop, "are not those that are opened"),
+        (swap, "give other scores in view eval"),
+    ):
+        found = audit_archive(forge(archive, change, town.root / f"{change.__name__}.zip"))
+        assert any(said in fault for fault in found.faults), (change.__name__, found.faults)
+
+
+def run_file(town: Town, query_set: str, seed: int) -> Path:
+    file = town.root / f"baseline-{query_set}-{seed}.run"
+    file.write_text(seed_text(query_set, seed, system=7))
+    return file
+
+
+def test_a_spread_in_the_log_that_the_scores_do_not_give_is_found(town: Town) -> None:
+    name = send(town, "one", both())
+    assert town.publish(name, now=NEXT).code == 0
+    file = town.vault / "scores" / f"{name}.json"
+    scores = json.loads(file.read_text())
+    seeds = scores["views"]["eval"]["seeds"]
+    scores["views"]["eval"]["seeds"] = [seeds[0] - 0.1, seeds[1] + 0.1, seeds[2]]
+    file.write_text(json.dumps(scores))
+    assert not town.audit()["ok"]
+
+
+def test_a_copy_as_a_further_seed_is_refused(town: Town) -> None:
+    texts = both()
+    texts["eval"][2] = texts["eval"][1].replace("\n", "\r\n")  # other bytes, the same run
+    answer = draft(town, "copy", texts)
+    checked = town.participant("check", answer.json["id"], now=DAY)
+    assert checked.code == 1
+    assert "copied-seeds: eval~3 has the same documents in the same order as eval~2" in checked.out
+    town.send_unchecked(answer.json["id"], now=DAY)
+    town.take_in(now=DAY)
+    assert "copied-seeds" in findings(town, answer.json["id"])
+    assert town.publish(answer.json["id"], now=NEXT).code == 1
+
+
+def test_other_systems_as_seeds_need_a_reason(town: Town) -> None:
+    texts = {q: [seed_text(q, 1, system=1), seed_text(q, 1, system=2)] for q in ("dev", "eval")}
+    name = send(town, "mixture", texts)
+    assert "eval~2 against eval: rank-biased overlap" in findings(town, name)["unlike-seeds"]
+    assert "(--why) for: unlike-seeds" in town.publish(name, now=NEXT).out
+
+
+def test_a_seed_that_is_sent_again_alone_is_told_as_a_small_change(town: Town) -> None:
+    first = send(town, "one", both())
+    assert town.publish(first, now=DAY).code == 0
+    town.push()
+    town.pull()
+    again = send(town, "best", {q: [seed_text(q, 2)] for q in ("dev", "eval")})
+    assert f"near {first}" in findings(town, again)["small-change"]
+
+
+def test_seeds_that_are_not_whole_make_no_draft(town: Town) -> None:
+    for dev, evaluated, told in (
+        (3, 2, "missing-seed  draft\n       found     no run for 'eval~3'"),
+        (1, 2, "missing-seed  draft\n       found     no run for 'dev~2'"),
+        (6, 6, "too-many-seeds  draft\n       found     6 seeds"),
+    ):
+        texts = {"dev": seed_texts("dev", dev), "eval": seed_texts("eval", evaluated)}
+        answer = draft(town, "one", texts)
+        assert answer.code == 2
+        assert told in answer.err
+    assert not list((town.clone / "drafts").glob("*"))
+
+
+def test_misnamed_seeds_in_the_folder_are_told(town: Town) -> None:
+    name = str(draft(town, "one", both()).json["id"])
+    folder = town.clone / "drafts" / name
+    for before, after, code in (
+        ("eval~2.run", "eval~1.run", "seed-name"),
+        ("eval~2.run", "eval~02.run", "seed-name"),
+        ("eval~2.run", "eval~.run", "seed-name"),
+        ("eval~2.run", "eval~2~2.run", "seed-name"),
+        ("eval~3.run", "eval~100.run", "too-many-seeds"),
+        ("eval~3.run", f"eval~{'9' * 99}.run", "seed-name"),
+        ("eval~3.run", "eval~4.run", "missing-seed"),
+        ("eval~2.run", "gone", "missing-seed"),
+        ("eval.run", "gone", "missing-run"),
+        ("eval~2.run", "eval~3.txt", "two-runs"),
+    ):
+        (folder / before).rename(folder / after)
+        answer = town.participant("check", name, "--json", now=DAY)
+        codes = [problem["code"] for problem in answer.json["problems"]]
+        assert (answer.code, code in codes) == (1, True), (after, codes)
+        (folder / after).rename(folder / before)
+    assert town.participant("check", name, now=DAY).code == 0
+
+
+def test_a_board_without_seeds_takes_one_run_for_each_set(town: Town) -> None:
+    set_rules(town, ("seeds = 5\n", "seeds = 1\n"))
+    answer = draft(town, "one", both())
+    assert answer.code == 2
+    assert "this board takes no further seeds" in answer.err
+
+
+def test_seeds_sealed_for_a_board_that_takes_none_are_refused(town: Town) -> None:
+    name = str(draft(town, "one", both()).json["id"])
+    town.send_unchecked(name, now=DAY)
+    file = town.board / "board.toml"
+    file.write_text(file.read_text().replace("seeds = 5\n", "seeds = 2\n"))
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.take_in(now=DAY)
+    assert "3 seeds" in findings(town, name)["metadata"]
+    assert town.publish(name, now=NEXT).code == 1
+
+
+def test_under_a_ladder_the_spread_is_told_only_with_a_score(town: Town) -> None:
+    set_rules(town, ('rule = "rounded"', 'rule = "ladder"'))
+    first = send(town, "first", both())
+    assert town.publish(first, now=DAY).code == 0
+    assert "eval" in town.events()[-1]["public"]["seeds"]["spreads"]
+    town.push()
+    town.pull()
+    again = send(town, "again", {q: [seed_text(q, s) for s in (4, 5)] for q in ("dev", "eval")})
+    answer = town.organiser("publish", again, "--yes", "--why", "another month", now=NEXT)
+    assert answer.code == 0, answer
+    public = town.events()[-1]["public"]
+    assert list(public["not_above"]) == ["eval"]
+    assert (public["seeds"]["runs"], list(public["seeds"]["spreads"])) == (2, ["dev"])
+    row = next(row for row in town.rows() if row["id"] == again)
+    assert list(row["spreads"]) == ["dev"]
+    assert town.audit()["ok"]
+
+
+def test_a_one_shot_board_tells_the_spread_with_the_score(town: Town) -> None:
+    set_rules(town, ("# closes = 2027-03-31", 'closes = 2026-11-20\nkind = "one-shot"'))
+    name = send(town, "one", both())
+    assert town.publish(name, now=NEXT).code == 0
+    assert "seeds" in town.events()[-1]["sealed"]
+    assert "spreads" not in (town.board / "log.jsonl").read_text("utf-8")
+    assert town.organiser("rebuild", now=LAST).code == 0
+    (row,) = town.rows()
+    assert (row["seeds"], sorted(row["spreads"])) == (3, ["dev", "eval"])
+
+
+def test_an_erratum_tells_the_new_spread(town: Town) -> None:
+    name = send(town, "one", both())
+    assert town.publish(name, now=NEXT).code == 0
+    before = town.events()[-1]["public"]["seeds"]["spreads"]["eval"]
+    labels = town.vault / "labels" / "eval.qrels"
+    rows = labels.read_text().splitlines()
+    labels.write_text("\n".join(rows[:8]) + "\n")
+    answer = town.organiser("correct", name, "--why", "fewer labels", now=NEXT)
+    assert answer.code == 0, answer
+    public = town.events()[-1]["public"]
+    means = [mean(reciprocal_ranks(t, "eval")[:8]) for t in seed_texts("eval")]
+    assert public["seeds"]["spreads"]["eval"] == f"{deviation(means):.3f}"
+    assert public["seeds"]["spreads"]["eval"] != before
+    assert town.audit()["ok"]
+
+
+def test_new_metadata_keeps_the_seeds(town: Town) -> None:
+    name = send(town, "one", both())
+    town.fill(name, model_description="the same, described better")
+    assert town.participant("amend", name, now=DAY).code == 0
+    town.take_in(now=DAY)
+    assert town.publish(name, now=NEXT).code == 0
+    assert town.rows()[0]["seeds"] == 3
+
+
+def test_seeds_of_two_teams_are_two_submissions(town: Town) -> None:
+    first = send(town, "one", both())
+    other = send(town, "two", both(system=2), team=OTHER_TEAM)
+    assert town.publish(first, other, now=NEXT).code == 0
+    assert [row["seeds"] for row in town.rows()] == [3, 3]
