@@ -34,6 +34,7 @@ from heldout.board.comparisons import (
     check_seeds,
     check_ties,
 )
+from heldout.board.registered import check_registered
 
 __all__ = [
     "RULES",
@@ -109,6 +110,12 @@ RULES: Mapping[str, Rule] = {
         check=check_team,
         severity="reject",
         reason="anonymous probing of the held-out labels is not allowed; an embargo is",
+    ),
+    "team-registered": Rule(
+        check=check_registered,
+        severity="reject",
+        reason="whoever takes part has agreed to how the data may be used",
+        public=False,
     ),
     "mixed-scripts": Rule(
         check=check_scripts,

@@ -20,6 +20,7 @@ __all__ = [
     "OpenRuns",
     "Policy",
     "QuerySet",
+    "Registration",
     "Runs",
     "Season",
     "View",
@@ -30,6 +31,7 @@ RULE_NAMES = (
     "post-hoc",
     "id-date",
     "team-named",
+    "team-registered",
     "mixed-scripts",
     "look-alike",
     "several-names",
@@ -195,6 +197,20 @@ class Archive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     runs: OpenRuns = "with-consent"
 
 
+class Registration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[registration]`: whether teams register, and what they agree to.
+
+    Attributes:
+        required: whether a submission has to come from a registered team.
+        agreement: path in the board of the text that a team agrees to, if there is one.
+        closes: last day on which a new team is taken, UTC.
+    """
+
+    required: bool = False
+    agreement: str | None = None
+    closes: date | None = None
+
+
 class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole board.toml, version 1.
 
@@ -227,6 +243,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         seasons: none, or the board's days one after the other; then `primary` is that of none of
             its own, but the first season's view.
         forge: where submissions are opened as pull requests; absent, git alone is asked.
+        registration: whether teams register; absent, there is no registration.
     """
 
     schema: int = 1
@@ -256,6 +273,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     example: Example | None = None
     seasons: tuple[Season, ...] = ()
     forge: ForgeSpec | None = None
+    registration: Registration | None = None
 
     def view(self, name: str) -> View:
         """The view of that name; raises KeyError."""

@@ -27,6 +27,7 @@ def check_spec(spec: BoardSpec) -> Iterator[Wrong]:
         yield from check_forge(spec.forge)
     yield from _check_numbers(spec)
     yield from _check_sets(spec)
+    yield from _check_registration(spec)
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
         yield ("name", spec.name, "1 to 64 letters, digits, . _ -", "a longer one is the title")
     for key in ("repository", "home"):
@@ -48,8 +49,27 @@ def _check_sets(spec: BoardSpec) -> Iterator[Wrong]:
             yield (f"sets.{name}", name, "a name of letters, digits, _ and -", "")
         for key in ("queries", "qrels", "candidates"):
             file = getattr(queries, key)
-            if file is not None and (file.startswith("/") or ".." in file.split("/")):
+            if file is not None and _leads_out(file):
                 yield (f"sets.{name}.{key}", file, "a path inside the board", "")
+
+
+def _leads_out(file: str) -> bool:
+    return file.startswith("/") or ".." in file.split("/")
+
+
+def _check_registration(spec: BoardSpec) -> Iterator[Wrong]:
+    registration = spec.registration
+    if registration is None:
+        return
+    file = registration.agreement
+    if file is not None and (_leads_out(file) or not file):
+        yield ("registration.agreement", file, "a path inside the board", "")
+    if spec.envelope == "openssl":
+        hint = "metadata that the scripts of MS MARCO can read has no place for a signature"
+        yield ("envelope", spec.envelope, "age, on a board with [registration]", hint)
+    if registration.closes is not None and registration.closes < spec.opens:
+        expected = f"a day from {spec.opens} on"
+        yield ("registration.closes", registration.closes.isoformat(), expected, "")
 
 
 def _check_views(spec: BoardSpec) -> Iterator[Wrong]:

@@ -27,6 +27,7 @@ from heldout.cli.printing import (
     problem_json,
     reports_errors,
 )
+from heldout.cli.registering import find_registrations
 from heldout.cli.reviews import print_review, review_json, waited
 from heldout.errors import HeldoutError, printable
 from heldout.pipeline.decide import Decision, check_published, check_rejectable, check_scored
@@ -39,6 +40,7 @@ from heldout.pipeline.desk import Desk, note_labels, note_rules
 from heldout.pipeline.rebuild import catch_up, rebuild_public
 from heldout.pipeline.rebuild import rebuild as rebuild_board
 from heldout.pipeline.receive import Receipt, note_told, receive
+from heldout.pipeline.registration import note_agreement, receive_registrations
 from heldout.pipeline.review import Review, list_earlier, rescore, show_score
 from heldout.pipeline.review import review as review_submission
 from heldout.pipeline.sets import load_sets
@@ -87,7 +89,8 @@ def inbox(
     """
     with place.desk() as desk:
         rules = note_rules(desk)
-        receipts = receive(desk, _arrivals(desk, folders, ask_remote=not no_fetch))
+        note_agreement(desk)
+        receipts = _take_in(desk, folders, ask_remote=not no_fetch)
         rebuilt = catch_up(desk, news=False)
         answer_all(desk, [str(r.id) for r in receipts if r.kind == "received"], {})
         if place.as_json:
@@ -296,6 +299,7 @@ def rebuild(*, place: Place) -> None:
         rebuilt = rebuild_public(place.board(), now=place.now)
     else:
         with place.desk() as desk:
+            note_agreement(desk)
             rebuilt = rebuild_board(desk)
     if place.as_json:
         print_json(rebuilt_json(rebuilt))
@@ -303,6 +307,14 @@ def rebuild(*, place: Place) -> None:
     print_facts(answers(), rebuilt_facts(rebuilt))
     if place.vault is not None:
         print_next(place.board(), [])
+
+
+def _take_in(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> tuple[Receipt, ...]:
+    """Registrations first: who registers and submits at once is registered then."""
+    arrivals = _arrivals(desk, folders, ask_remote=ask_remote)
+    registrations, sources = find_registrations(desk, folders, ask_remote=ask_remote)
+    registered = receive_registrations(desk, registrations)
+    return (*registered, *receive(desk, (a for a in arrivals if a.source not in sources)))
 
 
 def _arrivals(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> list[Arrival]:
@@ -384,16 +396,18 @@ def _print_receipts(receipts: Sequence[Receipt], *, tell_all: bool) -> None:
         if receipt.told_before and not tell_all:
             continue
         if receipt.kind == "refused":
-            name = receipt.id or "no submission"
+            name = receipt.id or receipt.team or "no submission"
             print_facts(answers(), [("refused", f"{name}  from {receipt.source}")])
             print_problems(answers(), receipt.problems)
         elif receipt.kind != "known":
-            print_facts(answers(), [(receipt.kind, f"{receipt.id}  from {receipt.source}")])
+            name = receipt.id or receipt.team
+            print_facts(answers(), [(receipt.kind, f"{name}  from {receipt.source}")])
 
 
 def _receipt_json(receipt: Receipt) -> dict[str, Any]:
     return {
         "id": receipt.id,
+        "team": receipt.team or None,
         "source": receipt.source,
         "kind": receipt.kind,
         "problems": [problem_json(problem) for problem in receipt.problems],

@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, Command] = {
         "validation:validate", "files", "Every problem of a run file, with its line."
     ),
     "rank": Command("ranking:rank", "files", "Make a run."),
+    "register": Command("registering:register", "participant", "Register a team, once."),
     "draft": Command("participant:draft", "participant", "A dated id, its folder, metadata."),
     "check": Command("participant:check", "participant", "The organisers' own checks."),
     "pack": Command("participant:pack", "participant", "Seal a draft and look at it first."),
@@ -66,6 +67,8 @@ BOARD_COMMANDS: Mapping[str, Command] = {
     "new": Command("founding:new", "board", "Make a board and its vault."),
     "describe": Command("founding:describe", "board", "What the query sets hold."),
     "baseline": Command("founding:baseline", "board", "Show an organiser's own run."),
+    "teams": Command("registering:teams", "board", "Who has registered."),
+    "revoke": Command("registering:revoke", "board", "End a team's registration."),
     "rekey": Command("trust:rekey", "board", "Change the organisers' keys."),
     "import-msmarco": Command(
         "importing:import_msmarco", "board", "Make a record of an old MS MARCO board."

@@ -29,6 +29,7 @@ from heldout.pipeline.score import ViewScore, score_run, score_views
 from heldout.pipeline.sealed import read_sealed
 from heldout.pipeline.seeds import check_seeds
 from heldout.pipeline.sets import SetData, load_sets
+from heldout.pipeline.team import with_own_registration
 from heldout.store.files import write_whole
 from heldout.store.repository import Repository
 from heldout.trec.runs import Scan
@@ -287,7 +288,8 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     }
     history = with_own_teams(repository, read_history(repository.log()))
     seeds = compare_seeds({name: scan.signature for name, scan in scans.items() if scan.ok})
-    findings = _judge(spec, history, submission, manifest, now=now, seeds=seeds)
+    signed = with_own_registration(repository, history, submission, manifest, now=now)
+    findings = _judge(spec, signed, submission, manifest, now=now, seeds=seeds)
     quota = _quota(spec, history, manifest, now)
     return Check(
         id=submission,

@@ -5,15 +5,17 @@ from dataclasses import dataclass, replace
 
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest, parse_manifest
+from heldout.board.registered import is_signed
+from heldout.board.registration import SubmissionSignature, split_signature
 from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import file_names, open_metadata
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import SubmissionId, digest_bytes
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.score import check_id, open_manifest, open_own_key
+from heldout.pipeline.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.store.arrivals import Arrival
 
-__all__ = ["Receipt", "note_told", "receive"]
+__all__ = ["Receipt", "note_told", "receive", "refused"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,7 @@ class Receipt:
     Attributes:
         source: where it came from.
         id: the submission, `None` where not even that is clear.
+        team: handle of a team that registered; "" for a submission.
         kind: the event's kind, `refused`, or `known` where it was taken in before.
         problems: why it was refused.
         mark: of a refusal: the same only for the same files and the same problems.
@@ -35,6 +38,7 @@ class Receipt:
     problems: tuple[Problem, ...] = ()
     mark: str = ""
     told_before: bool = False
+    team: str = ""
 
 
 def receive(desk: Desk, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
@@ -53,6 +57,11 @@ def note_told(desk: Desk, receipts: Iterable[Receipt]) -> None:
     marks = {receipt.mark for receipt in receipts if receipt.mark}
     if not marks <= told:
         desk.vault.keep_told(told | marks)
+
+
+def refused(arrival: Arrival, problems: tuple[Problem, ...]) -> Receipt:
+    """What becomes of an arrival that is not taken in."""
+    return _receipt(arrival, "refused", problems)
 
 
 def _take(desk: Desk, arrival: Arrival) -> Receipt:
@@ -120,19 +129,43 @@ def _update(
     if _was_sent(desk, before.id, names.metadata, digest_bytes(sealed)):
         raise InputError(_stale("the very file that was sent before", "a file of its own"))
     key = open_own_key(desk.vault, desk.spec_at(before.received), before)
-    new = parse_manifest(open_metadata(spec.envelope, sealed, key=key))
+    metadata, signature = split_signature(open_metadata(spec.envelope, sealed, key=key))
+    new = parse_manifest(metadata)
     check_id(spec, new, before.id)
     old = _metadata_in_force(desk, before)
     if old is not None:
         _check_revision(spec, old, new, before)
     if before.status == "published":
         _check_open_runs(desk.spec_at(before.received), new)
+    _check_signer(desk, before, new, signature)
     digest = str(desk.vault.keep_sealed(sealed))
     kind = "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
-    fields = identity_fields(new)
-    desk.log(kind, before.id, public=public, sealed={"identity": fields, "revision": new.revision})
+    told = {"identity": identity_fields(new), "revision": new.revision}
+    told |= signature_field(desk.spec_at(before.received), signature)
+    desk.log(kind, before.id, public=public, sealed=told)
     return kind
+
+
+def _check_signer(
+    desk: Desk, before: Submission, new: Manifest, signature: SubmissionSignature | None
+) -> None:
+    """What one team has signed another cannot change, nor anybody who has only the seal's key."""
+    if before.signature is None:
+        return
+    history = desk.history()
+    updated = replace(before, revision=new.revision, signature=signature)
+    same = signature is not None and signature.team == before.signature.team
+    if not same or not is_signed(history, updated):
+        raise InputError(
+            Problem(
+                code="bad-signature",
+                path="metadata.json",
+                found="new metadata without the signature of the team that sent the submission",
+                expected=f"one by {before.signature.team}",
+                hint="amend in the clone that submitted it",
+            )
+        )
 
 
 def _metadata_in_force(desk: Desk, before: Submission) -> Manifest | None:

@@ -22,9 +22,11 @@ from heldout.pipeline.score import (
     Opened,
     ViewScore,
     open_manifest,
+    open_signed,
     open_submission,
     score_run,
     score_views,
+    signature_field,
 )
 from heldout.pipeline.score_files import RunReport, ScoreFile, keep_scores, read_scores
 from heldout.pipeline.sets import SetData, load_sets
@@ -270,11 +272,16 @@ def _log(desk: Desk, submission: Submission, manifest: Manifest | None) -> None:
         desk.log("withdrawn", submission.id, public={"files": {}}, sealed=sealed)
         return
     until = manifest.embargo_until
+    spec = desk.spec_at(submission.received)
+    signature = None
+    if spec.registration is not None:
+        signature = open_signed(desk.vault, spec, submission)[2]
     sealed = {
         "identity": identity,
         "type": manifest.type,
         "embargo_until": None if until is None else until.isoformat(),
         "revision": manifest.revision,
+        **signature_field(spec, signature),
     }
     desk.log("reviewed", submission.id, sealed=sealed)
 

@@ -4,13 +4,14 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
 from heldout.board.history import Submission
 from heldout.board.identity import key_digest
 from heldout.board.manifest import Manifest, parse_manifest
+from heldout.board.registration import SubmissionSignature, split_signature
 from heldout.board.spec import BoardSpec, View
 from heldout.envelope.bundle import Binding, file_names, open_key, open_metadata, open_runs
 from heldout.errors import InputError, Problem, TrustError
@@ -31,9 +32,11 @@ __all__ = [
     "check_id",
     "open_manifest",
     "open_own_key",
+    "open_signed",
     "open_submission",
     "score_run",
     "score_views",
+    "signature_field",
 ]
 
 
@@ -83,6 +86,24 @@ class Opened:
         return {name: scan.problems for name, scan in self.scans.items()}
 
 
+def open_signed(
+    vault: Vault, spec: BoardSpec, submission: Submission
+) -> tuple[bytes, Manifest, SubmissionSignature | None]:
+    """As `open_manifest`, with the team's signature; whether it holds is not looked at."""
+    names = file_names(spec.envelope, SubmissionId(submission.id))
+    key = open_own_key(vault, spec, submission)
+    sealed = vault.sealed(submission.files[names.metadata]).read_bytes()
+    data, signature = split_signature(open_metadata(spec.envelope, sealed, key=key))
+    manifest = parse_manifest(data)
+    check_id(spec, manifest, submission.id)
+    return key, manifest, signature
+
+
+def signature_field(spec: BoardSpec, signature: SubmissionSignature | None) -> dict[str, Any]:
+    """A submission's signature as events seal it: on boards that register teams, and no others."""
+    return {} if spec.registration is None else {"signature": msgspec.to_builtins(signature)}
+
+
 def open_manifest(vault: Vault, spec: BoardSpec, submission: Submission) -> tuple[bytes, Manifest]:
     """Open a submission's key and metadata.
 
@@ -93,12 +114,7 @@ def open_manifest(vault: Vault, spec: BoardSpec, submission: Submission) -> tupl
         TrustError: they do not open, or belong to another submission.
         InputError: the metadata is wrong.
     """
-    names = file_names(spec.envelope, SubmissionId(submission.id))
-    key = open_own_key(vault, spec, submission)
-    sealed = vault.sealed(submission.files[names.metadata]).read_bytes()
-    data = open_metadata(spec.envelope, sealed, key=key)
-    manifest = parse_manifest(data)
-    check_id(spec, manifest, submission.id)
+    key, manifest, _ = open_signed(vault, spec, submission)
     return key, manifest
 
 

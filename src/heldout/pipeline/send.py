@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.history import History
-from heldout.board.manifest import Manifest, format_manifest
+from heldout.board.manifest import Manifest
 from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import file_names, seal, seal_metadata
 from heldout.errors import InputError, Problem
 from heldout.ids import SubmissionId, digest_bytes, query_set_of, submission_date
 from heldout.pipeline.draft import METADATA, run_files
 from heldout.pipeline.sealed import Sealed, read_sealed, write_sealed
+from heldout.pipeline.team import format_metadata, team_mark
 from heldout.store.arrivals import branch_name
 from heldout.store.files import write_whole
 from heldout.store.git import Author, Git
@@ -24,6 +25,7 @@ __all__ = [
     "Packed",
     "check_update",
     "deliver",
+    "main_commit",
     "mark_sent",
     "pack",
     "receipt_of",
@@ -83,13 +85,13 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
         spec.envelope,
         submission,
         runs=runs,
-        metadata=format_manifest(bound),
+        metadata=format_metadata(repository, bound),
         recipients=spec.recipients,
         key=_own_key(repository, submission),
     )
     write_whole(_key_file(repository, submission), sealed.key, mode=0o600)
     outputs = _write_sealed(repository, sealed.files)
-    inputs[METADATA] = _mark((manifest, False))
+    inputs[METADATA] = _mark((manifest, False, *team_mark(repository)))
     state = Sealed(
         inputs=inputs,
         outputs=outputs,
@@ -112,13 +114,13 @@ def update(
     spec = repository.spec().on(submission_date(submission))
     key, before = _read_key(repository, submission)
     name = file_names(spec.envelope, submission).metadata
-    inputs = {**before.inputs, METADATA: _mark((manifest, withdrawn))}
+    inputs = {**before.inputs, METADATA: _mark((manifest, withdrawn, *team_mark(repository)))}
     if inputs == before.inputs and name in _whole(repository, before):
         return _packed(repository, before, done_before=True)
     digests = {n: mark for n, mark in before.inputs.items() if query_set_of(n) in spec.sets}
     revision = before.revision + 1
     bound = _bind(manifest, submission, digests, revision=revision)
-    metadata = format_manifest(msgspec.structs.replace(bound, withdrawn=withdrawn))
+    metadata = format_metadata(repository, msgspec.structs.replace(bound, withdrawn=withdrawn))
     blob = seal_metadata(spec.envelope, metadata, key=key)
     written = _write_sealed(repository, {name: blob})
     state = msgspec.structs.replace(
@@ -158,7 +160,7 @@ def submit(
     branch = branch_name(submission)
     git.commit_on(
         branch,
-        _main_commit(git),
+        main_commit(git),
         files,
         message=f"Submission {submission}",
         author=author,
@@ -330,8 +332,12 @@ def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, 
     )
 
 
-def _main_commit(git: Git) -> str:
-    """The commit to branch off: the remote's main line where there is one, else our own."""
+def main_commit(git: Git) -> str:
+    """The commit to branch off: the remote's main line where there is one, else our own.
+
+    Raises:
+        InputError: the repository has no commit.
+    """
     refs = git.refs("refs/remotes/origin/")
     for name in ("refs/remotes/origin/HEAD", f"refs/remotes/origin/{git.branch()}"):
         if name in refs:

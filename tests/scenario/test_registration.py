@@ -1,0 +1,247 @@
+"""Registration from the first day to a published entry; every call is a command."""
+
+import json
+from pathlib import Path
+
+import pytest
+from registering_town import (
+    AGREEMENT,
+    DAY,
+    LATER,
+    NEXT,
+    admit,
+    ask_for_registration,
+    findings,
+    own_file,
+    publish_board,
+    refusal,
+    register,
+)
+from town import TEAM, Town, found_town, git
+
+from heldout.ids import digest_bytes
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    town = found_town(tmp_path)
+    ask_for_registration(town)
+    return town
+
+
+# the story
+
+
+def test_a_team_registers_submits_and_is_published(town: Town) -> None:
+    handle = admit(town)
+    submission = town.send("one", now=NEXT)
+    town.take_in(now=NEXT)
+    assert findings(town, submission) == []
+    assert town.publish(submission, now=NEXT).code == 0
+    assert [row["id"] for row in town.rows()] == [submission]
+    listed = town.organiser("board", "teams", "--json", now=NEXT).json["teams"]
+    assert [(t["team"], t["name"], t["agreed"]) for t in listed] == [(handle, TEAM["team"], True)]
+    audit = town.audit()
+    assert audit["ok"], audit
+    public = town.participant("audit", "--json", now=NEXT)
+    assert public.code == 0
+
+
+def test_an_unregistered_team_is_told_how_to_register_and_is_refused(town: Town) -> None:
+    submission = town.draft("one", now=DAY)
+    answer = town.participant("check", submission, now=DAY)
+    assert answer.code == 1
+    assert "team-registered" in answer.out
+    assert "heldout register --team" in answer.out.replace("\n", " ").replace("  ", " ")
+    assert town.participant("submit", submission, now=DAY).code == 1
+    town.send_unchecked(submission, now=DAY)
+    town.take_in(now=DAY)
+    (told,) = findings(town, submission)
+    assert "heldout register" in told
+    assert town.publish(submission, now=NEXT).code == 1
+    assert "published" not in town.kinds()
+
+
+def test_registration_and_submission_may_come_together(town: Town) -> None:
+    register(town)
+    submission = town.send("one", now=DAY)
+    assert [r["kind"] for r in town.take_in(now=DAY)["received"]] == ["registered", "received"]
+    assert findings(town, submission) == []
+
+
+def test_a_board_without_the_table_asks_for_nothing(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    answer = town.participant("register", "--team", "Lighthouse", "--agree", now=DAY)
+    assert answer.code == 2
+    assert "no-registration" in answer.err
+    submission = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert findings(town, submission) == []
+    assert "signature" not in str(town.events())
+
+
+def test_nothing_is_sent_without_consent(town: Town) -> None:
+    answer = town.participant("register", "--team", TEAM["team"], now=DAY)
+    assert answer.code == 1
+    assert "Nobody passes them on." in answer.err
+    assert str(digest_bytes(AGREEMENT.encode())) in answer.err
+    assert "registration/" not in git(town.forge, "branch", "--list")
+    assert not (town.clone / ".heldout" / "team").exists()
+
+
+def test_the_key_is_the_team_s_alone_and_a_second_call_finds_all_done(town: Town) -> None:
+    admit(town)
+    folder = town.clone / ".heldout" / "team"
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert git(town.clone, "status", "--porcelain") == ""
+    answer = town.participant(
+        *("register", "--team", TEAM["team"], "--institution", TEAM["institution"]),
+        *("--contact", "ada@lighthouse.example"),
+        now=NEXT,
+    )
+    assert answer.code == 0, answer
+    assert "(done before)" in answer.out
+    assert town.take_in(now=NEXT)["received"] == []
+
+
+def test_a_changed_agreement_is_a_dated_event_and_asks_again(town: Town) -> None:
+    admit(town)
+    first = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    (town.board / "agreement.md").write_text(AGREEMENT + "Nor sells them.\n")
+    town.take_in(now=NEXT)
+    publish_board(town)
+    assert town.kinds().count("changed-agreement") == 2
+    assert findings(town, first) == []
+    second = town.draft("two", now=LATER, seed=2)
+    answer = town.participant("check", second, now=LATER)
+    assert answer.code == 1
+    assert "has not agreed to agreement.md" in " ".join(answer.out.split())
+    town.send_unchecked(second, now=LATER)
+    town.take_in(now=LATER)
+    (told,) = findings(town, second, now=LATER)
+    assert "since 03 Nov 2026" in told
+    register(town, now=LATER)
+    town.take_in(now=LATER)
+    publish_board(town)
+    assert town.participant("amend", second, now=LATER).code == 0
+    town.take_in(now=LATER)
+    assert findings(town, second, now=LATER) == []
+    assert town.audit()["ok"]
+
+
+def test_a_team_comes_by_pull_request_too(town: Town) -> None:
+    handle = register(town)
+    commit = git(town.forge, "rev-parse", f"registration/{handle}")
+    git(town.forge, "update-ref", "refs/pull/7/head", commit)
+    git(town.forge, "branch", "-D", f"registration/{handle}")
+    (receipt,) = town.take_in(now=DAY)["received"]
+    assert (receipt["kind"], receipt["team"]) == ("registered", handle)
+    assert receipt["source"] == "pull request 7"
+
+
+def test_a_registration_in_a_folder_is_taken(town: Town) -> None:
+    folder = town.root / "uploads"
+    told = ("--team", TEAM["team"], "--agree", "--to", folder)
+    assert town.participant("register", *told, now=DAY).code == 0
+    answer = town.organiser("inbox", "--from", folder, "--json", now=DAY)
+    assert [r["kind"] for r in answer.json["received"]] == ["registered"]
+
+
+# what others see
+
+
+def test_the_public_log_neither_names_a_team_nor_ties_its_submissions(town: Town) -> None:
+    handle = admit(town)
+    submission = town.send("one", now=NEXT, embargo="2027-03-01")
+    town.take_in(now=NEXT)
+    assert town.publish(submission, now=NEXT).code == 0
+    publish_board(town)
+    key = own_file(town)["key"]
+    lines = (town.clone / "log.jsonl").read_text().splitlines()
+    assert [handle in line or key in line for line in lines].count(True) == 1
+    text = "\n".join([*lines, git(town.forge, "log", "--all", "--format=%an %ae %B")])
+    for secret in (TEAM["team"], TEAM["institution"], "ada@lighthouse.example", "Someone Here"):
+        assert secret not in "\n".join(lines)
+    assert f"Registration of {handle}" in text
+    author = git(town.forge, "log", "-1", "--format=%an", f"registration/{handle}")
+    assert author == "Anonymous"
+    pages = "".join(p.read_text() for p in (town.board / "leaderboard").rglob("*.html"))
+    assert handle not in pages
+
+
+def test_anybody_can_verify_a_registration_by_the_public_log(town: Town) -> None:
+    admit(town)
+    log = town.board / "log.jsonl"
+    (line,) = [row for row in log.read_text().splitlines() if '"kind":"registered"' in row]
+    event = json.loads(line)["event"]
+    statement = json.loads(event["public"]["statement"])
+    assert statement["agreement"] == digest_bytes(AGREEMENT.encode())
+    answer = town.participant("audit", "--json", now=NEXT)
+    assert answer.json["ok"], answer
+
+
+def test_a_revoked_team_is_refused_and_what_was_published_stays(town: Town) -> None:
+    handle = admit(town)
+    first = town.send("one", now=NEXT)
+    town.take_in(now=NEXT)
+    assert town.publish(first, now=NEXT).code == 0
+    answer = town.organiser("board", "revoke", handle, "--why", "passed on data", now=LATER)
+    assert answer.code == 0, answer
+    again = town.organiser("board", "revoke", handle, "--why", "passed on data", now=LATER)
+    assert "(done before)" in again.out
+    publish_board(town)
+    assert findings(town, first, now=LATER) == []
+    second = town.draft("two", now=LATER, seed=2)
+    assert town.participant("submit", second, now=LATER).code == 1
+    town.send_unchecked(second, now=LATER)
+    town.take_in(now=LATER)
+    (told,) = findings(town, second, now=LATER)
+    assert "revoked on 04 Nov 2026" in told
+    answer = town.participant("register", "--team", TEAM["team"], "--agree", now=LATER)
+    assert answer.code == 1
+    assert "passed on data" in answer.err
+    assert town.audit()["ok"]
+
+
+def test_a_lost_key_is_replaced_after_the_old_one_was_revoked(town: Town) -> None:
+    handle = admit(town)
+    clone = town.new_clone("second-clone")
+    register(town, now=NEXT, clone=clone)
+    (receipt,) = town.take_in(now=NEXT)["received"]
+    assert refusal(receipt) == ["name-registered"]
+    town.organiser("board", "revoke", handle, "--why", "the key was lost", now=NEXT)
+    (receipt,) = town.take_in(now=NEXT)["received"]
+    assert receipt["kind"] == "registered"
+
+
+def test_a_team_that_is_no_team_cannot_be_revoked(town: Town) -> None:
+    answer = town.organiser("board", "revoke", "team-\x1b[2J", "--why", "x", now=NEXT)
+    assert answer.code == 2
+    assert "unknown-team" in answer.err
+    assert "\x1b" not in answer.err
+
+
+def test_after_the_last_day_a_registered_team_can_agree_anew_and_no_other_can(town: Town) -> None:
+    late = "2026-12-01T00:00:00Z"
+    admit(town)
+    (town.board / "agreement.md").write_text("Other terms.\n")
+    town.take_in(now=late)
+    publish_board(town)
+    admit(town, now=late)
+    clone = town.new_clone("late")
+    told = ("register", "--team", "Harbour Ranking", "--agree")
+    answer = town.participant(*told, now=late, clone=clone)
+    assert answer.code == 1
+    assert "registration-closed" in answer.err
+    assert town.audit()["ok"]
+
+
+@pytest.mark.parametrize("name", ["", "anonymous", "Light\u202ehouse", "n" * 201], ids=ascii)
+def test_a_name_that_is_none_is_refused_before_anything_is_sent(town: Town, name: str) -> None:
+    answer = town.participant("register", "--team", name, "--agree", now=DAY)
+    assert answer.code == 1
+    assert "\u202e" not in answer.err
+    assert "registration/" not in git(town.forge, "branch", "--list")
