@@ -395,6 +395,13 @@ def _containers() -> Iterator[Attack]:
         ("a run that unpacks a thousandfold", "test_a_bomb_is_refused_by_its_ratio"),
     ):
         yield streams.one(name, test, tries="to fill memory", becomes="refused as `archive-bomb`")
+    yield _Group(family=_CONTAINER, module="store/test_store_zipped.py").one(
+        "a board's archive of many small members that unpack a thousandfold",
+        "test_a_hostile_zip",
+        tries="to fill a disk from 75 MB",
+        becomes="refused as `archive-bomb` before anything is unpacked",
+        case="a zip bomb of many small members",
+    )
     archive = _Group(family=_CONTAINER, module="envelope/test_archive.py")
     yield from archive.cases(
         "test_hostile_tarball_is_refused",

@@ -114,6 +114,9 @@ HOSTILE: Mapping[str, Callable[[], bytes]] = {
     "a file that is a folder too": lambda: zipped(("a/b", b"x"), ("a", b"y")),
     "a zip bomb": lambda: zipped(("a", bytes(20 << 20))),
     "a zip bomb of overlapping members": overlapping,
+    "a zip bomb of many small members": lambda: zipped(
+        *((f"scores/{i}.json", bytes(1 << 19)) for i in range(8))
+    ),
     "a lie about the size": lying_about_its_size,
     "an encrypted member": encrypted,
     "a damaged member": broken_deflate,

@@ -28,6 +28,7 @@ _MOST_BYTES = 1 << 30
 _MOST_IN_ALL = 1 << 36
 _MOST_CHARACTERS = 255
 _MOST_RATIO = 250
+_MOST_RATIO_IN_ALL = 50
 _SMALL = 1 << 20
 _CHUNK = 1 << 20
 _FORBIDDEN = frozenset('\\:*?"<>|')
@@ -120,11 +121,6 @@ def _check_members(members: Sequence[zipfile.ZipInfo], path: Path) -> Iterator[P
     if len(members) > _MOST_MEMBERS:
         yield _bomb(path.name, f"{len(members):,} members", f"at most {_MOST_MEMBERS:,}")
         return
-    total = sum(member.file_size for member in members)
-    if total > _MOST_IN_ALL:
-        yield _bomb(path.name, f"{total:,} bytes unpacked", f"at most {_MOST_IN_ALL:,}")
-    if sum(member.compress_size for member in members) > path.stat().st_size:
-        yield _bomb(path.name, "members that share their bytes", "bytes of its own for each")
     names = [member.filename.casefold() for member in members]
     folders = {str(parent) for name in names for parent in PurePosixPath(name).parents}
     seen: set[str] = set()
@@ -134,7 +130,21 @@ def _check_members(members: Sequence[zipfile.ZipInfo], path: Path) -> Iterator[P
         if found or name in seen or name in folders:
             yield _damaged(place, found or "a name that another member has or needs")
         seen.add(name)
-        yield from _check_size(member, place)
+    yield from _check_sizes(members, path)
+
+
+def _check_sizes(members: Sequence[zipfile.ZipInfo], path: Path) -> Iterator[Problem]:
+    alone = [p for member in members for p in _check_size(member, quote(member.filename))]
+    yield from alone
+    total = sum(member.file_size for member in members)
+    packed = sum(member.compress_size for member in members)
+    if packed > path.stat().st_size:
+        yield _bomb(path.name, "members that share their bytes", "bytes of its own for each")
+    elif total > _MOST_IN_ALL:
+        yield _bomb(path.name, f"{total:,} bytes unpacked", f"at most {_MOST_IN_ALL:,}")
+    elif not alone and total > _SMALL and total > packed * _MOST_RATIO_IN_ALL:
+        expected = f"at most {_MOST_RATIO_IN_ALL} times"
+        yield _bomb(path.name, f"{total:,} bytes out of {packed:,}", expected)
 
 
 def _check_size(member: zipfile.ZipInfo, place: str) -> Iterator[Problem]:
