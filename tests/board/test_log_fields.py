@@ -44,10 +44,12 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.import_entry("20200811a", date(2020, 8, 11), "0.4")
     log.rekey()
     log.close()
-    held = {"not_above": {"eval": "0.4"}}
+    seeds = {"seeds": {"runs": 3, "spreads": {"dev": "0.01"}}}
+    held = {"not_above": {"eval": "0.4"}, **seeds}
     later = {"final": {"scores": {"reserve": "0.2"}, "queries": {"reserve": 9}}}
     log.publish("20261101-a", make_manifest(), "0.4", public=held, sealed=later)
     log.correct("20261101-a", "0.3", public=held, sealed=later)
+    log.add("baseline", "bm25-seeds", {"scores": {}, "type": "baseline", **seeds}, {})
     written: dict[str, tuple[set[str], set[str]]] = {}
     for entry in log.entries:
         public, sealed = written.setdefault(entry.event.kind, (set(), set()))

@@ -1,6 +1,7 @@
 """Tarballs: what we write, what real programs write, and what an attacker writes."""
 
 import io
+import re
 import struct
 import subprocess
 import tarfile
@@ -260,6 +261,24 @@ def read(tarball: bytes, *, piece: int = 1000) -> dict[str, bytes]:
     pieces = (tarball[place : place + piece] for place in range(0, len(tarball), piece))
     members = read_members(pieces, submission_id=ID, runs=SETS, limit=LIMIT)
     return {member.run: member.read() for member in members}
+
+
+def test_further_seeds_are_members_of_their_own() -> None:
+    runs = {**RUNS, "eval~2": (".txt", b"2\tD3\t1\n"), "eval~10": ("", b"2\tD4\t1\n")}
+    tarball = pack_runs(ID, runs)
+    members = read_members(iter([tarball]), submission_id=ID, runs=runs.keys(), limit=LIMIT)
+    assert {m.run: m.read() for m in members} == {name: data for name, (_, data) in runs.items()}
+    with pytest.raises(TrustError):
+        read(tarball)  # a seed that nobody named
+    lone = read_members(iter([HONEST]), submission_id=ID, runs=runs.keys(), limit=LIMIT)
+    with pytest.raises(TrustError):
+        list(lone)
+
+
+@pytest.mark.parametrize("name", ["eval~", "eval~0", "eval~02", "eval~100", "eval~2~2", "~2"])
+def test_no_other_name_of_a_seed_is_written(name: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(name)):
+        pack_runs(ID, {name: (".txt", EVAL)})
 
 
 @pytest.mark.parametrize("attack", HOSTILE)

@@ -1,6 +1,7 @@
 """Runs that differ only by seed as one submission, through the command line, to the archive."""
 
 import json
+import math
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,7 +50,7 @@ def mean(values: Sequence[float]) -> float:
 
 def deviation(values: Sequence[float]) -> float:
     centre = mean(values)
-    return (sum((v - centre) ** 2 for v in values) / (len(values) - 1)) ** 0.5
+    return math.sqrt(sum((v - centre) ** 2 for v in values) / (len(values) - 1))
 
 
 def expected(texts: Sequence[str], query_set: str) -> tuple[str, str]:

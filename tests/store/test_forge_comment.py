@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -86,6 +87,17 @@ def test_a_whole_comment_reads_like_this() -> None:
 def test_a_short_comment_has_no_empty_sections() -> None:
     comment = Comment(kind="received", submission=ID, at=AT, decimals=3)
     assert format_comment(comment) == f"`{ID}` was received (20 Nov 2026 17:10:00 UTC).\n"
+
+
+def test_a_mean_over_seeds_has_its_spread_with_the_same_digits() -> None:
+    line = ScoreLine(
+        view="eval", measure="RR@10", released="0.412", queries=9, seeds=3, spread="0.004"
+    )
+    told = Comment(kind="published", submission=ID, at=AT, decimals=3, scores=[line])
+    assert "**0.412** ± 0.004 over 3 seeds (n = 9)" in format_comment(told)
+    longer = replace(told, scores=[replace(line, spread="0.00412")])
+    with pytest.raises(ValueError, match="not a released score"):
+        format_comment(longer)
 
 
 @pytest.mark.parametrize("released", ["0.4123", "0.41234567", "1", "nan", "", "0.41\n@all", ".4"])
