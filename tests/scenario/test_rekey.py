@@ -2,6 +2,7 @@
 
 import shutil
 import tomllib
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,22 @@ def test_a_new_key_takes_the_place_of_the_old_one(town: Town) -> None:
     assert tomllib.loads(public["board.toml"])["recipients"] == [new]
     assert town.audit() == {"ok": True, "events": len(town.events()), "faults": [], "notes": []}
     assert git(town.board, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_clock_that_is_a_second_behind_makes_no_key(town: Town, *, lost: bool) -> None:
+    last = town.events()[-1]["at"]
+    moment = datetime.fromisoformat(last) - timedelta(seconds=1)
+    behind = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    if lost:
+        for file in (town.vault / "identities").glob("*.txt"):
+            file.unlink()
+    before, rules = identities(town), (town.board / "board.toml").read_bytes()
+    answer = town.organiser("board", "rekey", "--why", "x", "--yes", now=behind)
+    assert answer.code == 2, answer
+    assert "the clock says" in answer.err
+    assert (identities(town), (town.board / "board.toml").read_bytes()) == (before, rules)
+    assert not (town.vault / "identities" / "rekeying").exists()
 
 
 def test_only_the_new_key_opens_what_was_sealed_again(town: Town) -> None:

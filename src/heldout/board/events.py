@@ -29,6 +29,7 @@ __all__ = [
     "Entry",
     "Event",
     "Opening",
+    "check_clock",
     "format_entry",
     "format_time",
     "link",
@@ -173,11 +174,7 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
     """
     if draft.kind not in {**KINDS, **TEAM_KINDS}:
         raise ValueError(draft.kind)
-    if last is not None and format_time(at) < last.event.at:
-        raise StoreError(
-            f"the clock says {format_time(at)}, but the last event is of {last.event.at}; "
-            "set the clock, events are never dated before others"
-        )
+    check_clock(last, at)
     opened = {name: Opening(value=v, salt=new_salt()) for name, v in draft.sealed.items()}
     event = Event(
         seq=0 if last is None else last.event.seq + 1,
@@ -191,6 +188,23 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
     )
     raw = msgspec.json.encode(event)
     return Entry(event=event, hash=_hash(raw), raw=raw, opened=opened)
+
+
+def check_clock(last: Entry | None, at: datetime) -> None:
+    """Refuse to go on where no event could be dated.
+
+    Args:
+        last: the last entry, or `None` before there is any.
+        at: what the clock says.
+
+    Raises:
+        StoreError: the clock went backwards.
+    """
+    if last is not None and format_time(at) < last.event.at:
+        raise StoreError(
+            f"the clock says {format_time(at)}, but the last event is of {last.event.at}; "
+            "set the clock, events are never dated before others"
+        )
 
 
 def redact(entry: Entry, fields: Iterable[str]) -> Entry:

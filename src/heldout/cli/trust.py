@@ -291,7 +291,7 @@ def _give_key(place: Place, *, keep_key: bool) -> None:
     repository = place.board()
     vault = Vault.open(place.vault.absolute(), board=repository.root)
     with vault.locked():
-        ensure_key(repository, vault)
+        ensure_key(repository, vault, now=place.clock())
 
 
 def _consequences(*, destroy_old: bool) -> str:

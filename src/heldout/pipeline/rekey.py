@@ -8,11 +8,11 @@ note.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 
 import msgspec
 
-from heldout.board.events import Entry
+from heldout.board.events import Entry, check_clock
 from heldout.board.spec_file import parse_spec
 from heldout.envelope.bundle import new_identity
 from heldout.errors import StoreError
@@ -75,7 +75,7 @@ def is_begun(vault: Vault) -> bool:
     return (vault.root / _NOTE).is_file()
 
 
-def ensure_key(repository: Repository, vault: Vault) -> None:
+def ensure_key(repository: Repository, vault: Vault, *, now: datetime) -> None:
     """Give a vault that has lost its keys a new one, so that somebody sits at the desk.
 
     It is nobody's recipient until `rekey` makes it one.
@@ -83,7 +83,12 @@ def ensure_key(repository: Repository, vault: Vault) -> None:
     Args:
         repository: the board.
         vault: its lock is held.
+        now: the moment of the call.
+
+    Raises:
+        StoreError: the clock went backwards; no key is made.
     """
+    check_clock(vault.entries()[-1], now)
     form = repository.spec().envelope
     if next(own_recipients(form, vault), None) is None:
         _add_key(vault, new_identity(form).private)
@@ -100,8 +105,9 @@ def rekey(desk: Desk, change: KeyChange) -> Rekeyed:
 
     Raises:
         InputError: a public key is wrong or unknown, or none that opens here would stay.
-        StoreError: nothing would change.
+        StoreError: nothing would change, or the clock went backwards: no key is made then.
     """
+    check_clock(desk.vault.entries()[-1], desk.now)
     note = desk.vault.root / _NOTE
     went_on = is_begun(desk.vault)
     before = None if went_on else _find_done(desk, change)
