@@ -59,6 +59,13 @@ class _Seeds(_Fields, frozen=True, kw_only=True):
     spreads: _Scores
 
 
+class _Kept(_Fields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`kept`: what the vault keeps of a submission that was opened."""
+
+    scores: _Digest | msgspec.UnsetType = msgspec.UNSET
+    signatures: _Digest | msgspec.UnsetType = msgspec.UNSET
+
+
 class _Nothing(_Fields, frozen=True, kw_only=True):
     """An event that says all by its kind."""
 
@@ -83,12 +90,12 @@ class _Metadata(_Fields, frozen=True, kw_only=True):
 
 class _Reviewed(_Metadata, frozen=True, kw_only=True):
     type: str | None = None
+    kept: _Kept | None = None
 
 
-class _Updated(_Fields, frozen=True, kw_only=True):
+class _Updated(_Metadata, frozen=True, kw_only=True):
     files: _Digests
-    identity: IdentityFields | None = None
-    revision: int = 0
+    type: str | None = None
     fingerprint: str = ""
 
 
@@ -102,6 +109,7 @@ class _Scored(_Metadata, frozen=True, kw_only=True):
     seeds: _Seeds | None = None
     evidence: _Digests = msgspec.field(default_factory=dict)
     compared: _Digests = msgspec.field(default_factory=dict)
+    kept: _Kept | None = None
 
 
 class _Published(_Scored, frozen=True, kw_only=True):

@@ -84,6 +84,8 @@ class Submission:
         evidence: view -> digest of what its score was told for, by `pipeline.evidence`; empty
             where sealed, and for what was told before there was any.
         signature: of its team, over the revision in force; `None` where it has none, or sealed.
+        kept: folder of the vault (`scores`, `signatures`) -> SHA-256 of the file there that the
+            last event which scored it was logged with; empty where sealed, or from before.
         events: (time, kind, hash) of every event about it, in order.
     """
 
@@ -113,6 +115,7 @@ class Submission:
     sealed_again: str = ""
     evidence: Mapping[str, str] = field(default_factory=dict)
     signature: SubmissionSignature | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
     events: tuple[tuple[datetime, str, str], ...] = ()
 
     @property
@@ -304,7 +307,8 @@ def _updated(now: Submission, entry: Entry) -> dict[str, Any]:
 
 
 def _reviewed(now: Submission, entry: Entry) -> dict[str, Any]:
-    return {"status": "reviewed" if now.pending else now.status, **_metadata(entry)}
+    status = "reviewed" if now.status == "received" else now.status
+    return {"status": status, **_metadata(entry), **_kept(entry)}
 
 
 def _published(_: Submission, entry: Entry) -> dict[str, Any]:
@@ -315,6 +319,7 @@ def _published(_: Submission, entry: Entry) -> dict[str, Any]:
         "why": entry.get("why") or "",
         **_metadata(entry),
         **_scores(entry),
+        **_kept(entry),
     }
 
 
@@ -338,7 +343,8 @@ def _imported(_: Submission, entry: Entry) -> dict[str, Any]:
 
 
 def _corrected(now: Submission, entry: Entry) -> dict[str, Any]:
-    return {"errata": (*now.errata, (entry.time, str(entry.get("why")))), **_scores(entry)}
+    errata = (*now.errata, (entry.time, str(entry.get("why"))))
+    return {"errata": errata, **_scores(entry), **_kept(entry)}
 
 
 def _decided(status: Status) -> Callable[[Submission, Entry], dict[str, Any]]:
@@ -354,6 +360,12 @@ def _scores(entry: Entry) -> dict[str, Any]:
     found["spreads"] = {**seeds["spreads"], **final.get("spreads", {})}
     found["seeds"] = seeds["runs"]
     return {**found, "final": final["scores"], "evidence": entry.get("evidence") or {}}
+
+
+def _kept(entry: Entry) -> dict[str, Any]:
+    """The digests of the kept files; an event that says nothing of them leaves them as they are."""
+    kept = entry.get("kept")
+    return {} if kept is None else {"kept": kept}
 
 
 def _metadata(entry: Entry) -> dict[str, Any]:
