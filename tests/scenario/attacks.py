@@ -67,6 +67,7 @@ _REQUEST = "A hostile pull request"
 _METADATA = "Hostile metadata"
 _CONTAINER = "A hostile container"
 _REPLAY = "A replayed, swapped or changed file"
+_REGISTRATION = "A registration or signature that is not what it claims"
 _CLOCK = "A clock that goes backwards"
 _FORGE = "A forge that answers nonsense"
 
@@ -641,6 +642,12 @@ def _forges() -> Iterator[Attack]:
         becomes="refused in one printable line, on each of three forges",
         prefix="a hosted forge that says ",
     )
+    yield _Group(family=_REQUEST, module="store/test_forge_fetch.py").one(
+        "a copy of somebody's request",
+        "test_a_copied_request_comes_after_its_original_and_both_are_answered",
+        tries="to take the answer away from the request that it copies",
+        becomes="the one with the lower number counts; both are answered",
+    )
     for name, test, becomes in (
         ("a list without end", "test_a_list_without_end_is_given_up", "given up"),
         (
@@ -676,11 +683,113 @@ def _forges() -> Iterator[Attack]:
         )
 
 
+def _registrations() -> Iterator[Attack]:
+    here = _Group(family=_REGISTRATION, module="scenario/test_registration_attacks.py")
+    against = "stands against publication: `team-registered`"
+    quiet = "; the log has no event of it"
+    yield from here.cases(
+        "test_a_signature",
+        "of another submission",
+        "for another board",
+        "over another agreement",
+        "of no team",
+        tries="to take part without having agreed",
+        becomes=against,
+        prefix="a submission with a signature ",
+    )
+    for name, test, tries in (
+        (
+            "a replayed signature of another submission",
+            "test_a_replayed_signature_of_another_submission",
+            "to sign with what was signed before",
+        ),
+        ("another team's key", "test_another_team_s_key", "to use up another team's quota"),
+        (
+            "a registered team under another's name",
+            "test_a_registered_team_under_another_s_name",
+            "to use up another team's quota",
+        ),
+        (
+            "metadata that was changed after it was signed",
+            "test_metadata_that_was_changed_after_it_was_signed",
+            "to have a team say what it did not",
+        ),
+        (
+            "a signature that was taken off",
+            "test_a_signature_that_was_taken_off",
+            "to submit unsigned",
+        ),
+    ):
+        yield here.one(name, test, tries=tries, becomes=against)
+    yield here.one(
+        "new metadata without the team's signature",
+        "test_new_metadata_without_the_team_s_signature",
+        tries="to change an entry with the key of its seal alone",
+        becomes="refused as `bad-signature`",
+    )
+    for case, becomes in {
+        "for another board": "bad-signature",
+        "of somebody else's key": "bad-signature",
+        "of a key of small order": "bad-signature",
+        "without the agreement": "other-agreement",
+        "for another agreement": "other-agreement",
+        "for other names than it seals": "untrusted",
+        "of no time": "not-a-registration",
+        "of a key that is a path": "not-a-registration",
+    }.items():
+        yield here.one(
+            f"a registration {case}",
+            "test_a_registration",
+            tries="to be registered without having signed for it",
+            becomes=f"refused as `{becomes}`{quiet}",
+            case=case,
+        )
+    for name, test, becomes in (
+        ("an old registration sent again", "test_an_old_registration_sent_again", "stale"),
+        ("a revoked registration sent again", "test_a_revoked_registration_sent_again", "revoked"),
+    ):
+        code = {"stale": "stale-registration", "revoked": "registration-revoked"}[becomes]
+        yield here.one(
+            name, test, tries="to undo what came after it", becomes=f"known, or refused as `{code}`"
+        )
+    for name, test, code in (
+        ("sealed names that were swapped", "test_sealed_names_that_were_swapped", "untrusted"),
+        ("the name of a registered team", "test_the_name_of_a_registered_team", "name-registered"),
+        ("a key under a second name", "test_a_key_under_a_second_name", "name-registered"),
+        ("a huge registration", "test_a_huge_registration", "too-large"),
+        (
+            "a registration after the last day",
+            "test_a_registration_after_the_last_day",
+            "registration-closed",
+        ),
+        (
+            "a registration that brings more",
+            "test_a_registration_that_brings_more",
+            "foreign-change",
+        ),
+        (
+            "a file that is no registration",
+            "test_a_file_that_is_no_registration",
+            "not-a-registration",
+        ),
+    ):
+        yield here.one(
+            name, test, tries="to misuse a registration", becomes=f"refused as `{code}`{quiet}"
+        )
+    yield _Group(family=_REGISTRATION, module="scenario/test_registration.py").one(
+        "a reader who looks for one key under two submissions",
+        "test_the_public_log_neither_names_a_team_nor_ties_its_submissions",
+        tries="to find who is behind an embargoed entry",
+        becomes="key and handle stand in the registration's event alone; names are sealed",
+    )
+
+
 ATTACKS: tuple[Attack, ...] = (
     *_requests(),
     *_metadata(),
     *_containers(),
     *_replays(),
+    *_registrations(),
     *_clocks(),
     *_forges(),
 )

@@ -136,6 +136,20 @@ def test_a_submission_that_came_on_a_branch_is_found_with_its_request(
     assert forge.locate(f"branch submission/{ONE}", TWO) is None
 
 
+def test_a_copied_request_comes_after_its_original_and_both_are_answered(
+    board: Git, bare: Path, server: Forge, client: httpx.Client
+) -> None:
+    """By number: as text, 10 comes before 9."""
+    ref = REFS[server.kind]
+    for number, files in ((9, sealed(ONE)), (10, sealed(ONE)), (11, sealed(TWO))):
+        server.add(number, send(board, bare, ref.format(number), files))
+    forge = hosted(board, server, client)
+    assert [arrival.source for arrival in forge.fetch()] == ["pull request 9", "pull request 11"]
+    assert forge.copies(Handle("9")) == ("9", "10")
+    assert forge.copies(Handle("11")) == ("11",)
+    assert forge.copies(Handle("12")) == ("12",)
+
+
 def test_the_token_of_a_fetch_stays_nowhere(
     board: Git, bare: Path, server: Forge, client: httpx.Client
 ) -> None:

@@ -14,7 +14,7 @@ from heldout.board.spec import BoardSpec
 from heldout.board.standings import Row, project
 from heldout.ids import Digest, SubmissionId
 from heldout.pipeline.desk import Desk
-from heldout.store.forge import Comment, Forge, Outcome, ScoreLine, format_comment
+from heldout.store.forge import Comment, Forge, Handle, Outcome, ScoreLine, format_comment
 from heldout.store.forge.comments import CommentKind
 
 __all__ = ["answer"]
@@ -45,6 +45,8 @@ def answer(
     facts: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Outcome:
     """Tell a submission's last event where it was opened; label and close it when it is decided.
+
+    Requests that copy its files are told the same.
 
     Args:
         desk: its lock is held.
@@ -81,7 +83,13 @@ def answer(
         steps=[f"heldout status {submission.id}"],
         page=spec.home,
     )
-    outcome = forge.comment(handle, format_comment(comment), event=Digest(digest))
+    text = format_comment(comment)
+    outcomes = [_tell(forge, copy, text, submission, digest) for copy in forge.copies(handle)]
+    return outcomes[0]
+
+
+def _tell(forge: Forge, handle: Handle, text: str, submission: Submission, event: str) -> Outcome:
+    outcome = forge.comment(handle, text, event=Digest(event))
     if submission.status in _DECIDED:
         forge.label(handle, f"heldout: {submission.status}")
         forge.close(handle)

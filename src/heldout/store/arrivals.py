@@ -19,6 +19,7 @@ __all__ = ["Arrival", "branch_name", "fetch", "find_in_folder", "find_in_git"]
 _MOST_BYTES = 1 << 30
 _MOST_PROBLEMS = 10
 _REFS = ("refs/heads/submission/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
+_REQUEST = re.compile(r"refs/(pull|merge-requests)/(\d{1,18})/head", re.ASCII)
 _KINDS = {"D": "a deletion", "T": "a change of type"}
 
 
@@ -60,13 +61,16 @@ def fetch(git: Git, remote: str) -> None:
 def find_in_git(git: Git, form: Form, *, main: str) -> Iterator[Arrival]:
     """Submissions on branches `submission/*`, here or on a remote, and on pull-request refs.
 
+    Of two with the same files the first: branches, which not everybody may push, and then requests
+    by their numbers, for a copy is made later than what it is a copy of.
+
     Args:
         git: the board's repository; blobs are read, nothing is checked out.
         form: the board's envelope.
         main: the commit that branches are compared with.
     """
     seen: set[str] = set()
-    for ref, commit in sorted(git.refs(*_REFS).items()):
+    for ref, commit in sorted(git.refs(*_REFS).items(), key=lambda item: _order(item[0])):
         source = _source(ref)
         changes = () if source is None else git.changes(main, commit)
         if source is None or changes == ():
@@ -97,9 +101,14 @@ def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
         yield _from_paths(form, submission, paths)
 
 
+def _order(ref: str) -> tuple[bool, str, int]:
+    request = _REQUEST.fullmatch(ref)
+    return (False, ref, 0) if request is None else (True, request[1], int(request[2]))
+
+
 def _source(ref: str) -> str | None:
-    if number := re.fullmatch(r"refs/(?:pull|merge-requests)/(\d+)/head", ref):
-        return f"pull request {number[1]}"
+    if request := _REQUEST.fullmatch(ref):
+        return f"pull request {request[2]}"
     branch = re.fullmatch(r"refs/(?:heads|remotes/[^/]+)/submission/(.+)", ref)
     if branch is None:
         return None

@@ -64,6 +64,13 @@ class HostedForge:
         commits = self.git.refs(f"refs/heads/{branch}", f"refs/remotes/*/{branch}").values()
         return next((r.handle for r in self.list_open() if r.sha in commits), None)
 
+    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+        """By what was fetched last."""
+        marks = {request.handle: self._fingerprint(request.ref) for request in self.list_open()}
+        own = marks.get(handle)
+        same = [other for other, mark in marks.items() if mark == own and own is not None]
+        return (handle, *sorted(set(same) - {handle}, key=int))
+
     def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
         """Post a comment, unless one of this event is there; looks again where no answer came."""
         marker = format_marker(event)
@@ -97,6 +104,10 @@ class HostedForge:
             raise ValueError(f"no label: {wrong}")
         self.api.add_labels(handle, names)
         return "done"
+
+    def _fingerprint(self, ref: str) -> str | None:
+        found = next(find_requests(self.git, self.form, base=self.main, heads=[ref]), None)
+        return None if found is None else found.fingerprint
 
     def _once(self, handle: Handle, stands: Callable[[], bool], act: Callable[[], None]) -> Outcome:
         """Act, unless it stands already; where the answer is lost, look, and never act again."""

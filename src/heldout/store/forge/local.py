@@ -49,6 +49,10 @@ class FolderForge:
         """The submission's id, if it came from a folder."""
         return Handle(submission) if source == "a folder" else None
 
+    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+        """Itself: here a submission is known by its id."""
+        return (handle,)
+
     def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
         """Add to `ID.reply.txt`, which is replaced whole; what is no plain file is replaced too.
 
@@ -114,6 +118,10 @@ class GitForge:
     def locate(self, source: str, submission: SubmissionId) -> Handle | None:
         """The submission's id, if it came on its own branch."""
         return Handle(submission) if source == f"branch {branch_name(submission)}" else None
+
+    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+        """Itself: here a submission is known by its id."""
+        return (handle,)
 
     def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:  # noqa: ARG002 - the protocol's
         """Nothing: the public log says it."""

@@ -76,6 +76,13 @@ class Forge(Protocol):
         """The request that a submission came with, by the `source` of its arrival."""
         ...
 
+    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+        """A request, and then the others that are open with the very files that it brings.
+
+        Sealed files are public, so anybody can copy a request; all of them get its answer.
+        """
+        ...
+
     def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
         """Say something once.
 
