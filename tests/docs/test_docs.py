@@ -20,6 +20,7 @@ from heldout.board.spec import (
     Example,
     Policy,
     QuerySet,
+    Registration,
     Runs,
     Season,
     View,
@@ -148,6 +149,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "release.": ReleaseRule,
     "archive.": Archive,
     "forge.": ForgeSpec,
+    "registration.": Registration,
 }
 KEYS = {
     prefix + field.name: field

@@ -160,8 +160,11 @@ def _check_signed(
     path: str, file: RegistrationFile, statement: Statement, history: History
 ) -> None:
     """Refuse what the key did not sign, or signed for another board."""
+    known = history.teams.get(team_handle(statement.key))
     if statement.board != history.board:
         found, expected = "a registration for another board", "one that was signed for this board"
+    elif known is not None and known.key != statement.key:
+        found, expected = "another key that has the same short digest", "the team's own"
     elif not verify(statement.key, registration_message(file.statement), file.signature):
         found, expected = "a signature that is not of the key that it names", "the team's own"
     else:
