@@ -1,5 +1,6 @@
 """At a board's end: one file from which anybody can score it again, and nothing that is private."""
 
+import hashlib
 import json
 import math
 import re
@@ -87,6 +88,8 @@ def test_an_archive_is_sound_for_a_stranger_and_in_a_clone(ended: Ended, tmp_pat
 
 def test_it_holds_what_the_results_follow_from(ended: Ended) -> None:
     files = read_files(ended.archive)
+    assert sum(name.startswith("evidence/") for name in files) == 6
+    files = {name: data for name, data in files.items() if not name.startswith("evidence/")}
     one, hidden = ended.ids["one"], ended.ids["hidden"]
     assert set(files) == {
         *("README.md", "MANIFEST.json", "log.jsonl", "labels/eval.qrels", "qrels/dev.qrels"),
@@ -312,6 +315,25 @@ def test_labels_that_were_mended_are_told(still_open: Town, tmp_path: Path) -> N
     assert (found.code, found.json["faults"]) == (0, [])
     notes = "\n".join(found.json["notes"])
     assert 'labels were changed on 02 Dec 2026, for: "a wrong document"' in notes
+    assert "cannot be scored again" not in notes
+    before = [name for name in read_files(tmp_path / "a.zip") if name.startswith("labels/earlier/")]
+    assert len(before) == 1
+
+
+def test_without_the_earlier_labels_scores_cannot_be_scored_again(
+    still_open: Town, tmp_path: Path
+) -> None:
+    """As on a board that changed its labels before every version was kept."""
+    labels = still_open.vault / "labels" / "eval.qrels"
+    kept = still_open.vault / "sealed" / hashlib.sha256(labels.read_bytes()).hexdigest()
+    labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
+    assert still_open.organiser("correct", ONE, "--why", "a wrong document", now=LAST).code == 0
+    kept.unlink()
+    assert "eval.qrels of before" in still_open.audit()["notes"][0]
+    assert still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
+    found = audited(still_open, tmp_path / "a.zip")
+    assert (found.code, found.json["faults"]) == (0, [])
+    notes = "\n".join(found.json["notes"])
     assert f'"{BASELINE}" was scored with labels that were changed later' in notes
     assert f'"{ONE}" was scored' not in notes
 
@@ -384,8 +406,23 @@ def other_labels_claimed(files: Files) -> None:
     """Scores that say they were made with labels that nobody knows."""
     name = f"scores/{ONE}.json"
     scores = json.loads(files[name])
+    scores["held_out"]["eval"] = "0" * 64
+    files[name] = json.dumps(scores).encode()
+
+
+def other_labels_claimed_as_before(files: Files) -> None:
+    """The same in the field that older archives have."""
+    name = f"scores/{ONE}.json"
+    scores = json.loads(files[name])
     scores["labels"]["eval"] = "0" * 64
     files[name] = json.dumps(scores).encode()
+
+
+def evidence_of(files: Files) -> str:
+    """The file of what one score was told for."""
+    names = [name for name in files if name.startswith("evidence/")]
+    named = {name: json.loads(files[name]) for name in names}
+    return next(n for n, e in named.items() if (e["id"], e["view"]) == (ONE, "eval"))
 
 
 def infinite(files: Files) -> None:
@@ -433,7 +470,20 @@ TAMPERED: Mapping[str, tuple[Callable[[Files], object], str]] = {
     "an empty log": (lambda files: files.update({"log.jsonl": b""}), "empty"),
     "no log": (lambda files: files.update({"log.jsonl": b"\n"}), "not an event"),
     "raised scores": (lifted, f'released score of "{ONE}" does not follow'),
-    "scores of two queries swapped": (swapped, f'"{ONE}" give other scores'),
+    "scores of two queries swapped": (swapped, "not told for the scores by query that are here"),
+    "what a score was told for left out": (
+        lambda files: files.pop(evidence_of(files)),
+        "is missing, or not what the log names",
+    ),
+    "what a score was told for changed": (
+        lambda files: files.update({evidence_of(files): b"{}"}),
+        "is missing, or not what the log names",
+    ),
+    "earlier labels that never were": (
+        lambda files: files.update({f"labels/earlier/{'0' * 64}": b"eval1 0 x 1\n"}),
+        "is nothing that the organisers committed to",
+    ),
+    "labels claimed as older archives do": (other_labels_claimed_as_before, "nobody committed to"),
     "a query left out": (without_a_query, "not those of its queries: eval"),
     "labels claimed that nobody committed to": (other_labels_claimed, "nobody committed to"),
     "an infinite mean": (infinite, "damaged"),
@@ -632,7 +682,8 @@ def test_private_views_stay_shut_and_final_ones_are_opened(tmp_path: Path) -> No
         files[f"scores/{name}.json"] = json.dumps(scores).encode()
 
     forged = forge(tmp_path / "a.zip", lower, tmp_path / "x.zip")
-    assert f'score of "{name}" does not follow' in audited(town, forged).json["faults"][0]
+    faults = "\n".join(audited(town, forged).json["faults"])
+    assert f'score of "{name}" does not follow' in faults
 
 
 def test_a_changed_bit_is_told_wherever_it_matters(ended: Ended, tmp_path: Path) -> None:

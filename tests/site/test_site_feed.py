@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import feedparser  # type: ignore[import-untyped]
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -165,6 +166,25 @@ def test_an_entry_without_a_score_says_why() -> None:
     first = items(format_feed([(board, spec())], spec(), facts()))[0]
     assert first["title"] == "New entry: monoT5 over BM25 top 100"
     assert first["summary"].startswith("Not above 0.412; ")
+
+
+def test_the_scores_of_a_one_shot_board_are_news_when_its_last_day_is_over() -> None:
+    closes = date(2026, 3, 1)
+    rules = msgspec.structs.replace(spec(), kind="one-shot", closes=closes)
+    rows = (row("0.412", days=9), row("0.341", days=3), baseline())
+
+    def read(day: int) -> list[dict[str, str]]:
+        told = standings(rows, as_of=datetime(2026, 3, day, 12, tzinfo=UTC))
+        return items(format_feed([(told, rules)], rules, facts()))
+
+    assert "scores" not in [item["kind"] for item in read(1)]
+    (item,) = [item for item in read(2) if item["kind"] == "scores"]
+    assert item["updated"] == "2026-03-02T00:00:00Z"
+    assert item["title"].startswith("Scores told: 2 entries, best ")
+    assert item["title"].endswith(", 0.412")
+    assert item["link"].endswith("index.html")
+    assert item["author"] == ""
+    assert [i["id"] for i in read(9)] == [i["id"] for i in read(2)]
 
 
 def test_only_the_newest_hundred_are_kept() -> None:

@@ -17,8 +17,9 @@ __all__ = [
     "held_out_name",
     "is_commitment",
     "list_stems",
+    "names_of_board",
+    "names_of_view",
     "stem_of",
-    "stems_of_view",
 ]
 
 _FILE = re.compile(r"([A-Za-z0-9_-]{1,32})\.([a-z]{1,16})", re.ASCII)
@@ -43,23 +44,29 @@ def stem_of(name: str) -> str:
     return name.partition(".")[0]
 
 
-def stems_of_view(view: View) -> frozenset[str]:
-    """What the names of all files begin with that a view's scores depend on."""
-    paths = [path for path in view.files if path.startswith(_FOLDER)]
-    files = {stem_of(path.removeprefix(_FOLDER)) for path in paths}
-    return frozenset({view.set, view.labels or view.set, *files})
+def names_of_view(view: View) -> frozenset[str]:
+    """The held-out files that a view's scores depend on, as far as there are such files."""
+    files = (path.removeprefix(_FOLDER) for path in view.files if path.startswith(_FOLDER))
+    named = {name for file in files if (name := held_out_name(file)) is not None}
+    return frozenset({view.labels or view.set, f"{view.set}.exclude", *named})
+
+
+def names_of_board(spec: BoardSpec) -> frozenset[str]:
+    """The same for all views of some rules; a set with public labels has none of its own here."""
+    public = {name for name, files in spec.sets.items() if not files.held_out}
+    return frozenset[str]().union(*map(names_of_view, spec.views)) - public
 
 
 def list_stems(spec: BoardSpec, *sets: str) -> frozenset[str]:
-    """The same for some query sets of a board, or for all of it.
+    """What the names of all held-out files begin with that query sets may depend on.
 
     Args:
         spec: the rules.
         sets: names of query sets; none for all.
     """
     chosen = sets or tuple(spec.sets)
-    views = [view for view in spec.views if view.set in chosen]
-    return frozenset(chosen).union(*map(stems_of_view, views))
+    names = [names_of_view(view) for view in spec.views if view.set in chosen]
+    return frozenset(map(stem_of, frozenset(chosen).union(*names)))
 
 
 def is_commitment(value: Any) -> bool:

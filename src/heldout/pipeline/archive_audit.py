@@ -5,35 +5,35 @@ cannot be checked is said.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from heldout.board.consent import may_open_runs
 from heldout.board.events import AFTER_CLOSING, Entry
+from heldout.board.held_out import held_out_file, is_commitment
 from heldout.board.history import Submission
 from heldout.board.release import release_score, release_spread
 from heldout.board.spec import BoardSpec, View
 from heldout.errors import HeldoutError, InputError, quote
 from heldout.ids import query_set_of, run_name
-from heldout.pipeline.audit import Audit
-from heldout.pipeline.opening import list_agreed
+from heldout.pipeline.audit import Audit, count_releases
+from heldout.pipeline.evidence import follows_on, make_evidence
+from heldout.pipeline.opening import EARLIER, list_agreed
+from heldout.pipeline.replay import replay_releases
 from heldout.pipeline.score import ViewScore, score_run, score_views
 from heldout.pipeline.score_files import ScoreFile
+from heldout.pipeline.sets import SetData
 from heldout.pipeline.telling import released
-from heldout.pipeline.unpacked import Unpacked, labels_key, unpack_archive
+from heldout.pipeline.unpacked import Unpacked, unpack_archive
 
 __all__ = ["audit_archive"]
 
 _CLOSE = 1e-9
-_NAME = re.compile("[A-Za-z0-9_-]{1,32}", re.ASCII)
-_DIGEST = re.compile("[0-9a-f]{64}", re.ASCII)
 _CHECKED = (
     "files against the manifest",
     "chain, times and openings of the log",
-    "labels against the digest of the first event",
+    "everything held out against the digests that the log commits to",
     "released scores against the scores by query",
 )
 
@@ -49,13 +49,15 @@ def audit_archive(path: Path, *, public: Sequence[Entry] = ()) -> Audit:
         try:
             unpacked = unpack_archive(path, Path(name))
             faults = [*_check_public(unpacked.log, public), *_check(unpacked)]
-            notes = [*_tell(unpacked)]
+            replay = replay_releases(unpacked.log, unpacked.evidence)
+            faults += replay.faults
+            notes = [*_tell(unpacked), *replay.notes]
             runs = [s for s in unpacked.published if unpacked.runs(s)]
         except InputError as error:
             return Audit(events=0, checked=(), faults=tuple(map(str, error.problems)))
         except HeldoutError as error:
             return Audit(events=0, checked=(), faults=(str(error),))
-    checked = [*_CHECKED]
+    checked = [*_CHECKED, f"{count_releases(replay)} by the release rule of the day"]
     checked += [f"scores by query of {len(runs)} against their runs"] * bool(runs)
     checked += ["the log against the board's public one"] * bool(public)
     return Audit(
@@ -106,30 +108,24 @@ def _check_closing(log: Sequence[Entry]) -> Iterator[str]:
 
 
 def _check_labels(unpacked: Unpacked) -> Iterator[str]:
-    """The labels are what the log commits to."""
+    """The labels are what the log commits to, those of the end and those of before."""
     for entry in unpacked.log:
-        if "labels" in entry.event.sealed and not _is_commitment(entry.get("labels")):
+        if "labels" in entry.event.sealed and not is_commitment(entry.get("labels")):
             yield f"the labels' digests in event {entry.event.seq} are not opened, or are none"
             return
     committed = unpacked.history.labels
     for name in sorted(unpacked.labels):
-        file = f"labels/{name}.qrels"
+        file = f"labels/{held_out_file(name)}"
         if file not in unpacked.names:
-            yield f"{file} is missing"
+            if "." not in name or name in committed:
+                yield f"{file} is missing"
         elif name in committed and unpacked.digest(file) != committed[name]:
             yield f"{file} is not what the organisers committed to"
-
-
-def _is_commitment(value: Any) -> bool:
-    """Whether opened digests have the one form that binds: no other split of salt and value does.
-
-    The digest is of the salt followed by the value. In this form no end of a value is itself one,
-    so that a salt and a value cannot be cut elsewhere to say something else.
-    """
-    return isinstance(value, dict) and all(
-        _NAME.fullmatch(name) and isinstance(digest, str) and _DIGEST.fullmatch(digest)
-        for name, digest in value.items()
-    )
+    ever = {digest for one in unpacked.history.commitments for digest in (one.files or {}).values()}
+    for file in sorted(name for name in unpacked.names if name.startswith(EARLIER)):
+        digest = file.removeprefix(EARLIER)
+        if digest not in ever or unpacked.digest(file) != digest:
+            yield f"{quote(file)} is nothing that the organisers committed to"
 
 
 def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
@@ -141,26 +137,51 @@ def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
         return
     spec = unpacked.specs[submission.id]
     scores = unpacked.scores(submission)
+    sets = unpacked.sets_of(spec, scores)
     views = {view.name: scores.views.get(view.name) for view in spec.views}
     wrong = [
         view.name
         for view in spec.views
-        if not _is_score_of(view, views[view.name]) or _outside(unpacked, spec, view, scores)
+        if not _is_score_of(view, views[view.name])
+        or (sets is not None and _outside(sets[view.set], spec, view, scores))
     ]
     if wrong:
         yield f"the scores by query of {name} are not those of its queries: {', '.join(wrong)}"
         return
     for view in spec.views:
-        if unpacked.is_earlier(spec, view, scores) and not _was_committed(unpacked, view, scores):
-            yield f"{name} was scored with labels that nobody committed to, in view {view.name}"
+        if fault := _differs(unpacked, submission, view, scores):
+            yield f"{name} was {fault}, in view {view.name}"
     if not _follows(spec, submission, scores):
         yield f"the released score of {name} does not follow from its scores by query"
+
+
+def _differs(
+    unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
+) -> str | None:
+    """Why scores by query cannot be what was told: by other labels, or made anew in silence."""
+    now = make_evidence(submission.id, view, scores)
+    ever = [one.files or {} for one in unpacked.history.commitments]
+    known = unpacked.history.labels
+    given = [*now.labels.items(), *_labels_of_before(view, scores).items()]
+    if any(n in known and d not in {files.get(n) for files in ever} for n, d in given):
+        return "scored with labels that nobody committed to"
+    logged = submission.evidence.get(view.name)
+    if logged is None:
+        return None
+    same = follows_on(unpacked.evidence(logged), now, known)
+    return None if same else "not told for the scores by query that are here"
+
+
+def _labels_of_before(view: View, scores: ScoreFile) -> dict[str, str]:
+    """The labels of a view in scores from before every file was noted."""
+    digest = scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
+    return {} if digest is None else {view.labels or view.set: digest}
 
 
 def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
     """Whether the release rule gives just what was released; of a Ladder, where it told a score.
 
-    What a Ladder held back depends on what the team had been told before, and is not gone over.
+    What a Ladder held back depends on what the team had been told before: the replay goes over it.
     """
     told = released(spec, scores.views, held=submission.not_above)
     final = {name: scores.views[name] for name in submission.final}
@@ -202,24 +223,14 @@ def _are_seeds_of(score: ViewScore) -> bool:
     return finite and math.isclose(math.fsum(seeds) / len(seeds), score.mean, abs_tol=_CLOSE)
 
 
-def _was_committed(unpacked: Unpacked, view: View, scores: ScoreFile) -> bool:
-    """Whether earlier labels are those of an earlier event; open ones are in no event."""
-    name = view.labels or view.set
-    if name not in unpacked.history.labels:
-        return True
-    opened = [entry.get("labels") or {} for entry in unpacked.log]
-    return scores.labels.get(labels_key(view)) in {digests.get(name) for digests in opened}
-
-
-def _outside(unpacked: Unpacked, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
-    """Whether the queries are others than those that count by the labels at hand."""
-    if unpacked.is_earlier(spec, view, scores):
-        return False
-    data = unpacked.sets(spec)[view.set]
-    judged = {q for q, grades in (data.judgments(view.labels) or {}).items() if grades}
-    judged &= data.queries.texts.keys()
+def _outside(data: SetData, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
+    """Whether the queries are others than those that count by the labels it was scored with."""
+    judged = {query for query, grades in data.judgments_of(view).items() if grades}
     counted = judged - data.excluded
     given = scores.views[view.name]
+    if view.facets is not None:
+        facets = data.files.facets[view.facets]
+        counted &= {query for group in given.groups for query in facets.get(group, ())}
     n = judged if spec.denominator == "all" else counted
     defined = sum(value is not None for value in given.per_query.values())
     undefined = len(given.per_query) - defined
@@ -249,18 +260,18 @@ def _check_runs(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
 def _rescore(
     unpacked: Unpacked, submission: Submission, spec: BoardSpec, runs: Mapping[str, str]
 ) -> Iterator[str]:
-    sets = unpacked.sets(spec)
+    kept = unpacked.scores(submission)
+    sets = unpacked.sets_of(spec, kept)
+    if sets is None:
+        return
     kind = "" if submission.baseline or submission.type is None else submission.type
     scans = {}
     for name, file in runs.items():
         with (unpacked.folder / file).open("rb") as stream:
             data = sets[query_set_of(name)]
             scans[name] = score_run(spec, data, stream, path=file, submission_type=kind)
-    kept = unpacked.scores(submission)
     now = score_views(spec, sets, scans)
     for view in spec.views:
-        if unpacked.is_earlier(spec, view, kept):
-            continue
         if view.name not in now or not _same(now[view.name], kept.views[view.name]):
             yield f"the runs of {quote(submission.id)} give other scores in view {view.name}"
 
@@ -285,14 +296,13 @@ def _are_close(one: Sequence[float], other: Sequence[float]) -> bool:
 def _tell(unpacked: Unpacked) -> Iterator[str]:
     """What holds and is worth knowing, above all what could not be checked."""
     committed = unpacked.history.labels
-    for name in sorted(unpacked.labels - committed.keys()):
-        yield f"the organisers never committed to labels/{name}.qrels"
+    for file in sorted(held_out_file(name) for name in unpacked.labels - committed.keys()):
+        if f"labels/{file}" in unpacked.names:
+            yield f"the organisers never committed to labels/{file}"
     for entry in unpacked.log:
         if entry.event.kind == "changed-rules" and "labels" in entry.event.sealed:
             why = quote(entry.get("why"))
             yield f"labels were changed on {entry.time:%d %b %Y}, for: {why}"
-    for name in sorted(n for n in unpacked.names if n.endswith(".exclude")):
-        yield f"{name}: which queries do not count is not part of the commitment"
     for submission in unpacked.published:
         yield from _tell_of(unpacked, submission)
 
@@ -306,5 +316,5 @@ def _tell_of(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
         yield f"{name} is under an embargo until {submission.embargo_until}"
     spec = unpacked.specs[submission.id]
     scores = unpacked.scores(submission)
-    if any(unpacked.is_earlier(spec, view, scores) for view in spec.views):
+    if unpacked.sets_of(spec, scores) is None:
         yield f"{name} was scored with labels that were changed later, and cannot be scored again"

@@ -17,7 +17,7 @@ from heldout.board.spec_file import parse_spec
 from heldout.errors import HeldoutError
 from heldout.ids import digest_bytes
 from heldout.pipeline.commitments import compare_held_out
-from heldout.pipeline.evidence import Evidence, parse_evidence
+from heldout.pipeline.evidence import Evidence, follows_on, make_evidence, parse_evidence
 from heldout.pipeline.replay import Replay, replay_releases
 from heldout.pipeline.score import ViewScore
 from heldout.pipeline.score_files import ScoreFile, read_scores
@@ -157,11 +157,7 @@ def _check_held_out(vault: Vault, history: History) -> Iterator[str]:
 
 def _check_releases(vault: Vault, entries: Sequence[Entry]) -> Replay:
     """Every release was what the rule of its day gives, by the scores that were kept for it."""
-
-    def read(digest: str) -> Evidence:
-        return parse_evidence(vault.sealed(digest).read_bytes(), path=f"sealed/{digest}")
-
-    return replay_releases(entries, read)
+    return replay_releases(entries, lambda digest: _read_evidence(vault, digest))
 
 
 def _tell_held_out(vault: Vault, history: History) -> Iterator[str]:
@@ -201,6 +197,28 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
             yield f"the released score of {submission.id} is not that of the vault"
         elif not all(map(_adds_up, scores.views.values())):
             yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
+        elif not _is_told_for(vault, history, spec, submission, scores):
+            yield f"{submission.id} was not told for the per-query scores in the vault"
+
+
+def _is_told_for(
+    vault: Vault, history: History, spec: BoardSpec, submission: Submission, scores: ScoreFile
+) -> bool:
+    """Whether the scores of today are those of the last event, or of labels mended since."""
+    told = [view for view in spec.views if view.name in submission.evidence]
+    return all(
+        view.name in scores.views
+        and follows_on(
+            _read_evidence(vault, submission.evidence[view.name]),
+            make_evidence(submission.id, view, scores),
+            history.labels,
+        )
+        for view in told
+    )
+
+
+def _read_evidence(vault: Vault, digest: str) -> Evidence:
+    return parse_evidence(vault.sealed(digest).read_bytes(), path=f"sealed/{digest}")
 
 
 def _adds_up(score: ViewScore) -> bool:

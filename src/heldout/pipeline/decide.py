@@ -12,7 +12,8 @@ from typing import Any
 
 from heldout.board.history import Identity, Submission, identity_fields
 from heldout.errors import InputError, Problem
-from heldout.pipeline.desk import Desk
+from heldout.pipeline.desk import Desk, commit_held_out
+from heldout.pipeline.evidence import keep_told
 from heldout.pipeline.review import Review
 from heldout.pipeline.score_files import ScoreFile, keep_scores
 from heldout.pipeline.telling import released, tell, tell_again
@@ -69,6 +70,7 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
     manifest = result.manifest
     until = manifest.embargo_until
     spec = desk.spec_at(submission.received)
+    commit_held_out(desk)
     told = tell(desk, spec, submission, result.scores.views)
     public = {
         **told.public,
@@ -78,6 +80,7 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
     }
     sealed = {
         **told.sealed,
+        "evidence": keep_told(desk.vault, submission.id, spec, result.scores),
         "identity": identity_fields(manifest),
         "why": why,
         "findings": [finding.rule for finding in result.findings if finding.public],
@@ -95,13 +98,16 @@ def publish_baseline(
     Raises:
         InputError: the name is taken.
     """
-    before = desk.history().submissions.get(name)
-    same = before is not None and before.baseline and before.identity == identity
+    before = desk.history().in_any_case(name)
+    same = before is not None and before.id == name and before.baseline
+    same = same and before is not None and before.identity == identity
     if before is not None and same and before.runs in ({}, scores.files):
         return Decision(id=name, done=True, done_before=True)
     if before is not None:
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
-    public = released(desk.repository.spec().on(desk.now.date()), scores.views)
+    commit_held_out(desk)
+    spec = desk.repository.spec().on(desk.now.date())
+    public = released(spec, scores.views)
     kept = {key: str(desk.vault.keep_sealed(path.read_bytes())) for key, path in runs.items()}
     keep_scores(desk.vault, name, scores)
     return _log(
@@ -109,7 +115,11 @@ def publish_baseline(
         "baseline",
         name,
         public={**public, "type": "baseline", "embargo_until": None},
-        sealed={"identity": asdict(identity), "runs": kept},
+        sealed={
+            "identity": asdict(identity),
+            "runs": kept,
+            "evidence": keep_told(desk.vault, name, spec, scores),
+        },
     )
 
 
@@ -158,7 +168,8 @@ def correct(
     """
     submission = check_published(desk, submission_id)
     check_scored(submission, scores)
-    told = tell_again(desk, desk.spec_at(submission.received), submission, scores.views)
+    spec = desk.spec_at(submission.received)
+    told = tell_again(desk, spec, submission, scores.views)
     before = submission.scores
     spreads = {view: text for view, text in submission.spreads.items() if view in before}
     same = (told.scores, told.spreads) == (dict(before), spreads)
@@ -168,7 +179,8 @@ def correct(
     if same and not anyway:
         return Decision(id=submission_id, done=True, before=before)
     public = {**told.public, "why": why}
-    logged = _log(desk, "corrected", submission_id, public=public, sealed=told.sealed)
+    sealed = {**told.sealed, "evidence": keep_told(desk.vault, submission_id, spec, scores)}
+    logged = _log(desk, "corrected", submission_id, public=public, sealed=sealed)
     return replace(logged, before=before)
 
 

@@ -9,14 +9,21 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from heldout.board.held_out import stem_of, stems_of_view
+from heldout.board.held_out import names_of_view
 from heldout.board.spec import BoardSpec, View
 from heldout.errors import StoreError, quote
 from heldout.pipeline.score import ViewScore
 from heldout.pipeline.score_files import ScoreFile
 from heldout.store.vault import Vault
 
-__all__ = ["Evidence", "keep_evidence", "keep_told", "make_evidence", "parse_evidence"]
+__all__ = [
+    "Evidence",
+    "follows_on",
+    "keep_evidence",
+    "keep_told",
+    "make_evidence",
+    "parse_evidence",
+]
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,13 +44,26 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def make_evidence(submission: str, view: View, scores: ScoreFile) -> Evidence:
     """Out of what the vault knows of a submission; the view must be among its scores."""
-    stems = stems_of_view(view)
+    names = names_of_view(view)
     return Evidence(
         id=submission,
         view=view.name,
         score=scores.views[view.name],
-        labels={n: digest for n, digest in scores.held_out.items() if stem_of(n) in stems},
+        labels={n: digest for n, digest in scores.held_out.items() if n in names},
     )
+
+
+def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> bool:
+    """Whether scores of today are those that were told, or made anew by mended labels.
+
+    Args:
+        told: what the last event about them was told for.
+        now: what is kept as their scores.
+        committed: what the log commits to today.
+    """
+    if told.labels == now.labels:
+        return told == now
+    return committed.items() >= now.labels.items()
 
 
 def keep_evidence(vault: Vault, evidence: Evidence) -> str:

@@ -5,8 +5,11 @@ The rule (docs/trust.md gives the reasons):
 - of the log: what the public log shows on the day, the digests of the held-out labels and of the
   baselines' runs. All else stays sealed: metadata before publication, identities under an embargo
   that still runs, everything of a submission that was rejected or withdrawn;
-- labels of every view that released scores; a set that only private views use stays closed;
-- the scores by query, in these views, of everything published, under an embargo too;
+- labels of every view that released scores, as they are and as they ever were; a set that only
+  private views use stays closed;
+- the scores by query, in these views, of everything published, under an embargo too; what each was
+  told for, and what it was held against;
+- under a Ladder the former names of a team that is named: what it had been told goes by them;
 - runs as the rules and the teams have it (`board.consent`): the closing event names them in public,
   and none is opened before the end of its embargo.
 """
@@ -19,7 +22,9 @@ from string import Template
 import msgspec
 
 from heldout.board.events import Entry, format_entry, redact
+from heldout.board.held_out import held_out_file, names_of_board, stem_of
 from heldout.board.history import History, Submission, read_history
+from heldout.board.manifest import team_key
 from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec
 from heldout.board.standings import project
@@ -33,6 +38,7 @@ from heldout.store.repository import LOG
 
 __all__ = [
     "AGREED",
+    "EARLIER",
     "OPEN_RUNS",
     "OpenedBoard",
     "list_agreed",
@@ -46,6 +52,9 @@ __all__ = [
 
 AGREED = "agreed"
 """Field of `closed-board`: ids of entries whose teams agreed otherwise than by their metadata."""
+
+EARLIER = "labels/earlier/"
+"""Where an archive has earlier versions of held-out files, each by its SHA-256."""
 
 OPEN_RUNS = "open_runs"
 """Field of `closed-board`: ids of the entries and baselines whose runs are opened."""
@@ -136,17 +145,41 @@ def open_log(desk: Desk) -> tuple[Entry, ...]:
     """The log as the archive shows it."""
     whole = desk.vault.entries()
     public = project(whole, now=desk.now)
+    named = {s.id for s in published(read_history(public)) if s.identity is not None}
+    renamed = _list_renamed(read_history(whole)) & named
     return tuple(
-        redact(entry, {*shown.opened, *_never_public(entry)})
+        redact(entry, _may_open(entry, shown, renamed))
         for entry, shown in zip(whole, public, strict=True)
     )
 
 
-def _never_public(entry: Entry) -> tuple[str, ...]:
-    """The fields that the public log keeps sealed and an archive opens."""
-    if entry.event.kind in ("opened-board", "changed-rules"):
-        return ("labels",)
-    return ("runs",) if entry.event.kind == "baseline" else ()
+_NEVER_PUBLIC = {
+    "opened-board": ("labels",),
+    "changed-rules": ("labels",),
+    "baseline": ("runs", "evidence"),
+    "published": ("evidence", "compared"),
+    "corrected": ("evidence", "compared"),
+}
+"""The fields that the public log keeps sealed and an archive opens, by the kind of event."""
+
+
+def _list_renamed(history: History) -> frozenset[str]:
+    """The entries whose team had another name before, where scores depend on what it was told.
+
+    Without that name it would look as if they had been held against somebody else's score.
+    """
+    rules = [parse_spec(text.encode()).release.rule for _, text in history.rules]
+    if set(rules) == {"rounded"}:
+        return frozenset()
+    return frozenset(s.id for s in published(history) if len(set(map(team_key, s.teams))) > 1)
+
+
+def _may_open(entry: Entry, shown: Entry, renamed: Collection[str]) -> set[str]:
+    """The fields of an event that an archive opens."""
+    names = {*shown.opened, *_NEVER_PUBLIC.get(entry.event.kind, ())}
+    if entry.event.kind in ("reviewed", "updated") and entry.event.submission in renamed:
+        names.add("identity")
+    return names
 
 
 def list_members(opened: OpenedBoard) -> Iterator[_File]:
@@ -154,10 +187,11 @@ def list_members(opened: OpenedBoard) -> Iterator[_File]:
     specs = open_specs(opened.history)
     every = (open_part(opened.spec), *specs.values())
     yield from _list_texts(opened)
-    yield from _list_labels(opened.desk, every)
+    yield from _list_held_out(opened, every)
     yield from _list_public_files(opened.desk, every)
     for submission in opened.entries:
         yield from _list_scores(opened.desk, submission, specs[submission.id])
+    yield from _list_evidence(opened, specs)
     for submission in filter(opened.shows_runs, opened.entries):
         yield from _list_runs(opened.desk, submission, specs[submission.id])
 
@@ -172,24 +206,44 @@ def _list_texts(opened: OpenedBoard) -> Iterator[_File]:
     yield LOG, b"".join(map(format_entry, opened.log))
 
 
-def _list_labels(desk: Desk, specs: Sequence[BoardSpec]) -> Iterator[_File]:
-    """The held-out labels of every opened set and view, and the queries that do not count."""
-    sets = sorted({name for spec in specs for name in spec.sets})
-    held_out = {name for spec in specs for name in spec.sets if spec.sets[name].held_out}
-    others = {view.labels for spec in specs for view in spec.views if view.labels}
-    for name in sorted(held_out | others):
-        yield f"labels/{name}.qrels", desk.vault.labels_file(name).read_bytes()
-    for name in sets:
-        excluded = sorted(desk.vault.excluded(name))
-        if excluded:
-            yield f"labels/{name}.exclude", "".join(f"{q}\n" for q in excluded).encode()
+def _list_held_out(opened: OpenedBoard, specs: Sequence[BoardSpec]) -> Iterator[_File]:
+    """The held-out files of every opened view: those of today, and all committed to before."""
+    vault, history = opened.desk.vault, opened.history
+    names = frozenset[str]().union(*map(names_of_board, specs))
+    now = vault.held_out({*map(stem_of, names)})
+    for name in sorted(names & now.keys()):
+        file = held_out_file(name)
+        yield f"labels/{file}", (vault.root / "labels" / file).read_bytes()
+    before = {
+        digest
+        for commitment in history.commitments
+        for name, digest in (commitment.files or {}).items()
+        if name in names and now.get(name) != digest and vault.has_sealed(digest)
+    }
+    for digest in sorted(before):
+        yield f"{EARLIER}{digest}", vault.sealed(digest).read_bytes()
+
+
+def _list_evidence(opened: OpenedBoard, specs: Mapping[str, BoardSpec]) -> Iterator[_File]:
+    """What every score of an opened view was told for, and what it was held against."""
+    digests = {
+        digest
+        for entry in opened.log
+        if (spec := specs.get(str(entry.event.submission))) is not None
+        for field in ("evidence", "compared")
+        for view, digest in (entry.get(field) or {}).items()
+        if view in {view.name for view in spec.views}
+    }
+    for digest in sorted(digests):
+        yield f"evidence/{digest}.json", opened.desk.vault.sealed(digest).read_bytes()
 
 
 def _list_public_files(desk: Desk, specs: Sequence[BoardSpec]) -> Iterator[_File]:
-    """Queries, open labels and candidates: what a run is scored with besides."""
+    """Queries, open labels, candidates, and what views name: what a run is scored with besides."""
     sets = [files for spec in specs for files in spec.sets.values()]
     named = {name for one in sets for name in (one.queries, one.qrels, one.candidates) if name}
-    for name in sorted(named):
+    named |= {name for spec in specs for view in spec.views for name in view.files}
+    for name in sorted(name for name in named if not name.startswith("labels/")):
         yield name, desk.repository.file(name).read_bytes()
 
 
@@ -198,11 +252,13 @@ def _list_scores(desk: Desk, submission: Submission, spec: BoardSpec) -> Iterato
     scores = read_scores(desk.vault, submission.id)
     if scores is None:  # a baseline of before runs were kept
         return
+    names = names_of_board(spec)
     opened = ScoreFile(  # by name, so that what the vault may keep one day stays there
         files=scores.files,
         code_version=scores.code_version,
         views={view.name: scores.views[view.name] for view in spec.views},
         labels={k: v for k, v in scores.labels.items() if k.partition("/")[0] in spec.sets},
+        held_out={name: d for name, d in scores.held_out.items() if name in names},
     )
     data = msgspec.json.encode(opened, order="deterministic")
     yield f"scores/{submission.id}.json", data

@@ -5,6 +5,7 @@ Whoever made it may be an enemy: no file is used before it was held against the 
 from the log names a file that is not on it.
 """
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,19 +13,21 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.events import Entry, parse_log
+from heldout.board.held_out import held_out_file, is_commitment, names_of_board
 from heldout.board.history import History, Submission, read_history
-from heldout.board.spec import BoardSpec, View
+from heldout.board.spec import BoardSpec
 from heldout.errors import StoreError, quote
 from heldout.ids import Digest, digest_bytes
 from heldout.pipeline.archive import MANIFEST, Contents
-from heldout.pipeline.opening import list_open_runs, open_specs, published
+from heldout.pipeline.evidence import Evidence, parse_evidence
+from heldout.pipeline.opening import EARLIER, list_open_runs, open_specs, published
 from heldout.pipeline.score_files import ScoreFile, read_scores
 from heldout.pipeline.sets import SetData, load_sets
 from heldout.store.repository import LOG, Repository
 from heldout.store.vault import Vault
 from heldout.store.zipped import unpack_zip
 
-__all__ = ["Unpacked", "labels_key", "unpack_archive"]
+__all__ = ["Unpacked", "unpack_archive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +56,65 @@ class Unpacked:
 
     @property
     def labels(self) -> frozenset[str]:
-        """Names of the held-out labels that are opened."""
-        specs = self.specs.values()
-        sets = {name for spec in specs for name, files in spec.sets.items() if files.held_out}
-        return frozenset(sets | {v.labels for spec in specs for v in spec.views if v.labels})
+        """Names of the held-out files that an opened view depends on, if they are there."""
+        return frozenset[str]().union(*map(names_of_board, self.specs.values()))
 
     def digest(self, name: str) -> Digest:
         """SHA-256 of a file."""
         return digest_bytes((self.folder / name).read_bytes())
 
     def sets(self, spec: BoardSpec) -> Mapping[str, SetData]:
-        """The opened query sets by the rules of a day; each is read once."""
-        key = msgspec.json.encode([spec.sets, spec.views])
+        """The opened query sets by the rules of a day, with the labels of the end."""
+        return self._load(self.folder, spec)
+
+    def sets_of(self, spec: BoardSpec, scores: ScoreFile) -> Mapping[str, SetData] | None:
+        """The same with the labels that scores were made with; `None` where they are not here."""
+        if not scores.held_out:  # from before every version was kept
+            now = self.sets(spec)
+            same = all(
+                scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
+                == now[view.set].digests.get(view.labels or "")
+                for view in spec.views
+            )
+            return now if same else None
+        files = {name: self._version(name, digest) for name, digest in scores.held_out.items()}
+        found = {name: file for name, file in files.items() if file is not None}
+        if len(found) < len(files):
+            return None
+        key = digest_bytes(msgspec.json.encode(scores.held_out, order="deterministic"))
+        vault = self.folder.with_name("versions") / key
+        if not vault.is_dir():
+            (vault / "labels").mkdir(parents=True)
+            for name, file in found.items():
+                shutil.copyfile(file, vault / "labels" / held_out_file(name))
+        return self._load(vault, spec)
+
+    def _version(self, name: str, digest: str) -> Path | None:
+        """The file of a committed version, if it is here."""
+        if not is_commitment({name: digest}):
+            return None
+        for member in (f"labels/{held_out_file(name)}", f"{EARLIER}{digest}"):
+            if member in self.names and self.digest(member) == digest:
+                return self.folder / member
+        return None
+
+    def _load(self, vault: Path, spec: BoardSpec) -> Mapping[str, SetData]:
+        """Each is read once."""
+        key = msgspec.json.encode([vault.name, spec.sets, spec.views])
         if key not in self._loaded:
-            here = Repository(self.folder)
-            self._loaded[key] = load_sets(here, spec, vault=Vault(self.folder))
+            self._loaded[key] = load_sets(Repository(self.folder), spec, vault=Vault(vault))
         return self._loaded[key]
+
+    def evidence(self, digest: str) -> Evidence:
+        """What a score was told for.
+
+        Raises:
+            StoreError: it is not here, or is none.
+        """
+        name = f"evidence/{digest}.json"
+        if name not in self.names or self.digest(name) != digest:
+            raise StoreError(f"{name} is missing, or not what the log names")
+        return parse_evidence((self.folder / name).read_bytes(), path=name)
 
     def has_scores(self, submission: Submission) -> bool:
         """Whether its scores by query are here."""
@@ -97,24 +143,16 @@ class Unpacked:
         """Whether its runs should be here."""
         return submission.identity is not None and submission.id in list_open_runs(self.log)
 
-    def is_earlier(self, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
-        """Whether a score was made with labels that were changed later and are not here."""
-        now = self.sets(spec)[view.set].digests.get(view.labels or "")
-        return scores.labels.get(labels_key(view)) != now
-
-
-def labels_key(view: View) -> str:
-    """What the labels of a view are called in a file of scores."""
-    return f"{view.set}/{view.labels}" if view.labels else view.set
-
 
 def unpack_archive(path: Path, folder: Path) -> Unpacked:
-    """Unpack an archive into an empty folder and check its files and its log.
+    """Unpack an archive below an empty folder and check its files and its log.
 
     Raises:
         InputError: it is no zip file of ours.
         StoreError: it is no archive of a board, or its log is broken.
     """
+    folder = folder / "archive"
+    folder.mkdir()
     names = frozenset(unpack_zip(path, folder))
     contents = _check_contents(folder, names)
     log = parse_log((folder / LOG).read_bytes(), path=LOG)
@@ -122,11 +160,8 @@ def unpack_archive(path: Path, folder: Path) -> Unpacked:
         raise StoreError(f"{LOG} is empty")
     if (contents.head, contents.events) != (log[-1].hash, len(log)):
         raise StoreError(f"{MANIFEST} names another last event than {LOG} has")
-    try:
-        history = read_history(log)
-        specs = open_specs(history)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        raise StoreError(f"{LOG} is a chain, but not of events as heldout writes them") from None
+    history = read_history(log)
+    specs = open_specs(history)
     return Unpacked(folder=folder, names=names, log=log, history=history, specs=specs)
 
 

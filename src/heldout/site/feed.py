@@ -1,4 +1,4 @@
-"""The board's news as an Atom feed: new entries, new bests, names revealed, corrections.
+"""The board's news as an Atom feed: entries, new bests, scores told, names revealed, corrections.
 
 Everything in it follows from the rows of the standings, so it says nothing that the page does not
 say, and of an embargoed entry no more than the table does. Atom is RFC 4287.
@@ -7,15 +7,15 @@ say, and of an embargoed entry no more than the table does. Atom is RFC 4287.
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from xml.etree import ElementTree as ET
 
 from heldout.board.events import format_time
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Row, Standings, best_so_far
 from heldout.site.facts import BoardFacts
-from heldout.site.rows import TableRow, make_columns, make_row, public_rows
-from heldout.site.wording import clean, safe_link
+from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
+from heldout.site.wording import clean, count, safe_link
 
 __all__ = ["FEED", "format_feed"]
 
@@ -31,6 +31,7 @@ _WORDS = {
     "baseline": "New baseline",
     "reveal": "Revealed",
     "correction": "Corrected",
+    "scores": "Scores told",
 }
 
 
@@ -42,8 +43,9 @@ class _Item:
         when: the moment that it is news of, UTC.
         about: what happened, said the same in every feed that ever holds it; its id comes of it.
         kind: a key of `_WORDS`, as the feed's category.
-        row: the entry.
+        row: the entry; the best of them where it is news of several.
         why: the organisers' reason, or "".
+        entries: how many entries it is news of together; 1 for one of its own.
     """
 
     when: datetime
@@ -51,13 +53,17 @@ class _Item:
     kind: str
     row: TableRow
     why: str = ""
+    entries: int = 1
 
     @property
     def title(self) -> str:
         """One line: what happened, to what, at which score."""
         named = "an anonymous entry" if self.row.embargo else self.row.system
         score = self.row.primary.text
-        return f"{_WORDS[self.kind]}: {named}" + (f", {score}" if score else "")
+        told = f"{named}, {score}" if score else named
+        if self.kind == "scores":
+            return f"{_WORDS[self.kind]}: {count(self.entries, 'entry', 'entries')}, best {told}"
+        return f"{_WORDS[self.kind]}: {told}"
 
     @property
     def summary(self) -> str:
@@ -66,6 +72,8 @@ class _Item:
         score = row.primary
         standing = f"{score.column.title} {score.text}" if score.text else row.unranked
         standing += f" ± {score.spread}, {row.seeds}" if score.spread else ""
+        if self.kind == "scores":
+            return f"The last day is over, and all scores are shown; the best is {row.id}"
         said = (self.why, standing, row.type, f"submitted on {row.day_words}", f"id {row.id}")
         return "; ".join(filter(None, said))
 
@@ -113,6 +121,24 @@ def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
         for number, (when, why) in enumerate(row.errata, 1):
             about = f"corrected {row.id} {number}"
             yield _Item(when=when, about=about, kind="correction", row=line, why=clean(why))
+    yield from _scores_told(ranked, columns, standings.as_of.date(), spec)
+
+
+def _scores_told(
+    ranked: Sequence[Row], columns: tuple[Column, ...], today: date, spec: BoardSpec
+) -> Iterator[_Item]:
+    """On a one-shot board, the moment from which all scores are shown."""
+    if spec.kind != "one-shot" or spec.closes is None or today <= spec.closes:
+        return
+    waited = [row for row in ranked if not row.baseline and row.published.date() <= spec.closes]
+    if waited:
+        yield _Item(
+            when=_midnight(spec.closes + timedelta(1)),
+            about="scores told",
+            kind="scores",
+            row=make_row(waited[0], columns),
+            entries=len(waited),
+        )
 
 
 def _was_revealed(row: Row) -> bool:
@@ -144,10 +170,11 @@ def _add_item(root: ET.Element, item: _Item, base: str, *, board: str) -> None:
     _add(entry, "title", item.title)
     _add(entry, "updated", format_time(item.when))
     _add(entry, "published", format_time(item.when))
-    if item.row.team and not item.row.embargo:
+    whole = item.kind == "scores"  # news of the board and of no one team
+    if item.row.team and not item.row.embargo and not whole:
         _add(_add(entry, "author"), "name", item.row.team)
     _add(entry, "category", term=item.kind)
-    page = f"{base}entries/{item.row.page}"
+    page = f"{base}index.html" if whole else f"{base}entries/{item.row.page}"
     _add(entry, "link", rel="alternate", type="text/html", href=page)
     _add(entry, "summary", item.summary)
 

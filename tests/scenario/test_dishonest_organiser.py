@@ -1,0 +1,241 @@
+"""Organisers who break their own release rule: the audit names entry, view, told and right."""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from town import OTHER_TEAM, Town, found_town, git, named
+from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
+
+from heldout.pipeline import archive, commitments, decide, telling
+from heldout.pipeline.telling import Telling
+
+pytestmark = pytest.mark.slow
+RIVAL = "20261102-rival"
+Patch = pytest.MonkeyPatch
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
+    """A board with a Ladder that anybody above passes, a baseline, one entry, one that waits."""
+    town = found_town(tmp_path_factory.mktemp("dishonest"))
+    rules = town.board / "board.toml"
+    text = rules.read_text()
+    for old, new in (('rule = "rounded"', 'rule = "ladder"\nz = 0.0'), ("quota = 2", "quota = 9")):
+        assert old in text
+        text = text.replace(old, new)
+    rules.write_text(text)
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+    add_baseline(town, seed=3)
+    town.send("one", now=DAY, seed=2)
+    town.send("rival", now=DAY, seed=5, team=OTHER_TEAM)
+    town.take_in(now=DAY)
+    assert publish(town, ONE) == 0
+    return town
+
+
+@pytest.fixture
+def town(begun: Town, tmp_path: Path) -> Town:
+    shutil.copytree(begun.root, tmp_path / "town", symlinks=True)
+    town = Town(tmp_path / "town")
+    for place in (town.board, town.clone):
+        git(place, "remote", "set-url", "origin", str(town.forge))
+    return town
+
+
+def publish(town: Town, *names: str) -> int:
+    return town.organiser("publish", *names, "--why", "another system", "--yes", now=DAY).code
+
+
+def town_scores(town: Town, name: str) -> Mapping[str, Any]:
+    scores: Mapping[str, Any] = json.loads((town.vault / f"scores/{name}.json").read_text())
+    view: Mapping[str, Any] = scores["views"]["eval"]
+    return view
+
+
+def told(change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[..., Telling]:
+    """`tell`, whose public fields an organiser changes by hand."""
+    honest = telling.tell
+
+    def tell(*arguments: Any) -> Telling:
+        found = honest(*arguments)
+        return dataclasses.replace(found, public=change(found.public))
+
+    return tell
+
+
+def withheld(public: Mapping[str, Any]) -> Mapping[str, Any]:
+    scores = {view: text for view, text in public["scores"].items() if view != "eval"}
+    queries = {view: n for view, n in public["queries"].items() if view != "eval"}
+    return {**public, "scores": scores, "queries": queries, "not_above": {"eval": "0.900"}}
+
+
+def raised(public: Mapping[str, Any]) -> Mapping[str, Any]:
+    held = {view: text for view, text in public.get("not_above", {}).items() if view != "eval"}
+    queries = {**public["queries"], "eval": 30}
+    return {
+        **public,
+        "scores": {**public["scores"], "eval": "0.987"},
+        "queries": queries,
+        "not_above": held,
+    }
+
+
+def audits(town: Town, patch: Patch, tmp_path: Path) -> list[list[str]]:
+    """What the organisers' own audit finds, and what a stranger's finds in the archive."""
+    live = town.audit()["faults"]
+    with patch.context() as only_here:
+        only_here.setattr(archive, "check_closable", lambda _desk: None)
+        answer = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
+        assert answer.code == 0, answer
+    found = town.participant("audit", tmp_path / "a.zip", "--json", now=LAST, clone=tmp_path)
+    return [live, found.json["faults"]]
+
+
+def test_an_honest_organiser_has_no_finding(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
+    assert publish(town, RIVAL) == 0
+    for seed, team in ((6, named("Third")), (7, OTHER_TEAM), (8, named("Third"))):
+        name = town.send(f"more{seed}", now=DAY, seed=seed, team=team)
+        town.take_in(now=DAY)
+        assert publish(town, name) == 0
+    public = [event["public"] for event in town.events() if event["kind"] == "published"]
+    assert any("not_above" in fields for fields in public)
+    assert audits(town, monkeypatch, tmp_path) == [[], []]
+    told_of = town.participant("audit", tmp_path / "a.zip", now=LAST, clone=tmp_path)
+    assert "12 releases by the release rule of the day" in told_of.out
+
+
+def test_a_rival_s_release_that_was_withheld(
+    town: Town, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(decide, "tell", told(withheld))
+    assert publish(town, RIVAL) == 0
+    for faults in audits(town, monkeypatch, tmp_path):
+        fault = next(fault for fault in faults if "right is" in fault)
+        assert f'"{RIVAL}", view eval: told "not above 0.900", right is ' in fault
+
+
+def test_a_number_that_is_too_high(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
+    monkeypatch.setattr(decide, "tell", told(raised))
+    assert publish(town, RIVAL) == 0
+    for faults in audits(town, monkeypatch, tmp_path):
+        assert any(f'"{RIVAL}", view eval: told "0.987", right is ' in fault for fault in faults)
+
+
+def test_a_baseline_bar_that_was_skipped(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
+    monkeypatch.setattr(telling, "first_bar", lambda *_: None)
+    assert publish(town, RIVAL) == 0
+    for faults in audits(town, monkeypatch, tmp_path):
+        assert any(
+            f'"{RIVAL}", view eval: held against nothing, right is "{BASELINE}"' in fault
+            for fault in faults
+        )
+
+
+def test_a_team_that_was_held_against_another_s_score(
+    town: Town, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    def another(history: Any, _teams: Any, _view: str) -> Any:
+        return history.submissions[ONE]
+
+    with monkeypatch.context() as once:
+        once.setattr(telling, "best_released", another)
+        assert publish(town, RIVAL) == 0
+    for faults in audits(town, monkeypatch, tmp_path):
+        assert any(f'held against "{ONE}", right is "{BASELINE}"' in fault for fault in faults)
+
+
+def test_labels_that_were_swapped_after_launch_tell_no_score(town: Town) -> None:
+    swap_labels(town)
+    answer = town.organiser("publish", RIVAL, "--why", "x", "--yes", now=DAY)
+    assert answer.code == 2
+    assert "labels/eval.qrels in the vault: not what the log commits to" in answer.err
+    assert town.kinds()[-1] != "published"
+
+
+def test_labels_that_were_swapped_for_one_score_and_back(
+    town: Town, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    """An organiser with a heldout of their own, which does not refuse."""
+    before = swap_labels(town)
+    with monkeypatch.context() as once:
+        once.setattr(decide, "commit_held_out", lambda _desk: None)
+        assert publish(town, RIVAL) == 0
+    (town.vault / "labels" / "eval.qrels").write_bytes(before)
+    for faults in audits(town, monkeypatch, tmp_path):
+        assert any(
+            f'"{RIVAL}", view eval: scored with other labels than were committed to' in fault
+            for fault in faults
+        )
+
+
+def swap_labels(town: Town) -> bytes:
+    labels = town.vault / "labels" / "eval.qrels"
+    before = labels.read_bytes()
+    labels.write_bytes(before.replace(b"deval3 1", b"n3-17 1"))
+    return before
+
+
+def test_scores_that_were_made_anew_in_silence(
+    town: Town, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    """The scores by query of an entry are changed afterwards; mean and labels stay."""
+    file = town.vault / f"scores/{ONE}.json"
+    low, high = sorted(
+        town_scores(town, ONE)["per_query"], key=town_scores(town, ONE)["per_query"].get
+    )[::29]
+    text = file.read_text()
+    eval_at = text.index('"eval":{"measure"')
+    head, tail = text[:eval_at], text[eval_at:]
+    values = town_scores(town, ONE)["per_query"]
+    tail = tail.replace(f'"{low}":{values[low]}', f'"{low}":swapped', 1)
+    tail = tail.replace(f'"{high}":{values[high]}', f'"{high}":{values[low]}', 1)
+    file.write_text(head + tail.replace("swapped", str(values[high]), 1))
+    assert any("told for" in fault for fault in town.audit()["faults"])
+    assert any("not told for" in f for f in audits(town, monkeypatch, tmp_path)[1])
+
+
+def test_a_mask_that_comes_late_is_a_dated_event(town: Town) -> None:
+    (town.vault / "labels" / "eval.exclude").write_text("eval1\neval2\n")
+    assert town.audit()["notes"] == [
+        "labels/eval.exclude in the vault is not committed to yet: heldout rebuild"
+    ]
+    answer = town.organiser("rebuild", now=DAY)
+    assert "labels/eval.exclude in the vault" in answer.out
+    event = town.events()[-1]
+    assert event["kind"] == "changed-rules"
+    assert event["public"]["why"] == commitments.FIRST_TIME
+    assert set(event["sealed"]) == {"labels"}
+    assert town.organiser("rebuild", now=DAY).code == 0
+    assert len(town.events()) == event["seq"] + 1
+    (town.vault / "labels" / "eval.exclude").write_text("eval1\n")
+    assert "labels/eval.exclude in the vault is not the file" in town.audit()["faults"][0]
+    assert town.organiser("publish", RIVAL, "--why", "x", "--yes", now=DAY).code == 2
+    # An entry that was scored without the mask has other queries: it is corrected first.
+    assert town.organiser("correct", ONE, BASELINE, "--why", "a mask", now=DAY).code == 0
+    assert publish(town, RIVAL) == 0
+    assert town.audit()["ok"]
+
+
+def test_labels_of_a_new_view_are_committed_to_with_its_rules(
+    town: Town, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    (town.vault / "labels" / "graded.qrels").write_text("eval1 0 deval1 1\n")
+    view = '\n[[views]]\nname = "graded"\nset = "eval"\nmeasure = "RR@10"\nlabels = "graded"\n'
+    rules = town.board / "board.toml"
+    text = rules.read_text()
+    at = text.index("[[views]]")
+    rules.write_text(text[:at] + view.lstrip() + "public = false\n\n" + text[at:])
+    assert town.organiser("rebuild", now=DAY).code == 0
+    last = town.events()[-1]
+    assert (last["kind"], set(last["sealed"])) == ("changed-rules", {"labels"})
+    assert publish(town, RIVAL) == 0
+    assert audits(town, monkeypatch, tmp_path) == [[], []]
+    names = set(read_files(tmp_path / "a.zip"))
+    assert "labels/graded.qrels" not in names
