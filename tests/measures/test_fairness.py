@@ -13,7 +13,7 @@ from scipy.spatial.distance import jensenshannon
 
 from heldout.errors import InputError
 from heldout.measures.evaluate import MeasureScores, evaluate
-from heldout.measures.fairness import expose, read_target
+from heldout.measures.fairness import Exposures, read_target
 from heldout.measures.spec import parse_measure
 from heldout.trec.groups import DocumentGroups, read_document_groups
 from heldout.trec.scanning.hashing import hash_documents
@@ -61,7 +61,8 @@ def measure_run(
     judgments: Mapping[str, Mapping[str, int]] | None = None,
 ) -> MeasureScores:
     groups = groups_of(members)
-    exposures = expose(sign(lists), groups, read_target(groups, target, path="groups"))
+    shares = read_target(groups, target, path="groups")
+    exposures = Exposures(signature=sign(lists), groups=groups, target=shares)
     qrels = judgments or {query: {"d0": 1} for query in lists}
     rankings = {q: from_list(ds, qrels.get(q, {})) for q, ds in lists.items() if ds}
     measure = parse_measure(name)

@@ -7,6 +7,7 @@ import msgspec
 
 from heldout.board.forge import ForgeSpec
 from heldout.board.release import ReleaseRule
+from heldout.measures.facets import Summary
 from heldout.trec.ranking import Order
 
 __all__ = [
@@ -91,6 +92,9 @@ class QuerySet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[[views]]`: query set, labels, measure, who may see it.
 
+    The paths of `queries`, `facets` and `groups` lead into the vault where they begin with
+    `labels/`, else into the board.
+
     Attributes:
         name: what the column is called, and the key in every JSON.
         set: a name of `[sets.NAME]`.
@@ -100,6 +104,15 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         labels: other labels in the vault for the same queries, by name; absent, the set's own.
         final: of a view that is not public: whether its score is released after all on the day
             after the last of the board, or of the season.
+        queries: path of a list of queries of the set: the mean is over those of them that count.
+        facets: path of groups of queries, for `summary`.
+        summary: what of the groups' means is told: the mean over all queries, that of the worst
+            group, or the gap between the best group and the worst.
+        min_group: fewest queries that count of a group; smaller ones are left out.
+        groups: path of groups of documents, for AWRF.
+        target: group of documents -> the exposure that is fair; absent, the share of the
+            documents that each group has.
+        training_at_most: lists only entries that state at most so many training pairs.
     """
 
     name: str
@@ -108,6 +121,18 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     public: bool = True
     labels: str | None = None
     final: bool = False
+    queries: str | None = None
+    facets: str | None = None
+    summary: Summary = "mean"
+    min_group: int = 10
+    groups: str | None = None
+    target: dict[str, float] | None = None
+    training_at_most: int | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths that it names."""
+        return tuple(file for file in (self.queries, self.facets, self.groups) if file is not None)
 
 
 class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

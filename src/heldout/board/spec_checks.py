@@ -7,6 +7,7 @@ from heldout.board.forge import check_forge
 from heldout.board.manifest import is_link
 from heldout.board.release import check_rule
 from heldout.board.spec import RULE_NAMES, BoardSpec, Season, View
+from heldout.board.view_checks import check_view_files, check_view_keys
 from heldout.errors import InputError
 from heldout.measures.spec import parse_measure
 
@@ -83,7 +84,8 @@ def _check_views(spec: BoardSpec) -> Iterator[Wrong]:
             expected = "false: a public view is told at once"
             yield (f"views[{index}].final", view.final, expected, "or set public = false")
         yield from _check_labels(spec, view, f"views[{index}].labels")
-        yield from _check_measure(spec, view, f"views[{index}].measure")
+        yield from check_view_files(view, f"views[{index}]")
+        yield from _check_measure(spec, view, f"views[{index}]")
     if spec.primary not in names:
         yield ("primary", spec.primary, "the name of a view: " + ", ".join(names), "")
     elif not spec.view(spec.primary).public:
@@ -102,16 +104,18 @@ def _check_labels(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
 
 def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
     try:
-        kind = parse_measure(view.measure).kind
+        measure = parse_measure(view.measure)
     except InputError as error:
         first = error.problems[0]
-        yield (key, view.measure, first.expected, first.hint)
+        yield (f"{key}.measure", view.measure, first.expected, first.hint)
         return
+    yield from check_view_keys(spec, view, measure, key)
+    kind = measure.kind
     climbs = spec.release.rule != "rounded" and view.public and view.set in spec.sets
-    rises = kind.better == "higher" and kind.unanswered is not None
+    rises = kind.better == "higher" and kind.unanswered is not None and not kind.exposure
     if climbs and spec.sets[view.set].held_out and not rises:
         expected = "a measure that rises and is defined for every query"
-        yield (key, view.measure, expected, "a Ladder needs one")
+        yield (f"{key}.measure", view.measure, expected, "a Ladder needs one")
 
 
 def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:

@@ -11,10 +11,12 @@ from heldout.board.history import History, Identity, Submission, read_history
 from heldout.board.release import not_above
 from heldout.board.spec import BoardSpec, Season
 from heldout.board.spec_file import parse_spec
+from heldout.board.training import list_reasons
 from heldout.errors import InputError, Problem
 
 __all__ = [
     "ANONYMOUS",
+    "POST_HOC",
     "Row",
     "Standings",
     "best_so_far",
@@ -24,6 +26,8 @@ __all__ = [
 ]
 
 ANONYMOUS = "Anonymous"
+POST_HOC = "post hoc"
+"""How the reason begins why an entry after the deadline of a one-shot board has no rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,7 @@ class Row:
         rank_low, rank_high: simultaneous rank range; `None` where not computed.
         unranked: why an entry has no rank; "" for one that has, and for a baseline.
         not_above: view -> "not above 0.412" where its score is not told for that.
+        unlisted: view -> why the view does not list the entry, which then has no score there.
         imported: an old board's entry, as that board published it.
         trophy_by_rule: what `trophy` would be by the rule; differs on imported entries only.
         findings: codes of the findings it was accepted with.
@@ -88,6 +93,7 @@ class Row:
     trophy_by_rule: bool = False
     efficiency: Efficiency | None = None
     not_above: Mapping[str, str] = field(default_factory=dict)
+    unlisted: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
     errata: tuple[tuple[datetime, str], ...] = ()
     events: tuple[tuple[datetime, str, str], ...] = ()
@@ -203,7 +209,11 @@ def make_standings(
         spec = spec.in_season(season)
         every = [s for s in every if season.view in {**s.scores, **s.not_above}]
     deadline = one_shot_deadline(history)
-    why = {s.id: _why_unranked(s, spec.primary, deadline) for s in every}
+    unlisted = {s.id: list_reasons(spec.views, s.identity) for s in every}
+    why = {
+        s.id: _why_unranked(s, spec.primary, deadline) or unlisted[s.id].get(spec.primary, "")
+        for s in every
+    }
     shown = [s for s in every if not why[s.id]]
     _check_primary(shown, spec.primary)
     one_by_one = deadline is None
@@ -214,7 +224,8 @@ def make_standings(
     for submission in shown:
         rank += not submission.baseline
         place = None if submission.baseline else rank
-        rows.append(_row(submission, place, trophy=submission.id in trophies, today=now.date()))
+        row = _row(submission, place, trophy=submission.id in trophies, today=now.date())
+        rows.append(_unlist(row, unlisted[submission.id]))
     others = sorted((s for s in every if why[s.id]), key=lambda s: (s.received, s.id))
     return Standings(
         board=spec.name,
@@ -222,7 +233,10 @@ def make_standings(
         primary=spec.primary,
         rows=tuple(rows),
         unranked=tuple(
-            replace(_row(s, None, trophy=False, today=now.date()), unranked=why[s.id])
+            replace(
+                _unlist(_row(s, None, trophy=False, today=now.date()), unlisted[s.id]),
+                unranked=why[s.id],
+            )
             for s in others
         ),
         waiting=sum(s.pending for s in history.submissions.values()),
@@ -240,8 +254,23 @@ def _why_unranked(submission: Submission, primary: str, deadline: date | None) -
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
     if deadline is not None and submission.received.date() > deadline and not submission.baseline:
-        return f"post hoc: came after {deadline:%d %b %Y}"
+        return f"{POST_HOC}: came after {deadline:%d %b %Y}"
     return ""
+
+
+def _unlist(row: Row, unlisted: Mapping[str, str]) -> Row:
+    """A row without the scores of the views that do not list it."""
+
+    def keep(texts: Mapping[str, str]) -> dict[str, str]:
+        return {view: text for view, text in texts.items() if view not in unlisted}
+
+    return replace(
+        row,
+        scores=keep(row.scores),
+        spreads=keep(row.spreads),
+        not_above=keep(row.not_above),
+        unlisted=unlisted,
+    )
 
 
 def _check_primary(shown: Iterable[Submission], primary: str) -> None:

@@ -167,8 +167,13 @@ def _score_line(name: str, score: ViewScore, spec: BoardSpec) -> str:
     return (
         f"{name} {score.measure} {say_true(score, decimals=spec.decimals)}, "
         f"n = {score.n:,}, {score.unanswered:,} unanswered, "
-        f"{score.without_relevant:,} without a relevant document"
+        f"{score.without_relevant:,} without a relevant document{_say_groups(score)}"
     )
+
+
+def _say_groups(score: ViewScore) -> str:
+    """Which groups of queries a summary is of: the worst, or the best and the worst."""
+    return f"; {' over '.join(map(quote, score.groups))}" if score.groups else ""
 
 
 def _next(result: Review) -> list[tuple[str, str]]:

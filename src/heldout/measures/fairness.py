@@ -20,25 +20,23 @@ from heldout.measures.ranked import Params
 from heldout.trec.groups import UNKNOWN, DocumentGroups
 from heldout.trec.scans import Signature
 
-__all__ = ["Exposures", "expose", "jensen_shannon", "position_weights", "read_target"]
+__all__ = ["Exposures", "jensen_shannon", "position_weights", "read_target"]
 
 _CLOSE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Exposures:
-    """The tops of a run as the groups of documents see them; from `expose`.
+    """The tops of a run beside the groups of documents.
 
     Attributes:
-        queries: answered queries.
-        places: int32, shape (queries, depth), the profile of each document, best first.
-        profiles: float64, shape (profiles, groups), a document's share in each group.
-        target: float64, shape (groups,), the exposure that is fair; sums to 1.
+        signature: of the run; its depth bounds the cutoff.
+        groups: of the documents.
+        target: float64, shape (groups,), the exposure that is fair; from `read_target`.
     """
 
-    queries: tuple[str, ...]
-    places: NDArray[np.int32]
-    profiles: NDArray[np.float64]
+    signature: Signature
+    groups: DocumentGroups
     target: NDArray[np.float64]
 
     def awrf(self, params: Params) -> Mapping[str, float]:
@@ -49,21 +47,22 @@ class Exposures:
         Args:
             params: `cutoff`, `weight`, and `p` where the weight is geometric.
         """
-        places = self.places[:, : params.cutoff]
+        places = self.groups.find(self.signature.documents[:, : params.cutoff])
+        profiles = self.groups.profiles
         weights = position_weights(params, places.shape[1])
         # A row more than there are profiles takes what unknown documents get.
-        attention = np.zeros((len(places), len(self.profiles) + 1))
+        attention = np.zeros((len(places), len(profiles) + 1))
         rows = np.arange(len(places))
         for column, weight in enumerate(weights.tolist()):
             attention[rows, places[:, column]] += weight  # UNKNOWN is the last one
-        known = attention[:, :UNKNOWN] @ self.profiles
+        known = attention[:, :UNKNOWN] @ profiles
         total = known.sum(axis=1)
         defined = total > 0
         exposure = known[defined] / total[defined, np.newaxis]
         fairness = 1 - jensen_shannon(exposure, self.target)
         queries = np.flatnonzero(defined).tolist()
         return {
-            self.queries[query]: value
+            self.signature.queries[query]: value
             for query, value in zip(queries, fairness.tolist(), strict=True)
         }
 
@@ -140,19 +139,3 @@ def read_target(
         raise ValueError(shares)
     normalised: NDArray[np.float64] = target / target.sum()
     return normalised
-
-
-def expose(signature: Signature, groups: DocumentGroups, target: NDArray[np.float64]) -> Exposures:
-    """See the tops of a run through groups of documents.
-
-    Args:
-        signature: of the run; its depth bounds the cutoff.
-        groups: of the documents.
-        target: from `read_target`.
-    """
-    return Exposures(
-        queries=signature.queries,
-        places=groups.find(signature.documents),
-        profiles=groups.profiles,
-        target=target,
-    )

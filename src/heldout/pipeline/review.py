@@ -202,8 +202,7 @@ def _sets_of(desk: Desk, spec: BoardSpec, sets: Mapping[str, SetData]) -> Mappin
     """The query sets by the rules of a day; mostly those of today."""
     today = desk.repository.spec().sets
     same = all(today.get(name) == queries for name, queries in spec.sets.items())
-    named = {(view.set, view.labels) for view in spec.views if view.labels is not None}
-    if same and all(labels in sets[name].others for name, labels in named):
+    if same and all(sets[view.set].can_score(view) for view in spec.views):
         return {name: sets[name] for name in spec.sets}
     return load_sets(desk.repository, spec, vault=desk.vault)
 

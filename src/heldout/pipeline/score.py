@@ -17,6 +17,7 @@ from heldout.envelope.bundle import Binding, file_names, open_key, open_metadata
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import Digest, SubmissionId, query_set_of
 from heldout.measures.evaluate import MeasureScores, evaluate
+from heldout.measures.facets import Weighting, weigh_facets
 from heldout.measures.spec import parse_measure
 from heldout.pipeline.seeds import check_seeds, group_seeds, list_runs
 from heldout.pipeline.sets import SetData, expected_run
@@ -51,8 +52,10 @@ class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
             the one that leaves out most.
         without_relevant: how many of them have no relevant document; they count 0.
         per_query: query -> score, `None` where the measure is undefined. Of several seeds the mean
-            over them, `None` where it is undefined for one of them.
+            over them, `None` where it is undefined for one of them. Under a summary of groups
+            only the queries that it is over, each weighted so that their mean is the summary.
         seeds: each seed's own mean, over the same `n` queries; empty for a single run.
+        groups: of a summary of groups the worst one, or the best and the worst.
     """
 
     measure: str
@@ -62,6 +65,7 @@ class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
     without_relevant: int
     per_query: dict[str, float | None]
     seeds: tuple[float, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,12 +224,43 @@ def score_views(
         return {}
     seeds = group_seeds(scans)
     return {
-        view.name: average_seeds(
-            [_score(spec, view, sets[view.set], scan) for scan in seeds[view.set]]
-        )
+        view.name: _score_view(spec, view, sets[view.set], seeds[view.set])
         for view in spec.views
-        if view.set in seeds and sets[view.set].judgments(view.labels) is not None
+        if view.set in seeds and sets[view.set].can_score(view)
     }
+
+
+def _score_view(spec: BoardSpec, view: View, data: SetData, scans: Sequence[Scan]) -> ViewScore:
+    """The score of all seeds; groups are chosen by the mean over them."""
+    scores = [_score(spec, view, data, scan) for scan in scans]
+    whole = average_seeds(scores)
+    if view.facets is None:
+        return whole
+    weighting = weigh_facets(
+        {query: value for query, value in whole.per_query.items() if value is not None},
+        data.files.facets[view.facets],
+        summary=view.summary,
+        least=view.min_group,
+    )
+    if weighting is None:
+        number = "two groups" if view.summary == "gap" else "a group"
+        found = f"not {number} of {view.min_group} queries that count"
+        raise InputError(_undefined(view.measure, found, path=f"view {view.name}"))
+    return average_seeds([_weigh(score, weighting) for score in scores])
+
+
+def _weigh(score: ViewScore, weighting: Weighting) -> ViewScore:
+    weights = weighting.weights
+    per_query = {
+        q: weights[q] * v for q, v in score.per_query.items() if q in weights and v is not None
+    }
+    return msgspec.structs.replace(
+        score,
+        mean=math.fsum(per_query.values()) / len(per_query),
+        n=len(per_query),
+        per_query=per_query,
+        groups=weighting.groups,
+    )
 
 
 def average_seeds(scores: Sequence[ViewScore]) -> ViewScore:
@@ -255,18 +290,19 @@ def average_seeds(scores: Sequence[ViewScore]) -> ViewScore:
         without_relevant=first.without_relevant,
         per_query={query: means.get(query) for query in rows},
         seeds=tuple(math.fsum(column) / n for column in zip(*whole.values(), strict=True)),
+        groups=first.groups,
     )
 
 
 def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
-    given = data.judgments(view.labels)
-    if given is None:
-        raise ValueError(view.name)
     measure = parse_measure(view.measure)
-    # Judgments of queries that the set does not have would count 0 for every run.
-    judgments = {q: j for q, j in given.items() if q in data.queries.texts}
-    rankings = data.rankings(scan.rankings, view.labels)
-    evaluation = evaluate(rankings, judgments, [measure], excluded=data.excluded)
+    evaluation = evaluate(
+        data.rankings(scan.rankings, view.labels),
+        data.judgments_of(view),
+        [measure],
+        excluded=data.excluded,
+        exposures=data.files.expose(view, scan.signature),
+    )
     scores = evaluation.scores[measure]
     if scores.mean is None:
         raise InputError(_undefined(view.measure, scores.why, path=f"view {view.name}"))

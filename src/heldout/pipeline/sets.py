@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from heldout.board.spec import BoardSpec
+from heldout.board.spec import BoardSpec, View
 from heldout.ids import Digest, digest_bytes
+from heldout.pipeline.view_files import ViewFiles, load_view_files
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 from heldout.trec.grades import GradeBook, combine, regrade
@@ -44,6 +45,7 @@ class SetData:
         candidates: query -> official documents for re-ranking, `None` where there are none.
         others: name -> further labels of the same queries.
         book: its own labels, under "", and the others under one code; `None` without others.
+        files: what its views name besides.
     """
 
     queries: Queries
@@ -53,6 +55,7 @@ class SetData:
     candidates: Mapping[str, frozenset[str]] | None
     others: Mapping[str, Labels] = field(default_factory=dict)
     book: GradeBook | None = None
+    files: ViewFiles = field(default_factory=ViewFiles)
 
     @property
     def grades(self) -> Mapping[str, Mapping[str, int]] | None:
@@ -67,6 +70,26 @@ class SetData:
             return self.others[labels].qrels.judgments if labels in self.others else None
         return None if self.qrels is None else self.qrels.judgments
 
+    def can_score(self, view: View) -> bool:
+        """Whether the labels of a view are here, and all else that it names."""
+        return self.judgments(view.labels) is not None and self.files.has(view)
+
+    def judgments_of(self, view: View) -> Mapping[str, Mapping[str, int]]:
+        """What a view is scored by: its labels, for its queries.
+
+        Judgments of queries that the set does not have would count 0 for every run.
+
+        Raises:
+            ValueError: they are not here.
+        """
+        given = self.judgments(view.labels)
+        if given is None:
+            raise ValueError(view.name)
+        asked = self.queries.texts.keys()
+        if view.queries is not None:
+            asked &= self.files.queries[view.queries]
+        return {query: grades for query, grades in given.items() if query in asked}
+
     def rankings(self, scanned: Rankings, labels: str | None) -> Rankings:
         """A run that was scanned with `grades`, as these labels see it."""
         if self.book is None:
@@ -75,9 +98,10 @@ class SetData:
 
     @property
     def digests(self) -> Mapping[str, Digest]:
-        """Name of labels -> digest of their file; the set's own are ""."""
+        """Name of labels, or path of what a view names -> digest; the set's own labels are ""."""
         own = {} if self.digest is None else {"": self.digest}
-        return {**own, **{name: labels.digest for name, labels in self.others.items()}}
+        others = {name: labels.digest for name, labels in self.others.items()}
+        return {**own, **others, **self.files.digests}
 
 
 def load_sets(
@@ -111,6 +135,7 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
         candidates=None if given is None else repository.candidates(given),
         others=others,
         book=_combine(qrels, others) if others and qrels is not None else None,
+        files=load_view_files(repository, (v for v in spec.views if v.set == name), vault=vault),
     )
 
 

@@ -123,6 +123,9 @@ def _reasons(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
     reasons = {} if row.rank is not None else {"rank": why}
     for column in columns:
         if column.key not in row.scores:
+            if column.key in row.unlisted:
+                reasons[f"scores.{column.key}"] = row.unlisted[column.key]
+                continue
             if column.final:
                 reasons[f"scores.{column.key}"] = "told after the last day"
                 continue

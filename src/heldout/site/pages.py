@@ -11,6 +11,13 @@ from heldout.site.efficiency import make_cost_figures
 from heldout.site.facts import BoardFacts
 from heldout.site.figures import Figure, make_figures
 from heldout.site.labels import cut
+from heldout.site.listings import (
+    FurtherViews,
+    Listing,
+    further_views,
+    make_further,
+    make_listings,
+)
 from heldout.site.rows import (
     Column,
     TableRow,
@@ -67,6 +74,8 @@ class BoardPage:
         links: heading of the links to papers and code, "" where no row has one.
         rows: the table.
         unranked: the entries without a rank.
+        further: views of fairness and of parts of the queries, `None` where there is none.
+        listings: the standings of views that list only some entries.
         bar: whether there are baselines that a trophy and a record have to be above.
         empty: whether there is no entry yet, baselines aside.
         types: the submission types among the rows, for the filter; none where no row has one.
@@ -92,6 +101,8 @@ class BoardPage:
     links: str
     rows: tuple[TableRow, ...]
     unranked: tuple[TableRow, ...]
+    further: FurtherViews | None
+    listings: tuple[Listing, ...]
     bar: bool
     empty: bool
     types: tuple[str, ...]
@@ -113,7 +124,8 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         SetupError: the `site` extra is not installed and there is a chart to draw.
     """
     shown = public_rows(standings)
-    columns = filled_columns(make_columns(spec), shown)
+    views = make_columns(spec)
+    columns = tuple(c for c in filled_columns(views, shown) if c.key not in further_views(spec))
     every = tuple(make_row(row, columns) for row in shown)
     rows = tuple(row for row in every if not row.unranked)
     ranked = tuple(row for row in shown if not row.unranked)
@@ -134,6 +146,8 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         links=_name_links(rows),
         rows=rows,
         unranked=unranked,
+        further=make_further(ranked, views, spec),
+        listings=make_listings(standings, spec),
         bar=spec.baselines.bar and any(row.baseline for row in shown),
         empty=all(row.baseline for row in every),
         types=tuple(dict.fromkeys(row.type for row in rows if row.type)),

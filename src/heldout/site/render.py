@@ -13,6 +13,7 @@ from heldout.site.exports import format_csv, format_json
 from heldout.site.extras import need
 from heldout.site.facts import BoardFacts
 from heldout.site.feed import FEED, format_feed
+from heldout.site.listings import render_listings
 from heldout.site.pages import BoardPage, make_board_page
 from heldout.site.rows import make_columns, public_rows
 from heldout.site.season_pages import SeasonsPage, make_seasons_page, season_files
@@ -59,6 +60,7 @@ def render_board(
         "index.html": _render(environment, make_board_page(standings, here, facts)),
         "leaderboard.csv": format_csv(standings, here),
         "leaderboard.json": format_json(standings, here),
+        **render_listings(standings, here),
         **_render_entries(environment, standings, here, facts),
     }
     if seasons:

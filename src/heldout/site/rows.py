@@ -11,6 +11,7 @@ import msgspec
 from heldout.board.efficiency import Efficiency
 from heldout.board.spec import BoardSpec, View
 from heldout.board.standings import ANONYMOUS, Row, Standings
+from heldout.measures.spec import parse_measure
 from heldout.site.costs import Cost, list_costs
 from heldout.site.wording import clean, count, day_words, file_stem, safe_link
 
@@ -43,6 +44,9 @@ class Column:
         primary: whether it ranks.
         only_set: whether the board shows scores on no other query set.
         final: whether its scores are told after the last day.
+        part: what of the set's queries or of the entries it shows, in words; "" for all.
+        falls: whether lower is better.
+        says: what its scores are, in words.
     """
 
     key: str
@@ -52,11 +56,15 @@ class Column:
     primary: bool
     only_set: bool
     final: bool = False
+    part: str = ""
+    falls: bool = False
+    says: str = ""
 
     @property
     def title(self) -> str:
         """What a sentence calls it: `eval RR@10`, or `RR@10` where there is only one set."""
-        return self.measure if self.only_set else f"{self.set} {self.measure}"
+        whole = self.measure if self.only_set else f"{self.set} {self.measure}"
+        return f"{whole}, {self.part}" if self.part else whole
 
     @property
     def pieces(self) -> tuple[str, ...]:
@@ -223,6 +231,7 @@ def released(scores: Mapping[str, str], view: str) -> str:
 
 
 def _column(view: View, spec: BoardSpec, *, only_set: bool) -> Column:
+    kind = parse_measure(view.measure).kind
     return Column(
         key=view.name,
         measure=view.measure,
@@ -231,7 +240,35 @@ def _column(view: View, spec: BoardSpec, *, only_set: bool) -> Column:
         primary=view.name == spec.primary,
         only_set=only_set,
         final=view.final,
+        part=_say_part(view),
+        falls=view.summary == "gap" or kind.better == "lower",
+        says=_say_scores(view, exposure=kind.exposure),
     )
+
+
+def _say_scores(view: View, *, exposure: bool) -> str:
+    some = "some of the judged queries" if view.queries is not None else "the judged queries"
+    queries = f"{some} of {clean(view.set)}"
+    if exposure:
+        fair = "How near the attention that groups of documents get comes to a target"
+        return f"{fair} ({view.measure}), as a mean over {queries}"
+    return {
+        "mean": f"A mean over {queries}",
+        "worst": f"The lowest mean of a group, perhaps another for each entry, of {queries}",
+        "gap": f"The highest mean of a group less the lowest, of {queries}",
+    }[view.summary]
+
+
+def _say_part(view: View) -> str:
+    """What tells a view from one of the same measure on all queries, for all entries."""
+    parts = []
+    if view.queries is not None:
+        parts.append(f"{clean(view.name)} queries")
+    if view.summary != "mean":
+        parts.append("worst group" if view.summary == "worst" else "gap between groups")
+    if view.training_at_most is not None:
+        parts.append(f"at most {count(view.training_at_most, 'training pair')}")
+    return ", ".join(parts)
 
 
 def public_row(row: Row) -> Row:

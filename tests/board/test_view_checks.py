@@ -1,0 +1,112 @@
+"""Views of fairness and of small data in board.toml: what does not belong together is told."""
+
+import pytest
+from boardlog import RULES
+
+from heldout.board.spec_file import parse_spec
+from heldout.errors import InputError
+
+FAIR = 'measure = "AWRF@10"\ngroups = "labels/eval.groups"\n'
+WORST = 'measure = "RR@10"\nfacets = "labels/eval.facets"\nsummary = "worst"\n'
+RR = 'measure = "RR@10"\n'
+
+
+def with_view(keys: str, *, rules: str = RULES, query_set: str = "eval") -> str:
+    view = f'[[views]]\nname = "more"\nset = "{query_set}"\n{keys}\n'
+    return rules.replace("[policy]", f"{view}[policy]")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        FAIR,
+        FAIR + "target = { north = 0.25, south = 0.75 }",
+        FAIR + "target = { north = 1, south = 0 }",
+        FAIR.replace("labels/eval.groups", "qrels/eval.groups"),
+        WORST,
+        WORST + "min_group = 1",
+        WORST.replace("worst", "gap"),
+        RR + 'queries = "labels/rare.txt"',
+        RR + "training_at_most = 0",
+        WORST + 'queries = "labels/rare.txt"\ntraining_at_most = 1000',
+    ],
+)
+def test_these_are_views(keys: str) -> None:
+    view = parse_spec(with_view(keys).encode()).view("more")
+    assert len(view.files) == keys.count("labels/") + keys.count("qrels/")
+
+
+@pytest.mark.parametrize(
+    ("keys", "wrong"),
+    [
+        ('measure = "AWRF@10"', "groups"),
+        (FAIR.replace("AWRF@10", "RR@10"), "groups"),
+        (FAIR + "target = { north = 0.25, south = 0.5 }", "target"),
+        (FAIR + "target = { north = -0.5, south = 1.5 }", "target"),
+        (FAIR + "target = {}", "target"),
+        (FAIR + "target = { north = nan }", "target.north"),
+        (FAIR + 'target = { north = "all" }', "target.north"),
+        (RR + "target = { north = 1 }", "target"),
+        (RR + 'summary = "worst"', "facets"),
+        (RR + 'facets = "labels/eval.facets"', "summary"),
+        (WORST.replace("worst", "best"), "summary"),
+        (WORST.replace("RR@10", "FirstRel"), "measure"),
+        (WORST.replace("RR@10", "Unjudged@10"), "measure"),
+        (WORST + "min_group = 0", "min_group"),
+        (RR + "training_at_most = -1", "training_at_most"),
+        (RR + "training_at_most = 1.5", "training_at_most"),
+        (RR + 'queries = ""', "queries"),
+    ],
+)
+def test_what_does_not_belong_together_is_told_at_its_key(keys: str, wrong: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_spec(with_view(keys).encode())
+    assert [problem.code for problem in caught.value.problems] == ["board-spec"]
+    found = caught.value.problems[0].found
+    assert found.startswith((f"views[2].{wrong} = ", f"no views[2].{wrong}")), found
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "../vault/labels/eval.qrels",
+        "labels/../identities/organiser.txt",
+        "labels/eval.qrels",
+        "labels/eval.exclude",
+        "labels/deep/er.groups",
+        "labels/.groups",
+        "labels/eval.groups\\u0000",
+        "labels/eval",
+    ],
+)
+def test_a_path_to_keys_or_labels_or_out_of_the_board_is_refused(path: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_spec(with_view(f'{RR}queries = "{path}"').encode())
+    assert caught.value.problems[0].found.startswith("views[2].queries = ")
+
+
+LADDER = RULES.replace("[policy]", '[release]\nrule = "ladder"\n\n[policy]')
+
+
+@pytest.mark.parametrize("keys", [FAIR, WORST])
+def test_a_ladder_takes_them_where_nobody_climbs(keys: str) -> None:
+    with pytest.raises(InputError):
+        parse_spec(with_view(keys, rules=LADDER).encode())
+    parse_spec(with_view(keys + "public = false", rules=LADDER).encode())
+    parse_spec(with_view(keys, rules=LADDER, query_set="dev").encode())
+
+
+def test_a_gap_cannot_rank_and_a_worst_group_can() -> None:
+    ranked = RULES.replace('primary = "eval"', 'primary = "more"')
+    parse_spec(with_view(WORST, rules=ranked).encode())
+    with pytest.raises(InputError) as caught:
+        parse_spec(with_view(WORST.replace("worst", "gap"), rules=ranked).encode())
+    assert "a view that ranks" in caught.value.problems[0].expected
+
+
+def test_a_denominator_of_all_has_no_groups() -> None:
+    rules = RULES.replace('primary = "eval"', 'primary = "eval"\ndenominator = "all"')
+    with pytest.raises(InputError) as caught:
+        parse_spec(with_view(WORST, rules=rules).encode())
+    assert caught.value.problems[0].found.startswith("denominator = ")
