@@ -1,6 +1,7 @@
 """Registration from the first day to a published entry; every call is a command."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,23 @@ def test_the_public_log_neither_names_a_team_nor_ties_its_submissions(town: Town
     assert author == "Anonymous"
     pages = "".join(p.read_text() for p in (town.board / "leaderboard").rglob("*.html"))
     assert handle not in pages
+
+
+def test_the_archive_is_sound_and_gives_no_contact_away(town: Town) -> None:
+    admit(town)
+    submission = town.send("one", now=NEXT)
+    town.take_in(now=NEXT)
+    assert town.publish(submission, now=NEXT).code == 0
+    file = town.root / "kb.zip"
+    assert town.organiser("archive", file, "--yes", now=LATER).code == 0
+    assert town.participant("audit", file, now=LATER, clone=town.board).code == 0
+    with zipfile.ZipFile(file) as archive:
+        data = b"".join(archive.read(name) for name in archive.namelist())
+    assert TEAM["team"].encode() in data
+    assert b"ada@lighthouse.example" not in data
+    answer = town.organiser("board", "revoke", own_file(town)["handle"], "--why", "x", now=LATER)
+    assert answer.code == 2
+    assert "board-closed" in answer.err
 
 
 def test_anybody_can_verify_a_registration_by_the_public_log(town: Town) -> None:

@@ -84,7 +84,7 @@ def register(
     if place.as_json:
         print_json({"team": own.handle, "agreement": own.agreement or None, "sent": sent})
         return
-    _print_registered(own, sent, repository_key=".heldout/team")
+    _print_registered(own, sent)
 
 
 @click.command()
@@ -199,13 +199,13 @@ def _send(place: Place, own: OwnTeam, folder: Path | None) -> str:
     return f"branch {branch}, pushed to origin"
 
 
-def _print_registered(own: OwnTeam, sent: str, *, repository_key: str) -> None:
+def _print_registered(own: OwnTeam, sent: str) -> None:
     agreed = f"to the text with SHA-256 {own.agreement}"
-    facts = [("registered", f"{own.handle}" + ("" if sent else "   (done before)"))]
+    facts = [("registered", own.handle + ("" if sent else "   (done before)"))]
     facts += [("agreed", agreed)] * bool(own.agreement)
     facts += [("sent", sent)] * bool(sent)
     facts += [
-        ("keep", f"{repository_key}: its key signs all that this team submits"),
+        ("keep", ".heldout/team: its key signs all that this team submits"),
         ("visible", "the account that pushes the branch or opens the pull request"),
         ("", ""),
         ("next", "heldout draft NAME --dev FILE --eval FILE"),
