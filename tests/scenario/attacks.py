@@ -203,6 +203,12 @@ def _branches() -> Iterator[Attack]:
             "refused as `foreign-history`",
         ),
         (
+            "an id read on somebody's branch",
+            "test_an_id_that_was_read_on_somebody_s_branch",
+            "to take another team's id by sorting first",
+            "both refused as `id-conflict`, until an organiser decides",
+        ),
+        (
             "a request that names no commit",
             "test_pull_request_ref_that_names_no_commit",
             "to stop the inbox",

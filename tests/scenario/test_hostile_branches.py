@@ -4,6 +4,7 @@ A hostile branch is made with plumbing and pushed to the forge; the organiser's 
 refuse it with a reason and go on, and nothing of it may be checked out or run.
 """
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -51,6 +52,44 @@ def refusals(town: Town) -> list[str]:
 def test_the_honest_branch_is_taken(town: Town) -> None:
     push(town, SEALED)
     assert [r["kind"] for r in town.take_in(now=NOW)["received"]] == ["received"]
+
+
+@pytest.mark.parametrize("theirs", [ID, ID.upper()])
+def test_an_id_that_was_read_on_somebody_s_branch(town: Town, theirs: str) -> None:
+    """Refs of pull requests sort before branches: the order of names must decide nothing."""
+    push(town, SEALED)
+    squatted = {name.replace(ID, theirs): ("100644", b"mine") for name in NAMES}
+    push(town, squatted, ref="refs/pull/7/head")
+    assert refusals(town) == ["id-conflict", "id-conflict"]
+    told = town.organiser("inbox", now=NOW)
+    assert f"from branch submission/{ID}" in told.out + told.err
+    wrong = town.organiser("inbox", "--accept", "pull request 9", now=NOW)
+    assert wrong.code == 2
+    assert "pull request 7" in wrong.err
+    source = f"branch submission/{ID}"
+    answer = town.organiser("inbox", "--accept", source, "--json", now=NOW)
+    kinds = {r["source"]: r["kind"] for r in answer.json["received"]}
+    assert kinds == {source: "received", "pull request 7": "refused"}
+    files = next(e for e in town.events() if e["kind"] == "received")["public"]["files"]
+    assert files == {
+        name.rpartition("/")[2]: hashlib.sha256(data).hexdigest()
+        for name, (_, data) in ((n, c) for n, c in SEALED.items() if c is not None)
+    }
+    (late,) = [r for r in town.take_in(now=NOW)["received"] if r["kind"] == "refused"]
+    assert [problem["code"] for problem in late["problems"]] == ["id-taken"]
+
+
+def test_the_same_files_on_a_branch_and_in_a_request_are_no_conflict(town: Town) -> None:
+    push(town, SEALED)
+    push(town, SEALED, ref="refs/pull/7/head")
+    assert [r["kind"] for r in town.take_in(now=NOW)["received"]] == ["received"]
+
+
+def test_a_broken_request_under_somebody_s_id_contests_nothing(town: Town) -> None:
+    push(town, SEALED)
+    push(town, {NAMES[0]: ("100644", b"mine")}, ref="refs/pull/7/head")
+    found = {r["source"]: r["kind"] for r in town.take_in(now=NOW)["received"]}
+    assert found == {f"branch submission/{ID}": "received", "pull request 7": "refused"}
 
 
 FOREIGN: Mapping[str, Mapping[str, Change]] = {

@@ -68,6 +68,13 @@ __all__ = [
     help="Also take submissions from this folder.",
 )
 @click.option("--no-fetch", is_flag=True, help="Do not ask the remote.")
+@click.option(
+    "--accept",
+    "accepted",
+    multiple=True,
+    metavar="SOURCE",
+    help="Of two that claim one id, take what came from here.",
+)
 @click.option("--all", "tell_all", is_flag=True, help="Tell refusals again that were told before.")
 @at_board
 @reports_errors
@@ -75,13 +82,15 @@ def inbox(
     *,
     folders: tuple[Path, ...],
     no_fetch: bool,
+    accepted: tuple[str, ...],
     tell_all: bool,
     place: Place,
 ) -> None:
     """Take in what has arrived, and say what waits.
 
     Looks at branches submission/*, at pull-request refs, and at the folders given. The official
-    time of a submission is that of its arrival here.
+    time of a submission is that of its arrival here. Of two that claim one id neither is taken
+    until --accept says which: "pull request 31", as the refusal names it.
 
     \b
     Example:
@@ -90,7 +99,7 @@ def inbox(
     with place.desk() as desk:
         rules = note_rules(desk)
         note_agreement(desk)
-        receipts = _take_in(desk, folders, ask_remote=not no_fetch)
+        receipts = _take_in(desk, folders, accepted, ask_remote=not no_fetch)
         rebuilt = catch_up(desk, news=False)
         answer_all(desk, [str(r.id) for r in receipts if r.kind == "received"], {})
         if place.as_json:
@@ -309,12 +318,15 @@ def rebuild(*, place: Place) -> None:
         print_next(place.board(), [])
 
 
-def _take_in(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> tuple[Receipt, ...]:
+def _take_in(
+    desk: Desk, folders: Sequence[Path], accepted: Sequence[str], *, ask_remote: bool
+) -> tuple[Receipt, ...]:
     """Registrations first: who registers and submits at once is registered then."""
     arrivals = _arrivals(desk, folders, ask_remote=ask_remote)
     registrations, sources = find_registrations(desk, folders, ask_remote=ask_remote)
     registered = receive_registrations(desk, registrations)
-    return (*registered, *receive(desk, (a for a in arrivals if a.source not in sources)))
+    submissions = (a for a in arrivals if a.source not in sources)
+    return (*registered, *receive(desk, submissions, accepted=accepted))
 
 
 def _arrivals(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> list[Arrival]:

@@ -1,6 +1,6 @@
 """Takes in what has arrived: sealed bytes into the vault, then the event that fixes their time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from heldout.board.history import Submission, identity_fields
@@ -11,6 +11,7 @@ from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import file_names, open_metadata
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import SubmissionId, digest_bytes
+from heldout.pipeline.conflicts import refuse_contested
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.store.arrivals import Arrival
@@ -41,13 +42,25 @@ class Receipt:
     team: str = ""
 
 
-def receive(desk: Desk, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
+def receive(
+    desk: Desk, arrivals: Iterable[Arrival], *, accepted: Collection[str] = ()
+) -> tuple[Receipt, ...]:
     """Log every arrival that is new; each is safe in the vault before its event is written.
 
     A refused arrival is told and leaves no event: it has no place in the board's history.
+
+    Args:
+        desk: its lock is held.
+        arrivals: what lies there.
+        accepted: sources that an organiser decided for, where two claim one id.
+
+    Raises:
+        InputError: a source was named from which nothing came that is contested.
     """
     told = desk.vault.told()
-    receipts = [_take(desk, arrival) for arrival in arrivals]
+    known = desk.history().submissions
+    fair = refuse_contested(arrivals, known=known, accepted=accepted)
+    receipts = [_take(desk, arrival) for arrival in fair]
     return tuple(replace(r, told_before=True) if r.mark in told else r for r in receipts)
 
 
@@ -96,8 +109,8 @@ def _log(desk: Desk, arrival: Arrival, submission: SubmissionId) -> str:
     spec = desk.repository.spec()
     names = file_names(spec.envelope, submission)
     files = arrival.read()
-    before = desk.history().submissions.get(submission)
-    if before is not None and _repeats(files, before, names.metadata):
+    before = desk.history().in_any_case(submission)
+    if before is not None and before.id == submission and _repeats(files, before, names.metadata):
         return _update(desk, arrival, spec, files[names.metadata], before)
     if before is not None:
         raise InputError(_taken(submission, before))
@@ -123,7 +136,9 @@ def _update(
     desk: Desk, arrival: Arrival, spec: BoardSpec, sealed: bytes, before: Submission
 ) -> str:
     """New metadata under the same key: opens under it, has the same id, a higher revision."""
-    if before.status in ("withdrawn", "rejected"):
+    # What never opened may have been spoiled by somebody else, before the team's own was read.
+    spoiled = before.status == "rejected" and before.identity is None
+    if before.status in ("withdrawn", "rejected") and not spoiled:
         raise InputError(_nothing_to_update(arrival, before))
     names = file_names(spec.envelope, SubmissionId(before.id))
     if _was_sent(desk, before.id, names.metadata, digest_bytes(sealed)):
@@ -139,6 +154,10 @@ def _update(
         _check_open_runs(desk.spec_at(before.received), new)
     _check_signer(desk, before, new, signature)
     digest = str(desk.vault.keep_sealed(sealed))
+    if spoiled:
+        public = {"files": {**before.files, names.metadata: digest}, "source": arrival.source}
+        desk.log("received", before.id, public={**public, "fingerprint": arrival.fingerprint})
+        return "received"
     kind = "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
     told = {"identity": identity_fields(new), "revision": new.revision}
@@ -172,7 +191,8 @@ def _metadata_in_force(desk: Desk, before: Submission) -> Manifest | None:
     """The metadata that an update replaces; `None` where it is so wrong that it says nothing."""
     try:
         return open_manifest(desk.vault, desk.spec_at(before.received), before)[1]
-    except InputError:
+    except (InputError, TrustError):
+        # Anybody can send a copy of the open files with metadata of nonsense before the team's own.
         return None
 
 
@@ -241,10 +261,11 @@ def _check_open_runs(spec: BoardSpec, new: Manifest) -> None:
 
 
 def _taken(submission: SubmissionId, before: Submission) -> Problem:
+    same = "an id" if before.id == submission else f"the id of {before.id} in another case"
     return Problem(
         code="id-taken",
         path=str(submission),
-        found=f"other sealed files under an id that is {before.status} already",
+        found=f"other sealed files under {same}; it is {before.status} already",
         expected="a new id, or files sealed under the key of the first ones",
         hint="heldout draft makes a new id",
     )
