@@ -167,6 +167,12 @@ class History:
     teams: Mapping[str, Team] = field(default_factory=dict)
     agreements: tuple[Agreement, ...] = ()
 
+    def in_any_case(self, name: str) -> Submission | None:
+        """What has an id or a name, upper and lower case alike: some disks know no difference."""
+        wanted = name.casefold()
+        alike = (s for s in self.submissions.values() if s.id.casefold() == wanted)
+        return self.submissions.get(name) or next(alike, None)
+
     def rules_at(self, moment: datetime) -> str:
         """The board.toml in force at a moment; the first one for anything earlier."""
         texts = [text for since, text in self.rules if since <= moment]
