@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from heldout.board.held_out import list_stems
 from heldout.board.spec import BoardSpec, View
 from heldout.ids import Digest, digest_bytes
 from heldout.pipeline.view_files import ViewFiles, load_view_files
@@ -46,6 +47,8 @@ class SetData:
         others: name -> further labels of the same queries.
         book: its own labels, under "", and the others under one code; `None` without others.
         files: what its views name besides.
+        held_out: every file of the vault that its scores depend on, as `board.held_out` names it
+            -> SHA-256.
     """
 
     queries: Queries
@@ -56,6 +59,7 @@ class SetData:
     others: Mapping[str, Labels] = field(default_factory=dict)
     book: GradeBook | None = None
     files: ViewFiles = field(default_factory=ViewFiles)
+    held_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def grades(self) -> Mapping[str, Mapping[str, int]] | None:
@@ -136,6 +140,7 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
         others=others,
         book=_combine(qrels, others) if others and qrels is not None else None,
         files=load_view_files(repository, (v for v in spec.views if v.set == name), vault=vault),
+        held_out={} if vault is None else vault.held_out(list_stems(spec, name)),
     )
 
 
