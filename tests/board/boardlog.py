@@ -168,6 +168,7 @@ class BoardLog:
             "revision": manifest.revision,
         }
         kept = {"identity": identity_fields(manifest), "why": why, "findings": list(findings)}
+        kept |= {"evidence": _evidence(name)}
         self.add("published", name, {**told, **(public or {})}, {**kept, **(sealed or {})})
 
     def submit(self, name: str, manifest: Manifest, score: str) -> None:
@@ -185,7 +186,8 @@ class BoardLog:
         }
         runs = {query_set: _hash(name + query_set) for query_set in ("dev", "eval")}
         identity = identity_fields(make_manifest("Us"))
-        self.add("baseline", name, public, {"identity": identity, "runs": runs})
+        sealed = {"identity": identity, "runs": runs, "evidence": _evidence(name)}
+        self.add("baseline", name, public, sealed)
 
     def update(self, name: str, manifest: Manifest, *, withdrawn: bool = False) -> None:
         files = {f"{name}-metadata.json.age": _hash(repr(manifest))}
@@ -212,7 +214,8 @@ class BoardLog:
         sealed: Mapping[str, Any] | None = None,
     ) -> None:
         told = {"scores": {"dev": score, "eval": score}, "queries": {"dev": 100, "eval": 89}}
-        self.add("corrected", name, {**told, "why": why, **(public or {})}, sealed)
+        kept = {"evidence": _evidence(name), **(sealed or {})}
+        self.add("corrected", name, {**told, "why": why, **(public or {})}, kept)
 
     def rekey(self, rules: str = RULES) -> None:
         lists = {"added": ["age1new"], "removed": ["age1q8f"], "not_opened": []}
@@ -236,6 +239,10 @@ class BoardLog:
         identity = identity_fields(make_manifest())
         public |= {"baseline": False, "identity": identity, "type": "full ranking"}
         self.add("imported", name, {**public, "scores": {"eval": score}})
+
+
+def _evidence(name: str) -> dict[str, str]:
+    return {view: _hash(name + view) for view in ("dev", "eval")}
 
 
 def _iso(day: date | None) -> str | None:

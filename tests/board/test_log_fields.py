@@ -47,7 +47,8 @@ def test_the_builder_writes_what_is_documented() -> None:
     seeds = {"seeds": {"runs": 3, "spreads": {"dev": "0.01"}}}
     held = {"not_above": {"eval": "0.4"}, **seeds}
     later = {"final": {"scores": {"reserve": "0.2"}, "queries": {"reserve": 9}}}
-    log.publish("20261101-a", make_manifest(), "0.4", public=held, sealed=later)
+    against = {"compared": {"eval": "0" * 64}}
+    log.publish("20261101-a", make_manifest(), "0.4", public=held, sealed=later | against)
     log.correct("20261101-a", "0.3", public=held, sealed=later)
     log.add("baseline", "bm25-seeds", {"scores": {}, "type": "baseline", **seeds}, {})
     written: dict[str, tuple[set[str], set[str]]] = {}
