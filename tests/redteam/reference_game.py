@@ -159,6 +159,24 @@ def play_decoding(game: Game, submissions: int) -> None:
     climb(game, run, [[order[i % len(order)]] for i in range(submissions - 1)])
 
 
+def play_alone(game: Game, submissions: int) -> None:
+    run = toss(game.rng, game.count)
+    order = [int(query) for query in game.rng.permutation(game.count)]
+    asked = (submissions - 1) // 2
+    for i in range(asked):
+        query = order[i % len(order)]
+        said = []
+        for choice in (1, -1):
+            probe = [0] * game.count
+            probe[query] = choice
+            said.append(game.send(probe))
+        first, second = said
+        if first is not None and second is not None and first != second:
+            run[query] = 1 if first > second else -1
+    for _ in range(submissions - 2 * asked):
+        game.send(run)
+
+
 def play_sandbagging(game: Game, submissions: int) -> None:
     steps = min(30, submissions - 1)
     order = [int(query) for query in game.rng.permutation(game.count)]
@@ -208,6 +226,8 @@ PLAYS = {
     "boosting": play_boosting,
     "hill-climbing": play_hill_climbing,
     "decoding": play_decoding,
+    "partial runs": play_alone,
+    "spoilt runs": play_alone,
     "sandbagging": play_sandbagging,
     "blending": play_blending,
 }

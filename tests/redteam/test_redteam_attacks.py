@@ -95,10 +95,18 @@ def test_a_sandbagger_spoils_less_and_less_and_nothing_at_the_end() -> None:
     assert answered[30:] == [200] * 10
 
 
-def test_only_a_sandbagger_spoils_anything() -> None:
+def test_whoever_asks_alone_answers_one_query_both_ways_and_then_all() -> None:
+    sent = drive("partial runs", target_of(12, 25), [0.4, 0.1])
+    assert all(np.abs(run).sum() == 1 for run in sent[:24])
+    assert all((one == -other).all() for one, other in zip(sent[:24:2], sent[1:24:2], strict=True))
+    assert sorted(int(np.flatnonzero(run)[0]) for run in sent[:24:2]) == list(range(12))
+    assert (sent[24] == 1).all()  # what was asked first always scored more
+
+
+def test_only_attacks_that_say_so_leave_a_query_unanswered() -> None:
     for attack in ATTACKS:
         whole = all((run != 0).all() for run in drive(attack, target_of(50, 8), [0.5, 0.6]))
-        assert whole == (attack != "sandbagging")
+        assert whole == (attack not in ("sandbagging", "partial runs", "spoilt runs"))
 
 
 def test_a_sandbagger_votes_for_the_changes_after_which_the_score_rose_most() -> None:

@@ -138,7 +138,16 @@ def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
 def test_markdown_is_a_table_and_nothing_else() -> None:
     lines = play(*SMALL, "--attack", "boosting", "--markdown").stdout.splitlines()
     assert len(lines) == 2 + len(RELEASES)
-    assert {line.count("|") for line in lines} == {9}
+    assert {line.count("|") for line in lines} == {10}
+
+
+@pytest.mark.usefixtures("files")
+def test_partial_runs_are_refused_unless_the_board_takes_them() -> None:
+    small = (*SMALL, "--attack", "partial runs", "--release", "rounded")
+    asked, taken = (json_of(play(*small, flag, "--json")) for flag in ("--complete", "--partial"))
+    assert [value["complete"] for value in (asked, taken)] == [True, False]
+    assert [value["attacks"][0]["refused"] for value in (asked, taken)] == [4, 0]
+    assert "refused   partial runs: 4 of 6 runs that leave queries out" in play(*small).stdout
 
 
 @pytest.mark.usefixtures("files")

@@ -77,6 +77,40 @@ def test_exact_scores_decode_every_label_that_is_asked_for() -> None:
     assert outcome.gain + pair.truth == pytest.approx(best)
 
 
+def one(attack: str, release: str, pair: Exchange, *, submissions: int, complete: bool) -> Outcome:
+    plan = Plan(submissions=submissions, seed=3, complete=complete)
+    answer = release_of(release, submissions=submissions)
+    return play(ATTACKS[attack], answer, pair, plan, number=0)
+
+
+def test_a_board_that_asks_for_every_query_refuses_partial_runs_and_tells_nothing() -> None:
+    pair = pair_of(60)
+    refused = one("partial runs", "exact", pair, submissions=61, complete=True)
+    guessed = one("none", "exact", pair, submissions=2, complete=True)
+    assert refused.refused == 60
+    assert refused.gain == guessed.gain  # the whole run at the end is its first guess
+    assert one("partial runs", "exact", pair, submissions=61, complete=False).refused == 0
+
+
+def test_partial_runs_read_a_label_for_every_two_submissions() -> None:
+    pair = pair_of(60)
+    taken = one("partial runs", "exact", pair, submissions=121, complete=False)
+    assert taken.labels == (pair.a != pair.b).sum()
+    assert taken.gain + pair.truth == pytest.approx(np.maximum(pair.a, pair.b).mean())
+
+
+@pytest.mark.parametrize("release", ["exact", "rounded", "ladder", "ladder=1"])
+def test_complete_runs_that_spoil_the_other_queries_read_what_partial_ones_do(
+    release: str,
+) -> None:
+    """All queries required is no defence against who fills a run up with documents beside them."""
+    pair = pair_of(60)
+    partial = one("partial runs", release, pair, submissions=40, complete=False)
+    spoilt = one("spoilt runs", release, pair, submissions=40, complete=True)
+    assert (spoilt.gain, spoilt.labels) == (partial.gain, partial.labels)
+    assert spoilt.refused == 0
+
+
 @pytest.mark.parametrize("attack", ["best of n", "boosting", "hill-climbing", "decoding"])
 def test_a_ladder_stops_what_raw_scores_do_not(attack: str) -> None:
     pair = pair_of(1000)
@@ -106,7 +140,7 @@ def test_the_game_is_that_of_a_slow_straightforward_one(attack: str, rule: str) 
     slow_rule: str | float = {"ladder": ladder(submissions), "ladder=1": 1.0}.get(rule, rule)
     answer = release_of(rule, submissions=submissions)
     for number in range(5):
-        plan = Plan(submissions=submissions, seed=7)
+        plan = Plan(submissions=submissions, seed=7, complete=False)
         fast = play(ATTACKS[attack], answer, pair, plan, number=number)
         slow = Game(pair.a.tolist(), pair.b.tolist(), slow_rule, seed=7, game=number)
         PLAYS[attack](slow, submissions)
@@ -174,17 +208,18 @@ def test_every_attack_stands_in_the_table_with_every_release() -> None:
 
 def test_a_line_is_what_its_games_are() -> None:
     outcomes = [
-        Outcome(gain=gain, planted_released=told, planted_above=above)
+        Outcome(gain=gain, labels=3, refused=2, planted_released=told, planted_above=above)
         for gain, told, above in [(0.2, True, True), (0.1, True, False), (-0.1, False, False)]
     ]
     line = summarise(outcomes, unit=0.1, attack="a", release="r", submissions=9)
     assert line.mean_gain == pytest.approx(0.2 / 3)
     assert line.mean_gain_se == pytest.approx(2 / 3)
     assert line.gain_sd == pytest.approx(np.std([2, 1, -1], ddof=1))
+    assert (line.labels, line.refused) == (3, 2)
     assert (line.false_release_share, line.utility, line.planted_above) == (2 / 3, 2 / 3, 1 / 3)
 
 
 def test_one_game_has_no_spread() -> None:
-    outcome = Outcome(gain=0.0, planted_released=True, planted_above=True)
+    outcome = Outcome(gain=0.0, labels=0, refused=0, planted_released=True, planted_above=True)
     line = summarise([outcome], unit=0.1, attack="a", release="r", submissions=2)
     assert line.gain_sd is None

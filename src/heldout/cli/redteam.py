@@ -37,15 +37,19 @@ __all__ = ["redteam"]
 _DECIMALS = 3
 _YEAR = 365.25
 _PARTIAL = (
-    "runs.complete is false: a run that answers one query is told about that query alone, "
-    "whatever the release"
+    "runs.complete is false: a run that answers one query is told about that query alone, and "
+    "nobody has to look at it; docs/redteam.md says what it costs to keep it on"
 )
-_HEADER = ("attack", "release", "gain", "in u", "±", "false ≥ u", "planted told", "planted above")
+_HEADER = (
+    *("attack", "release", "gain", "in u", "±", "false ≥ u", "planted told", "planted above"),
+    "labels",
+)
 
 _LEGEND = (
     ("gain", "what stands on the board for the attacker above the truth; 0 is right"),
     ("±", "standard error of the mean gain, in u"),
     ("false ≥ u", "games in which a score of u or more above the truth was released"),
+    ("labels", "read: queries with the better system chosen, less those with the worse"),
     ("planted", "games in which the planted system is told a score, and one above all before"),
 )
 
@@ -123,6 +127,12 @@ class _Result:
     help="Whose best a Ladder goes by: the team's, the same begun at a baseline, or anybody's. "
     "If not given, as the board has it.",
 )
+@click.option(
+    "--complete/--partial",
+    "complete",
+    default=None,
+    help="Whether a run that leaves queries out is refused. If not given, as the board has it.",
+)
 @order_option
 @json_option
 @click.option("--markdown", is_flag=True, help="The table in Markdown.")
@@ -147,6 +157,7 @@ def redteam(
     releases: tuple[str, ...],
     attacks: tuple[str, ...],
     state: State | None,
+    complete: bool | None,
     order: Order | None,
     as_json: bool,
     markdown: bool,
@@ -181,7 +192,13 @@ def redteam(
     systems = systems if queries is None else draw(systems, queries, seed=seed)
     rule = ReleaseRule() if spec is None else spec.release
     begin: State = "baseline" if rule.begin == "baseline" else "team"
-    plan = Plan(submissions=submissions or rule.submissions, seed=seed, state=state or begin)
+    asks = complete if complete is not None else spec is None or spec.runs.complete
+    plan = Plan(
+        submissions=submissions or rule.submissions,
+        seed=seed,
+        state=state or begin,
+        complete=asks,
+    )
     played = _choose_releases(releases, spec, plan.submissions)
     chosen = attacks or tuple(ATTACKS)
     with progress("games", len(chosen) * len(played) * seeds) as done:
@@ -221,6 +238,7 @@ def _as_json(result: _Result) -> dict[str, object]:
         "measure": result.systems.measure,
         "systems": list(result.systems.names),
         "state": result.plan.state,
+        "complete": result.plan.complete,
         "seed": result.plan.seed,
         "own_release": None if result.spec is None else _own(result.spec),
         "attacks": [asdict(line) for line in result.lines],
@@ -243,7 +261,18 @@ def _facts(result: _Result) -> list[tuple[str, str]]:
         ("games", f"{games} of {plan.submissions:,} submissions, seed {plan.seed}"),
         ("planted", f"a system better by {PLANTED:g} u, sent after the attack"),
     ]
+    facts += _refused_facts(result.lines)
     return facts if result.spec is None else [*facts, *_board_facts(result.spec, plan)]
+
+
+def _refused_facts(lines: Sequence[Line]) -> list[tuple[str, str]]:
+    """Of which attacks most runs never came to be scored."""
+    refused = {line.attack: line for line in lines if line.refused}
+    why = "that leave queries out, and the board asks for all"
+    return [
+        ("refused", f"{name}: {line.refused:,.0f} of {line.submissions:,} runs {why}")
+        for name, line in refused.items()
+    ]
 
 
 def _board_facts(spec: BoardSpec, plan: Plan) -> list[tuple[str, str]]:
@@ -282,6 +311,7 @@ def _cells(line: Line) -> list[str]:
         f"{line.false_release_share:.1%}",
         f"{line.utility:.1%}",
         f"{line.planted_above:.1%}",
+        number(_unsigned_zero(line.labels, 1), decimals=1),
     ]
 
 

@@ -67,10 +67,13 @@ class Attack:
     Attributes:
         moves: how it plays.
         about: what it does, in a sentence.
+        partial: whether a query without an answer (0) is left out of the run, not spoilt: a board
+            that asks for every query refuses such a run before it is scored.
     """
 
     moves: Callable[[Target, np.random.Generator], Moves]
     about: str
+    partial: bool = False
 
 
 def _repeat(target: Target, rng: np.random.Generator) -> Moves:
@@ -107,6 +110,24 @@ def _decode(target: Target, rng: np.random.Generator) -> Moves:
     start = guess(rng, target.queries)
     order = np.resize(rng.permutation(target.queries), target.submissions - 1)
     yield from _keep_what_rises(start, order[:, np.newaxis])
+
+
+def _ask_alone(target: Target, rng: np.random.Generator) -> Moves:
+    """Answer a single query, one way and then the other, and no query else: its label is told.
+
+    What was read goes into a whole run; choices that were not read are guessed.
+    """
+    final = guess(rng, target.queries)
+    asked = (target.submissions - 1) // 2
+    for query in np.resize(rng.permutation(target.queries), asked):
+        run = np.zeros_like(final)
+        run[query] = 1
+        first = yield run
+        second = yield -run
+        if first is not None and second is not None and first != second:
+            final[query] = 1 if first > second else -1
+    for _ in range(target.submissions - 2 * asked):
+        yield final
 
 
 def _keep_what_rises(start: Run, changes: Iterable[NDArray[np.intp]]) -> Moves:
@@ -198,6 +219,15 @@ ATTACKS: Mapping[str, Attack] = {
     ),
     "decoding": Attack(
         moves=_decode, about="one query changed at a time: what is its label? kept if it rises"
+    ),
+    "partial runs": Attack(
+        moves=_ask_alone,
+        about="one query answered at a time, both ways, and the others left out",
+        partial=True,
+    ),
+    "spoilt runs": Attack(
+        moves=_ask_alone,
+        about="the same with complete runs: the others answered with documents beside them",
     ),
     "sandbagging": Attack(
         moves=_sandbag, about="runs that are spoilt less and less, so that all of them are told"

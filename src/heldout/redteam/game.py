@@ -41,6 +41,7 @@ class Plan:
         submissions: of the attacker, at least 2.
         seed: of all draws.
         state: whose best a Ladder goes by.
+        complete: whether the board refuses a run that leaves queries out.
         published: how many runs other teams have published, at least 1.
         planted: how much better the planted system is, in units of u.
     """
@@ -48,6 +49,7 @@ class Plan:
     submissions: int
     seed: int
     state: State = "team"
+    complete: bool = True
     published: int = PUBLISHED
     planted: float = PLANTED
 
@@ -59,11 +61,16 @@ class Outcome:
     Attributes:
         gain: the score per query of the run that stands as the attacker's best, less the truth, in
             units of the measure; 0 if nothing was released.
+        labels: queries on which that run takes the better of the two systems, less those on which
+            it takes the worse: a label that was read counts 1, one that was guessed 0 on average.
+        refused: how many of the attacker's runs were refused unscored.
         planted_released: whether the planted system gets a score.
         planted_above: whether that score is above all that the team was told before.
     """
 
     gain: float
+    labels: int
+    refused: int
     planted_released: bool
     planted_above: bool
 
@@ -76,13 +83,13 @@ class _Team:
         release: the rule.
         told: what its next run is measured by.
         heard: the best score that the team was told.
-        standing: the mean of the run that this score was released for, with all digits.
+        standing: the scores per query of the run that this score was released for.
     """
 
     release: Release
     told: Told | None = None
     heard: Heard = None
-    standing: float | None = None
+    standing: Scores | None = None
 
     def submit(self, values: Scores) -> Released:
         """Send a run, by its scores per query."""
@@ -90,7 +97,7 @@ class _Team:
         self.told = released.told
         said = _hear(released)
         if said is not None and (self.heard is None or said > self.heard):
-            self.heard, self.standing = said, float(values.mean())
+            self.heard, self.standing = said, values
         return released
 
 
@@ -113,11 +120,15 @@ def play(attack: Attack, release: Release, pair: Exchange, plan: Plan, *, number
     published, last = _publish(release, labels, plan, told, _rng(plan, number, _OTHERS))
     team = _Team(release=release, told=last if plan.state == "board" else told)
     target = Target(queries=pair.queries, submissions=plan.submissions, published=published)
-    start = _attack(attack.moves(target, _rng(plan, number, _ATTACKER)), target, labels, team)
+    whole = attack.partial and plan.complete
+    moves = attack.moves(target, _rng(plan, number, _ATTACKER))
+    start, refused = _attack(moves, target, labels, team, whole=whole)
     best, standing = team.heard, team.standing
     said = _hear(team.submit(_plant(pair, start, plan, _rng(plan, number, _PLANTED))))
     return Outcome(
-        gain=0.0 if standing is None else standing - pair.truth,
+        gain=0.0 if standing is None else float(standing.mean()) - pair.truth,
+        labels=0 if standing is None else _count_labels(standing, labels),
+        refused=refused,
         planted_released=said is not None,
         planted_above=said is not None and (best is None or said > best),
     )
@@ -149,20 +160,48 @@ def _publish(
     return published, last
 
 
-def _attack(moves: Moves, target: Target, labels: Labels, team: _Team) -> Scores:
+def _attack(
+    moves: Moves, target: Target, labels: Labels, team: _Team, *, whole: bool
+) -> tuple[Scores, int]:
     """Let the attacker send its runs.
 
+    Args:
+        moves: what it sends.
+        target: how often.
+        labels: of the game.
+        team: the attacker's.
+        whole: whether a run with a query unanswered is refused: it is not scored, nothing is told.
+
     Returns:
-        Scores per query of what the team began with: its first run, with nothing spoilt, or the
-        run that this was not above.
+        Scores per query of what the team began with: its first run that was scored, with nothing
+        spoilt, or the run that this was not above. And how many runs were refused.
+
+    Raises:
+        ValueError: all of them were.
     """
-    first = next(moves)
-    released = team.submit(labels.score(first))
-    whole = labels.score(np.where(first == 0, np.int8(1), first))
-    start = released.told.values if released.text is None else whole
-    for _ in range(target.submissions - 1):
-        released = team.submit(labels.score(moves.send(_hear(released))))
-    return start
+    run, heard, refused = next(moves), None, 0
+    start: Scores | None = None
+    for number in range(target.submissions):
+        run = run if number == 0 else moves.send(heard)
+        if whole and (run == 0).any():
+            heard, refused = None, refused + 1
+            continue
+        released = team.submit(labels.score(run))
+        heard = _hear(released)
+        if start is None:
+            unspoilt = labels.score(np.where(run == 0, np.int8(1), run))
+            start = unspoilt if released.text is not None else released.told.values
+    if start is None:
+        raise ValueError("every run was refused")
+    return start, refused
+
+
+def _count_labels(standing: Scores, labels: Labels) -> int:
+    """Queries with the higher of the two scores, less those with the lower."""
+    differ = labels.first != labels.second
+    best = np.maximum(labels.first, labels.second)
+    worst = np.minimum(labels.first, labels.second)
+    return int((differ & (standing == best)).sum()) - int((differ & (standing == worst)).sum())
 
 
 def _plant(pair: Exchange, start: Scores, plan: Plan, rng: np.random.Generator) -> Scores:

@@ -18,7 +18,9 @@ that is not there, and 24 of them into 1.5. With rule = "ladder" in [release] gu
 nothing, and a system that is better by 4.5 still gets its score in 4 of 5 cases. Two ways around
 it remain where a team begins at nothing: spoilt runs that rise step by step (0.7), and the first
 scores of ten teams (0.9). So a first score has to be above your best baseline, unless you say
-otherwise (begin): show one that is as good as you can make it, and look at who the teams are."""
+otherwise (begin): show one that is as good as you can make it, and look at who the teams are.
+Keep runs.complete = true in [runs]: on a board that takes partial runs, 300 rounded scores read
+15 single labels (0.5). Alone it is not enough, as spoilt runs read as many: see who begins low."""
 """What an organiser should know before a board opens; the figures are those of docs/redteam.md."""
 
 
@@ -35,6 +37,8 @@ class Line:
         mean_gain_se: the same in units of u, the standard error of A - B.
         gain_sd: standard deviation of the gains, in units of u; `None` for a single game.
         false_release_share: share of the games with a release of u or more above the truth.
+        labels: mean of `Outcome.labels`: labels that the attacker has read.
+        refused: mean number of its runs that were refused.
         utility: share of the games in which the planted system gets a score.
         planted_above: share in which that score is above all that the team was told before.
     """
@@ -47,6 +51,8 @@ class Line:
     mean_gain_se: float
     gain_sd: float | None
     false_release_share: float
+    labels: float
+    refused: float
     utility: float
     planted_above: float
 
@@ -107,6 +113,8 @@ def summarise(
         mean_gain_se=float(gains.mean()) / unit,
         gain_sd=float(gains.std(ddof=1)) / unit if len(gains) > 1 else None,
         false_release_share=float((gains >= unit).mean()),
+        labels=float(np.mean([outcome.labels for outcome in outcomes])),
+        refused=float(np.mean([outcome.refused for outcome in outcomes])),
         utility=float(np.mean([outcome.planted_released for outcome in outcomes])),
         planted_above=float(np.mean([outcome.planted_above for outcome in outcomes])),
     )
