@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from heldout.board.spec import BoardSpec, QuerySet
 from heldout.site.facts import BoardFacts
+from heldout.site.rows import make_columns
 from heldout.site.wording import clean, count, day_words, join_names, name, plain
 
 __all__ = ["Download", "Rule", "Step", "list_downloads", "list_rules", "list_steps"]
@@ -225,9 +226,11 @@ def _say_release(spec: BoardSpec) -> str:
 
 
 def _say_ranking(spec: BoardSpec) -> str:
-    view = spec.view(spec.primary)
+    view, part = spec.view(spec.primary), make_columns(spec)[0].part
+    which = f", {part}" if part else ""
     return (
-        f"By {view.measure} on {clean(view.set)}, rounded to {count(spec.decimals, 'decimal')}; of "
+        f"By {view.measure} on {clean(view.set)}{which}, rounded to "
+        f"{count(spec.decimals, 'decimal')}; of "
         "equal scores the earlier submission ranks higher. A trophy marks an entry that scored "
         "above everything submitted before it. Baselines of the organisers have no rank and no "
         "trophy."

@@ -1,0 +1,70 @@
+"""Further views on the page: a table of their own, and standings by little training data."""
+
+import json
+from dataclasses import replace
+
+import msgspec
+from sample_boards import facts, row, spec, standings
+
+from heldout.board.efficiency import Efficiency
+from heldout.board.spec import BoardSpec, View
+from heldout.board.standings import Row
+from heldout.site.pages import make_board_page
+from heldout.site.render import render_board
+from heldout.site.rows import make_columns
+
+
+def board() -> BoardSpec:
+    plain = spec()
+    more = (
+        View(
+            name="worst",
+            set="eval",
+            measure="RR@10",
+            facets="labels/eval.facets",
+            summary="worst",
+        ),
+        View(name="small", set="eval", measure="RR@10", training_at_most=1000),
+    )
+    return msgspec.structs.replace(plain, views=(*plain.views, *more))
+
+
+FEW = row("0.300", "0.310", days=1, efficiency=Efficiency(training_pairs=7))
+MANY = row("0.400", "0.410", days=2, unlisted={"small": "training pairs not stated"})
+
+
+def rows() -> tuple[Row, ...]:
+    few = replace(FEW, scores={**FEW.scores, "worst": "0.111", "small": "0.300"})
+    return few, replace(MANY, scores={**MANY.scores, "worst": "0.222"})
+
+
+def test_the_board_s_table_keeps_its_columns() -> None:
+    page = make_board_page(standings(rows()), board(), facts())
+    assert {column.key for column in page.columns} == {"eval", "dev"}
+    assert page.further is not None
+    assert [column.key for column in page.further.columns] == ["eval", "worst"]
+    assert [[s.text for s in one.scores] for one in page.further.rows] == [["0.222"], ["0.111"]]
+
+
+def test_a_listing_ranks_by_itself_and_names_who_is_not_in_it() -> None:
+    page = make_board_page(standings(rows()), board(), facts())
+    (listing,) = page.listings
+    assert [(one.id, one.rank) for one in listing.rows] == [(FEW.id, 1)]
+    assert [one.unranked for one in listing.unranked] == ["Training pairs not stated"]
+    files = render_board(standings(rows()), board(), facts())
+    document = json.loads(files["leaderboard/views/small.json"])
+    assert [one["rank"] for one in document["rows"]] == [1, None]
+    assert document["rows"][1]["why"]["scores.small"] == "training pairs not stated"
+    whole = json.loads(files["leaderboard/leaderboard.json"])
+    assert [one["scores"]["small"] for one in whole["rows"]] == [None, 0.3]
+
+
+def test_a_board_without_further_views_has_no_such_table() -> None:
+    page = make_board_page(standings((FEW,)), spec(), facts())
+    assert (page.further, page.listings) == (None, ())
+
+
+def test_a_column_says_which_part_it_is() -> None:
+    titles = [column.title for column in make_columns(board())]
+    assert "eval RR@10, worst group" in titles
+    assert "eval RR@10, at most 1,000 training pairs" in titles
