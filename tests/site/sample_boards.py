@@ -18,6 +18,7 @@ from heldout.board.standings import Row, Standings
 from heldout.ids import Digest
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
+from heldout.site.trust import TrustLine
 
 AS_OF = datetime(2026, 11, 20, 17, 10, tzinfo=UTC)
 OPENS = datetime(2025, 9, 1, 9, tzinfo=UTC)
@@ -142,6 +143,12 @@ def spec(**changes: Any) -> BoardSpec:
     return BoardSpec(**(fields | changes))
 
 
+def _trust(day: str, words: str, says: str, why: str, event: int, *, bound: bool) -> TrustLine:
+    digest = _digest(says + day) if bound else ""
+    moment = f"{day}T10:00:00Z"
+    return TrustLine(when=moment, when_words=words, says=says, why=why, digest=digest, event=event)
+
+
 def facts(**changes: Any) -> BoardFacts:
     """The sizes and addresses of that board."""
     return replace(
@@ -161,6 +168,7 @@ def facts(**changes: Any) -> BoardFacts:
             ),
             repository="https://git.example.org/stdlib-docs/board",
             home="https://stdlib-docs.example.org/leaderboard",
+            trust=TRUST,
         ),
         **changes,
     )
@@ -384,6 +392,28 @@ def _run(day: int, n: int) -> Row:
 
 def _digest(text: str) -> Digest:
     return Digest(hashlib.sha256(text.encode()).hexdigest())
+
+
+_BOUND = "Committed to everything held out that decides a score"
+TRUST = (
+    _trust("2025-01-06", "6 Jan 2025", _BOUND, "", 0, bound=True),
+    _trust(
+        "2025-08-01",
+        "1 Aug 2025",
+        "Committed anew to everything held out that decides a score",
+        "two labels stood on wrong queries",
+        77,
+        bound=True,
+    ),
+    _trust(
+        "2025-11-03",
+        "3 Nov 2025",
+        "Keys of the organisers changed (1 key added, 1 key dropped)",
+        "a laptop was stolen",
+        120,
+        bound=False,
+    ),
+)
 
 
 BOARDS: Mapping[str, Standings] = {

@@ -417,7 +417,7 @@ def test_sections_come_in_their_order(shown: Callable[[str], Document]) -> None:
     ids = [a["id"] for tag, a in shown("busy/index.html").elements if tag == "h2"]
     assert ids == [
         *("standing-title", "table-title", "progress"),
-        *("take-part", "rules", "downloads"),
+        *("take-part", "rules", "trust", "downloads"),
     ]
 
 

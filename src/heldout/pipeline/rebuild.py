@@ -14,6 +14,7 @@ from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk, NotedRules, is_behind, note_rules
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
+from heldout.site.trust import list_trust
 from heldout.store.git import Author
 from heldout.store.repository import KEYS, LEADERBOARD, LOG, SPEC, Repository
 
@@ -135,6 +136,8 @@ def _facts(
         example=spec.example or _example(repository, spec),
         repository=spec.repository,
         home=spec.home,
+        trust=list_trust(public),
+        closed=read_history(public).closed,
     )
 
 

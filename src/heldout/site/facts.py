@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from heldout.board.spec import Example
 from heldout.ids import Digest
+from heldout.site.trust import TrustLine
 
 __all__ = ["BoardFacts", "SetFacts"]
 
@@ -33,6 +35,8 @@ class BoardFacts:
         example: a query and its answer, `None` where there is none to show.
         repository: address of the board's repository, or "".
         home: address under which `leaderboard/` is published, or ""; permalinks use it.
+        trust: what others can check the organisers by, in order.
+        closed: when the board was closed for good, `None` before.
     """
 
     sets: Mapping[str, SetFacts] = field(default_factory=dict)
@@ -41,3 +45,5 @@ class BoardFacts:
     example: Example | None = None
     repository: str = ""
     home: str = ""
+    trust: tuple[TrustLine, ...] = ()
+    closed: datetime | None = None

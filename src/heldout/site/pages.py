@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 
 from heldout.board.spec import BoardSpec, Example
 from heldout.board.standings import Row, Standings
@@ -28,6 +28,7 @@ from heldout.site.rows import (
 )
 from heldout.site.rules import Download, Rule, Step, list_downloads, list_rules, list_steps
 from heldout.site.sentences import say_standing
+from heldout.site.trust import TrustLine
 from heldout.site.wording import Phrase, clean, count, day_words, plain, safe_link
 
 __all__ = ["BoardPage", "Frame", "make_board_page", "make_frame"]
@@ -85,6 +86,7 @@ class BoardPage:
         submit: the organisers' own words on submitting.
         contact: where to reach them.
         rules: the board's rules in words.
+        trust: what others can check the organisers by, in order.
         downloads: its files.
         repository: address of its repository, or "".
         seasons: whether there is a page of seasons.
@@ -112,6 +114,7 @@ class BoardPage:
     submit: str
     contact: str
     rules: tuple[Rule, ...]
+    trust: tuple[TrustLine, ...]
     downloads: tuple[Download, ...]
     repository: str
     seasons: bool
@@ -166,6 +169,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         submit=clean(spec.submit),
         contact=clean(spec.contact),
         rules=list_rules(spec),
+        trust=facts.trust,
         downloads=list_downloads(spec, facts),
         repository=safe_link(facts.repository),
         seasons=bool(spec.seasons),
@@ -194,13 +198,15 @@ def _facts(
 ) -> tuple[str, ...]:
     return (
         *([f"Season {clean(standings.season)}"] if standings.season else []),
-        _say_open(spec, standings.as_of.date()),
+        _say_open(spec, standings.as_of.date(), facts.closed),
         _say_entries(rows),
         *_say_queries(spec, facts),
     )
 
 
-def _say_open(spec: BoardSpec, today: date) -> str:
+def _say_open(spec: BoardSpec, today: date, closed: datetime | None) -> str:
+    if closed is not None:
+        return f"Closed for good on {day_words(closed)}"
     if today < spec.opens:
         return f"Opens on {day_words(spec.opens)}"
     if spec.closes is None:

@@ -1,0 +1,81 @@
+"""The page shows what the organisers are bound by: commitments, changed keys, the closing."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pytest
+from sample_boards import BOARDS, RULES, facts
+
+from heldout.board.events import Draft, Entry, link, redact
+from heldout.site.render import render_board
+from heldout.site.trust import list_trust
+
+SALT = "00" * 16
+RULES_TEXT = {"board.toml": "x"}
+
+
+def grow(
+    log: list[Entry], kind: str, public: Mapping[str, object] | None = None, *, labels: bool = False
+) -> None:
+    sealed = {"labels": {"eval": "0" * 64}} if labels else {}
+    draft = Draft(kind=kind, by="age1q8f", public=dict(public or {}), sealed=sealed)
+    moment = datetime(2026, 11, 1 + len(log), 9, tzinfo=UTC)
+    last = log[-1] if log else None
+    log.append(redact(link(draft, last, at=moment, new_salt=lambda: SALT), ()))
+
+
+@pytest.fixture
+def log() -> list[Entry]:
+    """As the public one is: nothing is opened."""
+    entries: list[Entry] = []
+    grow(entries, "opened-board", RULES_TEXT, labels=True)
+    grow(entries, "changed-rules", RULES_TEXT)
+    grow(entries, "changed-rules", {**RULES_TEXT, "why": "two\x07 labels\u202e"}, labels=True)
+    keys = {"added": ["age1a"], "removed": ["age1b", "age1c"], "why": "she left"}
+    grow(entries, "rekeyed", {**RULES_TEXT, **keys})
+    grow(entries, "closed-board", {"open_runs": []})
+    return entries
+
+
+def test_every_commitment_every_change_of_keys_and_the_closing_is_listed(log: list[Entry]) -> None:
+    found = [
+        (line.event, line.says.split(" (")[0].split(":")[0], line.why) for line in list_trust(log)
+    ]
+    assert found == [
+        (0, "Committed to everything held out that decides a score", ""),
+        (2, "Committed anew to everything held out that decides a score", "two labels"),
+        (3, "Keys of the organisers changed", "she left"),
+        (4, "Closed for good", ""),
+    ]
+
+
+def test_the_digest_is_the_one_in_the_log(log: list[Entry]) -> None:
+    lines = list_trust(log)
+    assert [line.digest for line in lines[:2]] == [log[n].event.sealed["labels"] for n in (0, 2)]
+    assert {line.digest for line in lines[2:]} == {""}
+    assert "1 key added, 2 keys dropped" in lines[2].says
+
+
+def test_the_record_of_an_old_board_commits_to_nothing() -> None:
+    entries: list[Entry] = []
+    grow(entries, "opened-board", RULES_TEXT, labels=True)
+    grow(entries, "imported-board", {})
+    assert list_trust(entries) == ()
+
+
+def test_the_page_shows_them_and_says_when_it_was_closed(log: list[Entry]) -> None:
+    told = facts(trust=list_trust(log), closed=log[-1].time)
+    page = render_board(BOARDS["busy"], RULES["busy"], told)["leaderboard/index.html"].decode()
+    assert "Closed for good on 5\u00a0Nov\u00a02026" in page
+    for entry in (log[0], log[2]):
+        assert entry.event.sealed["labels"] in page
+    assert "she left" in page
+    assert '<a href="#trust">Trust</a>' in page
+
+
+def test_a_reason_is_text(log: list[Entry]) -> None:
+    grow(log, "changed-rules", {**RULES_TEXT, "why": "<script>x</script>"}, labels=True)
+    told = facts(trust=list_trust(log))
+    page = render_board(BOARDS["busy"], RULES["busy"], told)["leaderboard/index.html"]
+    assert b"<script>x" not in page
+    assert b"&lt;script&gt;x" in page
