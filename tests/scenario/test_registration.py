@@ -257,9 +257,9 @@ def test_after_the_last_day_a_registered_team_can_agree_anew_and_no_other_can(to
     assert town.audit()["ok"]
 
 
-@pytest.mark.parametrize("name", ["", "anonymous", "Light\u202ehouse", "n" * 201], ids=ascii)
-def test_a_name_that_is_none_is_refused_before_anything_is_sent(town: Town, name: str) -> None:
-    answer = town.participant("register", "--team", name, "--agree", now=DAY)
-    assert answer.code == 1
-    assert "\u202e" not in answer.err
+def test_a_name_that_is_none_is_refused_before_anything_is_sent(town: Town) -> None:
+    for name in ("", "anonymous", "Light\u202ehouse", "n" * 201):
+        answer = town.participant("register", "--team", name, "--agree", now=DAY)
+        assert answer.code == 1, name
+        assert "\u202e" not in answer.err
     assert "registration/" not in git(town.forge, "branch", "--list")
