@@ -8,16 +8,18 @@ import msgspec
 
 from heldout.board.amendments import Amendment, list_amendments
 from heldout.board.case import Case
+from heldout.board.held_out import stem_of
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest
 from heldout.board.policy import Finding, judge
 from heldout.board.quota import QuotaState, quota_state
 from heldout.board.seeds import compare_seeds
 from heldout.board.spec import BoardSpec
-from heldout.errors import InputError, TrustError
+from heldout.errors import HeldoutError, InputError, TrustError
 from heldout.ids import SubmissionId, query_set_of
-from heldout.pipeline.comparing import compare_runs, list_others
+from heldout.pipeline.comparing import compare_runs, list_others, signatures_of
 from heldout.pipeline.desk import Desk
+from heldout.pipeline.low_start import list_distances
 from heldout.pipeline.score import (
     Opened,
     ViewScore,
@@ -28,9 +30,15 @@ from heldout.pipeline.score import (
     score_views,
     signature_field,
 )
-from heldout.pipeline.score_files import RunReport, ScoreFile, keep_scores, read_scores
+from heldout.pipeline.score_files import (
+    RunReport,
+    ScoreFile,
+    digest_scores,
+    keep_scores,
+    read_kept,
+)
 from heldout.pipeline.sets import SetData, load_sets
-from heldout.pipeline.signatures import keep_signatures, read_signatures
+from heldout.pipeline.signatures import keep_signatures
 from heldout.store.cache import code_version
 from heldout.trec.runs import Scan
 
@@ -57,6 +65,8 @@ class Review:
         quota: the team's, `None` without a manifest.
         done_before: whether an earlier call had opened and scored it.
         amendments: what the team changed in its metadata since it was first opened.
+        lost: earlier submissions of which the vault keeps nothing that can be read or made anew,
+            so that it could not be held against them.
     """
 
     submission: Submission
@@ -66,6 +76,7 @@ class Review:
     quota: QuotaState | None
     done_before: bool
     amendments: tuple[Amendment, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def stands_against(self) -> tuple[Finding, ...]:
@@ -78,39 +89,87 @@ class Review:
         return tuple(finding for finding in self.findings if finding.severity == "review")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    findings: tuple[Finding, ...]
+    quota: QuotaState | None = None
+    lost: tuple[str, ...] = ()
+
+
 def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Review:
     """Open, score and judge one submission; what was done before is not done again.
+
+    In a shared vault what waits for a decision is always scored anew: whoever can write to its
+    remote could have left other scores there.
 
     Raises:
         InputError: the log knows no such submission.
     """
     submission = desk.find(submission_id)
-    scores = read_scores(desk.vault, submission_id)
-    decided = submission.status == "published"
-    known = scores is not None and (decided or _holds(scores, submission, sets))
+    scores = read_kept(desk.vault, submission)
+    known = scores is not None and _is_known(desk, submission, scores, sets)
     if scores is None or not known:
         scores = _open(desk, sets, submission)
         if not _may_be_ours(desk, scores):
-            keep_scores(desk.vault, submission_id, scores)
+            _keep(desk, submission, scores)
     manifest = None if scores.refusal or scores.metadata_problems else _manifest(desk, submission)
-    if submission.status == "received" and not _may_be_ours(desk, scores):
+    if not _may_be_ours(desk, scores) and _is_news(desk, submission):
         _log(desk, submission, manifest)
         submission = desk.find(submission_id)
-    findings, quota = _judge(desk, submission, manifest, scores)
+    judged = _judge(desk, sets, submission, manifest, scores)
     return Review(
         submission=submission,
         manifest=manifest,
         scores=scores,
-        findings=findings,
-        quota=quota,
+        findings=judged.findings,
+        quota=judged.quota,
+        lost=judged.lost,
         done_before=known,
         amendments=list_amendments(desk.vault.entries(), submission_id),
     )
 
 
+def _keep(desk: Desk, submission: Submission, scores: ScoreFile) -> None:
+    """Store scores; nothing but what an event vouches for once it was decided."""
+    if submission.pending or submission.kept.get("scores") in (None, digest_scores(scores)):
+        keep_scores(desk.vault, submission.id, scores)
+
+
+def _is_news(desk: Desk, submission: Submission) -> bool:
+    """Whether the log does not know yet that it was scored, or with what outcome."""
+    again = submission.pending and desk.vault.kept(submission.id) != submission.kept
+    return submission.status == "received" or again
+
+
+def _mend(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> bool:
+    """Make damaged files of an earlier submission anew; whether that was possible.
+
+    Nothing that is damaged stands in the way of another submission.
+    """
+    submission = desk.history().submissions[submission_id]
+    try:
+        scores = rescore(desk, sets, submission_id)
+    except HeldoutError:
+        return False
+    if scores.refusal or scores.metadata_problems:
+        return False
+    _keep(desk, submission, scores)
+    return True
+
+
 def _may_be_ours(desk: Desk, scores: ScoreFile) -> bool:
     """Whether a refusal may only mean that this organiser's key is not among the recipients."""
     return bool(scores.refusal) and desk.vault.is_shared()
+
+
+def _is_known(
+    desk: Desk, submission: Submission, scores: ScoreFile, sets: Mapping[str, SetData]
+) -> bool:
+    """Whether what is kept can be gone by."""
+    if submission.status == "published":
+        return True
+    as_logged = submission.kept in ({}, desk.vault.kept(submission.id))
+    return as_logged and not desk.vault.is_shared() and _holds(scores, submission, sets)
 
 
 def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:
@@ -175,16 +234,19 @@ def score_baseline(
         runs={name: _report(scan) for name, scan in scans.items()},
         views=dict(score_views(spec, sets, scans)),
         labels=_labels(sets),
+        held_out=_held_out(sets),
     )
 
 
 def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Whether scores were made with other labels than those of today; so too if nobody knows."""
-    return bool(scores.views) and any(
-        scores.labels.get(key) != digest
-        for key, digest in _labels(sets).items()
-        if key.partition("/")[0] in scores.runs
-    )
+    asked = {name: data for name, data in sets.items() if name in scores.runs}
+    others = any(scores.labels.get(key) != digest for key, digest in _labels(asked).items())
+    now = _held_out(asked)
+    # A mask that was taken away decides as much as one that came.
+    gone = {n for n in scores.held_out if stem_of(n) in asked} - now.keys()
+    files = any(scores.held_out.get(n) != d for n, d in now.items() if scores.held_out or "." in n)
+    return bool(scores.views) and (others or files or bool(gone))
 
 
 def list_earlier(desk: Desk, sets: Mapping[str, SetData]) -> tuple[str, ...]:
@@ -193,7 +255,7 @@ def list_earlier(desk: Desk, sets: Mapping[str, SetData]) -> tuple[str, ...]:
         submission.id
         for submission in desk.history().submissions.values()
         if submission.status == "published"
-        and (scores := read_scores(desk.vault, submission.id)) is not None
+        and (scores := read_kept(desk.vault, submission)) is not None
         and is_earlier(scores, sets)
     )
 
@@ -216,11 +278,19 @@ def _labels(sets: Mapping[str, SetData]) -> dict[str, str]:
     }
 
 
+def _held_out(sets: Mapping[str, SetData]) -> dict[str, str]:
+    """Every file of the vault that scores on these sets depend on -> SHA-256."""
+    return {name: digest for data in sets.values() for name, digest in data.held_out.items()}
+
+
 def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> ScoreFile:
     spec = desk.spec_at(submission.received)
     sets = _sets_of(desk, spec, sets)
     outcome = ScoreFile(
-        files=dict(submission.files), code_version=code_version(), labels=_labels(sets)
+        files=dict(submission.files),
+        code_version=code_version(),
+        labels=_labels(sets),
+        held_out=_held_out(sets),
     )
     try:
         opened = open_submission(desk.vault, spec, sets, submission)
@@ -230,7 +300,9 @@ def _open(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> Sc
         outcome = msgspec.structs.replace(outcome, metadata_problems=error.problems)
     else:
         outcome = _describe(outcome, opened)
-        keep_signatures(desk.vault, submission.id, opened.scans)
+        logged = submission.kept.get("signatures")
+        if logged is None or desk.vault.kept(submission.id).get("signatures") != logged:
+            keep_signatures(desk.vault, submission.id, opened.scans)
     return outcome
 
 
@@ -262,8 +334,9 @@ def _manifest(desk: Desk, submission: Submission) -> Manifest:
 
 
 def _log(desk: Desk, submission: Submission, manifest: Manifest | None) -> None:
+    kept = {"kept": desk.vault.kept(submission.id)}
     if manifest is None:
-        desk.log("reviewed", submission.id)
+        desk.log("reviewed", submission.id, sealed=kept)
         return
     identity = identity_fields(manifest)
     if manifest.withdrawn:  # before anybody took it in
@@ -281,19 +354,33 @@ def _log(desk: Desk, submission: Submission, manifest: Manifest | None) -> None:
         "embargo_until": None if until is None else until.isoformat(),
         "revision": manifest.revision,
         **signature_field(spec, signature),
+        **kept,
     }
     desk.log("reviewed", submission.id, sealed=sealed)
 
 
 def _judge(
-    desk: Desk, submission: Submission, manifest: Manifest | None, scores: ScoreFile
-) -> tuple[tuple[Finding, ...], QuotaState | None]:
+    desk: Desk,
+    sets: Mapping[str, SetData],
+    submission: Submission,
+    manifest: Manifest | None,
+    scores: ScoreFile,
+) -> _Judged:
     if manifest is None:
         reasons = [scores.refusal] if scores.refusal else [str(p) for p in scores.metadata_problems]
         rule = "sealed" if scores.refusal else "metadata"
-        return tuple(Finding(rule=rule, severity="reject", evidence=r) for r in reasons), None
+        found = tuple(Finding(rule=rule, severity="reject", evidence=r) for r in reasons)
+        return _Judged(findings=found)
     spec = desk.spec_at(submission.received)
     history = desk.history()
+    mended: dict[str, bool] = {}
+
+    def mend(name: str) -> bool:
+        if name not in mended:
+            mended[name] = _mend(desk, sets, name)
+        return mended[name]
+
+    signatures = signatures_of(desk.vault, submission, mend=mend)
     case = Case(
         spec=spec,
         history=history,
@@ -301,11 +388,13 @@ def _judge(
         received=submission.received,
         manifest=manifest,
         problems={name: run.problems for name, run in scores.runs.items()},
-        entrants=list_others(desk.vault, history, submission),
+        entrants=list_others(desk.vault, history, submission, mend=mend),
         key=scores.key,
         reader="organiser",
-        likenesses=compare_runs(desk.vault, history, submission),
-        seeds=compare_seeds(read_signatures(desk.vault, submission.id)),
+        likenesses=compare_runs(desk.vault, history, submission, mend=mend),
+        distances=list_distances(desk.vault, history, spec, scores),
+        seeds=compare_seeds(signatures),
     )
     quota = quota_state(history, manifest.team, spec, now=desk.now)
-    return judge(case), quota
+    lost = tuple(name for name, done in mended.items() if not done)
+    return _Judged(findings=judge(case), quota=quota, lost=lost)

@@ -4,12 +4,22 @@ from typing import TypeVar
 
 import msgspec
 
+from heldout.board.history import Submission
 from heldout.errors import Problem, StoreError
+from heldout.ids import digest_bytes
 from heldout.pipeline.score import ViewScore
 from heldout.store.files import write_whole
 from heldout.store.vault import Vault
 
-__all__ = ["RunReport", "ScoreFile", "keep_scores", "read_key", "read_scores"]
+__all__ = [
+    "RunReport",
+    "ScoreFile",
+    "digest_scores",
+    "keep_scores",
+    "read_kept",
+    "read_key",
+    "read_scores",
+]
 
 T = TypeVar("T", bound=msgspec.Struct)
 D = TypeVar("D")
@@ -53,6 +63,8 @@ class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
         views: view -> true score; empty where a run has errors.
         labels: query set, or set/labels where a view names others -> SHA-256 of the labels that
             it was scored with.
+        held_out: every file of the vault that the scores depend on, as `board.held_out` names it
+            -> SHA-256; empty before such files were noted.
         key: digest of the submission's own key; "" where it was not opened, or before there was
             such a digest.
         schema: version of this format.
@@ -65,6 +77,7 @@ class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
     runs: dict[str, RunReport] = msgspec.field(default_factory=dict)
     views: dict[str, ViewScore] = msgspec.field(default_factory=dict)
     labels: dict[str, str] = msgspec.field(default_factory=dict)
+    held_out: dict[str, str] = msgspec.field(default_factory=dict)
     key: str = ""
     schema: int = 1
 
@@ -76,6 +89,20 @@ def read_scores(vault: Vault, submission: str) -> ScoreFile | None:
         StoreError: the file is damaged.
     """
     return _read(vault, submission, ScoreFile, None)
+
+
+def read_kept(vault: Vault, submission: Submission) -> ScoreFile | None:
+    """The same as far as it holds: `None` too where it is damaged or not what an event vouches for.
+
+    Whoever gets `None` opens and scores the submission anew.
+    """
+    logged = submission.kept.get("scores")
+    if logged is not None and vault.kept(submission.id).get("scores") != logged:
+        return None
+    try:
+        return read_scores(vault, submission.id)
+    except StoreError:
+        return None
 
 
 def _read(vault: Vault, submission: str, kind: type[T], otherwise: T | D) -> T | D:
@@ -103,5 +130,13 @@ def read_key(vault: Vault, submission: str) -> str:
 
 def keep_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
     """Store what opening and scoring gave."""
-    data = msgspec.json.encode(scores, order="deterministic")
-    write_whole(vault.scores(submission), data, mode=0o600)
+    write_whole(vault.scores(submission), _encode(scores), mode=0o600)
+
+
+def digest_scores(scores: ScoreFile) -> str:
+    """SHA-256 of the file that `keep_scores` writes."""
+    return digest_bytes(_encode(scores))
+
+
+def _encode(scores: ScoreFile) -> bytes:
+    return msgspec.json.encode(scores, order="deterministic")

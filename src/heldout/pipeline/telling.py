@@ -1,7 +1,7 @@
 """What a decision tells: which scores leave the vault, as which text, and which of them later."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heldout.board.history import Submission
@@ -15,14 +15,15 @@ from heldout.board.release import (
     release_spread,
     score_vector,
 )
-from heldout.board.spec import BoardSpec
+from heldout.board.spec import BoardSpec, View
 from heldout.board.standings import one_shot_deadline
 from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk
+from heldout.pipeline.evidence import keep_evidence, make_evidence
 from heldout.pipeline.score import ViewScore
-from heldout.pipeline.score_files import read_scores
+from heldout.pipeline.score_files import read_kept
 
-__all__ = ["Telling", "released", "tell", "tell_again"]
+__all__ = ["Telling", "released", "rule_of", "tell", "tell_again"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +59,22 @@ def tell(
     """
     scores: dict[str, str] = {}
     held: dict[str, str] = {}
+    compared: dict[str, str] = {}
     for name in (view.name for view in spec.public_views):
         values = score_vector(views[name].per_query, n=views[name].n)
-        rule = _rule(spec, name)
-        told = None if rule.rule == "rounded" else _told(desk, rule, submission, name, views[name])
+        rule = rule_of(spec, name)
+        told = None
+        bar = None if rule.rule == "rounded" else _find_bar(desk, rule, submission, name)
+        if bar is not None:
+            told, compared[name] = _told(desk, bar, submission, spec.view(name), views[name])
         outcome = release(values, told, rule, decimals=spec.decimals)
         if outcome.text is None:
             held[name] = outcome.told.text
         else:
             scores[name] = outcome.text
-    return _place(desk, spec, submission, views, scores=scores, held=held)
+    told_now = _place(desk, spec, submission, views, scores=scores, held=held)
+    sealed = {**told_now.sealed, **({"compared": compared} if compared else {})}
+    return replace(told_now, sealed=sealed)
 
 
 def tell_again(
@@ -92,7 +99,7 @@ def released(
     scores = {}
     for name in (view.name for view in spec.public_views if view.name not in held):
         values = score_vector(views[name].per_query, n=views[name].n)
-        outcome = release(values, None, _rule(spec, name), decimals=spec.decimals)
+        outcome = release(values, None, rule_of(spec, name), decimals=spec.decimals)
         scores[name] = outcome.told.text
     return _told_fields(spec, views, scores)
 
@@ -157,8 +164,8 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
     return {"final": {**told, **({"spreads": spreads} if spreads else {})}}
 
 
-def _rule(spec: BoardSpec, view: str) -> ReleaseRule:
-    """The board's rule, or plain rounding where anybody can compute the score."""
+def rule_of(spec: BoardSpec, view: str) -> ReleaseRule:
+    """The board's rule, or plain rounding where anybody can compute the score of a public view."""
     held_out = spec.sets[spec.view(view).set].held_out
     return spec.release if held_out else ReleaseRule(rule="rounded")
 
@@ -167,25 +174,33 @@ def _queries(score: ViewScore) -> set[str]:
     return {query for query, value in score.per_query.items() if value is not None}
 
 
+def _find_bar(
+    desk: Desk, rule: ReleaseRule, submission: Submission, view: str
+) -> Submission | None:
+    """What a score has to be above: the best that its team was told, or a baseline."""
+    history = desk.history()
+    return best_released(history, submission.teams, view) or first_bar(history, rule, view)
+
+
 def _told(
-    desk: Desk, rule: ReleaseRule, submission: Submission, view: str, new: ViewScore
-) -> Told | None:
-    """The best that a submission's team was told of a view, or what its first has to be above.
+    desk: Desk, bar: Submission, submission: Submission, view: View, new: ViewScore
+) -> tuple[Told, str]:
+    """What a team was told by an earlier entry, and the digest of the scores that say so.
 
     Raises:
         StoreError: the vault lacks its scores, or they are of other queries than the new ones.
     """
-    history = desk.history()
-    best = best_released(history, submission.teams, view) or first_bar(history, rule, view)
-    if best is None:
-        return None
-    kept = read_scores(desk.vault, best.id)
-    if kept is None or view not in kept.views:
-        raise StoreError(f"the vault has no scores of {best.id}; restore them from the backup")
-    before = kept.views[view]
+    kept = read_kept(desk.vault, bar)
+    if kept is None or view.name not in kept.views:
+        raise StoreError(
+            f"the vault has no scores of {bar.id} that the log vouches for; restore them from the "
+            f'backup, or score it anew: heldout correct {bar.id} --why "…"'
+        )
+    before = kept.views[view.name]
     if _queries(before) != _queries(new):
         raise StoreError(
-            f"{best.id}, above which this score has to be, was scored on other queries than "
-            f'{submission.id}; score it anew first: heldout correct {best.id} --why "…"'
+            f"{bar.id}, above which this score has to be, was scored on other queries than "
+            f'{submission.id}; score it anew first: heldout correct {bar.id} --why "…"'
         )
-    return Told(text=best.scores[view], values=score_vector(before.per_query, n=before.n))
+    told = Told(text=bar.scores[view.name], values=score_vector(before.per_query, n=before.n))
+    return told, keep_evidence(desk.vault, make_evidence(bar.id, view, kept))
