@@ -143,7 +143,7 @@ def test_an_erratum_without_a_change_is_said_and_logged_only_if_insisted(town: T
     head = git(town.board, "rev-parse", "HEAD")
     told = town.organiser("correct", one, "--why", "no reason", now=LATER)
     assert told.code == 0
-    assert "no score changed; nothing was logged" in told.out
+    assert "no score changed; no erratum was logged" in told.out
     assert "corrected" not in town.kinds()
     assert git(town.board, "rev-parse", "HEAD") == head
     for _ in range(2):

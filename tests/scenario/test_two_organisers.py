@@ -28,6 +28,7 @@ from town import OTHER_TEAM, Answer, Town, call, commit_tree, environment, found
 from heldout.board.events import Draft, format_entry, link, parse_log
 from heldout.cli import context
 from heldout.envelope.bundle import new_identity
+from heldout.ids import digest_bytes
 from heldout.site import figures
 from heldout.store import git as git_module
 from heldout.store.sharing import find_sharing
@@ -189,7 +190,7 @@ def test_all_of_the_vault_is_shared_but_private_keys_and_what_is_this_machine_s(
     assert pair.ann.call("review", one).code == 0
     there = set(git(pair.remote, "ls-tree", "-r", "--name-only", "main").splitlines())
     sealed = {f"sealed/{path.name}" for path in (pair.ann.vault / "sealed").iterdir()}
-    assert len(sealed) == 3
+    assert len(sealed) == 4
     assert there == {
         *(".gitignore", "events.jsonl", "labels/eval.qrels"),
         *(f"scores/{one}.json", f"signatures/{one}.npz"),
@@ -599,7 +600,7 @@ def test_a_key_that_opens_nothing_reviews_nothing(pair: Pair) -> None:
 
 
 CONTENTS: Mapping[str, tuple[dict[str, tuple[str, bytes] | None], str]] = {
-    "a link in place of a folder": ({"sealed": ("120000", b"/tmp")}, "no plain file"),
+    "a link in place of a folder": ({"signatures": ("120000", b"/tmp")}, "no plain file"),
     "a private key slipped in": ({"identities/eve.txt": ("100644", b"x")}, "private key"),
     "attributes with a filter": ({".gitattributes": ("100644", b"* filter=x")}, "no plain file"),
     "a hidden file in a folder": ({"scores/.x": ("100644", b"x")}, "no plain file"),
@@ -702,6 +703,154 @@ def test_events_that_a_remote_forgot_are_sent_again(
     assert pair.bob.log() == pair.remote_log() == log
     assert pair.ann.call("rebuild").code == 0
     assert pair.ann.log() == log
+
+
+# what is no event of anybody
+
+LIKE_ANOTHER = ("others-run", "near-others")
+"""The rules that hold a run against the earlier ones."""
+
+
+def scores_of(office: Office, submission: str) -> dict[str, float]:
+    kept = json.loads((office.vault / f"scores/{submission}.json").read_bytes())
+    return {name: view["mean"] for name, view in kept["views"].items()}
+
+
+def perfect_scores(office: Office, submission: str) -> bytes:
+    """The scores of a submission, with every query answered perfectly."""
+    kept = json.loads((office.vault / f"scores/{submission}.json").read_bytes())
+    for view in kept["views"].values():
+        view["per_query"] = dict.fromkeys(view["per_query"], 1.0)
+        view["mean"] = 1.0
+    return json.dumps(kept, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize("whose", ["the reviewer's", "another organiser's"])
+def test_true_scores_rewritten_at_the_remote_are_not_published(pair: Pair, whose: str) -> None:
+    one = pair.received()
+    assert pair.ann.call("review", one).code == 0
+    true = scores_of(pair.ann, one)
+    forged = perfect_scores(pair.ann, one)
+    pair.hostile({f"scores/{one}.json": ("100644", forged)})
+    office = pair.ann if whose == "the reviewer's" else pair.bob
+    told = office.call("publish", one, "--yes")
+    assert told.code == 0, told
+    assert (
+        "not taken over from origin, for no event has their digests: "
+        f'"scores/{one}.json"' in told.err
+    )
+    assert scores_of(office, one) == true != dict.fromkeys(true, 1.0)
+    table = json.loads((office.board / "leaderboard/leaderboard.json").read_bytes())
+    assert float(table["rows"][0]["scores"]["eval"]) == pytest.approx(true["eval"], abs=5e-4)
+    other = pair.bob if office is pair.ann else pair.ann
+    assert other.call("rebuild").code == 0
+    assert scores_of(other, one) == true
+    assert pair.ann.is_sound()
+    assert pair.bob.is_sound()
+    there = git(pair.remote, "show", f"main:scores/{one}.json")
+    assert json.loads(there)["views"]["eval"]["mean"] == true["eval"]
+
+
+def test_scores_logged_in_another_s_name_are_scored_anew(pair: Pair) -> None:
+    """Who can write to the remote can also log the digest of what they forged."""
+    one = pair.received()
+    assert pair.ann.call("review", one).code == 0
+    true = scores_of(pair.ann, one)
+    forged = perfect_scores(pair.ann, one)
+    log = pair.ann.log()
+    last = parse_log(log, path="")[-1]
+    draft = Draft(
+        kind="reviewed",
+        by=last.event.by,
+        submission=one,
+        public={},
+        sealed={"kept": {"scores": str(digest_bytes(forged))}},
+    )
+    entry = link(draft, last, at=last.time, new_salt=lambda: "00" * 16)
+    pair.hostile(
+        {
+            f"scores/{one}.json": ("100644", forged),
+            "events.jsonl": ("100644", log + format_entry(entry)),
+        }
+    )
+    assert pair.ann.call("publish", one, "--yes").code == 0
+    assert scores_of(pair.ann, one) == true
+    assert pair.ann.is_sound()
+
+
+def test_a_mask_that_nobody_logged_hides_no_query(pair: Pair) -> None:
+    mask = "".join(f"eval{number}\n" for number in range(8)).encode()
+    pair.hostile({"labels/eval.exclude": ("100644", mask)})
+    one = pair.received()
+    told = pair.bob.call("publish", one, "--yes")
+    assert told.code == 0, told
+    for office in (pair.ann, pair.bob):
+        assert not (office.vault / "labels/eval.exclude").exists()
+        assert office.call("rebuild").code == 0
+        assert office.is_sound()
+
+
+def test_labels_of_a_new_set_that_nobody_logged_are_not_taken(pair: Pair) -> None:
+    pair.hostile({"labels/reserve.qrels": ("100644", b"eval0 0 x 1\n")})
+    told = pair.ann.call("rebuild")
+    assert told.code == 0
+    assert 'no event has their digests: "labels/reserve.qrels"' in told.err
+    assert not (pair.ann.vault / "labels/reserve.qrels").exists()
+
+
+def test_a_file_taken_without_an_event_is_named(pair: Pair) -> None:
+    pair.hostile({f"sealed/{digest_bytes(b'x')}": ("100644", b"x")})
+    told = pair.ann.call("rebuild")
+    assert told.code == 0
+    assert f'taken over from origin without an event: "sealed/{digest_bytes(b"x")}"' in told.err
+
+
+def test_a_signature_of_junk_stops_no_later_publication(pair: Pair) -> None:
+    one = pair.received()
+    assert pair.ann.call("review", one).code == 0
+    pair.hostile({f"signatures/{one}.npz": ("100644", b"junk")})
+    two = pair.received("two", seed=3, team=OTHER_TEAM)
+    for office in (pair.ann, pair.bob):
+        assert office.call("review", two).code == 0
+        assert office.is_sound()
+    assert pair.bob.call("publish", two, "--yes").code == 0
+
+
+@pytest.mark.parametrize("damage", ["junk", "half a file", "nothing", "taken away"])
+def test_damaged_scores_and_signatures_are_made_anew(pair: Pair, damage: str) -> None:
+    """By the next publication of another submission, out of what is sealed."""
+    one = pair.received("one", seed=1)
+    assert pair.ann.call("review", one).code == 0
+    two = pair.received("two", seed=1, team=OTHER_TEAM)
+    files = [pair.ann.vault / f"scores/{one}.json", pair.ann.vault / f"signatures/{one}.npz"]
+    whole = [file.read_bytes() for file in files]
+    for file, data in zip(files, whole, strict=True):
+        if damage == "taken away":
+            file.unlink()
+        else:
+            made = {"junk": b"junk", "half a file": data[: len(data) // 2], "nothing": b""}
+            file.write_bytes(made[damage])
+    assert not pair.ann.is_sound()
+    told = pair.ann.call("review", two, "--json")
+    assert any(f["rule"] in LIKE_ANOTHER for f in told.json["reviews"][0]["findings"]), told
+    assert [file.read_bytes() for file in files] == whole
+    assert pair.ann.is_sound()
+
+
+def test_what_cannot_be_made_anew_is_named_and_stops_nothing(pair: Pair) -> None:
+    one = pair.received()
+    assert pair.ann.call("review", one).code == 0
+    for name in [f"scores/{one}.json", f"signatures/{one}.npz"]:
+        (pair.ann.vault / name).write_bytes(b"junk")
+    received = parse_log(pair.ann.log(), path="")[2]
+    for digest in received.event.public["files"].values():
+        (pair.ann.vault / f"sealed/{digest}").write_bytes(b"junk")
+    two = pair.town.send("two", now=DAY, seed=3, team=OTHER_TEAM)
+    assert pair.ann.call("inbox").code == 0
+    told = pair.ann.call("review", two)
+    assert told.code == 0, told
+    assert f"not compared with {one}" in " ".join(told.out.split())
+    assert pair.ann.call("review", two, "--json").json["reviews"][0]["lost"] == [one]
 
 
 # kills

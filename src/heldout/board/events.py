@@ -71,7 +71,7 @@ TEAM_KINDS: Mapping[str, str] = {
 }
 """Every kind of event about who may take part; `board.teams` reads them."""
 
-AFTER_CLOSING = frozenset(("changed-rules", "corrected", "extended", "rekeyed"))
+AFTER_CLOSING = frozenset(("changed-rules", "corrected", "extended", "rekeyed", "reviewed"))
 """The kinds that may come after `closed-board`: what mends, and nothing that is new."""
 
 

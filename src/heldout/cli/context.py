@@ -139,7 +139,7 @@ def _check_pulled(repository: "Repository") -> None:
 def _take_over_rules(repository: "Repository", vault: "Vault") -> None:
     """Write the rules that another organiser put in force; an edit of them is left alone."""
     from heldout.store.repository import SPEC  # noqa: PLC0415 - heavy, --help is not
-    from heldout.store.sharing import newer_rules  # noqa: PLC0415 - the same
+    from heldout.store.shared_rules import newer_rules  # noqa: PLC0415 - the same
 
     try:
         public = repository.log()

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from heldout.board.held_out import held_out_file
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Row, Standings
 from heldout.cli.printing import answers, plural, print_facts, print_json
@@ -81,7 +82,8 @@ def rules_facts(rules: NotedRules | None) -> Facts:
     """That an edited board.toml was logged, and what changed in it."""
     if rules is None:
         return []
-    keys = ", ".join(rules.keys) or "comments or layout only"
+    files = [f"labels/{held_out_file(name)} in the vault" for name in rules.files]
+    keys = ", ".join((*rules.keys, *files)) or "comments or layout only"
     return [("logged", f"changed-rules (event {rules.event}): {keys}")]
 
 
@@ -185,5 +187,5 @@ def _changes(decision: Decision, row: Row) -> Facts:
         for new in [row.scores.get(name, "not told")]
     ]
     if decision.event is None:
-        facts.append(("note", "no score changed; nothing was logged (--anyway logs the reason)"))
+        facts.append(("note", "no score changed; no erratum was logged (--anyway logs the reason)"))
     return facts

@@ -59,6 +59,9 @@ def print_review(
     print_facts(console, [_finding_line(finding) for finding in result.findings])
     if not result.findings:
         print_facts(console, [("findings", "none")])
+    if result.lost:
+        told = f"not compared with {', '.join(result.lost)}: its files in the vault are damaged"
+        print_facts(console, [("note", told)])
     print_facts(console, [("", ""), *_score_lines(result, scores, spec), *_next(result)])
 
 
@@ -94,6 +97,7 @@ def review_json(
             for a in result.amendments
         ],
         "scores": shown,
+        "lost": list(result.lost),
         "done_before": result.done_before,
     }
 

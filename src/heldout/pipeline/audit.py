@@ -24,6 +24,7 @@ from heldout.pipeline.score_files import ScoreFile, read_scores
 from heldout.pipeline.telling import released
 from heldout.site.exports import format_csv, format_json
 from heldout.store.repository import LEADERBOARD, Repository
+from heldout.store.shared_files import kept_path
 from heldout.store.vault import Vault
 
 __all__ = ["Audit", "audit_board", "count_releases"]
@@ -144,7 +145,18 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
     yield from registration_faults(entries)
     yield from _check_signatures(history)
     yield from _check_scores(vault, history)
+    yield from _check_kept(vault, history)
     yield from _check_held_out(vault, history)
+
+
+def _check_kept(vault: Vault, history: History) -> Iterator[str]:
+    """What is kept of a submission is what the log was told of it, published or not."""
+    for submission in history.submissions.values():
+        now = vault.kept(submission.id)
+        for folder, digest in submission.kept.items():
+            if now.get(folder) != digest:
+                found = "is missing" if folder not in now else "is not the file that was logged"
+                yield f"{kept_path(folder, submission.id)} in the vault {found}"
 
 
 def _check_held_out(vault: Vault, history: History) -> Iterator[str]:

@@ -81,6 +81,7 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
     sealed = {
         **told.sealed,
         "evidence": keep_told(desk.vault, submission.id, spec, result.scores),
+        "kept": desk.vault.kept(submission.id),
         "identity": identity_fields(manifest),
         "why": why,
         "findings": [finding.rule for finding in result.findings if finding.public],
@@ -99,8 +100,8 @@ def publish_baseline(
         InputError: the name is taken.
     """
     before = desk.history().in_any_case(name)
-    same = before is not None and before.id == name and before.baseline
-    same = same and before is not None and before.identity == identity
+    asked = (name, identity, True)
+    same = before is not None and (before.id, before.identity, before.baseline) == asked
     if before is not None and same and before.runs in ({}, scores.files):
         return Decision(id=name, done=True, done_before=True)
     if before is not None:
@@ -119,6 +120,7 @@ def publish_baseline(
             "identity": asdict(identity),
             "runs": kept,
             "evidence": keep_told(desk.vault, name, spec, scores),
+            "kept": desk.vault.kept(name),
         },
     )
 
@@ -174,12 +176,20 @@ def correct(
     spreads = {view: text for view, text in submission.spreads.items() if view in before}
     same = (told.scores, told.spreads) == (dict(before), spreads)
     keep_scores(desk.vault, submission_id, scores)
-    if same and submission.errata and submission.errata[-1][1] == why:
-        return Decision(id=submission_id, done=True, done_before=True)
-    if same and not anyway:
-        return Decision(id=submission_id, done=True, before=before)
+    kept = {"kept": desk.vault.kept(submission_id)}
+    done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
+    if same and (done_before or not anyway):
+        if kept["kept"] != submission.kept:  # nothing is told, and the log vouches for what is kept
+            desk.log("reviewed", submission_id, sealed=kept)
+        return Decision(
+            id=submission_id,
+            done=True,
+            done_before=done_before,
+            before={} if done_before else before,
+        )
     public = {**told.public, "why": why}
-    sealed = {**told.sealed, "evidence": keep_told(desk.vault, submission_id, spec, scores)}
+    evidence = keep_told(desk.vault, submission_id, spec, scores)
+    sealed = {**told.sealed, "evidence": evidence, **kept}
     logged = _log(desk, "corrected", submission_id, public=public, sealed=sealed)
     return replace(logged, before=before)
 

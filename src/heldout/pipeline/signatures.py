@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,6 +14,12 @@ from heldout.store.vault import Vault
 from heldout.trec.scans import Scan, Signature
 
 __all__ = ["keep_signatures", "read_signatures"]
+
+_DAMAGED = (
+    *(OSError, EOFError, ValueError, KeyError, MemoryError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+"""What reading nonsense as an archive of arrays may raise."""
 
 
 def keep_signatures(vault: Vault, submission: str, scans: Mapping[str, Scan]) -> None:
@@ -49,7 +56,7 @@ def read_signatures(vault: Vault, submission: str) -> dict[str, Signature]:
                 name: _signature(arrays[f"{name}.queries"], arrays[f"{name}.documents"])
                 for name in names
             }
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except _DAMAGED:
         raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
 
 

@@ -28,7 +28,7 @@ HISTORY_WORDS = {
     "baseline": "Added by the organisers as a baseline",
     "imported": "Taken over from an old board",
     "received": "Sealed files received; the official time of the submission",
-    "reviewed": "Opened and scored; the score still hidden",
+    "reviewed": "Opened and scored in the vault",
     "score-shown": "An organiser looked at the score before deciding",
     "asked": "The organisers asked the team a question",
     "updated": "The team replaced the metadata under the same key",

@@ -12,45 +12,28 @@ checked out. A history that is not ours with events added is refused, and ours s
 Private keys never go into git: each organiser's own lies in `identities/`, outside it.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from heldout.board.events import Entry, parse_log
-from heldout.board.held_out import held_out_name
-from heldout.board.history import read_history
 from heldout.errors import StoreError, quote
-from heldout.ids import digest_bytes
 from heldout.store.files import read_lines, write_whole
 from heldout.store.git import Author, Change, Git
-
-__all__ = [
-    "EVENTS",
-    "IGNORED",
-    "SHARED_FOLDERS",
-    "OvertakenError",
-    "Sharing",
-    "find_sharing",
-    "newer_rules",
-]
-
-EVENTS = "events.jsonl"
-"""The vault's log."""
-
-SHARED_FOLDERS = ("labels", "sealed", "scores", "signatures")
-"""The folders of a vault that every organiser has alike."""
-
-IGNORED = b"identities/\nfounding\nlock\nrefused\n.writing-*\n"
-"""A vault's .gitignore: private keys, and what is about this machine alone."""
-
-_GITIGNORE = ".gitignore"
-_SHARED = re.compile(
-    rf"{re.escape(_GITIGNORE)}|{re.escape(EVENTS)}"
-    rf"|({'|'.join(SHARED_FOLDERS)})(/[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]*)+"
+from heldout.store.shared_files import (
+    EVENTS,
+    GITIGNORE,
+    IGNORED,
+    SHARED_FOLDERS,
+    check_plain,
+    judge_file,
+    logged_files,
 )
-_PLAIN = "100644"
+
+__all__ = ["OvertakenError", "Sharing", "find_sharing"]
+
 _MOST_BYTES = 1 << 32
+_MOST_NAMES = 5
 _NO_ADDRESS = "heldout@localhost"
 _KEPT = "nothing was done, the vault here is as it was (docs/organisers.md says how to go on)"
 
@@ -85,20 +68,20 @@ class Sharing:
         """
         self.git.keep_bytes()
         self.git.unstage()  # what a killed call left there, a commit made by hand would take up
-        write_whole(self._file(_GITIGNORE), IGNORED, mode=0o600)
+        write_whole(self._file(GITIGNORE), IGNORED, mode=0o600)
         tip = self._fetch()
         ours, theirs = read_lines(self._file(EVENTS)), self._read_log(tip)
         self._check_continues(ours, theirs)
         log = max(ours, theirs, key=len)
-        if tip is not None:
-            self._meet(tip, log)
+        taken = _Taken() if tip is None else self._meet(tip, log)
+        told = [*taken.tell(self.remote, grown=log != ours)]
         if log != ours:
             write_whole(self._file(EVENTS), log, mode=0o600)
-            return (f"taken over from {self.remote}: {_tell(_since(log, ours))}",)
-        if log != theirs:
+            told.insert(0, f"taken over from {self.remote}: {_tell(_since(log, ours))}")
+        elif log != theirs:
             self.record(log)
-            return (f"sent to {self.remote}, which lacked it: {_tell(_since(log, theirs))}",)
-        return ()
+            told.append(f"sent to {self.remote}, which lacked it: {_tell(_since(log, theirs))}")
+        return tuple(told)
 
     def record(self, log: bytes) -> None:
         """Make the last event of a log happen: one commit with all that belongs to it, one push.
@@ -120,7 +103,7 @@ class Sharing:
             author=self.git.configured_author() or Author(name=last.event.by, email=_NO_ADDRESS),
             at=last.time,
         )
-        _check_files(self.git.files(commit), "the vault")
+        check_plain(self.git.files(commit), whose="the vault", then=_KEPT)
         try:
             self.git.push(self.remote, f"{commit}:refs/heads/{self.branch}")
         except StoreError as error:
@@ -180,15 +163,15 @@ class Sharing:
                     f"one in the vault here. Somebody rewrote it, or it is another board's; {_KEPT}"
                 )
 
-    def _meet(self, tip: str, log: bytes) -> None:
+    def _meet(self, tip: str, log: bytes) -> "_Taken":
         """Bring the files and the branch here to the remote's commit, where that goes on from us.
 
         Commits that were made here by hand stay, and are sent with the next event.
         """
         files, head = self.git.files(tip), self.git.head()
-        _check_files(files, f"the remote {self.remote}")
+        check_plain(files, whose=f"the remote {self.remote}", then=_KEPT)
         if head is not None and self.git.contains(head, tip):
-            return
+            return _Taken()
         if head is not None and not self.git.contains(tip, head):
             raise StoreError(
                 f"the vault and its remote {self.remote} have the same events, but commits of "
@@ -197,34 +180,37 @@ class Sharing:
         known = {} if head is None else {file.path: file.blob for file in self.git.files(head)}
         if gone := sorted(known.keys() - {file.path for file in files}):
             raise StoreError(f"the remote {self.remote} has lost {quote(gone[0])}; {_KEPT}")
-        self._take(files, known, log)
+        taken = self._take(files, known, log)
         self.git.move_branch(tip)
+        return taken
 
-    def _take(self, files: Sequence[Change], known: Mapping[str, str], log: bytes) -> None:
+    def _take(self, files: Sequence[Change], known: Mapping[str, str], log: bytes) -> "_Taken":
         """Write the files that are new or changed; none before all of them were looked at."""
-        digests = read_history(parse_log(log, path=EVENTS)).labels
-        own = (EVENTS, _GITIGNORE)
-        fresh = [f for f in files if known.get(f.path) != f.blob and f.path not in own]
-        for file in fresh:
+        logged = logged_files(parse_log(log, path=EVENTS))
+        own = (EVENTS, GITIGNORE)
+        fresh: list[Change] = []
+        left: list[Change] = []
+        for file in (f for f in files if f.path not in own and self._is_news(f, known)):
             data = self._read(file.blob)
-            self._check_content(file.path, data, digests)
-            if file.path.startswith("labels/"):
+            standing = judge_file(file.path, data, logged)
+            if standing == "wrong":
+                raise StoreError(
+                    f"{file.path} at the remote {self.remote} is not the file that the log has "
+                    f"the digest of; {_KEPT}"
+                )
+            (fresh if standing == "logged" else left).append(file)
+            if file.path.startswith("labels/") and standing == "logged":
                 self._check_unedited(file.path, data, known.get(file.path))
         for file in fresh:
             write_whole(self._file(file.path), self._read(file.blob), mode=0o600)
+        return _Taken(files=tuple(f.path for f in fresh), left=tuple(f.path for f in left))
+
+    def _is_news(self, file: Change, known: Mapping[str, str]) -> bool:
+        """Whether it changed there, or is not here: left at the remote before, or lost since."""
+        return known.get(file.path) != file.blob or not self._file(file.path).is_file()
 
     def _read(self, blob: str) -> bytes:
         return self.git.read_blob(blob, limit=_MOST_BYTES)
-
-    def _check_content(self, path: str, data: bytes, digests: Mapping[str, str]) -> None:
-        """Refuse a sealed file or labels that are not those of their digest."""
-        folder, _, name = path.partition("/")
-        expected = {"sealed": name, "labels": digests.get(held_out_name(name) or "")}
-        if expected.get(folder) not in (None, digest_bytes(data)):
-            raise StoreError(
-                f"{path} at the remote {self.remote} is not the file that the log has the digest "
-                f"of; {_KEPT}"
-            )
 
     def _check_unedited(self, path: str, data: bytes, before: str | None) -> None:
         """Refuse to write over labels that were edited here and not logged."""
@@ -237,21 +223,19 @@ class Sharing:
             )
 
     def _paths(self, entries: Sequence[Entry]) -> tuple[str, ...]:
-        """What a commit takes from the folder; edited labels wait for the event that logs them."""
-        digests = read_history(entries).labels
-        labels = sorted(path for path in self._file("labels").glob("*") if path.is_file())
-        edited = [
-            path
-            for path in labels
-            if digests.get(held_out_name(path.name) or "")
-            not in (None, digest_bytes(path.read_bytes()))
-        ]
-        if edited and self.git.head() is None:
-            raise StoreError(
-                f"{edited[0]} was edited: log it (heldout correct) before the vault is shared"
-            )
-        others = [name for name in SHARED_FOLDERS if name != "labels" and self._file(name).is_dir()]
-        return (_GITIGNORE, *others, *(f"labels/{p.name}" for p in labels if p not in edited))
+        """What a commit takes from the folder: what has its event by now, and no edited file."""
+        logged = logged_files(entries)
+        paths = [GITIGNORE, *(["sealed"] if self._file("sealed").is_dir() else [])]
+        for folder in (name for name in SHARED_FOLDERS if name != "sealed"):
+            for file in sorted(path for path in self._file(folder).glob("*") if path.is_file()):
+                standing = judge_file(f"{folder}/{file.name}", file.read_bytes(), logged)
+                if standing == "wrong" and self.git.head() is None:
+                    raise StoreError(
+                        f"{file} was edited: log it (heldout correct) before the vault is shared"
+                    )
+                if standing == "logged":
+                    paths.append(f"{folder}/{file.name}")
+        return tuple(paths)
 
     def _find_out(self, commit: str, known: str | None, last: Entry, error: StoreError) -> None:
         """Return where a push that failed had arrived all the same; else say what came of it."""
@@ -275,6 +259,29 @@ class Sharing:
         raise OvertakenError(f"another organiser was first: {told}; event {number} did not happen")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """What became of files at the remote that are not those here.
+
+    Attributes:
+        files: taken over.
+        left: not taken over.
+    """
+
+    files: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    def tell(self, remote: str, *, grown: bool) -> Iterator[str]:
+        """What a person should know of it; files that came with events are told by these."""
+        if self.files and not grown:
+            yield f"taken over from {remote} without an event: {_list_names(self.files)}"
+        if self.left:
+            yield (
+                f"not taken over from {remote}, for no event has their digests: "
+                f"{_list_names(self.left)}"
+            )
+
+
 def find_sharing(root: Path) -> Sharing | None:
     """How a vault is shared, `None` where it is no clone with a remote; git is not started then.
 
@@ -296,55 +303,6 @@ def find_sharing(root: Path) -> Sharing | None:
         ) from None
 
 
-def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry]) -> str | None:
-    """The rules that another organiser has put in force, where a board's folder lacks them.
-
-    Without this a board.toml that is merely old would look like an edit that takes theirs back.
-
-    Args:
-        text: board.toml as it stands in the folder.
-        public: the log of the same folder.
-        entries: the vault's log.
-
-    Returns:
-        The text to write, `None` where the folder's is in force, or an edit of it.
-
-    Raises:
-        StoreError: it was edited without knowing them.
-    """
-    number, rules = _last_rules(entries)
-    if text == rules or number < len(public):
-        return None
-    if text == _last_rules(public)[1]:
-        return rules
-    raise StoreError(
-        f"board.toml was edited here, and another organiser's rules came first (event {number}): "
-        "put your edit aside (git stash in the board), call again, then edit once more"
-    )
-
-
-def _last_rules(entries: Sequence[Entry]) -> tuple[int, str]:
-    """Since which event the rules have been as they are, and their text."""
-    since, rules = -1, ""
-    for entry in entries:
-        text = entry.event.public.get("board.toml", rules)
-        if text != rules:
-            since, rules = entry.event.seq, text
-    return since, rules
-
-
-def _check_files(files: Sequence[Change], whose: str) -> None:
-    """Refuse a commit that holds anything but plain files of a vault."""
-    for file in files:
-        if file.path.startswith("identities/"):
-            raise StoreError(
-                f"{whose} has {quote(file.path)} in git: a private key never belongs there. Take "
-                f"it out, and make a new one (heldout board rekey); {_KEPT}"
-            )
-        if file.mode != _PLAIN or not _SHARED.fullmatch(file.path):
-            raise StoreError(f"{whose} has {quote(file.path)}, no plain file of a vault; {_KEPT}")
-
-
 def _since(log: bytes, known: bytes) -> Sequence[Entry]:
     return parse_log(log, path=EVENTS)[known.count(b"\n") :]
 
@@ -355,3 +313,10 @@ def _tell(entries: Sequence[Entry]) -> str:
     about = f" {last.submission}" if last.submission else ""
     told = f"event {last.seq}, {last.kind}{about}, by {last.by}, {last.at}"
     return told if len(entries) == 1 else f"{len(entries)} events, the last: {told}"
+
+
+def _list_names(paths: Sequence[str]) -> str:
+    """Some names as they stand, and how many there are besides."""
+    more = len(paths) - _MOST_NAMES
+    names = ", ".join(quote(path) for path in paths[:_MOST_NAMES])
+    return names + (f" and {more:,} more" if more > 0 else "")

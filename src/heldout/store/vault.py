@@ -29,7 +29,8 @@ from heldout.board.history import History, read_history
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep, write_whole
-from heldout.store.sharing import EVENTS, IGNORED, SHARED_FOLDERS, find_sharing
+from heldout.store.shared_files import EVENTS, IGNORED, KEPT, SHARED_FOLDERS, kept_path
+from heldout.store.sharing import find_sharing
 from heldout.trec.qrels import Qrels, read_qrels
 
 __all__ = ["Vault", "check_apart"]
@@ -199,11 +200,16 @@ class Vault:
 
     def scores(self, submission: str) -> Path:
         """File of a submission's true scores."""
-        return self.root / "scores" / f"{submission}.json"
+        return self.root / kept_path("scores", submission)
 
     def signature(self, submission: str) -> Path:
         """File of a submission's first documents."""
-        return self.root / "signatures" / f"{submission}.npz"
+        return self.root / kept_path("signatures", submission)
+
+    def kept(self, submission: str) -> dict[str, str]:
+        """Folder -> SHA-256 of what is kept of a submission, as an event that scores it has it."""
+        files = {folder: self.root / kept_path(folder, submission) for folder in KEPT}
+        return {f: digest_bytes(path.read_bytes()) for f, path in files.items() if path.is_file()}
 
     def told(self) -> frozenset[str]:
         """Marks of the refused arrivals that were told in full."""
