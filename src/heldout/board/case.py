@@ -13,7 +13,21 @@ from heldout.board.spec import BoardSpec
 from heldout.errors import Problem
 from heldout.ids import SubmissionId
 
-__all__ = ["Case"]
+__all__ = ["Case", "Distance"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distance:
+    """How far a run lies below a baseline, in the view that ranks.
+
+    Attributes:
+        baseline: the baseline's id.
+        errors: mean of baseline less run over the queries of both, in its own standard errors;
+            below 0 where the run is better.
+    """
+
+    baseline: str
+    errors: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +45,7 @@ class Case:
         key: of `identity.key_digest`; "" where the submission was not opened.
         reader: who will read the evidence.
         likenesses: query set -> what earlier runs are like the submission's.
+        distances: of the run from each baseline; none where the held-out scores are not at hand.
         seeds: which of its runs cannot differ by their seed alone.
     """
 
@@ -45,3 +60,4 @@ class Case:
     reader: Reader = "team"
     likenesses: Mapping[str, RunLikeness] = field(default_factory=dict)
     seeds: tuple[SeedFault, ...] = ()
+    distances: tuple[Distance, ...] = ()

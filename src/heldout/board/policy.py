@@ -34,6 +34,7 @@ from heldout.board.comparisons import (
     check_seeds,
     check_ties,
 )
+from heldout.board.low_start import check_far_below
 from heldout.board.registered import check_registered
 
 __all__ = [
@@ -232,6 +233,12 @@ RULES: Mapping[str, Rule] = {
         check=check_ensemble,
         severity="review",
         reason="a mixture of published systems is not a system of its own",
+        public=False,
+    ),
+    "far-below": Rule(
+        check=check_far_below,
+        severity="review",
+        reason="who begins low on purpose is told every rise from there",
         public=False,
     ),
 }

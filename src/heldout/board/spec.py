@@ -55,6 +55,7 @@ RULE_NAMES = (
     "small-change",
     "near-others",
     "ensemble",
+    "far-below",
 )
 """The rules that a board may switch off: the keys of `policy.RULES`, which imports this module."""
 

@@ -1,0 +1,98 @@
+"""A first run far below every baseline: who is asked about it, and who is not."""
+
+import math
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from boardlog import START, BoardLog, make_manifest, make_spec
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ttest_rel
+
+from heldout.board.case import Case, Distance
+from heldout.board.low_start import check_far_below, paired_distance
+from heldout.board.policy import RULES, judge
+from heldout.ids import SubmissionId
+
+SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=40)
+LOW = (Distance(baseline="bm25", errors=9.04), Distance(baseline="tf-idf", errors=4.26))
+
+
+def case_of(log: BoardLog, distances: tuple[Distance, ...], *, team: str = "Lighthouse") -> Case:
+    return Case(
+        spec=make_spec(),
+        history=log.history,
+        id=SubmissionId("20261109-low"),
+        received=START + timedelta(days=8),
+        manifest=make_manifest(team),
+        problems={},
+        distances=distances,
+    )
+
+
+@given(SCORES)
+def test_the_distance_is_the_paired_t_statistic(pairs: list[tuple[float, float]]) -> None:
+    run = {f"q{n}": one for n, (one, _) in enumerate(pairs)}
+    baseline = {f"q{n}": other for n, (_, other) in enumerate(pairs)}
+    found = paired_distance(run, baseline, better="higher")
+    gaps = np.array([other - one for one, other in pairs])
+    if found is None:
+        assert np.ptp(gaps) == 0
+    elif np.ptp(gaps) > 1e-6:
+        wanted = float(ttest_rel([b for _, b in pairs], [a for a, _ in pairs]).statistic)
+        assert math.isclose(found, wanted, rel_tol=1e-6, abs_tol=1e-6)
+        assert paired_distance(run, baseline, better="lower") == -found
+        assert paired_distance(baseline, run, better="higher") == pytest.approx(-found)
+
+
+@pytest.mark.parametrize(
+    ("run", "baseline"),
+    [
+        ({}, {"a": 1.0, "b": 0.0}),
+        ({"a": 0.1}, {"a": 1.0}),
+        ({"a": 0.1, "b": 0.1}, {"a": 1.0, "b": 1.0}),
+        ({"a": 0.1, "b": None}, {"a": 1.0, "b": 0.5}),
+        ({"a": 0.1, "b": 0.3}, {"c": 1.0, "d": 0.5}),
+    ],
+)
+def test_without_a_standard_error_nothing_is_said(
+    run: dict[str, float | None], baseline: dict[str, float | None]
+) -> None:
+    assert paired_distance(run, baseline, better="higher") is None
+
+
+def test_a_first_run_far_below_all_baselines_is_told_to_the_organisers_alone() -> None:
+    case = case_of(BoardLog().open(), LOW)
+    (finding,) = [one for one in judge(case) if one.rule == "far-below"]
+    assert (finding.severity, finding.public) == ("review", False)
+    assert finding.evidence == (
+        "the team's first run lies 4.3 paired standard errors below tf-idf, the nearest baseline, "
+        "and 9.0 below bm25 (limit 3.59)"
+    )
+    assert RULES["far-below"].reason
+
+
+def test_a_run_that_is_near_one_baseline_is_no_low_start() -> None:
+    near = (*LOW, Distance(baseline="weak", errors=3.5))
+    assert [*check_far_below(case_of(BoardLog().open(), near))] == []
+
+
+def test_a_board_without_baselines_says_nothing() -> None:
+    assert [*check_far_below(case_of(BoardLog().open(), ()))] == []
+
+
+def test_only_the_first_run_of_a_team_is_one() -> None:
+    log = BoardLog().open()
+    log.submit("20261101-first", make_manifest("Lighthouse"), "0.400")
+    assert [*check_far_below(case_of(log, LOW))] == []
+    assert [*check_far_below(case_of(log, LOW, team="LIGHTHOUSE "))] == []
+    assert len([*check_far_below(case_of(log, LOW, team="Harbour"))]) == 1
+
+
+def test_a_run_that_was_refused_is_no_first_one() -> None:
+    log = BoardLog().open()
+    log.receive("20261101-first")
+    log.review("20261101-first", make_manifest("Lighthouse"))
+    log.reject("20261101-first")
+    assert len([*check_far_below(case_of(log, LOW))]) == 1
