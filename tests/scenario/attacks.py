@@ -549,6 +549,7 @@ def _replays() -> Iterator[Attack]:
     ):
         group = _Group(family=_REPLAY, module=module)
         yield group.one(name, test, tries=tries, becomes=becomes)
+    yield from _shared_vault()
     yield from _Group(family=_REPLAY, module="scenario/test_two_organisers.py").cases(
         "test_hostile_contents_are_refused",
         "a link in place of a folder",
@@ -574,6 +575,62 @@ def _replays() -> Iterator[Attack]:
         tries="to change unseen what was published or logged",
         becomes="told by `heldout audit`",
         prefix="changed afterwards: ",
+    )
+
+
+def _shared_vault() -> Iterator[Attack]:
+    """What somebody does who can write to a shared vault's remote, without an event."""
+    here = _Group(family=_REPLAY, module="scenario/test_two_organisers.py")
+    yield from here.cases(
+        "test_true_scores_rewritten_at_the_remote_are_not_published",
+        "the reviewer's",
+        "another organiser's",
+        tries="to have another organiser publish scores of one's own",
+        becomes="not taken over and named; the true score is published, the remote is mended",
+        prefix="true scores rewritten at a vault's remote, before a publication of ",
+    )
+    for name, test, tries, becomes in (
+        (
+            "forged scores with an event in another's name",
+            "test_scores_logged_in_another_s_name_are_scored_anew",
+            "to have them published as reviewed by oneself",
+            "scored anew before publication",
+        ),
+        (
+            "a mask slipped into a vault's remote",
+            "test_a_mask_that_nobody_logged_hides_no_query",
+            "to take queries out of the score",
+            "not taken over and named",
+        ),
+        (
+            "labels of a new set slipped into a vault's remote",
+            "test_labels_of_a_new_set_that_nobody_logged_are_not_taken",
+            "to have them committed to by somebody else",
+            "not taken over and named",
+        ),
+        (
+            "a stray sealed file in a vault's remote",
+            "test_a_file_taken_without_an_event_is_named",
+            "to leave something unseen",
+            "named when it is taken over",
+        ),
+        (
+            "a signature of junk in a vault's remote",
+            "test_a_signature_of_junk_stops_no_later_publication",
+            "to stop every later publication",
+            "not taken over and named; the next publication goes on",
+        ),
+    ):
+        yield here.one(name, test, tries=tries, becomes=becomes)
+    yield from here.cases(
+        "test_damaged_scores_and_signatures_are_made_anew",
+        "junk",
+        "half a file",
+        "nothing",
+        "taken away",
+        tries="to hide that a later run is a copy",
+        becomes="made anew from what is sealed; the copy is found",
+        prefix="kept scores and signatures damaged: ",
     )
 
 
