@@ -223,6 +223,94 @@ def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:
     assert town.participant("amend", published, now=LATER).code == 0
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "found"),
+    [
+        ("embargo_until", "2027-02-01", 'type "full ranking", an embargo until 2027-02-01'),
+        ("type", "reranking", 'type "reranking", no embargo'),
+    ],
+)
+def test_what_a_published_entry_cannot_change_is_refused_before_it_is_sent(
+    town: Town, field: str, value: str, found: str
+) -> None:
+    submission = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(submission, now=DAY).code == 0
+    town.push()
+    changed: dict[str, Any] = {field: value}
+    town.fill(submission, **changed)
+    answer = town.participant("amend", submission, now=LATER)
+    assert (answer.code, answer.out) == (1, "")
+    assert "published-stays" in answer.err
+    assert found in answer.err
+    assert 'type "full ranking", no embargo, as published' in answer.err
+
+
+def test_an_extended_embargo_does_not_stop_an_amendment(town: Town) -> None:
+    submission = town.send("one", now=DAY, embargo="2027-02-01")
+    town.take_in(now=DAY)
+    assert town.publish(submission, now=DAY).code == 0
+    told = town.organiser("extend", submission, "2027-03-01", "--why", "late", now=DAY)
+    assert told.code == 0
+    town.push()
+    town.fill(submission, code="https://example.org/code")
+    assert town.participant("amend", submission, now=LATER).code == 0
+    assert [one["kind"] for one in town.take_in(now=LATER)["received"]] == ["updated"]
+
+
+def test_a_refused_update_shows_in_the_status(town: Town) -> None:
+    """A refusal leaves no event: what was sent last is held against what is in force."""
+    submission = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(submission, now=DAY).code == 0
+    town.fill(submission, embargo_until="2027-02-01")
+    assert town.participant("amend", submission, now=LATER).code == 0  # the log is not public yet
+    (receipt,) = town.take_in(now=LATER)["received"]
+    (problem,) = receipt["problems"]
+    assert problem["found"] == 'type "full ranking", an embargo until 2027-02-01'
+    assert problem["expected"] == 'type "full ranking", no embargo, as published'
+    town.push()
+    status = town.participant("status", submission, now=LATER)
+    line = f"update    revision 2 was sent, revision 1 is in force: found {problem['found']}"
+    assert line in status.out
+    (row,) = statuses(town)
+    assert row["update"].startswith("revision 2 was sent, revision 1 is in force")
+
+
+def test_an_update_on_its_way_is_told_until_it_is_in_force(town: Town) -> None:
+    submission = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(submission, now=DAY).code == 0
+    town.push()
+    assert statuses(town)[0]["update"] == ""
+    town.fill(submission, code="https://example.org/code")
+    assert town.participant("amend", submission, now=LATER).code == 0
+    told = statuses(town)[0]["update"]
+    assert "revision 1 is in force: the organisers have not taken it in yet" in told
+    town.take_in(now=LATER)
+    town.push()
+    assert statuses(town)[0]["update"] == ""
+
+
+def test_a_question_has_a_next_step_for_the_team_and_none_for_the_organiser(town: Town) -> None:
+    asked, other = town.send("one", now=DAY), town.send("two", now=LATER, seed=2)
+    town.take_in(now=LATER)
+    assert town.organiser("ask", asked, "Which group is this?", now=LATER).code == 0
+    inbox = town.organiser("inbox", now=LATER)
+    assert "for the team, your question stands" in inbox.out
+    assert f"next      heldout review {other}\n" in inbox.out
+    town.push()
+    status = town.participant("status", asked, now=LATER)
+    assert "why       Which group is this?" in status.out
+    drafted = f"drafts/{asked}/metadata.json"
+    assert f"next      answer in {drafted}, then: heldout amend {asked}\n" in status.out
+    town.fill(asked, institution="Lighthouse Institute, second group")
+    assert town.participant("amend", asked, now=LATER).code == 0
+    town.take_in(now=LATER)
+    town.push()
+    assert "next " not in town.participant("status", asked, now=LATER).out
+
+
 def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(town: Town) -> None:
     """As docs/envelope.md says."""
     command = 'sha256sum "$id"* | LC_ALL=C sort -k 2 | sha256sum'

@@ -220,6 +220,9 @@ def ask(
 ) -> None:
     """Put a question to the team; it is public, and the submission waits for the answer.
 
+    `heldout status` tells it to the team. Its answer is new metadata (heldout amend), after which
+    the submission is to be reviewed again; if it answers elsewhere, publish or reject as before.
+
     \b
     Example:
       heldout ask 20261120-lighthouse-monot5 "Which group of the institute is this?"
@@ -393,7 +396,8 @@ def _print_waiting(desk: Desk) -> None:
         whom = "the team, your question stands" if submission.status == "asked" else "you"
         waits = waited(desk.now - submission.received)
         facts.append(("waits", f"{submission.id}  for {whom}, {waits}"))
-    following = [f"heldout review {s.id}" for s in _waiting(desk)[:1]]
+    ours = [s for s in _waiting(desk) if s.status != "asked"]
+    following = [f"heldout review {s.id}" for s in ours[:1]]
     facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in _reveals(desk)]
     print_facts(answers(), facts or [("inbox", "empty, nothing waits")])
     print_next(desk.repository, following)

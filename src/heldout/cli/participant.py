@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from heldout.board.history import History, Submission, read_history
 from heldout.board.manifest import parse_day
 from heldout.board.quota import QuotaState
 from heldout.cli.context import Place, in_clone
@@ -24,30 +23,27 @@ from heldout.cli.printing import (
     problem_json,
     reports_errors,
 )
-from heldout.cli.scores import say_released, say_true
+from heldout.cli.scores import say_true
 from heldout.envelope.bundle import short_recipient
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId, parse_submission_id, run_name, submission_date
+from heldout.pipeline.amending import check_update
 from heldout.pipeline.draft import (
     Check,
     check_embargo,
-    draft_folder,
     draft_id,
-    drafts,
-    quota_of,
     read_metadata,
     require_draft,
 )
 from heldout.pipeline.draft import check as check_draft
 from heldout.pipeline.draft import draft as make_draft
 from heldout.pipeline.receipts import keep_receipt
-from heldout.pipeline.sealed import read_sealed
-from heldout.pipeline.send import Packed, check_update, deliver, mark_sent, receipt_of, update
+from heldout.pipeline.send import Packed, deliver, mark_sent, update
 from heldout.pipeline.send import pack as pack_draft
 from heldout.pipeline.send import submit as submit_draft
 from heldout.store.repository import Repository
 
-__all__ = ["amend", "check", "draft", "pack", "status", "submit", "withdraw"]
+__all__ = ["amend", "check", "draft", "pack", "submit", "withdraw"]
 
 _path = click.Path(path_type=Path)
 _send_to = click.option(
@@ -208,58 +204,6 @@ def submit(*, place: Place, submission: str, folder: Path | None) -> None:
 
 
 @click.command()
-@click.argument("submission", metavar="[ID]", required=False)
-@in_clone
-@reports_errors
-def status(*, place: Place, submission: str | None) -> None:
-    """Say how far a submission has come, by the board's public log.
-
-    Asks the remote `origin` for the newest log where there is one.
-
-    \b
-    Example:
-      heldout status 20261120-lighthouse-monot5
-    """
-    repository = place.board()
-    log = repository.newest_log()
-    history = read_history(log)
-    names = [submission] if submission else repository.own_ids()
-    shown = []
-    for name in map(parse_submission_id, names):
-        known = history.submissions.get(name)
-        if known is None:
-            _require_known(repository, history, name)
-        keep_receipt(repository, name, log)
-        quota = quota_of(repository, history, name, now=place.now)
-        again = None if quota is None else quota.next_allowed.isoformat()
-        row = _status_json(name, known, repository)
-        shown.append(({**row, "next_allowed": again}, known))
-    if place.as_json:
-        print_json({"submissions": [row for row, _ in shown]})
-        return
-    if not shown:
-        print_facts(answers(), [("status", "this clone has sent nothing yet")])
-    for row, known in shown:
-        _print_status(row, {} if known is None else _say_released(known), now=place.now)
-
-
-def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
-    """End with 1 where neither this clone nor the log knows the id."""
-    if draft_folder(repository, name).is_dir() or name in repository.own_ids():
-        return
-    here = sorted({*drafts(repository), *repository.own_ids()})
-    problem = Problem(
-        code="no-draft",
-        path=name,
-        found="no draft or submission of this id",
-        expected="one of those here: " + ", ".join(here)
-        if here
-        else f"an id; this clone has no draft, the log {plural(len(history.submissions), 'id')}",
-    )
-    fail(InputError(problem), status=1)
-
-
-@click.command()
 @click.argument("submission", metavar="ID")
 @_send_to
 @in_clone
@@ -293,11 +237,11 @@ def _update(place: Place, submission: str, folder: Path | None, *, withdrawn: bo
     repository = place.board()
     name = parse_submission_id(submission)
     require_draft(repository, name)
+    manifest = read_metadata(repository, name)
     try:
-        check_update(read_history(repository.newest_log()), name, withdrawn=withdrawn)
+        check_update(repository.newest_log(), name, manifest, withdrawn=withdrawn)
     except InputError as error:
         fail(error, status=1)
-    manifest = read_metadata(repository, name)
     with repository.locked():
         packed = update(repository, name, manifest, withdrawn=withdrawn)
         unchanged = packed.sent_before and not withdrawn
@@ -470,69 +414,6 @@ def _packed_json(submission: SubmissionId, packed: Packed) -> dict[str, Any]:
         "done_before": packed.done_before,
         "sent_before": packed.sent_before,
     }
-
-
-def _status_json(
-    name: str, submission: Submission | None, repository: Repository
-) -> Mapping[str, Any]:
-    if submission is None:
-        note = read_sealed(repository, name)
-        status = "draft" if note is None or not note.sent else "not received yet"
-        return {"id": name, "status": status, "why": "", "scores": {}, "receipt": None}
-    spec = repository.spec()
-    return {
-        "id": name,
-        "status": submission.status,
-        "received": submission.received.isoformat(),
-        "why": submission.why,
-        "scores": {key: float(score) for key, score in submission.scores.items()},
-        "seeds": submission.seeds,
-        "spreads": {key: float(text) for key, text in submission.spreads.items()},
-        "queries": dict(submission.counts),
-        "receipt": receipt_of(submission.files) if submission.files else None,
-        "primary": spec.primary,
-    }
-
-
-def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: datetime) -> None:
-    """A submission's lines; scores as they were released."""
-    facts = [("id", str(row["id"])), ("status", _STATUS_WORDS[str(row["status"])])]
-    if row["why"]:
-        facts.append(("why", str(row["why"])))
-    if row["next_allowed"]:
-        again = datetime.fromisoformat(str(row["next_allowed"]))
-        when = "now" if again <= now else f"again from {again:%d %b %Y %H:%M:%S} UTC"
-        facts.append(("quota", f"your team may submit {when}"))
-    facts += [("score", f"{name} {said}") for name, said in released.items()]
-    if row["receipt"]:
-        facts.append(("receipt", str(row["receipt"])))
-    print_facts(answers(), facts)
-
-
-def _say_released(submission: Submission) -> dict[str, str]:
-    """View -> what was told of it: the score, its spread, and what it is a mean over."""
-    return {
-        name: say_released(submission, name) + _say_queries(submission.counts.get(name))
-        for name in submission.scores
-    }
-
-
-def _say_queries(count: int | None) -> str:
-    """How many queries a score is a mean over; an old board does not say."""
-    return "" if count is None else f" (n = {count:,})"
-
-
-_STATUS_WORDS = {
-    "draft": "a draft here, nothing sent",
-    "not received yet": "not received yet: the organisers have not taken it in",
-    "received": "received, waits for review",
-    "reviewed": "in review",
-    "asked": "the organisers have a question",
-    "rejected": "refused",
-    "withdrawn": "withdrawn by you",
-    "published": "published",
-    "imported": "taken over from an old board, as it was published there",
-}
 
 
 def read_runs(given: Mapping[str, Iterable[Path]], runs: Iterable[str]) -> dict[str, Path]:

@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, Command] = {
     "check": Command("participant:check", "participant", "The organisers' own checks."),
     "pack": Command("participant:pack", "participant", "Seal a draft and look at it first."),
     "submit": Command("participant:submit", "participant", "Check, seal and send a draft."),
-    "status": Command("participant:status", "participant", "How far a submission has come."),
+    "status": Command("status:status", "participant", "How far a submission has come."),
     "amend": Command("participant:amend", "participant", "New metadata under the same key."),
     "withdraw": Command("participant:withdraw", "participant", "Take a submission back."),
     "board": Command("program:board", "organiser", "Found a board; look at its sets."),

@@ -11,6 +11,7 @@ from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import file_names, open_metadata
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import SubmissionId, digest_bytes
+from heldout.pipeline.amending import refuse_changed_terms, refuse_closed_runs
 from heldout.pipeline.conflicts import refuse_contested
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.score import check_id, open_manifest, open_own_key, signature_field
@@ -151,7 +152,7 @@ def _update(
     if old is not None:
         _check_revision(spec, old, new, before)
     if before.status == "published":
-        _check_open_runs(desk.spec_at(before.received), new)
+        refuse_closed_runs(desk.spec_at(before.received), new)
     _check_signer(desk, before, new, signature)
     digest = str(desk.vault.keep_sealed(sealed))
     if spoiled:
@@ -234,30 +235,7 @@ def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submi
                 hint="a released score cannot be taken back; ask the organisers for an erratum",
             )
         )
-    if (new.type, new.embargo_until) != (old.type, old.embargo_until):
-        raise InputError(
-            Problem(
-                code="published-stays",
-                path="metadata.json",
-                found=f"type {new.type!r}, embargo until {new.embargo_until}",
-                expected=f"type {old.type!r}, embargo until {old.embargo_until}, as published",
-                hint="an embargo is moved by the organisers: heldout extend",
-            )
-        )
-
-
-def _check_open_runs(spec: BoardSpec, new: Manifest) -> None:
-    """On a board that opens all runs, a team that has learned its score cannot take them out."""
-    if spec.archive.runs == "always" and new.open_runs is False:
-        raise InputError(
-            Problem(
-                code="published-stays",
-                path="metadata.json:open_runs",
-                found="false, of a published entry",
-                expected="true: this board opens the runs of every entry at its end",
-                hint="it was told before the submission",
-            )
-        )
+    refuse_changed_terms((old.type, old.embargo_until), new)
 
 
 def _taken(submission: SubmissionId, before: Submission) -> Problem:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from heldout.board.history import History
 from heldout.board.manifest import Manifest
 from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import file_names, seal, seal_metadata
@@ -23,7 +22,6 @@ from heldout.store.repository import Repository
 
 __all__ = [
     "Packed",
-    "check_update",
     "deliver",
     "main_commit",
     "mark_sent",
@@ -184,43 +182,6 @@ def mark_sent(
         since = note.sent_at or now
         sent = msgspec.structs.replace(note, sent=packed.receipt, sent_at=since)
         write_sealed(repository, submission, sent)
-
-
-def check_update(history: History, submission: SubmissionId, *, withdrawn: bool) -> None:
-    """Refuse here what the organisers would refuse, by the public log.
-
-    Args:
-        history: of the public log.
-        submission: its id; one that the log does not know is not refused.
-        withdrawn: whether it is to be taken back, else its metadata is to be changed.
-
-    Raises:
-        InputError: it is published and would be withdrawn, or it was refused or withdrawn.
-    """
-    known = history.submissions.get(submission)
-    if known is None or known.pending:
-        return
-    if known.status != "published":
-        raise InputError(
-            Problem(
-                code="already-decided",
-                path=str(submission),
-                found={"rejected": "it was refused"}.get(known.status, "it was withdrawn")
-                + (f": {known.why}" if known.why else ""),
-                expected="a submission that waits for a decision, or is published",
-                hint="nothing was sent; another submission needs a new id: heldout draft",
-            )
-        )
-    if withdrawn:
-        raise InputError(
-            Problem(
-                code="published-stays",
-                path=str(submission),
-                found="it is published",
-                expected="a submission that is not published yet",
-                hint="nothing was sent; the metadata can be changed: heldout amend",
-            )
-        )
 
 
 def _read_runs(

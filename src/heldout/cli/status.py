@@ -1,0 +1,198 @@
+"""How far a submission has come, as a participant asks in a clone of the board."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import click
+
+from heldout.board.events import Entry
+from heldout.board.history import History, Submission, read_history
+from heldout.board.standings import one_shot_deadline
+from heldout.cli.context import Place, in_clone
+from heldout.cli.printing import answers, fail, plural, print_facts, print_json, reports_errors
+from heldout.cli.scores import say_released
+from heldout.errors import InputError, Problem
+from heldout.ids import SubmissionId, parse_submission_id
+from heldout.pipeline.amending import check_update
+from heldout.pipeline.draft import draft_folder, drafts, quota_of, read_metadata
+from heldout.pipeline.receipts import keep_receipt
+from heldout.pipeline.sealed import read_sealed
+from heldout.pipeline.send import receipt_of
+from heldout.store.repository import Repository
+
+__all__ = ["status"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Log:
+    """The newest public log, and what it says."""
+
+    entries: Sequence[Entry]
+    history: History
+
+
+@click.command()
+@click.argument("submission", metavar="[ID]", required=False)
+@in_clone
+@reports_errors
+def status(*, place: Place, submission: str | None) -> None:
+    """Say how far a submission has come, by the board's public log.
+
+    Asks the remote `origin` for the newest log where there is one. Where the organisers have a
+    question, or what was sent last is not in force, it says so and what to do.
+
+    \b
+    Example:
+      heldout status 20261120-lighthouse-monot5
+    """
+    repository = place.board()
+    entries = repository.newest_log()
+    log = _Log(entries=entries, history=read_history(entries))
+    names = [submission] if submission else repository.own_ids()
+    shown = []
+    for name in map(parse_submission_id, names):
+        known = log.history.submissions.get(name)
+        if known is None:
+            _require_known(repository, log.history, name)
+        keep_receipt(repository, name, log.entries)
+        shown.append((_describe(repository, log, name, now=place.now), known))
+    if place.as_json:
+        print_json({"submissions": [row for row, _ in shown]})
+        return
+    if not shown:
+        print_facts(answers(), [("status", "this clone has sent nothing yet")])
+    for row, known in shown:
+        _print_status(row, {} if known is None else _say_released(known), now=place.now)
+
+
+def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
+    """End with 1 where neither this clone nor the log knows the id."""
+    if draft_folder(repository, name).is_dir() or name in repository.own_ids():
+        return
+    here = sorted({*drafts(repository), *repository.own_ids()})
+    problem = Problem(
+        code="no-draft",
+        path=name,
+        found="no draft or submission of this id",
+        expected="one of those here: " + ", ".join(here)
+        if here
+        else f"an id; this clone has no draft, the log {plural(len(history.submissions), 'id')}",
+    )
+    fail(InputError(problem), status=1)
+
+
+def _describe(
+    repository: Repository, log: _Log, name: SubmissionId, *, now: datetime
+) -> Mapping[str, Any]:
+    """A submission as JSON."""
+    known = log.history.submissions.get(name)
+    quota = quota_of(repository, log.history, name, now=now)
+    again = None if quota is None else quota.next_allowed.isoformat()
+    if known is None:
+        note = read_sealed(repository, name)
+        status = "draft" if note is None or not note.sent else "not received yet"
+        row = {"id": name, "status": status, "why": "", "receipt": None, "next_allowed": again}
+        return {**row, "scores": {}}
+    until = _withheld_until(log.history, known, today=now.date())
+    return {
+        "id": name,
+        "status": known.status,
+        "received": known.received.isoformat(),
+        "why": known.why,
+        "scores": {key: float(score) for key, score in known.scores.items()},
+        "seeds": known.seeds,
+        "spreads": {key: float(text) for key, text in known.spreads.items()},
+        "queries": dict(known.counts),
+        "receipt": receipt_of(known.files) if known.files else None,
+        "primary": repository.spec().primary,
+        "next_allowed": again,
+        "scores_after": None if until is None else until.isoformat(),
+        "update": _say_update(repository, log, known),
+        "next": _next(repository, known),
+    }
+
+
+def _withheld_until(history: History, known: Submission, *, today: date) -> date | None:
+    """The last day of a one-shot board, as long as no score of it is told."""
+    deadline = one_shot_deadline(history)
+    waits = known.status == "published" and deadline is not None and today <= deadline
+    return deadline if waits else None
+
+
+def _say_update(repository: Repository, log: _Log, known: Submission) -> str:
+    """That what was sent last from here is not in force, and why if the log says it."""
+    note = read_sealed(repository, known.id)
+    if note is None or not known.files or note.sent in ("", receipt_of(known.files)):
+        return ""
+    # While an identity is sealed the log has only the revision of the day of publication.
+    tells = known.revision and known.identity is not None
+    force = f"revision {known.revision}" if tells else "an earlier one"
+    what = f"revision {note.revision}{', a withdrawal,' if note.withdrawn else ''}"
+    return f"{what} was sent, {force} is in force: " + _say_why(
+        repository, log, SubmissionId(known.id), withdrawn=note.withdrawn
+    )
+
+
+def _say_why(repository: Repository, log: _Log, name: SubmissionId, *, withdrawn: bool) -> str:
+    try:
+        check_update(log.entries, name, read_metadata(repository, name), withdrawn=withdrawn)
+    except InputError as error:
+        first = error.problems[0]
+        return f"found {first.found}, expected {first.expected}"
+    return "the organisers have not taken it in yet, or refused it and said why where it was sent"
+
+
+def _next(repository: Repository, known: Submission) -> str:
+    """What the team has to do; "" for nothing."""
+    if known.status != "asked":
+        return ""
+    if read_sealed(repository, known.id) is None:
+        return "answer in the clone that sent it: heldout amend " + known.id
+    return f"answer in drafts/{known.id}/metadata.json, then: heldout amend {known.id}"
+
+
+def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: datetime) -> None:
+    """A submission's lines; scores as they were released."""
+    facts = [("id", str(row["id"])), ("status", _STATUS_WORDS[str(row["status"])])]
+    facts += [(name, str(row[name])) for name in ("why", "update") if row.get(name)]
+    if row["next_allowed"]:
+        again = datetime.fromisoformat(str(row["next_allowed"]))
+        when = "now" if again <= now else f"again from {again:%d %b %Y %H:%M:%S} UTC"
+        facts.append(("quota", f"your team may submit {when}"))
+    facts += [("score", f"{name} {said}") for name, said in released.items()]
+    if row.get("scores_after"):
+        last = date.fromisoformat(str(row["scores_after"]))
+        facts.append(("score", f"told after the last day, {last:%d %b %Y}, with everybody's"))
+    if row["receipt"]:
+        facts.append(("receipt", str(row["receipt"])))
+    if row.get("next"):
+        facts += [("", ""), ("next", str(row["next"]))]
+    print_facts(answers(), facts)
+
+
+def _say_released(submission: Submission) -> dict[str, str]:
+    """View -> what was told of it: the score, its spread, and what it is a mean over."""
+    return {
+        name: say_released(submission, name) + _say_queries(submission.counts.get(name))
+        for name in submission.scores
+    }
+
+
+def _say_queries(count: int | None) -> str:
+    """How many queries a score is a mean over; an old board does not say."""
+    return "" if count is None else f" (n = {count:,})"
+
+
+_STATUS_WORDS = {
+    "draft": "a draft here, nothing sent",
+    "not received yet": "not received yet: the organisers have not taken it in",
+    "received": "received, waits for review",
+    "reviewed": "in review",
+    "asked": "the organisers have a question",
+    "rejected": "refused",
+    "withdrawn": "withdrawn by you",
+    "published": "published",
+    "imported": "taken over from an old board, as it was published there",
+}
