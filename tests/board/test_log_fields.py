@@ -46,11 +46,17 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.close()
     seeds = {"seeds": {"runs": 3, "spreads": {"dev": "0.01"}}}
     held = {"not_above": {"eval": "0.4"}, **seeds}
-    later = {"final": {"scores": {"reserve": "0.2"}, "queries": {"reserve": 9}}}
+    kept = {"kept": {"scores": "0" * 64}}
+    later = {"final": {"scores": {"reserve": "0.2"}, "queries": {"reserve": 9}}, **kept}
     against = {"compared": {"eval": "0" * 64}}
     log.publish("20261101-a", make_manifest(), "0.4", public=held, sealed=later | against)
     log.correct("20261101-a", "0.3", public=held, sealed=later)
-    log.add("baseline", "bm25-seeds", {"scores": {}, "type": "baseline", **seeds}, {})
+    log.add("baseline", "bm25-seeds", {"scores": {}, "type": "baseline", **seeds}, kept)
+    log.add("reviewed", "20261101-a", {}, kept)
+    log.add("changed-agreement", None, {"path": "a.md", "sha256": "0" * 64, "text": ""})
+    registered = {"team": "", "statement": "", "signature": "", "source": ""}
+    log.add("registered", None, registered, {"registrant": {}})
+    log.add("revoked-registration", None, {"team": "", "why": ""})
     written: dict[str, tuple[set[str], set[str]]] = {}
     for entry in log.entries:
         public, sealed = written.setdefault(entry.event.kind, (set(), set()))

@@ -15,12 +15,14 @@ import msgspec
 
 from heldout.board.efficiency import Efficiency
 from heldout.board.events import Entry
+from heldout.board.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
 
 __all__ = ["FIELDS", "EventFields", "IdentityFields", "check_fields"]
 
 _Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 _Score = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,12}(\.[0-9]{1,12})?$")]
+_Team = Annotated[str, msgspec.Meta(pattern="^team-[0-9a-f]{16}$")]
 _Digests = dict[str, _Digest]
 _Scores = dict[str, _Score]
 _Counts = dict[str, Annotated[int, msgspec.Meta(ge=0)]]
@@ -86,6 +88,7 @@ class _Metadata(_Fields, frozen=True, kw_only=True):
     identity: IdentityFields | None = None
     embargo_until: date | None = None
     revision: int = 0
+    signature: SubmissionSignature | None = None
 
 
 class _Reviewed(_Metadata, frozen=True, kw_only=True):
@@ -160,6 +163,24 @@ class _Rekeyed(_Fields, frozen=True, kw_only=True):
     not_opened: _Names
 
 
+class _ChangedAgreement(_Fields, frozen=True, kw_only=True):
+    path: str
+    sha256: _Digest
+    text: str
+
+
+class _Registered(_Fields, frozen=True, kw_only=True):
+    team: _Team
+    statement: str
+    signature: str
+    registrant: Registrant
+    source: str = ""
+
+
+class _RevokedRegistration(_Reason, frozen=True, kw_only=True):
+    team: _Team
+
+
 class _Closed(_Fields, frozen=True, kw_only=True):
     open_runs: _Names
     agreed: _Names = ()
@@ -203,6 +224,15 @@ FIELDS: Mapping[str, EventFields] = {
         fields=_Rekeyed, in_the_open=("board.toml", "sealed_again"), about_board=True
     ),
     "closed-board": EventFields(fields=_Closed, in_the_open=("open_runs",), about_board=True),
+    "changed-agreement": EventFields(
+        fields=_ChangedAgreement, in_the_open=("path", "sha256", "text"), about_board=True
+    ),
+    "registered": EventFields(
+        fields=_Registered, in_the_open=("team", "statement", "signature"), about_board=True
+    ),
+    "revoked-registration": EventFields(
+        fields=_RevokedRegistration, in_the_open=("team", "why"), about_board=True
+    ),
 }
 """Every kind of event; a new one needs a line here."""
 

@@ -24,7 +24,6 @@ __all__ = [
     "AFTER_CLOSING",
     "GENESIS",
     "KINDS",
-    "TEAM_KINDS",
     "Draft",
     "Entry",
     "Event",
@@ -61,15 +60,11 @@ KINDS: Mapping[str, str] = {
     "imported": "an entry of an old board, as that board published it",
     "rekeyed": "the organisers' keys changed; which go, which come, what was sealed again",
     "closed-board": "the board takes nothing any more; its labels are opened",
-}
-"""Every kind of event about the board and its submissions, with what it says."""
-
-TEAM_KINDS: Mapping[str, str] = {
     "changed-agreement": "the text that teams agree to changed; from here on it holds",
     "registered": "a team registered, or agreed to a changed text",
     "revoked-registration": "an organiser ended a team's registration",
 }
-"""Every kind of event about who may take part; `board.teams` reads them."""
+"""Every kind of event, with what it says."""
 
 AFTER_CLOSING = frozenset(("changed-rules", "corrected", "extended", "rekeyed", "reviewed"))
 """The kinds that may come after `closed-board`: what mends, and nothing that is new."""
@@ -81,7 +76,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes:
         seq: 0 for the first event, then one more each.
         at: UTC time, to the second, `2026-11-20T17:10:00Z`; never before the event before.
-        kind: a key of `KINDS` or `TEAM_KINDS`.
+        kind: a key of `KINDS`.
         by: the organiser who acted, as they call themselves.
         submission: the submission it is about, or `None`.
         public: fields that anybody may read at once.
@@ -164,7 +159,7 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
     """Put a draft behind the last event of a chain.
 
     Args:
-        draft: what happened; its kind must be in `KINDS` or `TEAM_KINDS`.
+        draft: what happened; its kind must be in `KINDS`.
         last: the last entry, or `None` to begin a chain.
         at: the time; must not lie before the last event.
         new_salt: gives 16 or more random bytes as hexadecimal at each call.
@@ -172,7 +167,7 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
     Raises:
         StoreError: the clock went backwards.
     """
-    if draft.kind not in {**KINDS, **TEAM_KINDS}:
+    if draft.kind not in KINDS:
         raise ValueError(draft.kind)
     check_clock(last, at)
     opened = {name: Opening(value=v, salt=new_salt()) for name, v in draft.sealed.items()}
@@ -246,7 +241,7 @@ def _parse_line(line: bytes, *, place: str) -> Entry:
         parse_time(event.at)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise StoreError(f"{place}: not an event ({error})") from None
-    if event.schema != 1 or event.kind not in {**KINDS, **TEAM_KINDS}:
+    if event.schema != 1 or event.kind not in KINDS:
         raise StoreError(f"{place}: event '{event.kind}' of schema {event.schema} is unknown here")
     entry = Entry(event=event, hash=Digest(parsed.hash), raw=raw, opened=parsed.opened)
     if format_entry(entry) != line + b"\n":

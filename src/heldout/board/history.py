@@ -14,7 +14,7 @@ import msgspec
 
 from heldout.board.efficiency import Efficiency, read_efficiency
 from heldout.board.event_fields import check_fields
-from heldout.board.events import TEAM_KINDS, Entry
+from heldout.board.events import Entry
 from heldout.board.manifest import Manifest
 from heldout.board.registration import SubmissionSignature
 from heldout.board.teams import Agreement, Team, fold_team, read_agreement
@@ -232,9 +232,6 @@ class _Fold:
 
     def take(self, entry: Entry) -> None:
         self.board = self.board or str(entry.hash)
-        if entry.event.kind in TEAM_KINDS:
-            self._take_team(entry)
-            return
         check_fields(entry)
         if not self.rules and entry.event.kind != "opened-board":
             raise StoreError(f"event {entry.event.seq}: a log begins with 'opened-board'")
@@ -243,16 +240,15 @@ class _Fold:
             self.submissions[name] = _apply(self.submissions.get(name), entry, name)
         elif entry.event.kind == "closed-board":
             self.closed = entry.time
+        elif entry.event.kind == "changed-agreement":
+            self.agreements.append(read_agreement(entry))
+        elif entry.event.kind in ("registered", "revoked-registration"):
+            self.teams = fold_team(self.teams, entry)
         elif "board.toml" in entry.event.public:
             self.rules.append((entry.time, str(entry.get("board.toml"))))
-            self.submissions |= dict(_sealed_again(self.submissions, entry))
+            if entry.event.kind == "rekeyed":
+                self.submissions |= dict(_sealed_again(self.submissions, entry))
             self.commitments += _committed(entry)
-
-    def _take_team(self, entry: Entry) -> None:
-        if entry.event.kind == "changed-agreement":
-            self.agreements.append(read_agreement(entry))
-        else:
-            self.teams = fold_team(self.teams, entry)
 
     def now(self) -> History:
         known = [one.files for one in self.commitments if one.files is not None]
@@ -286,7 +282,7 @@ def _sealed_again(
     submissions: Mapping[str, Submission], entry: Entry
 ) -> Iterator[tuple[str, Submission]]:
     """The submissions whose own keys an event says were sealed for other organisers."""
-    for name, digest in (entry.get("sealed_again") or {}).items():
+    for name, digest in entry.get("sealed_again").items():
         if name in submissions:
             yield name, replace(submissions[name], sealed_again=digest)
 
@@ -395,10 +391,7 @@ def _identity(fields: Mapping[str, Any]) -> Identity:
 
 
 def _signature(fields: Mapping[str, Any] | None) -> SubmissionSignature | None:
-    try:
-        return None if fields is None else msgspec.convert(fields, SubmissionSignature)
-    except msgspec.ValidationError:
-        raise StoreError("a submission's signature in the log is none") from None
+    return None if fields is None else msgspec.convert(fields, SubmissionSignature)
 
 
 def _day(text: str | None) -> date | None:
