@@ -180,6 +180,24 @@ def test_a_name_given_up_is_still_known(board: BoardLog) -> None:
     ]
 
 
+def test_a_mended_name_is_not_held_against_its_own_team(board: BoardLog) -> None:
+    board.submit("20261105-e", make_manifest("Harbour Laboratori"), "0.3")
+    probe = replace(ACME, submission="20261201-x", team="Harbour Laboratory")
+
+    def told(name: str) -> list[str]:
+        others = list_entrants(board.history, day=START.date(), keys={"20261105-e": "k1"})
+        one = replace(probe, team=name)
+        ties = tie_evidence(one, others, kinds=("key",), reader="organiser")
+        return [*look_alike_evidence(one, others, reader="organiser"), *ties]
+
+    assert len(told("Harbour Laboratory")) == 2
+    board.update("20261105-e", make_manifest("Harbour Laboratory", revision=2))
+    assert told("Harbour Laboratory") == []
+    # Somebody else is still held to the name that was given up, and to the one in force.
+    assert any("Laboratori" in text for text in told("Harbour Laborator"))
+    assert any("Laboratory" in text for text in told("Harbour Laborator"))
+
+
 def test_nobody_can_try_names_until_an_embargoed_team_answers(board: BoardLog) -> None:
     others = list_entrants(board.history, day=START.date(), keys={"20261102-b": "k", "x": "k"})
     probe = replace(ACME, submission="20261201-x", team="Lantem", key="k", code="", paper="")

@@ -268,6 +268,23 @@ def test_every_season_is_a_climb_of_its_own_with_a_quota_of_its_own() -> None:
     assert found.board.bits_at_most == pytest.approx(300 * math.log2(1001))
 
 
+def test_a_team_can_never_learn_more_than_the_board_has_left(board_rules: str) -> None:
+    log = BoardLog().open(board_rules)
+    log.submit("20261101-a", make_manifest("Lighthouse"), "0.400")
+    log.submit("20261101-b", make_manifest("North Coast"), "0.410")
+    found = ledger(log)
+    assert found.board.most == 5
+    assert {row.most for row in found.teams} <= {3, 4}
+    assert all(row.bits_at_most <= found.board.bits_at_most for row in found.teams)
+
+
+@pytest.fixture(params=[ROUNDED, LADDER, STEP])
+def board_rules(request: pytest.FixtureRequest) -> str:
+    """Two seasons whose quotas together are more than the board's declared number."""
+    rule: ReleaseRule = msgspec.structs.replace(request.param, submissions=5)
+    return with_rule(rule, RULES.replace("quota = 2", "quota = 50") + SEASONS)
+
+
 def test_baselines_count_for_the_board_and_for_no_team() -> None:
     log = board(LADDER)
     log.baseline("bm25", "0.300")

@@ -1,6 +1,7 @@
 """Boards of other kinds, through the command line: one-shot, with a Ladder, with reserves."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,10 @@ def test_a_season_has_queries_of_its_own_and_the_one_before_stays_as_it_was(town
     town.take_in(now=later)
     answer = town.publish(second, now=later)
     assert answer.code == 0, answer
+    assert re.search(r"released  RR@10 0\.\d{3}, n = 30 \(dev 0\.\d{3}\)", answer.out), answer.out
+    town.push()
+    (row,) = town.participant("status", second, "--json", now=later).json["submissions"]
+    assert row["primary"] in row["scores"]
     assert [(row["id"], row["rank"]) for row in town.rows()] == [(second, 1)]
     assert set(town.rows()[0]["scores"]) == {"dev", "eval-2027"}
     frozen = json.loads((town.board / "leaderboard/seasons/first.json").read_text("utf-8"))

@@ -31,6 +31,9 @@ def test_the_run_of_another_team_is_told_and_needs_a_reason(town: Town) -> None:
     town.take_in(now=DAY)
     found = findings(town, copy)
     assert "the same first 100 documents as 20261102-first" in found["others-run"]
+    shown = town.organiser("review", copy, now=DAY).out
+    assert f'next      heldout publish {copy} --why "…"\n' in shown
+    assert "open runs not said, which is no\n" in shown
     refused = town.publish(copy, now=NEXT)
     assert refused.code == 1
     assert "a reason is needed (--why) for: others-run" in refused.out

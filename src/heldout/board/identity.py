@@ -57,6 +57,7 @@ class Entrant:
         team, institution, paper, code: as in the metadata; "" where nothing is said.
         key: of `key_digest`; "" where it is not known.
         hidden: whether the public does not know who sent it.
+        renamed: the name in force where `team` is a former one; "" where it is not.
     """
 
     submission: str
@@ -66,6 +67,7 @@ class Entrant:
     code: str = ""
     key: str = ""
     hidden: bool = False
+    renamed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,7 @@ def list_entrants(history: History, *, day: date, keys: Mapping[str, str]) -> tu
             key=keys.get(submission.id, ""),
             hidden=submission.status != "published"
             or (submission.embargo_until is not None and submission.embargo_until > day),
+            renamed="" if team == submission.identity.team else submission.identity.team,
         )
         for submission in history.submissions.values()
         if submission.identity is not None
@@ -136,7 +139,7 @@ def same_people(entrant: Entrant, others: Iterable[Entrant]) -> tuple[Tie, ...]:
     found = {
         (kind, other.submission): Tie(other=other, kind=kind)
         for other in others
-        if other.submission != entrant.submission
+        if not _is_own(entrant, other)
         for kind in _ties(entrant, other)
     }
     return tuple(found.values())
@@ -169,7 +172,7 @@ def look_alike_evidence(
     """The names of other teams that may be taken for this one's, with their submissions."""
     submissions: dict[str, list[str]] = {}
     for other in visible_to(reader, others):
-        if other.submission != entrant.submission:
+        if not _is_own(entrant, other):
             submissions.setdefault(other.team, []).append(other.submission)
     for name, ids in submissions.items():
         kind = compare_names(entrant.team, name)
@@ -192,6 +195,15 @@ def tie_evidence(
     for (kind, _), tied in groups.items():
         ids = _some([other.submission for other in tied])
         yield f"{_TIES[kind]} {quote(tied[0].team)} ({ids})"
+
+
+def _is_own(entrant: Entrant, other: Entrant) -> bool:
+    """Whether a line is of the submission itself, or a name that its own team has given up.
+
+    Whoever mended a misspelt name would else look like somebody else for ever.
+    """
+    mended = bool(other.renamed) and team_key(other.renamed) == team_key(entrant.team)
+    return mended or other.submission == entrant.submission
 
 
 def _ties(entrant: Entrant, other: Entrant) -> Iterator[TieKind]:

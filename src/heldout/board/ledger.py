@@ -44,7 +44,8 @@ class LedgerRow:
             correction tells them once more.
         bits: that the releases could have carried, at most.
         most: submissions that the quota allows from the first to the last day, of every season;
-            the board's declared number where that is less, or there is no quota or last day.
+            where that is less, or there is no quota or last day, those made and all that are left
+            of the board's declared number.
         bits_at_most: bits once there are so many submissions, and no more corrections.
     """
 
@@ -162,10 +163,10 @@ def make_ledger(history: History) -> Ledger:
     published = [s for s in history.submissions.values() if s.status == "published"]
     when = {s.id: terms[history.rules_at(s.received)] for s in published}
     own = [s for s in published if not s.baseline]
-    teams = [_team_row(group, when, seasons) for group in _by_team(own).values()]
+    left = max(0, seasons[0].terms.rule.submissions - len(own))
+    teams = [_team_row(group, when, seasons, left) for group in _by_team(own).values()]
     baselines = _baselines_row([s for s in published if s.baseline], when)
     bits = math.fsum(row.bits for row in (*teams, baselines))
-    left = max(0, seasons[0].terms.rule.submissions - len(own))
     return Ledger(
         views=_unique(view for s in seasons for view in (*s.terms.views, *s.terms.final)),
         uncounted=_unique(view for s in seasons for view in s.terms.uncounted),
@@ -177,7 +178,7 @@ def make_ledger(history: History) -> Ledger:
             releases=sum(row.releases for row in (*teams, baselines)),
             bits=bits,
             most=len(own) + left,
-            bits_at_most=bits + left * max(season.terms.widest for season in seasons),
+            bits_at_most=bits + left * _widest(seasons),
         ),
     )
 
@@ -239,12 +240,16 @@ def _name(submission: Submission) -> str:
 
 
 def _team_row(
-    group: Sequence[Submission], when: Mapping[str, _Terms], seasons: Sequence[_Season]
+    group: Sequence[Submission],
+    when: Mapping[str, _Terms],
+    seasons: Sequence[_Season],
+    left: int,
 ) -> LedgerRow:
+    """A team's row; `left` is how many submissions the board still takes of everybody."""
     views = _unique(view for submission in group for view in _told(submission, when))
     climbs = {view: _find_climbs(group, view, when) for view in views}
-    declared = seasons[0].terms.rule.submissions
-    most = max(len(group), min(declared, sum(season.quota for season in seasons)))
+    quota = sum(season.quota for season in seasons)
+    most = max(len(group), min(len(group) + left, quota))
     bits = math.fsum(c.terms.bits(c.submissions) for row in climbs.values() for c in row)
     bits += _count_final_bits(group, when) + _count_spread_bits(group, when)
     return LedgerRow(
@@ -315,7 +320,11 @@ def _count_further_bits(
     seasons: Sequence[_Season],
     left: int,
 ) -> float:
-    """Bits of all that a team may still submit, in every season as much as its quota allows."""
+    """Bits of all that a team may still submit, in every season as much as its quota allows.
+
+    A view of one season and a view of another cannot both take what is left, so there is no more
+    than if each were a team of its own.
+    """
     terms = seasons[0].terms
     final_bits = terms.final_bits + terms.widest_spread
     further = [left * max(len(s.terms.final) for s in seasons) * final_bits]
@@ -325,7 +334,11 @@ def _count_further_bits(
         more = max(0, min(left, quota - used))
         further.append(_climb_further(climbs.get(view, ()), terms, more))
         further.append(more * terms.widest_spread)
-    return math.fsum(further)
+    return min(math.fsum(further), left * _widest(seasons))
+
+
+def _widest(seasons: Iterable[_Season]) -> float:
+    return max(season.terms.widest for season in seasons)
 
 
 def _find_climbs(

@@ -112,8 +112,13 @@ def rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
 
 
 def released_fact(row: Row, spec: BoardSpec) -> tuple[str, str]:
-    """The released scores: the one that ranks, the others beside it."""
-    first = spec.primary
+    """The released scores: the one that ranks, the others beside it.
+
+    Args:
+        row: the entry.
+        spec: the board's rules; of a board of seasons those of the entry's season count.
+    """
+    first = spec.on(row.received.date()).primary
     if first not in row.scores:
         told = "; ".join(f"{name} {say_released(row, name)}" for name in row.scores)
         return ("released", f"{row.unranked}" + (f" ({told})" if told else ""))

@@ -101,11 +101,19 @@ def review_json(
         "done_before": result.done_before,
     }
 
+        "open_runs": None if result.manifest is None else result.manifest.open_runs,
 
 def _who(result: Review) -> list[tuple[str, str]]:
     manifest, quota = result.manifest, result.quota
     if manifest is None or quota is None:
         return []
+_OPEN_RUNS: Mapping[bool | None, str] = {
+    True: "yes: the team agrees that they are opened at the board's end",
+    False: "no",
+    None: "not said, which is no",
+}
+
+
     until = manifest.embargo_until
     embargo = "no embargo" if until is None else f"embargo until {until:%d %b %Y}"
     team = ", ".join(name for name in (manifest.institution, manifest.team) if name)
@@ -120,6 +128,7 @@ def _who(result: Review) -> list[tuple[str, str]]:
     ]
 
 
+        ("open runs", _OPEN_RUNS[manifest.open_runs]),
 def _costs(manifest: Manifest) -> list[tuple[str, str]]:
     """What the team says that its system costs."""
     stated = msgspec.to_builtins(manifest.efficiency) if manifest.efficiency is not None else {}
@@ -184,7 +193,9 @@ def _next(result: Review) -> list[tuple[str, str]]:
     if not result.submission.pending:
         return []
     name = result.submission.id
-    publish = [] if result.stands_against else [("next", f"heldout publish {name}")]
-    rest = [f'heldout reject {name} --why "…"', f'heldout ask {name} "…"']
+    reason = ' --why "…"' if result.needs_reason else ""
+    publish = [] if result.stands_against else [("next", f"heldout publish {name}{reason}")]
+    rest = [f'heldout reject {name} --why "…"']
+    rest += [f'heldout ask {name} "…"'] if result.submission.pending else []
     lines = [*publish, *[("", line) for line in rest]]
     return [("", ""), ("next", lines[0][1]), *lines[1:]]

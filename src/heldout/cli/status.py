@@ -106,7 +106,7 @@ def _describe(
         "spreads": {key: float(text) for key, text in known.spreads.items()},
         "queries": dict(known.counts),
         "receipt": receipt_of(known.files) if known.files else None,
-        "primary": repository.spec().primary,
+        "primary": repository.spec().on(known.received.date()).primary,
         "next_allowed": again,
         "scores_after": None if until is None else until.isoformat(),
         "update": _say_update(repository, log, known),

@@ -79,7 +79,12 @@ def audit(
 
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--agreed", multiple=True, metavar="ID", help="Its team agreed, by letter: open it.")
+@click.option(
+    "--agreed",
+    multiple=True,
+    metavar="ID",
+    help="Open the runs of this submission: its team agreed by letter.",
+)
 @click.option("--why", default="", metavar="TEXT", help="How you know, with --agreed; public.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @at_board
