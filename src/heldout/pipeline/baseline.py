@@ -9,7 +9,7 @@ from heldout.errors import InputError, Problem
 from heldout.ids import parse_submission_id
 from heldout.pipeline.decide import Decision, publish_baseline
 from heldout.pipeline.desk import Desk, note_rules
-from heldout.pipeline.review import score_baseline
+from heldout.pipeline.rescoring import score_baseline
 from heldout.pipeline.seeds import check_seeds
 from heldout.pipeline.sets import load_sets
 
