@@ -195,6 +195,22 @@ class BoardLog:
         sealed = {"identity": identity_fields(manifest), "revision": manifest.revision}
         self.add("withdrawn" if withdrawn else "updated", name, public, sealed)
 
+    def propose(self, name: str, manifest: Manifest) -> None:
+        files = {f"{name}-metadata.json.age": _hash(repr(manifest))}
+        public = {"files": files, "fingerprint": _hash(repr(manifest) + name)}
+        sealed = {"identity": identity_fields(manifest), "revision": manifest.revision}
+        self.add("proposed", name, public, sealed)
+
+    def amend(self, name: str, manifest: Manifest) -> None:
+        """What was proposed, approved."""
+        self.propose(name, manifest)
+        files = {f"{name}-metadata.json.age": _hash(repr(manifest))}
+        identity = {"identity": identity_fields(manifest), "revision": manifest.revision}
+        self.add("amended", name, {"files": files}, {**identity, "why": "", "findings": []})
+
+    def decline(self, name: str) -> None:
+        self.add("declined", name, {"why": "who are they?"})
+
     def reject(self, name: str) -> None:
         self.add("rejected", name, {"why": "quota"})
 

@@ -70,7 +70,9 @@ def test_asked_and_answered() -> None:
     assert (now.status, now.revision, now.received) == ("received", 2, START)
     assert now.identity is not None
     assert now.identity.team == "Lighthouse Lab"
-    assert now.teams == ("Lighthouse", "Lighthouse Lab")
+    assert now.teams == now.counts_for == ("Lighthouse",)
+    log.review(NAME, make_manifest("Lighthouse Lab", revision=2))
+    assert submission(log).teams == submission(log).counts_for == ("Lighthouse", "Lighthouse Lab")
     assert f"{NAME}-metadata.json.age" in now.files
     assert len(now.files) == 3
 

@@ -34,6 +34,9 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.show_score("20261101-a")
     log.update("20261101-a", make_manifest(revision=2))
     log.correct("20261101-a", "0.3")
+    log.amend("20261101-a", make_manifest(revision=3))
+    log.propose("20261101-a", make_manifest(revision=4))
+    log.decline("20261101-a")
     log.extend("20261101-a", date(2027, 2, 1))
     for name in ("20261101-b", "20261101-c"):
         log.receive(name)

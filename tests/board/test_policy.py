@@ -307,9 +307,20 @@ def test_baselines_use_no_quota() -> None:
 def test_a_new_name_after_publication_frees_no_quota() -> None:
     log = published(START, START)
     for name in ("20261101-run0", "20261101-run1"):
-        log.update(name, make_manifest("Beacon", revision=2))
+        log.amend(name, make_manifest("Beacon", revision=2))
     assert not is_allowed(log.history, START + SECOND)
     assert not is_allowed(log.history, START + SECOND, team="Beacon")
+
+
+def test_a_name_that_nobody_approved_uses_no_quota() -> None:
+    log = published(START, START)
+    log.update("20261101-run0", make_manifest("Beacon", revision=2))
+    log.propose("20261101-run0", make_manifest("Beacon", revision=3))
+    log.propose("20261101-run1", make_manifest("Beacon", revision=2))
+    log.decline("20261101-run1")
+    assert not is_allowed(log.history, START + SECOND)
+    for proposed in log.history.submissions.values():
+        assert "Beacon" not in proposed.counts_for
 
 
 def test_the_one_judged_does_not_count_against_itself() -> None:

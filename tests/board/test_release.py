@@ -364,7 +364,9 @@ def test_a_new_name_does_not_begin_a_new_ladder() -> None:
     log.submit("20261101-a", make_manifest("Lighthouse"), "0.400")
     log.wait(days=1).submit("20261102-b", make_manifest("Lighthouse"), "0.412")
     log.wait(days=1).submit("20261103-c", make_manifest("Harbour"), "0.500")
-    log.update("20261102-b", make_manifest("Beacon"))
+    log.amend("20261102-b", make_manifest("Beacon"))
+    log.update("20261103-c", make_manifest("Lighthouse"))
+    log.propose("20261103-c", make_manifest("Lighthouse"))
     for names in (["Lighthouse"], ["  LIGHTHOUSE "], ["Beacon"], ["New", "Beacon"]):
         found = best_released(log.history, names, "eval")
         assert found is not None

@@ -705,6 +705,69 @@ def _forges() -> Iterator[Attack]:
         becomes="refused in one printable line, on each of three forges",
         prefix="a hosted forge that says ",
     )
+    copies = _Group(family=_REPLAY, module="scenario/test_hostile_copies.py")
+    for name, test in (
+        (
+            "a copy of open files with spoiled metadata, read first",
+            "test_a_copy_with_spoiled_metadata_does_not_shut_its_owner_out",
+        ),
+        (
+            "such a copy, rejected before the owner's files are read",
+            "test_a_copy_that_was_rejected_does_not_shut_its_owner_out",
+        ),
+    ):
+        yield copies.one(
+            name,
+            test,
+            tries="to have the owner refused for good",
+            becomes="the owner's metadata open, and take the place of the spoiled ones",
+        )
+    yield copies.one(
+        "an id that differs in case from another's",
+        "test_an_id_that_differs_in_case_from_a_submission_or_a_baseline_is_taken",
+        tries="to be a second submission where a disk knows no case",
+        becomes="refused as `id-taken`",
+    )
+    names = _Group(family=_METADATA, module="scenario/test_hostile_names.py")
+    for name, test, tries, becomes in (
+        (
+            "a published entry under another name",
+            "test_an_entry_is_renamed_only_by_an_organiser",
+            "to score first and put a name to it later",
+            "waits as `proposed`; page, quota and Ladder know the old name until it is approved",
+        ),
+        (
+            "a published entry without its description or name",
+            "test_an_entry_cannot_take_back_what_it_had_to_say",
+            "to take back what was said to be published",
+            "refused by the rule that asked for it",
+        ),
+        (
+            "the name of a victim, taken and left after publication",
+            "test_the_name_of_a_victim_costs_it_nothing",
+            "to use up another team's quota, or to raise its Ladder",
+            "counts for nobody: no organiser approved it",
+        ),
+        (
+            "the name of a victim, taken and left before publication",
+            "test_a_name_that_was_left_before_publication_costs_its_owner_nothing",
+            "to use up another team's quota",
+            "an entry counts for the name it was published under",
+        ),
+        (
+            "a new name while it waits",
+            "test_a_new_name_while_it_waits_makes_no_room_in_the_quota",
+            "to slip under the quota",
+            "refused: it is held against every name that it was opened under",
+        ),
+        (
+            "an entry renamed into a team whose quota is used",
+            "test_an_entry_cannot_be_renamed_into_a_team_whose_quota_is_used",
+            "to have a third entry in one window",
+            "refused by the quota of the new name",
+        ),
+    ):
+        yield names.one(name, test, tries=tries, becomes=becomes)
     yield _Group(family=_REQUEST, module="store/test_forge_fetch.py").one(
         "a copy of somebody's request",
         "test_a_copied_request_comes_after_its_original_and_both_are_answered",

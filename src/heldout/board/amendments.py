@@ -1,14 +1,18 @@
 """What a team changed in its metadata, revision by revision."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+import msgspec
 
 from heldout.board.events import Entry
+from heldout.board.history import Submission
 
-__all__ = ["Amendment", "list_amendments"]
+__all__ = ["Amendment", "list_amendments", "list_proposed"]
 
-_KINDS = frozenset({"reviewed", "updated", "withdrawn", "published"})
+_KINDS = frozenset({"reviewed", "updated", "withdrawn", "published", "amended"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,21 @@ def list_amendments(entries: Iterable[Entry], submission: str) -> tuple[Amendmen
     return tuple(_changes(entries, submission))
 
 
+def list_proposed(submission: Submission) -> tuple[Amendment, ...]:
+    """What a published entry's team asks to change, and an organiser has not decided on."""
+    proposal, now = submission.proposal, submission.identity
+    if proposal is None or proposal.identity is None or now is None:
+        return ()
+    before, after = (_flatten(msgspec.to_builtins(one)) for one in (now, proposal.identity))
+    return tuple(
+        Amendment(
+            at=proposal.at, field=name, before=before.get(name, ""), after=after.get(name, "")
+        )
+        for name in {**before, **after}
+        if before.get(name, "") != after.get(name, "")
+    )
+
+
 def _changes(entries: Iterable[Entry], submission: str) -> Iterator[Amendment]:
     known: dict[str, str] = {}
     for entry in entries:
@@ -55,12 +74,17 @@ def _changes(entries: Iterable[Entry], submission: str) -> Iterator[Amendment]:
 
 def _said(entry: Entry) -> dict[str, str]:
     """The metadata that an event brings, as text."""
-    fields = dict(entry.get("identity") or {})
-    costs = fields.pop("efficiency", None) or {}
-    fields |= {f"efficiency.{name}": value for name, value in costs.items()}
+    said = _flatten(entry.get("identity") or {})
     for name in ("type", "embargo_until"):
         if name in entry.opened or name in entry.event.public:
-            fields[name] = entry.get(name)
+            said[name] = _text(entry.get(name))
+    return said
+
+
+def _flatten(identity: Mapping[str, Any]) -> dict[str, str]:
+    fields = dict(identity)
+    costs = fields.pop("efficiency", None) or {}
+    fields |= {f"efficiency.{name}": value for name, value in costs.items()}
     return {name: _text(value) for name, value in fields.items()}
 
 

@@ -10,6 +10,7 @@ from datetime import date
 from heldout.board.case import Case
 from heldout.board.history import Submission
 from heldout.board.identity import name_evidence
+from heldout.board.manifest import team_key
 from heldout.board.quota import counted, fits, next_allowed, quota_window
 from heldout.ids import submission_date
 
@@ -42,11 +43,19 @@ def check_quota(case: Case) -> Iterator[str]:
     """No window of the policy's length around this submission may hold more than the quota.
 
     The earliest stand: of those that wait only earlier ones count, else runs that came in the
-    same second would refuse each other. What is published counts wherever it lies.
+    same second would refuse each other. What is published counts wherever it lies. What waits is
+    held against every name that it was opened under: a new name does not make room.
     """
+    own = case.history.submissions.get(case.id)
+    names = own.teams if own is not None and own.pending else ()
+    for team in {team_key(name): name for name in (*names, case.manifest.team)}.values():
+        yield from _quota_evidence(case, team)
+
+
+def _quota_evidence(case: Case, team: str) -> Iterator[str]:
     limit = case.spec.policy.quota
     window = quota_window(case.spec)
-    others = sorted(_ahead(case), key=lambda s: (s.received, s.id))
+    others = sorted(_ahead(case, team), key=lambda s: (s.received, s.id))
     moments = [other.received for other in others]
     if fits(moments, case.received, window=window, limit=limit):
         return
@@ -65,11 +74,11 @@ def check_quota(case: Case) -> Iterator[str]:
     )
 
 
-def _ahead(case: Case) -> Iterator[Submission]:
+def _ahead(case: Case, team: str) -> Iterator[Submission]:
     """The team's other submissions that are published or were received before this one."""
     order = {name: place for place, name in enumerate(case.history.submissions)}
     own = (case.received, order.get(case.id, len(order)))
-    for other in counted(case.history, case.manifest.team, case.spec, at=case.received):
+    for other in counted(case.history, team, case.spec, at=case.received):
         earlier = (other.received, order[other.id]) < own
         if other.id != case.id and (earlier or other.status == "published"):
             yield other

@@ -76,7 +76,7 @@ def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str
         for name, found in case.likenesses.items():
             for other in found.neighbours:
                 submission = case.history.submissions.get(other.id)
-                teams = () if submission is None else submission.teams
+                teams = () if submission is None else submission.counts_for
                 if other.verdict == verdict and (key in map(team_key, teams)) == own:
                     alike.setdefault(other.id, {})[name] = other
         yield from map(say_neighbour, alike.values())

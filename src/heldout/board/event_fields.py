@@ -126,6 +126,18 @@ class _Corrected(_Scored, frozen=True, kw_only=True):
     why: str
 
 
+class _Proposed(_Fields, frozen=True, kw_only=True):
+    files: _Digests
+    identity: IdentityFields
+    revision: int
+    fingerprint: str = ""
+
+
+class _Amended(_Proposed, frozen=True, kw_only=True):
+    why: str = ""
+    findings: _Names = ()
+
+
 class _Reason(_Fields, frozen=True, kw_only=True):
     why: str
 
@@ -211,6 +223,9 @@ FIELDS: Mapping[str, EventFields] = {
     "score-shown": EventFields(fields=_Nothing),
     "asked": EventFields(fields=_Reason),
     "updated": EventFields(fields=_Updated, in_the_open=("files",)),
+    "proposed": EventFields(fields=_Proposed, in_the_open=("files",)),
+    "amended": EventFields(fields=_Amended, in_the_open=("files",)),
+    "declined": EventFields(fields=_Reason, in_the_open=("why",)),
     "withdrawn": EventFields(fields=_Updated, in_the_open=("files",)),
     "rejected": EventFields(fields=_Reason),
     "published": EventFields(fields=_Published, in_the_open=("type",)),

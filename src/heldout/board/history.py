@@ -24,6 +24,7 @@ __all__ = [
     "Commitment",
     "History",
     "Identity",
+    "Proposal",
     "Status",
     "Submission",
     "follow_history",
@@ -49,6 +50,25 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """New metadata of a published entry that waits for an organiser: its team has another name.
+
+    Attributes:
+        at: when it was taken in, UTC.
+        files: name of each sealed file that is new -> SHA-256.
+        identity: who and what, `None` while sealed.
+        revision: of the metadata; 0 while sealed.
+        signature: of the team, `None` where it has none, or sealed.
+    """
+
+    at: datetime
+    files: Mapping[str, str]
+    identity: Identity | None
+    revision: int
+    signature: SubmissionSignature | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
     """One submission or baseline as the log knows it.
 
@@ -60,7 +80,10 @@ class Submission:
         status: how far it has come.
         type: submission type, `None` while sealed.
         identity: who and what, `None` while not yet reviewed, or sealed.
-        teams: every team name that it has had: a new name does not free an old one's quota.
+        teams: every team name that it was reviewed or published under, the latest last.
+        counts_for: those of them whose quota it uses and whose next score has to be above its own:
+            while it waits all of them, else what an organiser published or approved, so that no
+            team's count depends on what somebody else writes.
         embargo_until: the day of the reveal, `None` where there is no embargo.
         scores: view -> released score as text; empty until published, and while sealed.
         final: view -> score that is released after the last day; empty while sealed.
@@ -83,6 +106,7 @@ class Submission:
             they have not changed since it was received.
         evidence: view -> digest of what its score was told for, by `pipeline.evidence`; empty
             where sealed, and for what was told before there was any.
+        proposal: metadata that wait for an organiser, `None` mostly.
         signature: of its team, over the revision in force; `None` where it has none, or sealed.
         kept: folder of the vault (`scores`, `signatures`) -> SHA-256 of the file there that the
             last event which scored it was logged with; empty where sealed, or from before.
@@ -96,6 +120,7 @@ class Submission:
     type: str | None = None
     identity: Identity | None = None
     teams: tuple[str, ...] = ()
+    counts_for: tuple[str, ...] = ()
     embargo_until: date | None = None
     scores: Mapping[str, str] = field(default_factory=dict)
     final: Mapping[str, str] = field(default_factory=dict)
@@ -114,9 +139,32 @@ class Submission:
     runs: Mapping[str, str] = field(default_factory=dict)
     sealed_again: str = ""
     evidence: Mapping[str, str] = field(default_factory=dict)
+    proposal: Proposal | None = None
     signature: SubmissionSignature | None = None
     kept: Mapping[str, str] = field(default_factory=dict)
     events: tuple[tuple[datetime, str, str], ...] = ()
+
+    @property
+    def waits_since(self) -> datetime | None:
+        """Since when an organiser has to decide on it or on a proposal, `None` where on neither."""
+        if self.pending:
+            return self.received
+        return None if self.proposal is None else self.proposal.at
+
+    @property
+    def as_proposed(self) -> "Submission":
+        """What it would be with what is proposed; itself where nothing is."""
+        asked = self.proposal
+        if asked is None:
+            return self
+        return replace(
+            self,
+            files={**self.files, **asked.files},
+            identity=asked.identity,
+            revision=asked.revision,
+            signature=asked.signature,
+            proposal=None,
+        )
 
     @property
     def pending(self) -> bool:
@@ -292,9 +340,16 @@ def _apply(before: Submission | None, entry: Entry, name: str) -> Submission:
     changes = _CHANGES[entry.event.kind](now, entry)
     stamp = (entry.time, entry.event.kind, str(entry.hash))
     after = replace(now, events=(*now.events, stamp), **changes)
-    if after.identity is None or after.identity.team in after.teams:
+    if after.identity is None or entry.event.kind not in _JUDGED:
         return after
-    return replace(after, teams=(*after.teams, after.identity.team))
+    return _name(after, after.identity.team, decided=entry.event.kind in _SHOWN)
+
+
+def _name(submission: Submission, team: str, *, decided: bool) -> Submission:
+    """A name that a person has seen; one that a decision put on the page begins the count anew."""
+    teams = tuple(dict.fromkeys((*submission.teams, team)))
+    counted = (team,) if decided else tuple(dict.fromkeys((*submission.counts_for, team)))
+    return replace(submission, teams=teams, counts_for=counted)
 
 
 def _received(_: Submission, entry: Entry) -> dict[str, Any]:
@@ -305,7 +360,20 @@ def _updated(now: Submission, entry: Entry) -> dict[str, Any]:
     """New metadata: the official time stays, an undecided submission is reviewed again."""
     files = {**now.files, **entry.get("files")}
     status = "received" if now.pending else now.status
-    return {"files": files, "status": status, **_metadata(entry)}
+    return {"files": files, "status": status, "proposal": None, **_metadata(entry)}
+
+
+def _proposed(_: Submission, entry: Entry) -> dict[str, Any]:
+    told = _metadata(entry)
+    return {
+        "proposal": Proposal(
+            at=entry.time,
+            files=entry.get("files"),
+            identity=told.get("identity"),
+            revision=told.get("revision", 0),
+            signature=told.get("signature"),
+        )
+    }
 
 
 def _reviewed(now: Submission, entry: Entry) -> dict[str, Any]:
@@ -398,6 +466,9 @@ def _day(text: str | None) -> date | None:
     return None if text is None else date.fromisoformat(text)
 
 
+_SHOWN = ("published", "baseline", "imported")
+_JUDGED = (*_SHOWN, "reviewed", "amended")
+
 _CHANGES: Mapping[str, Callable[[Submission, Entry], dict[str, Any]]] = {
     "received": _received,
     "reviewed": _reviewed,
@@ -406,6 +477,9 @@ _CHANGES: Mapping[str, Callable[[Submission, Entry], dict[str, Any]]] = {
     "updated": _updated,
     "withdrawn": lambda now, entry: {**_updated(now, entry), "status": "withdrawn"},
     "rejected": _decided("rejected"),
+    "proposed": _proposed,
+    "amended": _updated,
+    "declined": lambda _now, _entry: {"proposal": None},
     "published": _published,
     "baseline": _baseline,
     "corrected": _corrected,

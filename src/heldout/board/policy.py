@@ -5,7 +5,7 @@ It says what is the case and shows its evidence; a person decides. Sources:
 fostering-coopetition, sections 2.2 and 3.3. docs/policy.md gives every rule's reason.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,6 +38,8 @@ from heldout.board.low_start import check_far_below
 from heldout.board.registered import check_registered
 
 __all__ = [
+    "METADATA_RULES",
+    "NAME_RULES",
     "RULES",
     "Finding",
     "Rule",
@@ -83,12 +85,17 @@ class Rule:
     public: bool = True
 
 
-def judge(case: Case) -> tuple[Finding, ...]:
-    """Apply every rule that the board has not switched off, in the order of the table."""
+def judge(case: Case, *, only: Collection[str] | None = None) -> tuple[Finding, ...]:
+    """Apply every rule that the board has not switched off, in the order of the table.
+
+    Args:
+        case: what they look at.
+        only: names of the rules to apply; `None` for all.
+    """
     return tuple(
         Finding(rule=name, severity=rule.severity, evidence=evidence, public=rule.public)
         for name, rule in RULES.items()
-        if name not in case.spec.policy.off
+        if name not in case.spec.policy.off and (only is None or name in only)
         for evidence in rule.check(case)
     )
 
@@ -243,3 +250,14 @@ RULES: Mapping[str, Rule] = {
     ),
 }
 """Every rule, in the order in which findings are shown."""
+
+METADATA_RULES = frozenset(
+    ("team-named", "institution-named", "description", "type-known", "training-data", "open-runs")
+)
+"""The rules that look at the metadata alone: a published entry's have to keep to them too."""
+
+NAME_RULES = METADATA_RULES | {
+    *("team-registered", "mixed-scripts", "look-alike", "several-names", "shared-key"),
+    *("name-taken", "telling-id", "quota"),
+}
+"""The rules that ask who it is: applied again where a published entry's team shall be another."""

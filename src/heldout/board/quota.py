@@ -111,7 +111,7 @@ def counted(history: History, team: str, spec: BoardSpec, *, at: datetime) -> It
     late = after_deadline(spec)
     for submission in history.submissions.values():
         counts = submission.pending or submission.status == "published"
-        named = key in map(team_key, submission.teams)
+        named = key in map(team_key, submission.counts_for)
         beside = late is None or (submission.received < late) == (at < late)
         if counts and named and beside and not submission.baseline:
             yield submission

@@ -186,7 +186,7 @@ def best_released(history: History, teams: Iterable[str], view: str) -> Submissi
         if submission.status == "published"
         and view in submission.scores
         and not submission.baseline
-        and not keys.isdisjoint(map(team_key, submission.teams))
+        and not keys.isdisjoint(map(team_key, submission.counts_for))
     ]
     return max(told, key=lambda submission: Decimal(submission.scores[view]), default=None)
 

@@ -173,7 +173,7 @@ def _may_open_final(entry: Entry, history: History, today: date) -> tuple[str, .
 
 
 def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) -> tuple[str, ...]:
-    if entry.event.kind not in ("published", "baseline", "updated"):
+    if entry.event.kind not in ("published", "baseline", "updated", "amended"):
         return ()
     submission = submissions[str(entry.event.submission)]
     if submission.status != "published" or _is_draft(entry, submission):

@@ -56,7 +56,7 @@ def report(
         for decision in decisions:
             print_facts(answers(), _decision_facts(desk, decision, verb, rebuilt.standings))
         print_facts(answers(), rebuilt_facts(rebuilt))
-        left = sum(s.pending for s in desk.history().submissions.values())
+        left = sum(s.waits_since is not None for s in desk.history().submissions.values())
         following = [f"heldout inbox   ({left} left)"] if left else []
         if earlier:
             count = plural(len(earlier), "entry is", "entries are")

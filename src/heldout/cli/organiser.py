@@ -41,7 +41,8 @@ from heldout.pipeline.rebuild import catch_up, rebuild_public
 from heldout.pipeline.rebuild import rebuild as rebuild_board
 from heldout.pipeline.receive import Receipt, note_told, receive
 from heldout.pipeline.registration import note_agreement, receive_registrations
-from heldout.pipeline.review import Review, list_earlier, rescore, show_score
+from heldout.pipeline.rescoring import list_earlier, rescore
+from heldout.pipeline.review import Review, show_score
 from heldout.pipeline.review import review as review_submission
 from heldout.pipeline.sets import load_sets
 from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
@@ -163,7 +164,8 @@ def publish(
 ) -> None:
     """Release the scores of submissions and rebuild the page once. It cannot be taken back.
 
-    Submissions that a finding stands against are named, and the others go on (exit code 1).
+    Where the team of a published entry asks for another name, this approves it. Submissions that a
+    finding stands against are named, and the others go on (exit code 1).
 
     \b
     Example:
@@ -192,7 +194,9 @@ def reject(
     why: str,
     place: Place,
 ) -> None:
-    """Refuse submissions. The reason is public; the team's quota is given back.
+    """Refuse submissions, or a change of name of an entry. The reason is public.
+
+    The quota of a refused submission is given back to its team.
 
     Nothing is refused where one of them cannot be.
 
@@ -375,15 +379,20 @@ def _reveals(desk: Desk) -> list[tuple[str, date]]:
 
 def _waiting(desk: Desk) -> list[Submission]:
     """What waits for a decision or an answer, the longest first."""
-    pending = [s for s in desk.history().submissions.values() if s.pending]
-    return sorted(pending, key=lambda s: s.received)
+    since = {s.id: s.waits_since for s in desk.history().submissions.values()}
+    waiting = sorted((when, name) for name, when in since.items() if when is not None)
+    return [desk.find(name) for _, name in waiting]
 
 
 def _inbox_json(desk: Desk, receipts: Sequence[Receipt]) -> dict[str, Any]:
     return {
         "received": [_receipt_json(r) for r in receipts if r.kind != "known"],
         "waiting": [
-            {"id": s.id, "status": s.status, "received": s.received.isoformat()}
+            {
+                "id": s.id,
+                "status": s.status if s.proposal is None else "proposed",
+                "received": (s.waits_since or s.received).isoformat(),
+            }
             for s in _waiting(desk)
         ],
         "reveals": [{"id": name, "date": day.isoformat()} for name, day in _reveals(desk)],
@@ -394,7 +403,9 @@ def _print_waiting(desk: Desk) -> None:
     facts = []
     for submission in _waiting(desk):
         whom = "the team, your question stands" if submission.status == "asked" else "you"
-        waits = waited(desk.now - submission.received)
+        if submission.proposal is not None:
+            whom = "you, another name for this entry"
+        waits = waited(desk.now - (submission.waits_since or submission.received))
         facts.append(("waits", f"{submission.id}  for {whom}, {waits}"))
     ours = [s for s in _waiting(desk) if s.status != "asked"]
     following = [f"heldout review {s.id}" for s in ours[:1]]
@@ -432,11 +443,16 @@ def _receipt_json(receipt: Receipt) -> dict[str, Any]:
 
 def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
     """Say what publishing does, ask for a missing reason, ask whether to go on."""
-    fresh = [r for r in reviews if r.submission.pending and not r.stands_against]
+    fresh = [r for r in reviews if r.submission.waits_since and not r.stands_against]
     if yes or not fresh:
         return why
-    names = ", ".join(printable(r.submission.id) for r in fresh)
-    click.echo(f"This releases the scores of {names}. It cannot be taken back.", err=True)
+    for told, group in (
+        ("releases the scores", [r for r in fresh if r.submission.pending]),
+        ("puts the proposed metadata on the page", [r for r in fresh if r.submission.proposal]),
+    ):
+        names = ", ".join(printable(r.submission.id) for r in group)
+        if names:
+            click.echo(f"This {told} of {names}. It cannot be taken back.", err=True)
     asks = sorted({finding.rule for r in fresh for finding in r.needs_reason})
     try:
         if asks and not why:

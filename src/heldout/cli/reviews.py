@@ -39,7 +39,8 @@ def print_review(
         now: the moment, for how long it waits.
     """
     submission = result.submission
-    waits = f", waiting: {waited(now - submission.received)}" if submission.pending else ""
+    since = submission.waits_since
+    waits = "" if since is None else f", waiting: {waited(now - since)}"
     before = "   (opened before)" if result.done_before else ""
     print_facts(
         console,
@@ -96,17 +97,16 @@ def review_json(
             {"at": a.at.isoformat(), "field": a.field, "before": a.before, "after": a.after}
             for a in result.amendments
         ],
+        "proposed": [
+            {"field": a.field, "before": a.before, "after": a.after} for a in result.proposed
+        ],
         "scores": shown,
+        "open_runs": None if result.manifest is None else result.manifest.open_runs,
         "lost": list(result.lost),
         "done_before": result.done_before,
     }
 
-        "open_runs": None if result.manifest is None else result.manifest.open_runs,
 
-def _who(result: Review) -> list[tuple[str, str]]:
-    manifest, quota = result.manifest, result.quota
-    if manifest is None or quota is None:
-        return []
 _OPEN_RUNS: Mapping[bool | None, str] = {
     True: "yes: the team agrees that they are opened at the board's end",
     False: "no",
@@ -114,6 +114,10 @@ _OPEN_RUNS: Mapping[bool | None, str] = {
 }
 
 
+def _who(result: Review) -> list[tuple[str, str]]:
+    manifest, quota = result.manifest, result.quota
+    if manifest is None or quota is None:
+        return []
     until = manifest.embargo_until
     embargo = "no embargo" if until is None else f"embargo until {until:%d %b %Y}"
     team = ", ".join(name for name in (manifest.institution, manifest.team) if name)
@@ -124,11 +128,11 @@ _OPEN_RUNS: Mapping[bool | None, str] = {
         ("system", f"{manifest.model_description}; {manifest.type}; {embargo}"),
         *[("link", link) for link in links],
         ("trained", manifest.training_data or "not said"),
+        ("open runs", _OPEN_RUNS[manifest.open_runs]),
         *_costs(manifest),
     ]
 
 
-        ("open runs", _OPEN_RUNS[manifest.open_runs]),
 def _costs(manifest: Manifest) -> list[tuple[str, str]]:
     """What the team says that its system costs."""
     stated = msgspec.to_builtins(manifest.efficiency) if manifest.efficiency is not None else {}
@@ -139,8 +143,9 @@ def _costs(manifest: Manifest) -> list[tuple[str, str]]:
 def _amended(result: Review) -> list[tuple[str, str]]:
     """What the team changed, a line for each field."""
     return [
-        ("changed", f"{a.at:%d %b %Y}, {a.field}: {quote(a.before)} -> {quote(a.after)}")
-        for a in result.amendments
+        (word, f"{a.at:%d %b %Y}, {a.field}: {quote(a.before)} -> {quote(a.after)}")
+        for word, amendments in (("changed", result.amendments), ("asks for", result.proposed))
+        for a in amendments
     ]
 
 
@@ -190,7 +195,7 @@ def _say_groups(score: ViewScore) -> str:
 
 
 def _next(result: Review) -> list[tuple[str, str]]:
-    if not result.submission.pending:
+    if result.submission.waits_since is None:
         return []
     name = result.submission.id
     reason = ' --why "…"' if result.needs_reason else ""

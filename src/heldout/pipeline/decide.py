@@ -1,5 +1,7 @@
 """A person's decisions: publish, reject, ask, correct, extend. Each is one event.
 
+`publish` and `reject` decide too on what the team of a published entry proposes.
+
 The event is the decision. What follows from it (files, page, commit) is made by `rebuild`, so a
 crash after the event costs nothing: the next call finds it in the log and goes on from there.
 """
@@ -10,11 +12,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from heldout.board.history import Identity, Submission, identity_fields
+from heldout.board.history import Identity, Proposal, Submission, identity_fields
 from heldout.errors import InputError, Problem
 from heldout.pipeline.desk import Desk, commit_held_out
 from heldout.pipeline.evidence import keep_told
 from heldout.pipeline.review import Review
+from heldout.pipeline.score import signature_field
 from heldout.pipeline.score_files import ScoreFile, keep_scores
 from heldout.pipeline.telling import released, tell, tell_again
 
@@ -62,6 +65,8 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
         why: the reason, needed where a finding asks for one.
     """
     submission = result.submission
+    if submission.proposal is not None:
+        return _amend(desk, result, submission.proposal, why=why)
     if submission.status == "published":
         return Decision(id=submission.id, done=True, done_before=True)
     obstacles = _obstacles(result, why)
@@ -87,6 +92,23 @@ def publish(desk: Desk, result: Review, *, why: str) -> Decision:
         "findings": [finding.rule for finding in result.findings if finding.public],
     }
     return _log(desk, "published", submission.id, public=public, sealed=sealed)
+
+
+def _amend(desk: Desk, result: Review, proposal: Proposal, *, why: str) -> Decision:
+    """Put what the team proposed on the page; scores and times stay."""
+    submission, manifest = result.submission, result.manifest
+    obstacles = _unanswered(result, why)
+    if obstacles or manifest is None:
+        return Decision(id=submission.id, done=False, why_not=obstacles)
+    sealed = {
+        "identity": identity_fields(manifest),
+        "revision": manifest.revision,
+        "why": why,
+        "findings": [finding.rule for finding in result.findings if finding.public],
+        **signature_field(desk.spec_at(submission.received), proposal.signature),
+    }
+    public = {"files": dict(proposal.files)}
+    return _log(desk, "amended", submission.id, public=public, sealed=sealed)
 
 
 def publish_baseline(
@@ -126,20 +148,23 @@ def publish_baseline(
 
 
 def reject(desk: Desk, submission_id: str, *, why: str) -> Decision:
-    """Refuse a submission; the reason is public, for the team reads it there."""
-    if check_rejectable(desk, submission_id).status == "rejected":
+    """Refuse a submission, or what an entry's team proposed; the reason is public, for the team."""
+    submission = check_rejectable(desk, submission_id)
+    if submission.proposal is not None:
+        return _log(desk, "declined", submission_id, public={"why": why})
+    if submission.status == "rejected":
         return Decision(id=submission_id, done=True, done_before=True)
     return _log(desk, "rejected", submission_id, public={"why": why})
 
 
 def check_rejectable(desk: Desk, submission_id: str) -> Submission:
-    """A submission that waits for a decision, or was rejected before.
+    """A submission that waits for a decision, itself or its proposal, or was rejected before.
 
     Raises:
         InputError: it was published or withdrawn.
     """
     submission = desk.find(submission_id)
-    if submission.status != "rejected":
+    if submission.status != "rejected" and submission.proposal is None:
         _check_pending(submission)
     return submission
 
@@ -256,9 +281,14 @@ def _obstacles(result: Review, why: str) -> tuple[str, ...]:
     submission = result.submission
     if not submission.pending:
         return (f"it is {submission.status}",)
-    against = tuple(f"{f.rule}: {f.evidence}" for f in result.stands_against)
-    if not against and not result.scores.views:
+    if not result.stands_against and not result.scores.views:
         return ("there is no score: a run has errors",)
+    return _unanswered(result, why)
+
+
+def _unanswered(result: Review, why: str) -> tuple[str, ...]:
+    """The findings that stand against it, or that nobody has given a reason for."""
+    against = tuple(f"{f.rule}: {f.evidence}" for f in result.stands_against)
     if against or not result.needs_reason or why.strip():
         return against
     asks = ", ".join(dict.fromkeys(finding.rule for finding in result.needs_reason))

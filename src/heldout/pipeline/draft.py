@@ -455,7 +455,11 @@ def with_own_teams(repository: Repository, history: History) -> History:
             known = Submission(id=name, received=note.sent_at, files={}, status="received")
         manifest, _ = _try_metadata(repository, SubmissionId(name))
         if known is not None and manifest is not None:
-            submissions[name] = replace(known, teams=(*known.teams, manifest.team))
+            submissions[name] = replace(
+                known,
+                teams=(*known.teams, manifest.team),
+                counts_for=(*known.counts_for, manifest.team),
+            )
     return replace(history, submissions=submissions)
 
 

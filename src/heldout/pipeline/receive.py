@@ -3,8 +3,10 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from heldout.board.case import Case
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest, parse_manifest
+from heldout.board.policy import METADATA_RULES, judge
 from heldout.board.registered import is_signed
 from heldout.board.registration import SubmissionSignature, split_signature
 from heldout.board.spec import BoardSpec
@@ -153,18 +155,52 @@ def _update(
         _check_revision(spec, old, new, before)
     if before.status == "published":
         refuse_closed_runs(desk.spec_at(before.received), new)
+        _check_metadata(desk, before, new)
     _check_signer(desk, before, new, signature)
     digest = str(desk.vault.keep_sealed(sealed))
     if spoiled:
         public = {"files": {**before.files, names.metadata: digest}, "source": arrival.source}
         desk.log("received", before.id, public={**public, "fingerprint": arrival.fingerprint})
         return "received"
-    kind = "withdrawn" if new.withdrawn else "updated"
+    kind = "proposed" if _renames(before, new) else "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
     told = {"identity": identity_fields(new), "revision": new.revision}
     told |= signature_field(desk.spec_at(before.received), signature)
     desk.log(kind, before.id, public=public, sealed=told)
     return kind
+
+
+def _renames(before: Submission, new: Manifest) -> bool:
+    """Whether a published entry would be under another name: that is for an organiser to decide."""
+    known = before.identity
+    if before.status != "published" or known is None:
+        return False
+    return (new.team, new.institution) != (known.team, known.institution)
+
+
+def _check_metadata(desk: Desk, before: Submission, new: Manifest) -> None:
+    """What a submission's metadata has to say at the start, an entry's have to say for good."""
+    case = Case(
+        spec=desk.spec_at(before.received),
+        history=desk.history(),
+        id=SubmissionId(before.id),
+        received=before.received,
+        manifest=new,
+        problems={},
+        reader="organiser",
+    )
+    problems = [
+        Problem(
+            code=finding.rule,
+            path="metadata.json",
+            found=finding.evidence,
+            expected="what the board asks of every submission (docs/policy.md)",
+            hint="the entry stays as it is; mend it and call heldout amend",
+        )
+        for finding in judge(case, only=METADATA_RULES)
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def _check_signer(
@@ -220,8 +256,9 @@ def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submi
         raise TrustError
     # The scripts of the MS MARCO boards write no revision: there it stays at 1.
     same = spec.envelope == "openssl" and new.revision == old.revision == 1
-    if new.revision <= old.revision and not same:
-        expected = f"more than {old.revision}, the revision in force"
+    last = max(old.revision, 0 if before.proposal is None else before.proposal.revision)
+    if new.revision <= last and not same:
+        expected = f"more than {last}, the last revision that was taken in"
         raise InputError(_stale(str(new.revision), expected))
     if before.status != "published":
         return

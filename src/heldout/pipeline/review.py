@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from heldout.board.amendments import Amendment, list_amendments
+from heldout.board.amendments import Amendment, list_amendments, list_proposed
 from heldout.board.case import Case
 from heldout.board.held_out import stem_of
 from heldout.board.history import Submission, identity_fields
 from heldout.board.manifest import Manifest
-from heldout.board.policy import Finding, judge
+from heldout.board.policy import NAME_RULES, Finding, judge
 from heldout.board.quota import QuotaState, quota_state
 from heldout.board.seeds import compare_seeds
 from heldout.board.spec import BoardSpec
@@ -65,6 +65,8 @@ class Review:
         quota: the team's, `None` without a manifest.
         done_before: whether an earlier call had opened and scored it.
         amendments: what the team changed in its metadata since it was first opened.
+        proposed: what the team of a published entry asks to change; `manifest` and `findings` are
+            then those of what is asked for.
         lost: earlier submissions of which the vault keeps nothing that can be read or made anew,
             so that it could not be held against them.
     """
@@ -76,6 +78,7 @@ class Review:
     quota: QuotaState | None
     done_before: bool
     amendments: tuple[Amendment, ...] = ()
+    proposed: tuple[Amendment, ...] = ()
     lost: tuple[str, ...] = ()
 
     @property
@@ -126,6 +129,7 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
         lost=judged.lost,
         done_before=known,
         amendments=list_amendments(desk.vault.entries(), submission_id),
+        proposed=list_proposed(submission),
     )
 
 
@@ -329,7 +333,8 @@ def _report(scan: Scan) -> RunReport:
 
 
 def _manifest(desk: Desk, submission: Submission) -> Manifest:
-    _, manifest = open_manifest(desk.vault, desk.spec_at(submission.received), submission)
+    spec = desk.spec_at(submission.received)
+    _, manifest = open_manifest(desk.vault, spec, submission.as_proposed)
     return manifest
 
 
@@ -397,4 +402,5 @@ def _judge(
     )
     quota = quota_state(history, manifest.team, spec, now=desk.now)
     lost = tuple(name for name, done in mended.items() if not done)
-    return _Judged(findings=judge(case), quota=quota, lost=lost)
+    only = None if submission.proposal is None else NAME_RULES
+    return _Judged(findings=judge(case, only=only), quota=quota, lost=lost)
