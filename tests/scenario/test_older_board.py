@@ -1,0 +1,86 @@
+"""A board that was founded before every held-out file was committed to goes on as it is."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from town import OTHER_TEAM, Town, found_town
+from trusting import DAY, LAST, ONE, add_baseline, read_files
+
+from heldout.pipeline import archive, desk, review
+from heldout.pipeline.commitments import FIRST_TIME
+from heldout.pipeline.desk import Desk
+from heldout.store.vault import Vault
+
+pytestmark = pytest.mark.slow
+TWO = "20261102-two"
+OUT = "eval0\neval1\n"
+
+
+@pytest.fixture
+def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
+    """Founded, scored and published as an earlier heldout did; with a mask that is in no digest."""
+    town = found_town(tmp_path)
+    honest, labels = Desk.log, Vault.held_out
+
+    def log(here: Desk, kind: str, submission: str | None, **fields: Any) -> Any:
+        sealed: Mapping[str, Any] = fields.pop("sealed", None) or {}
+        kept = {name: v for name, v in sealed.items() if name not in ("evidence", "compared")}
+        return honest(here, kind, submission, sealed=kept, **fields)
+
+    def held_out(vault: Vault, stems: Any) -> dict[str, str]:
+        return {name: digest for name, digest in labels(vault, stems).items() if "." not in name}
+
+    for file in (town.vault / "sealed").iterdir():
+        file.unlink()
+    (town.vault / "labels" / "eval.exclude").write_text(OUT)
+    with monkeypatch.context() as before:
+        before.setattr(Desk, "log", log)
+        before.setattr(Vault, "held_out", held_out)
+        before.setattr(review, "_held_out", lambda _sets: {})
+        before.setattr(desk, "keep_versions", lambda _vault, _files: None)
+        add_baseline(town, seed=3)
+        town.send("one", now=DAY, seed=1)
+        town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
+        town.take_in(now=DAY)
+        assert town.publish(ONE, now=DAY).code == 0
+    assert "changed-rules" not in town.kinds()
+    return town
+
+
+def test_it_commits_to_what_is_there_and_goes_on(town: Town) -> None:
+    found = town.audit()
+    assert found["ok"]
+    assert f'"{ONE}": what its scores were told for was not kept in those days' in found["notes"]
+    assert town.publish(TWO, now=LAST).code == 0
+    assert town.kinds().index("changed-rules") < len(town.kinds()) - 1
+    event = next(event for event in town.events() if event["kind"] == "changed-rules")
+    assert event["public"]["why"] == FIRST_TIME
+    assert town.audit()["ok"]
+
+
+def test_its_archive_is_sound_and_says_what_was_not_kept(
+    town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert town.publish(TWO, now=LAST).code == 0
+    monkeypatch.setattr(archive, "check_closable", lambda _desk: None)
+    assert town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
+    answer = town.participant("audit", tmp_path / "a.zip", "--json", now=LAST, clone=tmp_path)
+    assert answer.json["faults"] == []
+    notes = "\n".join(answer.json["notes"])
+    assert f'"{ONE}": what its scores were told for was not kept in those days' in notes
+    assert f'"{TWO}": what' not in notes
+    assert read_files(tmp_path / "a.zip")["labels/eval.exclude"].decode() == OUT
+
+
+def test_labels_that_are_mended_after_that_keep_their_earlier_version(town: Town) -> None:
+    assert town.organiser("inbox", now=LAST).code == 0
+    assert town.organiser("rebuild", now=LAST).code == 0
+    file = town.vault / "labels" / "eval.qrels"
+    before = file.read_bytes()
+    file.write_bytes(before.replace(b"deval3 1", b"n3-0 1"))
+    assert town.organiser("correct", ONE, "--why", "a wrong document", now=LAST).code == 0
+    kept = {path.read_bytes() for path in (town.vault / "sealed").iterdir()}
+    assert {before, file.read_bytes(), OUT.encode()} <= kept
+    assert town.audit()["ok"]
