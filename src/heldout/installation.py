@@ -68,7 +68,8 @@ class Part:
     get: str
 
 
-_AGAIN = "pip install --force-reinstall --no-cache-dir heldout"
+# Not by its name: whoever has that on a package index would be installed.
+_AGAIN = "pip install --force-reinstall --no-cache-dir ADDRESS, where heldout came from"
 _GAIN = "how much that is: docs/performance.md"
 _BASE = tuple(
     Part(

@@ -1,5 +1,6 @@
 """A board's forge, through the commands: what waits there is taken in, and answered once."""
 
+import json
 import re
 from pathlib import Path
 
@@ -91,6 +92,8 @@ def test_a_new_board_has_the_workflow_of_its_forge(tmp_path: Path, address: str,
         tmp_path / "labels.qrels",
         "--forge",
         address,
+        "--install",
+        "git+https://example.org/heldout.git@v0.1.0",
     ]
     board, vault = tmp_path / "board", tmp_path / "vault"
     answer = call(tmp_path, "board", "new", board, "--vault", vault, *given, "--now", DAY)
@@ -99,6 +102,59 @@ def test_a_new_board_has_the_workflow_of_its_forge(tmp_path: Path, address: str,
     workflow = (board / path).read_text("utf-8")
     assert re.search(r'heldout"? check --form', workflow)
     assert "secrets." not in workflow
+    readme = (board / "README.md").read_text("utf-8")
+    for text in (workflow, readme):
+        assert 'git+https://example.org/heldout.git@v0.1.0"' in text
+        assert not re.search(r"pip install (--quiet )?\"?heldout", text)
     rules = (board / "board.toml").read_text("utf-8")
     assert f'repository = "{address}"' in rules
     assert "[forge]" in rules
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [("gitlab", ".gitlab-ci.yml"), ("forgejo", ".forgejo/workflows/submission.yml")],
+)
+def test_a_forge_of_one_s_own_gets_its_workflow_once_its_address_and_heldout_s_are_stated(
+    town: Town, kind: str, path: str
+) -> None:
+    readme = (town.board / "README.md").read_text("utf-8")
+    assert "pip install" not in readme
+    assert "They fill in `install` in board.toml" in readme
+    rules = town.board / "board.toml"
+    folder = f'kind = "folder"\nurl = "{town.root / "left"}"'
+    forge = f'kind = "{kind}"\nurl = "https://git.example.org"\nproject = "ir/board"'
+    rules.write_text(rules.read_text("utf-8").replace(folder, forge), "utf-8")
+    assert town.organiser("rebuild", now=DAY).code == 0
+    assert not (town.board / path).exists()
+    stated = 'install = "git+https://example.org/heldout.git@v0.1.0"'
+    rules.write_text(rules.read_text("utf-8").replace('install = ""', stated), "utf-8")
+    assert town.organiser("rebuild", now=NEXT).code == 0
+    assert path in git(town.board, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
+    assert "heldout.git@v0.1.0" in (town.board / "leaderboard/index.html").read_text("utf-8")
+    (town.board / path).write_text("# our own runner\n")
+    assert town.organiser("rebuild", now=NEXT).code == 0
+    assert (town.board / path).read_text() == "# our own runner\n"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "heldout",
+        "http://example.org/heldout.whl",
+        "https://example.org/$(touch evil)",
+        'https://example.org/x" && touch evil #',
+        "https://example.org/x\ny",
+        "--index-url https://example.org",
+    ],
+)
+def test_an_address_that_is_none_or_would_be_run_by_a_shell_is_refused(
+    town: Town, address: str
+) -> None:
+    rules = town.board / "board.toml"
+    stated = f"install = {json.dumps(address)}"
+    rules.write_text(rules.read_text("utf-8").replace('install = ""', stated), "utf-8")
+    answer = town.organiser("rebuild", now=DAY)
+    assert answer.code != 0
+    assert "board.toml" in answer.err
+    assert "install" in answer.err

@@ -12,8 +12,8 @@ from typing import Any, TypeGuard
 import pytest
 import yaml
 
-from heldout.board.forge import ForgeKind
-from heldout.board.workflows import WORKFLOW_PATHS, format_workflow
+from heldout.board.forge import ForgeKind, ForgeSpec
+from heldout.board.workflows import WORKFLOW_PATHS, format_workflow, workflow_files
 from heldout.errors import StoreError
 from heldout.ids import SubmissionId
 from heldout.store.forge.form import find_request
@@ -22,6 +22,7 @@ from heldout.store.git import Author, Git
 AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SOMEONE = Author(name="Someone", email="someone@here")
 ONE = SubmissionId("20261102-one")
+ADDRESS = "git+https://example.org/heldout.git@v0.1.0"
 ACTIONS: tuple[ForgeKind, ...] = ("github", "forgejo")
 SEALED = {
     f"submissions/{ONE}{ending}": b"sealed"
@@ -30,7 +31,7 @@ SEALED = {
 
 
 def parse(kind: ForgeKind) -> Mapping[Any, Any]:
-    table = yaml.safe_load(format_workflow(kind, version="1.2.3"))
+    table = yaml.safe_load(format_workflow(kind, install=ADDRESS))
     assert isinstance(table, dict)
     return table
 
@@ -57,7 +58,7 @@ def scripts(kind: ForgeKind) -> list[str]:
 
 @pytest.mark.parametrize("kind", WORKFLOW_PATHS)
 def test_a_workflow_has_no_secret_and_no_writing_right(kind: ForgeKind) -> None:
-    text = format_workflow(kind, version="1.2.3").decode()
+    text = format_workflow(kind, install=ADDRESS).decode()
     code = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for word in ("pull_request_target", "workflow_run", "secrets", "token", "write", "CI_JOB"):
         assert word not in code.lower() if word.islower() else word not in code
@@ -93,7 +94,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 @pytest.mark.parametrize("kind", WORKFLOW_PATHS)
 def test_no_text_of_the_request_gets_into_a_shell(kind: ForgeKind) -> None:
     assert not any("${{" in script for script in scripts(kind))
-    text = format_workflow(kind, version="1.2.3").decode()
+    text = format_workflow(kind, install=ADDRESS).decode()
     told = set(re.findall(r"github\.event\.[\w.]+", text))
     allowed = {"github.event.pull_request.number", "github.event.pull_request.base.sha"}
     assert told <= allowed
@@ -102,10 +103,17 @@ def test_no_text_of_the_request_gets_into_a_shell(kind: ForgeKind) -> None:
 
 
 @pytest.mark.parametrize("kind", WORKFLOW_PATHS)
-def test_the_version_of_heldout_is_exact(kind: ForgeKind) -> None:
-    text = format_workflow(kind, version="1.2.3").decode()
-    assert '"heldout==1.2.3"' in text
-    assert "@VERSION@" not in text
+def test_heldout_is_installed_from_the_stated_address_and_never_by_its_name(
+    kind: ForgeKind,
+) -> None:
+    text = format_workflow(kind, install=ADDRESS).decode()
+    assert f'install --quiet "{ADDRESS}"' in text
+    assert "@INSTALL@" not in text
+    assert "install heldout\n" not in text
+    assert "heldout==" not in text
+    forge = ForgeSpec(kind=kind, url="https://git.example.org", project="owner/board")
+    assert workflow_files(forge, install=ADDRESS) == {WORKFLOW_PATHS[kind]: text.encode()}
+    assert workflow_files(forge, install="") == {}
 
 
 # run for true, with a `heldout` that writes down how it was called
@@ -184,7 +192,7 @@ def test_a_workflow_fetches_as_data_and_asks_for_the_form(
     assert sorted(path.name for path in clone.iterdir()) == [".git", "README.md"]
     assert not (tmp_path / "evil").exists()
     pip, heldout = (tmp_path / "notes").read_text().splitlines()
-    assert pip.startswith("pip install --quiet heldout==1.2.3 ")
+    assert pip.startswith(f"pip install --quiet {ADDRESS} ")
     base, head = re.fullmatch(r"heldout check --form (\S+) (\S+) in (?:\S+)", heldout).groups()  # type: ignore[union-attr]
     assert heldout.endswith(f"in {clone}")
     arrival = find_request(Git(clone), "age", base=base, head=head)

@@ -258,6 +258,8 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         submit: how and where to submit, for the page; may be empty.
         repository: address of the board's repository; may be empty.
         home: address under which `leaderboard/` is published, for permalinks; may be empty.
+        install: address from which participants and the forge's check install heldout; may be
+            empty. A name alone could be anybody's on a package index.
         runs: what a run file must be.
         sets: the query sets by name.
         views: at least one, in the order of their columns.
@@ -289,6 +291,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     submit: str = ""
     repository: str = ""
     home: str = ""
+    install: str = ""
     runs: Runs = Runs()
     sets: dict[str, QuerySet]
     views: tuple[View, ...]

@@ -14,6 +14,8 @@ from heldout.measures.spec import parse_measure
 __all__ = ["Wrong", "check_spec"]
 
 _NAME = r"[A-Za-z0-9_-]{1,32}"
+# No blank, quote or dollar sign: it stands in the shell of a workflow.
+_INSTALL = r"(git\+)?https://[A-Za-z0-9][A-Za-z0-9._~:/@%+=#-]{0,499}"
 _MOST_SEEDS = 20
 _LONGEST = {"quota": 1000, "quota_days": 3660, "embargo_months": 120, "id_days": 3660}
 
@@ -34,6 +36,9 @@ def check_spec(spec: BoardSpec) -> Iterator[Wrong]:
     for key in ("repository", "home"):
         if getattr(spec, key) and not is_link(getattr(spec, key)):
             yield (key, getattr(spec, key), 'an http or https address, or ""', "")
+    if spec.install and not re.fullmatch(_INSTALL, spec.install, re.ASCII):
+        expected = "an https address that pip takes: of a wheel, or git+https://…@TAG"
+        yield ("install", spec.install, expected, "a name alone could be anybody's on an index")
     if not spec.recipients:
         yield ("recipients", "no key", "the public key of at least one organiser", "")
     if spec.kind == "one-shot" and spec.closes is None:

@@ -8,10 +8,9 @@ from string import Template
 
 import msgspec
 
-import heldout
 from heldout.board.forge import ForgeSpec
 from heldout.board.spec import EnvelopeForm, Example
-from heldout.board.workflows import WORKFLOW_PATHS, format_workflow
+from heldout.board.workflows import workflow_files
 from heldout.trec.ranking import Order
 
 __all__ = ["NewBoard", "format_recipients", "new_board_files"]
@@ -38,6 +37,7 @@ class NewBoard:
         primary: the set whose view ranks.
         example: a query with its answer, `None` for the first with public labels.
         forge: where submissions will be opened, `None` where git alone is asked.
+        install: address from which heldout is installed, "" where it is stated later.
     """
 
     name: str
@@ -53,6 +53,7 @@ class NewBoard:
     primary: str
     example: Example | None = None
     forge: ForgeSpec | None = None
+    install: str = ""
 
 
 def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
@@ -71,21 +72,18 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "sets": "\n".join(_set_table(name, public=p) for name, p in board.sets.items()),
         "forge": _forge_table(board.forge),
         "repository": _quote("" if board.forge is None else _address(board.forge)),
+        "install": _quote(board.install),
         "example": _example_table(board.example),
         "views": "\n".join(_view_table(name, board.measure) for name in board.sets),
     }
     plain = {
         "title": board.title,
         "task": board.task,
+        "install": _say_install(board.install),
         "runs": " ".join(f"--run {name}=FILE" for name in board.sets),
     }
-    workflow = None if board.forge is None else WORKFLOW_PATHS.get(board.forge.kind)
     return {
-        **(
-            {workflow: format_workflow(board.forge.kind, version=heldout.__version__)}
-            if board.forge is not None and workflow is not None
-            else {}
-        ),
+        **workflow_files(board.forge, install=board.install),
         "board.toml": _fill("board.toml", words),
         "README.md": _fill("README.md", plain),
         ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
@@ -122,6 +120,16 @@ def _forge_table(forge: ForgeSpec | None) -> str:
         return ""
     pairs = msgspec.structs.asdict(forge).items()
     return "\n[forge]\n" + "".join(f"{key} = {_quote(value)}\n" for key, value in pairs)
+
+
+def _say_install(address: str) -> str:
+    """A paragraph of the README: an index may give anything under a name."""
+    if address:
+        return f'```\npip install "{address}"\n```'
+    return (
+        "The organisers have not stated the address yet. They fill in `install` in board.toml,\n"
+        "and the command here."
+    )
 
 
 def _address(forge: ForgeSpec) -> str:

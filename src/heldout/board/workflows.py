@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from importlib.resources import files
 
-from heldout.board.forge import ForgeKind
+from heldout.board.forge import ForgeKind, ForgeSpec
 
-__all__ = ["WORKFLOW_PATHS", "format_workflow"]
+__all__ = ["WORKFLOW_PATHS", "format_workflow", "workflow_files"]
 
 WORKFLOW_PATHS: Mapping[ForgeKind, str] = {
     "github": ".github/workflows/submission.yml",
@@ -15,7 +15,21 @@ WORKFLOW_PATHS: Mapping[ForgeKind, str] = {
 """Forge -> path in the board; a folder and a bare repository run nothing."""
 
 
-def format_workflow(kind: ForgeKind, *, version: str) -> bytes:
+def workflow_files(forge: ForgeSpec | None, *, install: str) -> Mapping[str, bytes]:
+    """Path in the board -> workflow; none where it has no forge that runs one.
+
+    Args:
+        forge: where submissions are opened.
+        install: address of heldout; while it is not stated there is no workflow, for a runner
+            would take whatever an index has under the name.
+    """
+    path = None if forge is None else WORKFLOW_PATHS.get(forge.kind)
+    if forge is None or path is None or not install:
+        return {}
+    return {path: format_workflow(forge.kind, install=install)}
+
+
+def format_workflow(kind: ForgeKind, *, install: str) -> bytes:
     """The workflow's YAML for a forge of `WORKFLOW_PATHS`.
 
     It needs no secret, runs nothing of the pull request and checks nothing of it out: the sealed
@@ -23,7 +37,7 @@ def format_workflow(kind: ForgeKind, *, version: str) -> bytes:
 
     Args:
         kind: a key of `WORKFLOW_PATHS`.
-        version: the heldout to install, as pip names it.
+        install: the address that pip installs heldout from.
     """
     template = files("heldout.board").joinpath("templates", f"ci-{kind}.yml")
-    return template.read_text("utf-8").replace("@VERSION@", version).encode()
+    return template.read_text("utf-8").replace("@INSTALL@", install).encode()

@@ -68,6 +68,9 @@ _TASK = "Rank the documents of the collection for each query."
 @click.option("--depth", type=click.IntRange(min=1), default=1000, show_default=True)
 @click.option("--envelope", type=click.Choice(get_args(Form)), default="age", show_default=True)
 @click.option("--forge", metavar="URL", help="Where submissions are opened, as on github.com.")
+@click.option(
+    "--install", default="", metavar="URL", help="Where heldout is installed from: for the README."
+)
 @now_option
 @json_option
 @reports_disk
@@ -84,6 +87,7 @@ def new(
     depth: int,
     envelope: Form,
     forge: str | None,
+    install: str,
     now: datetime,
     as_json: bool,
 ) -> None:
@@ -111,6 +115,7 @@ def new(
         sets={name: given.public for name, given in sets.items()},
         primary="eval",
         forge=None if forge is None else _forge(forge),
+        install=install,
     )
     before = "   (done before)" if is_founded(folder, vault.absolute(), plan, sets) else ""
     desk = found_board(folder, vault.absolute(), plan, sets, now=now)
@@ -135,6 +140,7 @@ def new(
 _ADVICE = [
     ("next", "back up the vault today: without its key nothing that is sent can be opened"),
     ("", "read board.toml: the policy, the depth, the task; commit what you change"),
+    ("", "state there where heldout is installed from: install; and in README.md"),
     ("", "put the board where people find it: git remote add origin URL; git push -u origin main"),
     ("", "show a first run: heldout board baseline 20261101-bm25 --dev FILE --eval FILE"),
     ("", "another organiser: share the vault (docs/organisers.md), then heldout board rekey"),
@@ -267,7 +273,7 @@ def _forge(address: str) -> ForgeSpec:
     if found is None:
         raise click.BadParameter(
             f"{address!r} is no project on github.com, gitlab.com or codeberg.org; "
-            "name others in [forge] of board.toml",
+            "name others in [forge] of board.toml, and heldout rebuild writes their workflow",
             param_hint="--forge",
         )
     return found

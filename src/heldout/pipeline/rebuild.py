@@ -9,7 +9,7 @@ from heldout.board.seasons import current_standings, list_seasons
 from heldout.board.spec import BoardSpec, Example
 from heldout.board.standings import Standings, project
 from heldout.board.template import format_recipients
-from heldout.board.workflows import WORKFLOW_PATHS
+from heldout.board.workflows import WORKFLOW_PATHS, workflow_files
 from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk, NotedRules, is_behind, note_rules
 from heldout.site.facts import BoardFacts, SetFacts
@@ -59,6 +59,7 @@ def rebuild(desk: Desk) -> Rebuilt:
     changed = int(
         desk.repository.write_file(KEYS, format_recipients(desk.repository.spec().recipients))
     )
+    changed += _write_workflow(desk.repository)
     changed += _write_submissions(desk, read_history(entries))
     standings, pages = _write_pages(desk.repository, public, desk.now)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
@@ -92,6 +93,16 @@ def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
         raise StoreError(f"{LOG} is missing or empty; fetch it anew: git checkout {LOG}")
     standings, pages = _write_pages(repository, public, now)
     return Rebuilt(standings=standings, changed=pages, commit=None)
+
+
+def _write_workflow(repository: Repository) -> int:
+    """The forge's check where there is none; one that lies there may be the organisers' own."""
+    spec = repository.spec()
+    return sum(
+        repository.write_file(path, text)
+        for path, text in workflow_files(spec.forge, install=spec.install).items()
+        if not (repository.root / path).exists()
+    )
 
 
 def _write_submissions(desk: Desk, history: History) -> int:

@@ -83,6 +83,7 @@ class BoardPage:
         figures: the charts.
         record: whether it shows an old board, which takes nothing any more.
         steps: the commands of a participant.
+        install: address from which heldout is installed, or "".
         submit: the organisers' own words on submitting.
         contact: where to reach them.
         rules: the board's rules in words.
@@ -111,6 +112,7 @@ class BoardPage:
     figures: tuple[Figure, ...]
     record: bool
     steps: tuple[Step, ...]
+    install: str
     submit: str
     contact: str
     rules: tuple[Rule, ...]
@@ -166,6 +168,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         ),
         record=bool(shown) and all(row.imported for row in shown),
         steps=list_steps(spec),
+        install=clean(spec.install),
         submit=clean(spec.submit),
         contact=clean(spec.contact),
         rules=list_rules(spec),
