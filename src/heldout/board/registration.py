@@ -15,7 +15,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from heldout.board.events import parse_time
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, quote
 from heldout.ids import Digest, commitment, digest_bytes
 
 __all__ = [
@@ -24,9 +24,10 @@ __all__ = [
     "RegistrationFile",
     "Statement",
     "SubmissionSignature",
+    "bad_signature",
     "join_signature",
-    "parse_registration",
     "parse_statement",
+    "read_registration",
     "registrant_digest",
     "registration_message",
     "split_signature",
@@ -177,24 +178,46 @@ def parse_statement(text: str) -> Statement:
     return statement
 
 
-def parse_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Statement]:
-    """Read a registration file; its signature is not verified here.
+def read_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Statement]:
+    """Read a registration file as far as everybody can: what is sealed in it is left alone.
+
+    Args:
+        data: the file.
+        path: where it lies; its name is that of the team, `team-0123456789abcdef.json`.
 
     Raises:
-        InputError: it is none.
+        InputError: it is none, its key did not sign it, or it is named after another team.
     """
     try:
         file = msgspec.json.decode(data, type=RegistrationFile)
-        return file, parse_statement(file.statement)
+        statement = parse_statement(file.statement)
     except (msgspec.MsgspecError, UnicodeError, ValueError, RecursionError):
         raise InputError(
             Problem(
                 code="not-a-registration",
-                path=path,
+                path=quote(path),
                 found="a file that is no registration",
                 expected="the file that heldout register writes, unchanged",
             )
         ) from None
+    if not verify(statement.key, registration_message(file.statement), file.signature):
+        raise bad_signature(path, "a signature that is not of the key that it names")
+    if path.rpartition("/")[2] != f"{team_handle(statement.key)}.json":
+        raise bad_signature(path, f"a registration of {team_handle(statement.key)}")
+    return file, statement
+
+
+def bad_signature(path: str, found: str) -> InputError:
+    """That a registration is not the team's own, for this board."""
+    return InputError(
+        Problem(
+            code="bad-signature",
+            path=quote(path),
+            found=found,
+            expected="the team's own, signed for this board, in a file that is named after it",
+            hint="heldout register, in a clone of this board",
+        )
+    )
 
 
 def join_signature(metadata: bytes, signature: SubmissionSignature) -> bytes:

@@ -40,7 +40,7 @@ from heldout.pipeline.desk import Desk, note_labels, note_rules
 from heldout.pipeline.rebuild import catch_up, rebuild_public
 from heldout.pipeline.rebuild import rebuild as rebuild_board
 from heldout.pipeline.receive import Receipt, note_told, receive
-from heldout.pipeline.registration import note_agreement, receive_registrations
+from heldout.pipeline.registration import receive_registrations
 from heldout.pipeline.rescoring import list_earlier, rescore
 from heldout.pipeline.review import Review, show_score
 from heldout.pipeline.review import review as review_submission
@@ -99,7 +99,6 @@ def inbox(
     """
     with place.desk() as desk:
         rules = note_rules(desk)
-        note_agreement(desk)
         receipts = _take_in(desk, folders, accepted, ask_remote=not no_fetch)
         rebuilt = catch_up(desk, news=False)
         answer_all(desk, [str(r.id) for r in receipts if r.kind == "received"], {})
@@ -315,7 +314,6 @@ def rebuild(*, place: Place) -> None:
         rebuilt = rebuild_public(place.board(), now=place.now)
     else:
         with place.desk() as desk:
-            note_agreement(desk)
             rebuilt = rebuild_board(desk)
     if place.as_json:
         print_json(rebuilt_json(rebuilt))
@@ -330,7 +328,8 @@ def _take_in(
 ) -> tuple[Receipt, ...]:
     """Registrations first: who registers and submits at once is registered then."""
     arrivals = _arrivals(desk, folders, ask_remote=ask_remote)
-    registrations, sources = find_registrations(desk, folders, ask_remote=ask_remote)
+    requests = {arrival.source for arrival in arrivals}  # those that are open, as the forge says
+    registrations, sources = find_registrations(desk, folders, requests, ask_remote=ask_remote)
     registered = receive_registrations(desk, registrations)
     submissions = (a for a in arrivals if a.source not in sources)
     return (*registered, *receive(desk, submissions, accepted=accepted))

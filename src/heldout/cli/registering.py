@@ -1,6 +1,6 @@
 """Registration of teams: `register` for a participant, `board teams` and `board revoke`."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,11 +133,17 @@ def revoke(*, team: str, why: str, place: Place) -> None:
 
 
 def find_registrations(
-    desk: Desk, folders: Sequence[Path], *, ask_remote: bool
+    desk: Desk, folders: Sequence[Path], requests: Container[str], *, ask_remote: bool
 ) -> tuple[list[Arrival], frozenset[str]]:
     """Registrations that wait, and the branches and requests that bring nothing else.
 
     None where the board has no registration: then nothing is asked of the remotes either.
+
+    Args:
+        desk: its lock is held.
+        folders: where files were left.
+        requests: `pull request N` of those that are open.
+        ask_remote: whether branches are fetched first.
     """
     git = desk.repository.git
     head = git.head() if git.is_repository() else None
@@ -147,7 +153,7 @@ def find_registrations(
     if head is not None:
         for remote in git.remotes() if ask_remote else ():
             _try_fetch(desk, remote)
-        found += find_registrations_in_git(git, main=head)
+        found += find_registrations_in_git(git, main=head, requests=requests)
     sources = frozenset(arrival.source for arrival in found)
     forge = desk.repository.spec().forge
     if forge is not None and forge.kind == "folder":

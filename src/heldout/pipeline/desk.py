@@ -11,6 +11,7 @@ from heldout.board.history import History, Submission
 from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec
 from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.ids import digest_bytes
 from heldout.pipeline.commitments import (
     FIRST_TIME,
     HeldOut,
@@ -31,6 +32,8 @@ __all__ = [
     "note_labels",
     "note_rules",
 ]
+
+_LONGEST_AGREEMENT = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,16 +154,49 @@ def note_rules(desk: Desk) -> NotedRules | None:
     """Log a board.toml that was edited, so that it holds from now on and not before.
 
     In the same event stands the commitment to held-out files that are new. What was committed to
-    and is another file now waits for a reason (`note_labels`), once a score was told.
+    and is another file now waits for a reason (`note_labels`), once a score was told. An agreement
+    whose text is new or was edited has an event of its own.
 
     Returns:
-        What was logged, `None` where nothing was edited.
+        What was logged of board.toml and held-out files, `None` where nothing was edited.
 
     Raises:
-        InputError: the new text is wrong, or names recipients that nobody here can open for;
-            nothing is logged.
-        StoreError: labels that were committed to are missing.
+        InputError: the new text is wrong, or names recipients that nobody here can open for, or
+            the agreement is no text or too long; nothing is logged of what is wrong.
+        StoreError: labels that were committed to are missing, or the agreement is.
     """
+    noted = _note_spec(desk)
+    _note_agreement(desk)
+    return noted
+
+
+def _note_agreement(desk: Desk) -> None:
+    registration, history = desk.repository.spec().registration, desk.history()
+    if registration is None or registration.agreement is None or history.closed is not None:
+        return
+    path = registration.agreement
+    data = desk.repository.file(path).read_bytes()
+    digest = str(digest_bytes(data))
+    if not history.agreements or history.agreements[-1].digest != digest:
+        text = _agreement_text(path, data)
+        public = {"path": path, "sha256": digest, "text": text}
+        desk.log("changed-agreement", None, public=public)
+
+
+def _agreement_text(path: str, data: bytes) -> str:
+    if len(data) > _LONGEST_AGREEMENT:
+        found = f"{len(data):,} bytes"
+        expected = f"at most {_LONGEST_AGREEMENT:,} bytes"
+        raise InputError(Problem(code="too-large", path=path, found=found, expected=expected))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(
+            Problem(code="bad-utf8", path=path, found="bytes that are not UTF-8", expected="UTF-8")
+        ) from None
+
+
+def _note_spec(desk: Desk) -> NotedRules | None:
     text = desk.repository.rules()
     spec = desk.repository.spec()
     history = desk.history()

@@ -185,6 +185,13 @@ def _find_revealed(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple
     )
 
 
+def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
+    registration = spec.registration
+    if registration is None or registration.agreement is None:
+        return _PUBLIC
+    return (*_PUBLIC, registration.agreement)
+
+
 def _message(
     desk: Desk,
     before: tuple[Entry, ...] | None,
@@ -208,4 +215,6 @@ def _commit(desk: Desk, message: str) -> str | None:
     if not git.is_repository():
         return None
     author = git.configured_author() or _KEEPER
-    return git.commit_paths(_PUBLIC, message=message, author=author, at=desk.now)
+    return git.commit_paths(
+        _public_paths(desk.repository.spec()), message=message, author=author, at=desk.now
+    )

@@ -1,4 +1,4 @@
-"""The organiser's side of registration: the agreement, what arrives, what is revoked.
+"""The organiser's side of registration: what arrives, what is revoked.
 
 A registration that is refused is told and leaves no event, as with submissions. One that is taken
 in stands until an organiser revokes it, for a reason.
@@ -17,17 +17,15 @@ from heldout.board.registration import (
     Registrant,
     RegistrationFile,
     Statement,
-    parse_registration,
+    bad_signature,
+    read_registration,
     registrant_digest,
-    registration_message,
     team_handle,
-    verify,
 )
 from heldout.board.spec import BoardSpec
 from heldout.board.teams import Agreement, Team
 from heldout.envelope.letter import Letter, open_letter
 from heldout.errors import InputError, Problem, TrustError, quote
-from heldout.ids import digest_bytes
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.receive import Receipt, refused
 from heldout.pipeline.registering import (
@@ -37,34 +35,7 @@ from heldout.pipeline.registering import (
 )
 from heldout.store.arrivals import Arrival
 
-__all__ = ["note_agreement", "receive_registrations", "revoke"]
-
-_MOST_BYTES = 1 << 18
-
-
-def note_agreement(desk: Desk) -> int | None:
-    """Log the agreement's text where it is new or was edited: it holds from now on.
-
-    Returns:
-        Number of the event, `None` where nothing changed.
-
-    Raises:
-        InputError: the file is no text, or too long.
-        StoreError: board.toml names it, and it is not there.
-    """
-    registration, history = desk.repository.spec().registration, desk.history()
-    if registration is None or registration.agreement is None or history.closed is not None:
-        return None
-    data = desk.repository.file(registration.agreement).read_bytes()
-    digest = str(digest_bytes(data))
-    if history.agreements and history.agreements[-1].digest == digest:
-        return None
-    public = {
-        "path": registration.agreement,
-        "sha256": digest,
-        "text": _text(registration.agreement, data),
-    }
-    return desk.log("changed-agreement", None, public=public).event.seq
+__all__ = ["receive_registrations", "revoke"]
 
 
 def receive_registrations(desk: Desk, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
@@ -100,19 +71,6 @@ def revoke(desk: Desk, team: str, *, why: str) -> int | None:
     return desk.log("revoked-registration", None, public=public).event.seq
 
 
-def _text(path: str, data: bytes) -> str:
-    if len(data) > _MOST_BYTES:
-        found = f"{len(data):,} bytes"
-        expected = f"at most {_MOST_BYTES:,} bytes"
-        raise InputError(Problem(code="too-large", path=path, found=found, expected=expected))
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(
-            Problem(code="bad-utf8", path=path, found="bytes that are not UTF-8", expected="UTF-8")
-        ) from None
-
-
 def _take(desk: Desk, arrival: Arrival) -> Receipt:
     if arrival.problems:
         return refused(arrival, arrival.problems)
@@ -127,11 +85,11 @@ def _log(desk: Desk, arrival: Arrival) -> Receipt:
     spec, history = desk.repository.spec(), desk.history()
     require_registration(spec)
     ((path, data),) = arrival.read().items()
-    file, statement = parse_registration(data, path=quote(path))
+    file, statement = read_registration(data, path=path)
     team = team_handle(statement.key)
     if _is_known(desk, team, file):
         return Receipt(source=arrival.source, id=None, kind="known", team=team)
-    _check_signed(path, file, statement, history)
+    _check_own(path, statement, history)
     _check_current(desk, spec, history, statement)
     registrant = _open(desk, spec, path, file, statement)
     _check_names(spec, history, team, registrant)
@@ -156,28 +114,13 @@ def _is_known(desk: Desk, team: str, file: RegistrationFile) -> bool:
     )
 
 
-def _check_signed(
-    path: str, file: RegistrationFile, statement: Statement, history: History
-) -> None:
-    """Refuse what the key did not sign, or signed for another board."""
+def _check_own(path: str, statement: Statement, history: History) -> None:
+    """Refuse what was signed for another board, or by a key that only looks like the team's."""
     known = history.teams.get(team_handle(statement.key))
     if statement.board != history.board:
-        found, expected = "a registration for another board", "one that was signed for this board"
-    elif known is not None and known.key != statement.key:
-        found, expected = "another key that has the same short digest", "the team's own"
-    elif not verify(statement.key, registration_message(file.statement), file.signature):
-        found, expected = "a signature that is not of the key that it names", "the team's own"
-    else:
-        return
-    raise InputError(
-        Problem(
-            code="bad-signature",
-            path=quote(path),
-            found=found,
-            expected=expected,
-            hint="heldout register, in a clone of this board",
-        )
-    )
+        raise bad_signature(path, "a registration for another board")
+    if known is not None and known.key != statement.key:
+        raise bad_signature(path, "another key that has the same short digest")
 
 
 def _check_current(desk: Desk, spec: BoardSpec, history: History, statement: Statement) -> None:

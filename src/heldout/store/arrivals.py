@@ -14,7 +14,7 @@ from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
 from heldout.store.git import Change, Git
 
-__all__ = ["Arrival", "branch_name", "fetch", "find_in_folder", "find_in_git"]
+__all__ = ["Arrival", "arrival_order", "branch_name", "fetch", "find_in_folder", "find_in_git"]
 
 _MOST_BYTES = 1 << 30
 _MOST_PROBLEMS = 10
@@ -70,7 +70,7 @@ def find_in_git(git: Git, form: Form, *, main: str) -> Iterator[Arrival]:
         main: the commit that branches are compared with.
     """
     seen: set[str] = set()
-    for ref, commit in sorted(git.refs(*_REFS).items(), key=lambda item: _order(item[0])):
+    for ref, commit in sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0])):
         source = _source(ref)
         changes = () if source is None else git.changes(main, commit)
         if source is None or changes == ():
@@ -101,7 +101,8 @@ def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
         yield _from_paths(form, submission, paths)
 
 
-def _order(ref: str) -> tuple[bool, str, int]:
+def arrival_order(ref: str) -> tuple[bool, str, int]:
+    """By which refs are gone through: branches first, then requests by their numbers."""
     request = _REQUEST.fullmatch(ref)
     return (False, ref, 0) if request is None else (True, request[1], int(request[2]))
 

@@ -5,12 +5,12 @@ nothing is checked out, and a branch that brings anything else is refused.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 from heldout.errors import Problem, StoreError, quote
 from heldout.ids import digest_bytes
-from heldout.store.arrivals import Arrival
+from heldout.store.arrivals import Arrival, arrival_order
 from heldout.store.git import Change, Git
 
 __all__ = [
@@ -42,21 +42,26 @@ def fetch_registrations(git: Git, remote: str) -> None:
     git.fetch(remote, f"+refs/heads/registration/*:refs/remotes/{remote}/registration/*")
 
 
-def find_registrations_in_git(git: Git, *, main: str) -> Iterator[Arrival]:
+def find_registrations_in_git(
+    git: Git, *, main: str, requests: Container[str]
+) -> Iterator[Arrival]:
     """Registrations on branches `registration/*`, here or on a remote, and in pull requests.
 
     Args:
         git: the board's repository.
         main: the commit that branches are compared with.
+        requests: `pull request N` of those that are open; a closed one keeps its ref.
     """
     seen: set[str] = set()
-    for ref, commit in sorted(git.refs(*_REFS).items()):
+    for ref, commit in sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0])):
         source = _source(ref)
-        changes = () if source is None else git.changes(main, commit) or ()
         request = source is not None and source.startswith("pull request ")
+        if source is None or (request and source not in requests):
+            continue
+        changes = git.changes(main, commit) or ()
         # A request may as well bring a submission: only what touches the folder is meant for us.
         ours = any(change.path.startswith(_FOLDER) for change in changes)
-        if source is None or not changes or (request and not ours):
+        if not changes or (request and not ours):
             continue
         arrival = _from_changes(git, changes, source)
         if arrival.fingerprint not in seen:
@@ -78,7 +83,7 @@ def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:
 
 
 def _source(ref: str) -> str | None:
-    if number := re.fullmatch(r"refs/(?:pull|merge-requests)/(\d+)/head", ref):
+    if number := re.fullmatch(r"refs/(?:pull|merge-requests)/(\d{1,18})/head", ref, re.ASCII):
         return f"pull request {number[1]}"
     branch = re.fullmatch(r"refs/(?:heads|remotes/[^/]+)/registration/(.+)", ref)
     if branch is None:
@@ -94,10 +99,11 @@ def _from_changes(git: Git, changes: Sequence[Change], source: str) -> Arrival:
     if not problems and git.blob_sizes(first.blob)[0] > _MOST_BYTES:
         problems = (_too_large(quote(first.path), git.blob_sizes(first.blob)[0]),)
     marks = "\n".join(sorted(f"{change.path} {change.blob}" for change in changes))
+    # By its name too: a copy under another name is refused, and may not stand for the team's own.
     return Arrival(
         source=source,
         id=None,
-        fingerprint=first.blob if not problems else digest_bytes(marks.encode()),
+        fingerprint=digest_bytes(marks.encode()),
         problems=problems,
         read=lambda: {first.path: git.read_blob(first.blob, limit=_MOST_BYTES)},
     )

@@ -8,8 +8,9 @@ from heldout.envelope.bundle import Form
 from heldout.errors import StoreError, quote
 from heldout.store.arrivals import Arrival, find_in_git
 from heldout.store.git import Git
+from heldout.store.registrations import find_registrations_in_git
 
-__all__ = ["find_request", "find_requests"]
+__all__ = ["find_registration", "find_request", "find_requests"]
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,27 @@ def find_request(git: Git, form: Form, *, base: str, head: str) -> Arrival | Non
     Raises:
         StoreError: there is no such ref here, or it is none of a pull request.
     """
-    known = re.fullmatch(r"refs/(?:pull|merge-requests)/[1-9]\d*/head", head, re.ASCII)
-    if known is None or head not in git.refs(head):
-        raise StoreError(f"no pull request at {quote(head)}; fetch refs/pull/N/head first")
+    _number(git, head)
     return next(find_requests(git, form, base=base, heads=[head]), None)
+
+
+def find_registration(git: Git, *, base: str, head: str) -> Arrival | None:
+    """The registration that a pull request brings: one file, its name, mode and size are checked.
+
+    Args:
+        git: a clone of the board.
+        base: the commit that it is compared with.
+        head: as for `find_request`.
+
+    Returns:
+        `None` where it touches no registration.
+
+    Raises:
+        StoreError: there is no such ref here, or it is none of a pull request.
+    """
+    requests = [f"pull request {_number(git, head)}"]
+    selected = _Selected(git.root, frozenset([head]))
+    return next(find_registrations_in_git(selected, main=base, requests=requests), None)
 
 
 def find_requests(git: Git, form: Form, *, base: str, heads: Iterable[str]) -> Iterator[Arrival]:
@@ -54,3 +72,10 @@ def find_requests(git: Git, form: Form, *, base: str, heads: Iterable[str]) -> I
         heads: their refs; those that are not there are left out.
     """
     return find_in_git(_Selected(git.root, frozenset(heads)), form, main=base)
+
+
+def _number(git: Git, head: str) -> str:
+    known = re.fullmatch(r"refs/(?:pull|merge-requests)/([1-9]\d{0,17})/head", head, re.ASCII)
+    if known is None or head not in git.refs(head):
+        raise StoreError(f"no pull request at {quote(head)}; fetch refs/pull/N/head first")
+    return known[1]
