@@ -48,12 +48,14 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.rekey()
     log.close()
     seeds = {"seeds": {"runs": 3, "spreads": {"dev": "0.01"}}}
-    held = {"not_above": {"eval": "0.4"}, **seeds}
+    held = {"not_above": {"eval": "0.4"}, "untold": ["eval"], **seeds}
+    bars = {"bars": {"eval": "20261101-b"}, "not_above": {"eval": "0.4"}}
     kept = {"kept": {"scores": "0" * 64}}
     later = {"final": {"scores": {"reserve": "0.2"}, "queries": {"reserve": 9}}, **kept}
     against = {"compared": {"eval": "0" * 64}}
     log.publish("20261101-a", make_manifest(), "0.4", public=held, sealed=later | against)
-    log.correct("20261101-a", "0.3", public=held, sealed=later)
+    log.add("published", "20261101-a", {"type": "fullrank"}, bars)
+    log.correct("20261101-a", "0.3", public=held, sealed=later | bars)
     log.add("baseline", "bm25-seeds", {"scores": {}, "type": "baseline", **seeds}, kept)
     log.add("reviewed", "20261101-a", {}, kept)
     log.add("changed-agreement", None, {"path": "a.md", "sha256": "0" * 64, "text": ""})

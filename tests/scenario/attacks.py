@@ -728,6 +728,24 @@ def _forges() -> Iterator[Attack]:
         tries="to be a second submission where a disk knows no case",
         becomes="refused as `id-taken`",
     )
+    ladder = _Group(family=_METADATA, module="scenario/test_ladder_embargo.py")
+    for name, test in (
+        (
+            "the bar of an embargoed entry, looked up on the page",
+            "test_the_bar_of_an_embargoed_entry_does_not_name_its_team",
+        ),
+        (
+            "an embargoed entry's score, looked up as the bar of an open one",
+            "test_the_score_of_an_embargoed_entry_is_not_the_bar_of_an_open_one",
+        ),
+        ("the bar in an erratum", "test_an_erratum_does_not_tell_it_either"),
+    ):
+        yield ladder.one(
+            name,
+            test,
+            tries="to learn whose an embargoed entry is",
+            becomes="the page says that it is not above its bar; which, is told at the reveal",
+        )
     names = _Group(family=_METADATA, module="scenario/test_hostile_names.py")
     for name, test, tries, becomes in (
         (

@@ -108,6 +108,8 @@ class _Scored(_Metadata, frozen=True, kw_only=True):
     scores: _Scores = msgspec.field(default_factory=dict)
     queries: _Counts = msgspec.field(default_factory=dict)
     not_above: _Scores = msgspec.field(default_factory=dict)
+    untold: _Names = ()
+    bars: dict[str, str] = msgspec.field(default_factory=dict)
     final: _Final | None = None
     seeds: _Seeds | None = None
     evidence: _Digests = msgspec.field(default_factory=dict)

@@ -88,7 +88,9 @@ class Submission:
         scores: view -> released score as text; empty until published, and while sealed.
         final: view -> score that is released after the last day; empty while sealed.
         not_above: view -> the best that the team was told before, where this entry's score is not
-            above it and so is not told.
+            above it and so is not told; empty while sealed.
+        untold: the views whose score is not told for that, also while `not_above` is sealed.
+        bars: view -> the entry or baseline above which its score had to be; empty while sealed.
         counts: view -> number of queries averaged over.
         seeds: how many runs over each query set the scores are means over; 1 while sealed.
         spreads: view -> standard deviation over the seeds as text, of each score that is told and
@@ -125,6 +127,8 @@ class Submission:
     scores: Mapping[str, str] = field(default_factory=dict)
     final: Mapping[str, str] = field(default_factory=dict)
     not_above: Mapping[str, str] = field(default_factory=dict)
+    untold: tuple[str, ...] = ()
+    bars: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     seeds: int = 1
     spreads: Mapping[str, str] = field(default_factory=dict)
@@ -143,6 +147,10 @@ class Submission:
     signature: SubmissionSignature | None = None
     kept: Mapping[str, str] = field(default_factory=dict)
     events: tuple[tuple[datetime, str, str], ...] = ()
+
+    def is_hidden(self, day: date) -> bool:
+        """Whether an embargo hides on a day who sent it."""
+        return self.embargo_until is not None and day < self.embargo_until
 
     @property
     def waits_since(self) -> datetime | None:
@@ -429,6 +437,8 @@ def _scores(entry: Entry) -> dict[str, Any]:
     seeds = entry.get("seeds") or {"runs": 1, "spreads": {}}
     found["spreads"] = {**seeds["spreads"], **final.get("spreads", {})}
     found["seeds"] = seeds["runs"]
+    found["untold"] = tuple(dict.fromkeys((*found["not_above"], *(entry.get("untold") or ()))))
+    found["bars"] = entry.get("bars") or {}
     return {**found, "final": final["scores"], "evidence": entry.get("evidence") or {}}
 
 

@@ -281,7 +281,7 @@ def _baselines_row(group: Sequence[Submission], when: Mapping[str, _Terms]) -> L
 
 def _told(submission: Submission, when: Mapping[str, _Terms]) -> tuple[str, ...]:
     """The counted views in which something was said of an entry, a score or that it is no rise."""
-    said = {*submission.scores, *submission.not_above}
+    said = {*submission.scores, *submission.untold}
     return tuple(view for view in when[submission.id].views if view in said)
 
 

@@ -26,6 +26,7 @@ from heldout.board.history import History, Submission
 from heldout.board.manifest import team_key
 
 __all__ = [
+    "UNTOLD",
     "ReleaseRule",
     "Released",
     "RuleName",
@@ -41,6 +42,9 @@ __all__ = [
 ]
 
 RuleName = Literal["rounded", "ladder", "step"]
+
+UNTOLD = "not above its bar"
+"""What is said of such an entry while an embargo hides what it had to be above."""
 
 _LEVEL = 0.05
 _DECIMALS = range(1, 7)

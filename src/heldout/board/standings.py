@@ -8,7 +8,7 @@ from decimal import Decimal
 from heldout.board.efficiency import Efficiency
 from heldout.board.events import Entry, redact
 from heldout.board.history import History, Identity, Submission, read_history
-from heldout.board.release import not_above
+from heldout.board.release import UNTOLD, not_above
 from heldout.board.spec import BoardSpec, Season
 from heldout.board.spec_file import parse_spec
 from heldout.board.training import list_reasons
@@ -56,7 +56,8 @@ class Row:
         baseline: an organiser's baseline.
         rank_low, rank_high: simultaneous rank range; `None` where not computed.
         unranked: why an entry has no rank; "" for one that has, and for a baseline.
-        not_above: view -> "not above 0.412" where its score is not told for that.
+        not_above: view -> "not above 0.412" where its score is not told for that; `UNTOLD` while an
+            embargo hides above what.
         unlisted: view -> why the view does not list the entry, which then has no score there.
         imported: an old board's entry, as that board published it.
         trophy_by_rule: what `trophy` would be by the rule; differs on imported entries only.
@@ -136,19 +137,22 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
 
     A published entry's identity is opened from the first moment of the day of its reveal, the
     scores of a one-shot board on the day after its last, final scores on the day after the last of
-    the board or season. All else that is sealed (metadata before
+    the board or season. What a score had to be above is opened when neither its own embargo nor
+    that of the entry which told it hides anything. All else that is sealed (metadata before
     publication, labels' digests) stays so.
     """
     entries = tuple(entries)
     history = read_history(entries)
     deadline = one_shot_deadline(history)
-    told = ("scores", "queries", "seeds") if deadline is None or now.date() > deadline else ()
+    over = deadline is None or now.date() > deadline
+    told = ("scores", "queries", "seeds", "untold") if over else ()
     return tuple(
         redact(
             entry,
             (
                 *told,
                 *_may_open(entry, history.submissions, now.date()),
+                *(_may_open_bar(entry, history.submissions, now.date()) if over else ()),
                 *_may_open_final(entry, history, now.date()),
             ),
         )
@@ -172,14 +176,24 @@ def _may_open_final(entry: Entry, history: History, today: date) -> tuple[str, .
     return () if last is None or today <= last else ("final",)
 
 
+def _may_open_bar(
+    entry: Entry, submissions: Mapping[str, Submission], today: date
+) -> tuple[str, ...]:
+    """A team's best score names the entry that has it, and so the team of this one."""
+    if entry.event.kind not in ("published", "corrected"):
+        return ()
+    named = (str(entry.event.submission), *(entry.get("bars") or {}).values())
+    known = (submissions[name] for name in named if name in submissions)
+    return () if any(one.is_hidden(today) for one in known) else ("not_above", "bars")
+
+
 def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) -> tuple[str, ...]:
     if entry.event.kind not in ("published", "baseline", "updated", "amended"):
         return ()
     submission = submissions[str(entry.event.submission)]
     if submission.status != "published" or _is_draft(entry, submission):
         return ()
-    hidden = submission.embargo_until is not None and today < submission.embargo_until
-    return () if hidden else ("identity", "why", "findings")
+    return () if submission.is_hidden(today) else ("identity", "why", "findings")
 
 
 def _is_draft(entry: Entry, submission: Submission) -> bool:
@@ -207,7 +221,7 @@ def make_standings(
     every = [s for s in history.submissions.values() if s.status in ("published", "imported")]
     if season is not None:
         spec = spec.in_season(season)
-        every = [s for s in every if season.view in {**s.scores, **s.not_above}]
+        every = [s for s in every if season.view in {*s.scores, *s.untold}]
     deadline = one_shot_deadline(history)
     unlisted = {s.id: list_reasons(spec.views, s.identity) for s in every}
     why = {
@@ -249,13 +263,18 @@ def _why_unranked(submission: Submission, primary: str, deadline: date | None) -
     """Why an entry has no rank, "" if it has one."""
     if submission.status == "imported" and primary not in submission.scores:
         return "the old board gave it no official score"
-    if primary in submission.not_above:
-        return not_above(submission.not_above[primary])
+    if primary in submission.untold:
+        return _say_untold(submission, primary)
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
     if deadline is not None and submission.received.date() > deadline and not submission.baseline:
         return f"{POST_HOC}: came after {deadline:%d %b %Y}"
     return ""
+
+
+def _say_untold(submission: Submission, view: str) -> str:
+    text = submission.not_above.get(view)
+    return UNTOLD if text is None else not_above(text)
 
 
 def _unlist(row: Row, unlisted: Mapping[str, str]) -> Row:
@@ -354,7 +373,7 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         reveal_due=submission.identity is None and until is not None and today >= until,
         embargo_until=until,
         baseline=submission.baseline,
-        not_above={view: not_above(text) for view, text in submission.not_above.items()},
+        not_above={view: _say_untold(submission, view) for view in submission.untold},
         findings=submission.findings,
         errata=submission.errata,
         events=submission.events,

@@ -183,7 +183,7 @@ def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool
 
     What a Ladder held back depends on what the team had been told before: the replay goes over it.
     """
-    told = released(spec, scores.views, held=submission.not_above)
+    told = released(spec, scores.views, held=submission.untold)
     final = {name: scores.views[name] for name in submission.final}
     texts = {n: release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
     counts = {**told["queries"], **{name: one.n for name, one in final.items()}}

@@ -179,6 +179,9 @@ def _may_open(entry: Entry, shown: Entry, renamed: Collection[str]) -> set[str]:
     names = {*shown.opened, *_NEVER_PUBLIC.get(entry.event.kind, ())}
     if entry.event.kind in ("reviewed", "updated") and entry.event.submission in renamed:
         names.add("identity")
+    # Of whom an entry was held against one of its team's, an embargo of either hides.
+    if "bars" in entry.event.sealed and "bars" not in shown.opened:
+        names.discard("compared")
     return names
 
 

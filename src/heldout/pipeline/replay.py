@@ -71,6 +71,7 @@ class _Event:
         submission: with the names that its team had had until then.
         spec: the rules of its day.
         scores, held, final: view -> text.
+        untold: the views that are told to be no rise.
         queries: view -> how many.
     """
 
@@ -80,6 +81,7 @@ class _Event:
     spec: BoardSpec
     scores: Mapping[str, str]
     held: Mapping[str, str]
+    untold: tuple[str, ...]
     final: Mapping[str, str]
     queries: Mapping[str, int]
 
@@ -98,6 +100,13 @@ class _Event:
     def waits(self) -> bool:
         """Whether its scores are sealed until a day."""
         return "scores" in self.entry.event.sealed and "scores" not in self.entry.opened
+
+    def is_hidden(self, view: str) -> bool:
+        """Whether an embargo hides what a score had to be above."""
+        sealed = self.entry.event.sealed.keys() - self.entry.opened.keys()
+        if self.entry.event.kind == "published":
+            return "compared" in sealed or (view in self.untold and view not in self.held)
+        return view in self.untold and view not in self.held
 
     def climbs(self, view: View) -> bool:
         """Whether the score has to be above another: errata and baselines are told as they are."""
@@ -147,6 +156,7 @@ def _read_event(entry: Entry, before: History) -> _Event:
         spec=rules.on(submission.received.date()),
         scores=entry.get("scores") or {},
         held=entry.get("not_above") or {},
+        untold=tuple(entry.get("untold") or entry.get("not_above") or ()),
         final=final["scores"],
         queries={**(entry.get("queries") or {}), **final["queries"]},
     )
@@ -155,7 +165,7 @@ def _read_event(entry: Entry, before: History) -> _Event:
 def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> None:
     """Every view that is told, and none besides."""
     named = {view.name for view in event.views}
-    for name in sorted({*event.scores, *event.held, *event.final} - named):
+    for name in sorted({*event.scores, *event.held, *event.untold, *event.final} - named):
         found.faults.append(f"{event.place}: tells {quote(name)}, which no rule releases")
     for view in event.views:
         where = f"{event.place}, view {view.name}"
@@ -214,13 +224,16 @@ def _check_release(
     if event.waits and view.public:
         found.notes.append(f"{where}: not told yet")
         return
+    if view.public and event.is_hidden(name):
+        found.notes.append(f"{where}: what it had to be above is under an embargo")
+        return
     if not view.public:
         right = release_score(score.score.mean, decimals=event.spec.decimals)
         told = event.final[name]
     else:
         right = _held_before(event, name) or _apply_rule(event, view, score, found, where)
         told = event.scores.get(name) or not_above(event.held.get(name, "anything"))
-    if told != right or (name in event.scores and name in event.held):
+    if told != right or (name in event.scores and name in event.untold):
         found.faults.append(f"{where}: told {quote(told)}, right is {quote(right)}")
 
 

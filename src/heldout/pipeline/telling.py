@@ -60,19 +60,22 @@ def tell(
     scores: dict[str, str] = {}
     held: dict[str, str] = {}
     compared: dict[str, str] = {}
+    bars: dict[str, str] = {}
     for name in (view.name for view in spec.public_views):
         values = score_vector(views[name].per_query, n=views[name].n)
         rule = rule_of(spec, name)
         told = None
         bar = None if rule.rule == "rounded" else _find_bar(desk, rule, submission, name)
         if bar is not None:
+            bars[name] = bar.id
             told, compared[name] = _told(desk, bar, submission, spec.view(name), views[name])
         outcome = release(values, told, rule, decimals=spec.decimals)
         if outcome.text is None:
             held[name] = outcome.told.text
         else:
             scores[name] = outcome.text
-    told_now = _place(desk, spec, submission, views, scores=scores, held=held)
+    entry = replace(submission, not_above=held, bars=bars)
+    told_now = _place(desk, spec, entry, views, scores=scores)
     sealed = {**told_now.sealed, **({"compared": compared} if compared else {})}
     return replace(told_now, sealed=sealed)
 
@@ -81,9 +84,8 @@ def tell_again(
     desk: Desk, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
 ) -> Telling:
     """What an erratum tells: the views that were told before, and no other."""
-    held = submission.not_above
-    scores = released(spec, views, held=held)["scores"]
-    return _place(desk, spec, submission, views, scores=scores, held=held)
+    scores = released(spec, views, held=submission.not_above)["scores"]
+    return _place(desk, spec, submission, views, scores=scores)
 
 
 def released(
@@ -134,23 +136,40 @@ def _place(
     views: Mapping[str, ViewScore],
     *,
     scores: Mapping[str, str],
-    held: Mapping[str, str],
 ) -> Telling:
     """Every score where it belongs: told now, or later."""
-    now = _told_fields(spec, views, scores)
-    fields: dict[str, Any] = {**now, **({"not_above": dict(held)} if held else {})}
+    known, hidden = _withheld(desk, submission)
+    fields: dict[str, Any] = {**_told_fields(spec, views, scores), **known}
     final = _final(spec, views)
     last = spec.last_day(submission.received.date())
     over = last is not None and desk.now.date() > last
     deadline = one_shot_deadline(desk.history())
     waits = deadline is not None and desk.now.date() <= deadline and not submission.baseline
-    later = {**(fields if waits else {}), **(final if not over else {})}
+    later = {**(fields if waits else {}), **hidden, **(final if not over else {})}
     return Telling(
         public={**({} if waits else fields), **(final if over else {})},
         sealed=later,
         scores=scores,
         spreads=_spreads(spec, views, scores),
     )
+
+
+def _withheld(desk: Desk, submission: Submission) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is said of scores that are not told: now, and once no embargo hides anything.
+
+    The best score that a team was told is on the page, beside the entry that has it: to say it of
+    another entry says that both are of one team.
+    """
+    submissions = desk.history().submissions
+    bars = [submissions[name] for name in submission.bars.values()]
+    hidden = any(one.is_hidden(desk.now.date()) for one in (submission, *bars))
+    held = dict(submission.not_above)
+    sealed: dict[str, Any] = {"bars": dict(submission.bars)} if submission.bars else {}
+    if not held:
+        return {}, sealed
+    if not hidden:
+        return {"not_above": held}, sealed
+    return {"untold": list(held)}, {**sealed, "not_above": held}
 
 
 def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from heldout.board.manifest import is_link
 from heldout.board.policy import Finding
+from heldout.board.release import UNTOLD
 from heldout.errors import Problem, printable
 from heldout.ids import SubmissionId
 
@@ -33,7 +34,7 @@ _SAID: Mapping[CommentKind, str] = {
     "asked": "The organisers ask",
     "corrected": "What was wrong",
 }
-_RELEASED = re.compile(r"(not above )?\d+\.\d+", re.ASCII)
+_RELEASED = re.compile(rf"(not above )?\d+\.\d+|{UNTOLD}", re.ASCII)
 _MOST_LINES = 20
 _LONGEST = 240
 _LONGEST_SAID = 2000
