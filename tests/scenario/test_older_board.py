@@ -8,7 +8,7 @@ import pytest
 from town import OTHER_TEAM, Town, found_town
 from trusting import DAY, LAST, ONE, add_baseline, read_files
 
-from heldout.pipeline import archive, desk, review
+from heldout.pipeline import archive, desk, rescoring
 from heldout.pipeline.commitments import FIRST_TIME
 from heldout.pipeline.desk import Desk
 from heldout.store.vault import Vault
@@ -38,7 +38,7 @@ def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
     with monkeypatch.context() as before:
         before.setattr(Desk, "log", log)
         before.setattr(Vault, "held_out", held_out)
-        before.setattr(review, "_held_out", lambda _sets: {})
+        before.setattr(rescoring, "_held_out", lambda _sets: {})
         before.setattr(desk, "keep_versions", lambda _vault, _files: None)
         add_baseline(town, seed=3)
         town.send("one", now=DAY, seed=1)
