@@ -7,6 +7,7 @@ import pytest
 
 from heldout.board.events import Draft
 from heldout.errors import StoreError
+from heldout.store.git import Git
 from heldout.store.vault import Vault
 
 NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
@@ -54,6 +55,18 @@ def test_open_refuses_what_is_no_vault(vault: Vault, tmp_path: Path) -> None:
     (vault.root / "founding").write_text(str(board))
     with pytest.raises(StoreError, match="is not a vault"):
         Vault.open(vault.root, board=board)
+
+
+def test_a_clone_on_a_branch_that_nobody_has_is_told_by_that_branch(tmp_path: Path) -> None:
+    """As of a bare repository made without `-b main`, where the vault was pushed as main."""
+    root = tmp_path / "vault"
+    (root / "identities").mkdir(parents=True)
+    root.chmod(0o700)
+    Git(root).init("trunk")
+    with pytest.raises(StoreError, match="whose branch trunk has no commit") as caught:
+        Vault.open(root, board=tmp_path / "board")
+    assert "switch NAME" in str(caught.value)
+    assert "backup" not in str(caught.value)
 
 
 def test_create_refuses_a_folder_that_holds_something(vault: Vault, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from heldout.board.history import History, read_history
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep, write_whole
+from heldout.store.git import Git
 from heldout.store.shared_files import EVENTS, IGNORED, KEPT, SHARED_FOLDERS, kept_path
 from heldout.store.sharing import find_sharing
 from heldout.trec.qrels import Qrels, read_qrels
@@ -102,6 +103,7 @@ class Vault:
         if stat.S_IMODE(root.stat().st_mode) & 0o077:
             raise StoreError(f"others may read the vault; run: chmod 700 {root}")
         if not read_lines(root / EVENTS):
+            _check_born(root)
             raise StoreError(f"{root / EVENTS} is missing or empty; restore it from the backup")
         return Vault(root)
 
@@ -271,6 +273,17 @@ def _read_log(data: bytes) -> tuple[Entry, ...]:
 def _fold_log(data: bytes) -> History:
     """As often asked for as the log itself."""
     return read_history(_read_log(data))
+
+
+def _check_born(root: Path) -> None:
+    """Name the branch of a clone that has nothing: the log is on another one, or nowhere yet."""
+    git = Git(root)
+    if (root / ".git").exists() and git.head() is None:
+        raise StoreError(
+            f"{root} is a clone whose branch {git.branch()} has no commit: its remote is empty, or "
+            f"has the log on another branch, which git -C {root} branch -r names and "
+            f"git -C {root} switch NAME takes (docs/organisers.md, Sharing a vault)"
+        )
 
 
 def _holds_something(folder: Path) -> bool:
