@@ -19,6 +19,8 @@ from heldout.board.efficiency import LIMITS, Efficiency, check_efficiency, read_
 from heldout.board.history import identity_fields
 from heldout.board.manifest import Manifest, empty_manifest, format_manifest, parse_manifest
 from heldout.board.standings import Row
+from heldout.charts.svg import draw
+from heldout.charts.ticks import log_ticks
 from heldout.errors import InputError
 from heldout.site.charts import Canvas, Names, Point, cost_spec
 from heldout.site.efficiency import make_cost_figures, pareto_front, say_cost
@@ -26,8 +28,6 @@ from heldout.site.exports import format_csv, format_json
 from heldout.site.figures import Figure
 from heldout.site.render import render_board
 from heldout.site.rows import make_columns, public_rows
-from heldout.site.svg import draw
-from heldout.site.ticks import log_ticks
 from heldout.site.wording import plain
 
 GOOD: dict[str, Any] = {"team": "Lighthouse", "model_description": "monoT5", "type": "full ranking"}

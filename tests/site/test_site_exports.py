@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
@@ -112,6 +114,28 @@ def test_what_is_undefined_is_null_and_says_why() -> None:
     }
     assert base["rank"] is None
     assert set(base["why"]) == {"rank", "rank_low", "rank_high", "parameters", "latency_ms"}
+
+
+@pytest.mark.parametrize(
+    ("closes", "why"),
+    [
+        (date(2026, 12, 31), "told after the last day"),
+        (date(2026, 11, 19), "it was not scored on this view; heldout correct scores it"),
+    ],
+)
+def test_a_final_score_is_promised_only_until_its_day(closes: date, why: str) -> None:
+    reserve = View(name="reserve", set="eval", measure="R@1", public=False, final=True)
+    rules = spec(views=(*spec().views, reserve), closes=closes)
+    (entry,) = read_json(format_json(standings([row("0.4", days=1)]), rules))["rows"]
+    assert entry["why"]["scores.reserve"] == why
+
+
+def test_before_a_day_of_all_scores_no_view_says_that_it_was_not_scored() -> None:
+    later = "score shown after 31 Dec 2026"
+    board = standings([])
+    board = replace(board, unranked=(row("0.4", days=1, rank=None, scores={}, unranked=later),))
+    (entry,) = read_json(format_json(board, spec()))["rows"]
+    assert {entry["why"][f"scores.{view}"] for view in ("dev", "eval")} == {later}
 
 
 @pytest.mark.parametrize("score", ["NaN", "Infinity", "0,4", "0.4; DROP", "\u0660.\u0664"])

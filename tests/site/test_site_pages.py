@@ -1,5 +1,6 @@
 """The pages: exactly their data, nothing injected, nothing of an embargo, every state."""
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from sample_boards import (
     standings,
 )
 
+from heldout.board.efficiency import Efficiency
 from heldout.board.event_fields import FIELDS
 from heldout.board.events import KINDS
 from heldout.board.spec import Baselines, Example
@@ -455,6 +457,41 @@ def test_the_page_of_an_entry_tells_its_story() -> None:
         "https://stdlib-docs.example.org/leaderboard/entries/" + one.id + ".html",
     ):
         assert words in text
+
+
+def test_the_history_says_what_an_approval_told() -> None:
+    def said(**changes: Any) -> str:
+        rules = spec(**changes)
+        one = row("0.403", days=3, **held)
+        board = standings([one])
+        shown = public_rows(board)
+        made = make_entry_page(
+            shown[0], shown, make_columns(rules), standings=board, spec=rules, facts=facts()
+        )
+        return next(m.words for m in made.history if m.words.startswith("Approved"))
+
+    held: dict[str, Any] = {}
+    assert said() == "Approved and published; the score released"
+    later = "Approved and published; all scores are told after 31 Mar 2027"
+    assert said(kind="one-shot") == later
+    assert said(kind="one-shot", closes=date(2025, 9, 2)).endswith("the score released")
+    held = {"not_above": {"eval": "not above 0.412"}}
+    assert said() == "Approved and published; no score released"
+
+
+def test_a_long_description_is_cut_in_table_and_sentences_and_whole_on_its_own_page() -> None:
+    long = "LongName " * 200 + "End"
+    one = row("0.403", days=3, description=long, efficiency=Efficiency(parameters=7))
+    others = [
+        row("0.3", days=i, id=f"o{i}", efficiency=Efficiency(parameters=10 * i)) for i in (4, 5)
+    ]
+    pages = render_board(standings([one, *others]), spec(), facts())
+    index = pages["index.html"].decode()
+    assert "LongName LongName" in index
+    assert "LongName " * 14 not in index
+    assert "Pareto" in index
+    assert long in pages[f"entries/{one.id}.html"].decode()
+    assert long in json.loads(pages["leaderboard.json"])["rows"][0]["description"]
 
 
 def test_the_rank_then_is_told_where_it_differs() -> None:

@@ -19,7 +19,7 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.spec import Policy, QuerySet, Runs
+from heldout.board.spec import Policy, QuerySet, Runs, View
 from heldout.board.standings import Row, Standings
 from heldout.site.figures import make_figures
 from heldout.site.pages import make_board_page
@@ -156,10 +156,22 @@ def test_rules_follow_board_toml() -> None:
     )
 
 
+def test_the_rules_of_a_one_shot_board_do_not_contradict_each_other() -> None:
+    one_shot = {name: _rule(name, kind="one-shot") for name in ("How often", "Ranking")}
+    assert "until 31 Mar 2027. The scores of all entries are shown after" in one_shot["How often"]
+    assert "A trophy marks" not in one_shot["Ranking"]
+    assert "There are no trophies" in one_shot["Ranking"]
+    assert "Date and type are shown meanwhile" in _rule("Staying anonymous", kind="one-shot")
+    assert "A trophy marks" in _rule("Ranking")
+    assert "Score, date and type are shown meanwhile" in _rule("Staying anonymous")
+
+
 def test_rules_for_runs() -> None:
     assert _rule("Runs").startswith("A submission is a run for each query set: dev and eval. Every")
     only = {"summer": QuerySet(queries="q")}
-    assert _rule("Runs", sets=only).startswith("A submission is one run, on the summer queries.")
+    summer = (View(name="summer", set="summer", measure="RR@10"),)
+    one = _rule("Runs", sets=only, views=summer, primary="summer")
+    assert one.startswith("A submission is one run, on the summer queries.")
     short = Runs(order="trec9", depth=1000, min_depth=1000, complete=False)
     assert "Every query has 1 to 100 documents, each once." in _rule("Runs")
     text = _rule("Runs", runs=short)

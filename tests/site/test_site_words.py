@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sample_boards import HOSTILE, HOSTILE_LINKS
 
+from heldout.charts.days import day_words
 from heldout.site.wording import (
     Part,
     clean,
     count,
-    day_words,
     file_stem,
     join_names,
     name,

@@ -28,7 +28,7 @@ from heldout.redteam.chart import draw_chart
 from heldout.redteam.game import PLANTED, Plan, State
 from heldout.redteam.releases import COMPARED, NamedRelease, name_rule, parse_release
 from heldout.redteam.report import Line, play_table
-from heldout.site.extras import need
+from heldout.charts.extras import need
 from heldout.store.repository import find_board
 from heldout.trec.ranking import Order
 

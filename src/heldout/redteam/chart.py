@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
+from heldout.charts.svg import draw
 from heldout.redteam.report import Line
-from heldout.site.svg import draw
 
 __all__ = ["chart_spec", "draw_chart"]
 

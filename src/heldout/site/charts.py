@@ -12,8 +12,8 @@ from itertools import pairwise
 from math import log10
 from typing import Any
 
-from heldout.site.labels import Box, Label, Line, Spot, box_of, cut, place_labels, text_width
-from heldout.site.layers import (
+from heldout.charts.labels import Box, Label, Line, Spot, box_of, cut, place_labels, text_width
+from heldout.charts.layers import (
     INK,
     MUTED,
     RECORD,
@@ -25,7 +25,7 @@ from heldout.site.layers import (
     draw_texts,
     join_layers,
 )
-from heldout.site.ticks import Tick, day_ticks, log_ticks, milliseconds, score_span, score_ticks
+from heldout.charts.ticks import Tick, day_ticks, log_ticks, milliseconds, score_span, score_ticks
 
 __all__ = ["Canvas", "Names", "Point", "cost_spec", "progress_spec", "scatter_spec"]
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from heldout.board.efficiency import Efficiency
 from heldout.board.standings import Row
-from heldout.site.labels import cut
+from heldout.charts.labels import cut
 
 __all__ = ["COSTS", "Cost", "CostColumn", "list_costs", "stated_columns"]
 

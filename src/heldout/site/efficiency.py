@@ -6,12 +6,12 @@ from decimal import Decimal
 
 from heldout.board.efficiency import Efficiency
 from heldout.board.standings import Row
+from heldout.charts.layers import Canvas
+from heldout.charts.svg import draw
 from heldout.site.charts import Names, Point, cost_spec
 from heldout.site.figures import Figure
-from heldout.site.layers import Canvas
 from heldout.site.rows import Column, TableRow, make_row
 from heldout.site.sentences import name_entry
-from heldout.site.svg import draw
 from heldout.site.wording import Phrase, count, join_names, phrase
 
 __all__ = ["make_cost_figures", "pareto_front", "say_cost"]

@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 
 from heldout.board.events import format_time
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import ANONYMOUS, Row, Standings
+from heldout.charts.days import day_words
 from heldout.site.efficiency import say_cost
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
 from heldout.site.rows import Column, TableRow, make_row
-from heldout.site.wording import clean, count, day_words, safe_link
+from heldout.site.wording import clean, count, safe_link
 
 __all__ = [
     "HISTORY_WORDS",
@@ -133,9 +135,12 @@ def make_entry_page(
         spec: its rules.
         facts: its sizes and addresses.
     """
-    line = make_row(row, columns)
+    short = make_row(row, columns)
+    line = replace(
+        short, system=row.description or row.id, team=row.team, institution=row.institution
+    )
     permalink = _permalink(line, facts)
-    title = line.system if line.embargo is None else f"{ANONYMOUS} entry"
+    title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
     place = _say_place(row, rows, columns[0])
     return EntryPage(
         frame=make_frame(
@@ -157,7 +162,9 @@ def make_entry_page(
             Moment(
                 when=format_time(at),
                 when_words=f"{day_words(at)}, {at:%H:%M} UTC",
-                words=HISTORY_WORDS.get(kind, clean(kind)),
+                words=_say_published(row, columns[0], spec, at)
+                if kind == "published"
+                else HISTORY_WORDS.get(kind, clean(kind)),
                 hash=clean(digest),
             )
             for at, kind, digest in row.events
@@ -205,6 +212,15 @@ def _tex(text: str) -> str:
 
 def _tex_link(link: str) -> str:
     return re.sub(r"[{}\\%]", "", link)
+
+
+def _say_published(row: Row, column: Column, spec: BoardSpec, at: datetime) -> str:
+    """What an approval told: a one-shot board keeps its scores, a Ladder may tell none."""
+    if spec.kind == "one-shot" and spec.closes is not None and at.date() <= spec.closes:
+        return f"Approved and published; all scores are told after {day_words(spec.closes)}"
+    if column.key in row.not_above:
+        return "Approved and published; no score released"
+    return HISTORY_WORDS["published"]
 
 
 def _permalink(line: TableRow, facts: BoardFacts) -> str:

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -51,9 +51,18 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
     document = {
         "board": clean(standings.board),
         "as_of": standings.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "rows": [_json_row(row, columns) for row in public_rows(standings)],
+        "rows": [
+            _json_row(row, columns, over=_is_over(row, spec, standings.as_of))
+            for row in public_rows(standings)
+        ],
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def _is_over(row: Row, spec: BoardSpec, now: datetime) -> bool:
+    """Whether the last day of the board, or of an entry's season, has passed."""
+    last = spec.last_day(row.received.date())
+    return last is not None and now.date() > last
 
 
 def _cells(row: Row, columns: tuple[Column, ...]) -> list[str]:
@@ -84,7 +93,7 @@ def _text(number: float | None) -> str:
     return "" if number is None else str(number)
 
 
-def _json_row(row: Row, columns: tuple[Column, ...]) -> dict[str, Any]:
+def _json_row(row: Row, columns: tuple[Column, ...], *, over: bool) -> dict[str, Any]:
     costs = row.efficiency or Efficiency()
     return {
         "rank": row.rank,
@@ -109,7 +118,7 @@ def _json_row(row: Row, columns: tuple[Column, ...]) -> dict[str, Any]:
         "rank_high": row.rank_high,
         "parameters": costs.parameters,
         "latency_ms": costs.query_latency_ms,
-        "why": _reasons(row, columns),
+        "why": _reasons(row, columns, over=over),
     }
 
 
@@ -118,20 +127,12 @@ def _number(text: str) -> msgspec.Raw | None:
     return msgspec.Raw(text.encode()) if text else None
 
 
-def _reasons(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
+def _reasons(row: Row, columns: tuple[Column, ...], *, over: bool) -> dict[str, str]:
     why = row.unranked or "a baseline has no rank"
     reasons = {} if row.rank is not None else {"rank": why}
     for column in columns:
         if column.key not in row.scores:
-            if column.key in row.unlisted:
-                reasons[f"scores.{column.key}"] = row.unlisted[column.key]
-                continue
-            if column.final:
-                reasons[f"scores.{column.key}"] = "told after the last day"
-                continue
-            withheld = row.unranked if column.primary else row.not_above.get(column.key, "")
-            none = "the old board gave none" if row.imported else "not scored on this view"
-            reasons[f"scores.{column.key}"] = withheld or none
+            reasons[f"scores.{column.key}"] = _why_no_score(row, column, over=over)
     if row.rank_low is None or row.rank_high is None:
         reasons["rank_low"] = reasons["rank_high"] = "rank ranges were not computed"
     costs = row.efficiency or Efficiency()
@@ -139,3 +140,16 @@ def _reasons(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
     stated = {"parameters": costs.parameters, "latency_ms": costs.query_latency_ms}
     reasons |= {key: unsaid for key, cost in stated.items() if cost is None}
     return reasons
+
+
+def _why_no_score(row: Row, column: Column, *, over: bool) -> str:
+    """Why an entry has no score on a view; `over` is whether its last day has passed."""
+    if column.key in row.unlisted:
+        return row.unlisted[column.key]
+    if column.final and not over:
+        return "told after the last day"
+    if column.final:
+        return "it was not scored on this view; heldout correct scores it"
+    nothing = column.primary or not row.scores  # before the day on which all is told
+    withheld = row.not_above.get(column.key, "") or (row.unranked if nothing else "")
+    return withheld or ("the old board gave none" if row.imported else "not scored on this view")

@@ -6,11 +6,12 @@ from datetime import UTC, date, datetime
 
 from heldout.board.spec import BoardSpec, Example
 from heldout.board.standings import Row, Standings
+from heldout.charts.days import day_words
+from heldout.charts.labels import cut
 from heldout.site.costs import CostColumn, stated_columns
 from heldout.site.efficiency import make_cost_figures
 from heldout.site.facts import BoardFacts
 from heldout.site.figures import Figure, make_figures
-from heldout.site.labels import cut
 from heldout.site.listings import (
     FurtherViews,
     Listing,
@@ -29,7 +30,7 @@ from heldout.site.rows import (
 from heldout.site.rules import Download, Rule, Step, list_downloads, list_rules, list_steps
 from heldout.site.sentences import say_standing
 from heldout.site.trust import TrustLine
-from heldout.site.wording import Phrase, clean, count, day_words, plain, safe_link
+from heldout.site.wording import Phrase, clean, count, plain, safe_link
 
 __all__ = ["BoardPage", "Frame", "make_board_page", "make_frame"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from heldout.board.seasons import SeasonStandings
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Standings
+from heldout.charts.extras import need
 from heldout.site.entries import EntryPage, make_entry_page
 from heldout.site.exports import format_csv, format_json
-from heldout.site.extras import need
 from heldout.site.facts import BoardFacts
 from heldout.site.feed import FEED, format_feed
 from heldout.site.listings import render_listings

@@ -11,9 +11,11 @@ import msgspec
 from heldout.board.efficiency import Efficiency
 from heldout.board.spec import BoardSpec, View
 from heldout.board.standings import ANONYMOUS, Row, Standings
+from heldout.charts.days import day_words
+from heldout.charts.labels import cut
 from heldout.measures.spec import parse_measure
 from heldout.site.costs import Cost, list_costs
-from heldout.site.wording import clean, count, day_words, file_stem, safe_link
+from heldout.site.wording import clean, count, file_stem, safe_link
 
 __all__ = [
     "Column",
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 _PIECE = re.compile(r"[(]?[^(,]+,?|[(,]")
+_MOST = 120  # characters of a name in a table or a sentence
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", re.ASCII)
 
 
@@ -114,7 +117,8 @@ class TableRow:
         anchor: id of its element.
         day: date of submission, `2026-11-20`.
         day_words: the same to be read.
-        system, team, institution: as the team wrote them.
+        system, team, institution: as the team wrote them; the start of what is long, which the
+            entry's own page has in full.
         paper, code: http or https addresses, or "".
         type: submission type.
         primary: the score that ranks.
@@ -198,9 +202,9 @@ def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
         anchor=f"entry-{stem}",
         day=row.received.date().isoformat(),
         day_words=day_words(row.received),
-        system=row.description or row.id,
-        team=row.team,
-        institution=row.institution,
+        system=cut(row.description or row.id, _MOST),
+        team=cut(row.team, _MOST),
+        institution=cut(row.institution, _MOST),
         paper=row.paper,
         code=row.code,
         type=row.type,

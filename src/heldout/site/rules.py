@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from heldout.board.spec import BoardSpec, QuerySet
+from heldout.charts.days import day_words
 from heldout.site.facts import BoardFacts
 from heldout.site.rows import make_columns
-from heldout.site.wording import clean, count, day_words, join_names, name, plain
+from heldout.site.wording import clean, count, join_names, name, plain
 
 __all__ = ["Download", "Rule", "Step", "list_downloads", "list_rules", "list_steps"]
 
@@ -179,8 +180,8 @@ def _say_quota(spec: BoardSpec) -> str:
     most = count(spec.policy.quota, "submission")
     if spec.kind == "one-shot" and spec.closes is not None:
         return (
-            f"At most {most} of a team until {day_words(spec.closes)}. All scores are shown "
-            "after that day; what comes later has no rank."
+            f"At most {most} of a team until {day_words(spec.closes)}. The scores of all entries "
+            "are shown after that day; what comes later has no rank."
         )
     return f"At most {most} of a team within {count(spec.policy.quota_days, 'day')}."
 
@@ -189,8 +190,9 @@ def _say_embargo(spec: BoardSpec) -> str:
     if not spec.policy.embargo_months:
         return "Not possible on this board."
     months = count(spec.policy.embargo_months, "month")
+    shown = "Date and type" if spec.kind == "one-shot" else "Score, date and type"
     return (
-        f"For at most {months} from the day of submission. Score, date and type are shown "
+        f"For at most {months} from the day of submission. {shown} are shown "
         "meanwhile; team, description, paper and code on the day that it ends."
     )
 
@@ -231,7 +233,17 @@ def _say_ranking(spec: BoardSpec) -> str:
     return (
         f"By {view.measure} on {clean(view.set)}{which}, rounded to "
         f"{count(spec.decimals, 'decimal')}; of "
-        "equal scores the earlier submission ranks higher. A trophy marks an entry that scored "
-        "above everything submitted before it. Baselines of the organisers have no rank and no "
-        "trophy."
+        f"equal scores the earlier submission ranks higher. {_say_trophies(spec)}"
+    )
+
+
+def _say_trophies(spec: BoardSpec) -> str:
+    if spec.kind == "one-shot":
+        return (
+            "There are no trophies, for all scores are shown at once. Baselines of the organisers "
+            "have no rank; their scores are shown from the start."
+        )
+    return (
+        "A trophy marks an entry that scored above everything submitted before it. Baselines of "
+        "the organisers have no rank and no trophy."
     )

@@ -7,10 +7,11 @@ from urllib.parse import quote
 from heldout.board.seasons import OverallRow, SeasonStandings, rank_overall
 from heldout.board.spec import BoardSpec, Season
 from heldout.board.standings import Standings
+from heldout.charts.days import day_words
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
 from heldout.site.rows import Column, TableRow, make_columns, make_row, public_row, public_rows
-from heldout.site.wording import clean, count, day_words
+from heldout.site.wording import clean, count
 
 __all__ = ["OverallLine", "SeasonTable", "SeasonsPage", "make_seasons_page", "season_files"]
 

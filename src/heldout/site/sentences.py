@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
+from heldout.charts.days import day_words
 from heldout.site.rows import Column, TableRow
-from heldout.site.wording import Part, Phrase, clean, count, day_words, join_names, name, phrase
+from heldout.site.wording import Part, Phrase, clean, count, join_names, name, phrase
 
 __all__ = ["name_entry", "say_standing"]
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from heldout.board.events import Entry
-from heldout.site.wording import clean, count, day_words
+from heldout.charts.days import day_words
+from heldout.site.wording import clean, count
 
 __all__ = ["TrustLine", "list_trust"]
 

@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
 from urllib.parse import quote, urlsplit
 
 __all__ = [
@@ -16,10 +15,8 @@ __all__ = [
     "Phrase",
     "clean",
     "count",
-    "day_words",
     "file_stem",
     "join_names",
-    "month_words",
     "name",
     "phrase",
     "plain",
@@ -31,7 +28,6 @@ _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _NOT_TEXT = re.compile("[\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _NOT_IN_LINKS = re.compile(r"""[\s"<>\\^`{|}]""")
 _TIES = re.compile(r"(?<=[0-9]) (?=[A-Za-z])|(?<=[a-z]{2}) (?=[12][0-9]{3}\b)")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +116,6 @@ def safe_link(text: str) -> str:
 def file_stem(submission: str) -> str:
     """A file name without its ending for an id; ids of submissions stay as they are."""
     return quote(clean(submission), safe="")
-
-
-def day_words(moment: date | datetime) -> str:
-    """`20 Nov 2026`, the same under every locale."""
-    return f"{moment.day} {month_words(moment)}"
-
-
-def month_words(moment: date | datetime) -> str:
-    """`Nov 2026`."""
-    return f"{_MONTHS[moment.month - 1]} {moment.year}"
 
 
 def count(number: int, one: str, many: str = "") -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import ceil, floor, log10
 
-from heldout.site.wording import day_words, month_words
+from heldout.charts.days import day_words, month_words
 
 __all__ = ["Tick", "day_ticks", "log_ticks", "milliseconds", "score_span", "score_ticks"]
 

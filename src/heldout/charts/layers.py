@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heldout.site.labels import Label
-from heldout.site.ticks import Tick
+from heldout.charts.labels import Label
+from heldout.charts.ticks import Tick
 
 __all__ = [
     "INK",

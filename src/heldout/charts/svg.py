@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from heldout.site.extras import need
+from heldout.charts.extras import need
 
 __all__ = ["COLOURS", "draw"]
 
