@@ -603,7 +603,8 @@ def lying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         table = f'\n[forge]\nkind = "github"\nurl = "{url}"\nproject = "lab/board"\n'
         rules.write_text(rules.read_text("utf-8") + table, "utf-8")
         waiting = town.send("first", now=DAY)
-        assert town.take_in(now=DAY)["received"][0]["kind"] == "received"
+        inbox = town.organiser("inbox", "--json", now=DAY)
+        assert inbox.json["received"][0]["kind"] == "received"
         yield Stage(town=town, published="", waiting=waiting)
         server.shutdown()
 
@@ -616,9 +617,9 @@ def test_a_forge_that_answers_nonsense(
     monkeypatch.setattr(Nonsense, "answer", NONSENSE[attack])
     with unchanged(lying):
         answer = lying.town.organiser("inbox", now=LATER)
-        assert answer.code == 0
+        assert answer.code == (attack != NOWHERE)
         assert is_calm(answer)
-        assert ("the forge was not asked" in answer.err) == (attack != NOWHERE)
+        assert ("the forge did not answer" in answer.err) == (attack != NOWHERE)
         assert lying.waiting in answer.out
     contained.add(f"a forge that answers with {attack}")
 

@@ -158,3 +158,26 @@ def test_an_address_that_is_none_or_would_be_run_by_a_shell_is_refused(
     assert answer.code != 0
     assert "board.toml" in answer.err
     assert "install" in answer.err
+
+
+def test_a_forge_that_cannot_be_reached_is_no_empty_inbox(town: Town) -> None:
+    rules = town.board / "board.toml"
+    folder = f'kind = "folder"\nurl = "{town.root / "left"}"'
+    gone = 'kind = "forgejo"\nurl = "http://127.0.0.1:9"\nproject = "ir/board"'
+    rules.write_text(rules.read_text("utf-8").replace(folder, gone), "utf-8")
+    answer = town.organiser("inbox", now=DAY)
+    assert answer.code == 1
+    assert "the forge did not answer: what waits there is not known" in answer.out
+    assert "empty" not in answer.out
+    document = town.organiser("inbox", "--json", now=DAY)
+    assert (document.code, document.json["silent"]) == (1, ["the forge"])
+    quiet = town.organiser("inbox", "--no-fetch", now=DAY)
+    assert quiet.code == 0
+
+
+def test_a_remote_that_cannot_be_reached_is_no_empty_inbox(town: Town) -> None:
+    git(town.board, "remote", "set-url", "origin", str(town.root / "nowhere"))
+    answer = town.organiser("inbox", now=DAY)
+    assert answer.code == 1
+    assert "remote origin did not answer: what waits there is not known" in answer.out
+    assert "empty" not in answer.out

@@ -320,7 +320,7 @@ def test_the_trap_works(town: Town) -> None:
 def test_an_ext_remote_is_not_obeyed(town: Town) -> None:
     git(town.board, "remote", "add", "evil", f"ext::sh -c touch% {town.root}/pwned")
     answer = town.organiser("inbox", now=NOW)
-    assert answer.code == 0
+    assert answer.code == 1
     assert "remote evil was not asked" in answer.err
     assert not (town.root / "pwned").exists()
 

@@ -16,16 +16,20 @@ from heldout.store.forge import Forge, Surroundings, new_client, open_forge
 __all__ = ["answer_all", "fetch_requests"]
 
 
-def fetch_requests(desk: Desk) -> tuple[Arrival, ...]:
-    """What is open on the board's forge; one that does not answer is told, and the rest goes on."""
+def fetch_requests(desk: Desk) -> tuple[Arrival, ...] | None:
+    """What is open on the board's forge.
+
+    Returns:
+        `None` where it did not answer, which is told: nobody knows then what waits there.
+    """
     with _forge(desk) as forge:
         if forge is None:
             return ()
         try:
             return forge.fetch()
         except HeldoutError as error:
-            print_facts(messages(), [("note", f"the forge was not asked: {error}")])
-            return ()
+            print_facts(messages(), [("note", f"the forge did not answer: {error}")])
+            return None
 
 
 def answer_all(desk: Desk, ids: Sequence[str], reviews: Mapping[str, Review]) -> None:

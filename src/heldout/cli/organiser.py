@@ -93,22 +93,26 @@ def inbox(
     time of a submission is that of its arrival here. Of two that claim one id neither is taken
     until --accept says which: "pull request 31", as the refusal names it.
 
+    Exit code 1 where a remote or the forge did not answer: what waits there is not known then.
+
     \b
     Example:
       heldout inbox --from ../uploads
     """
     with place.desk() as desk:
         rules = note_rules(desk)
-        receipts = _take_in(desk, folders, accepted, ask_remote=not no_fetch)
+        receipts, silent = _take_in(desk, folders, accepted, ask_remote=not no_fetch)
         rebuilt = catch_up(desk, news=False)
         answer_all(desk, [str(r.id) for r in receipts if r.kind == "received"], {})
         if place.as_json:
-            print_json(_inbox_json(desk, receipts))
-            return
-        print_facts(answers(), [*rules_facts(rules), *rebuilt_facts(rebuilt)[:-1]])
-        _print_receipts(receipts, tell_all=tell_all)
-        note_told(desk, receipts)
-        _print_waiting(desk)
+            print_json(_inbox_json(desk, receipts, silent))
+        else:
+            print_facts(answers(), [*rules_facts(rules), *rebuilt_facts(rebuilt)[:-1]])
+            _print_receipts(receipts, tell_all=tell_all)
+            note_told(desk, receipts)
+            _print_waiting(desk, silent)
+    if silent:
+        raise click.exceptions.Exit(1)
 
 
 @click.command()
@@ -325,14 +329,17 @@ def rebuild(*, place: Place) -> None:
 
 def _take_in(
     desk: Desk, folders: Sequence[Path], accepted: Sequence[str], *, ask_remote: bool
-) -> tuple[Receipt, ...]:
-    """Registrations first: who registers and submits at once is registered then."""
-    arrivals = _arrivals(desk, folders, ask_remote=ask_remote)
+) -> tuple[tuple[Receipt, ...], tuple[str, ...]]:
+    """What became of all that arrived, and who did not answer.
+
+    Registrations first: who registers and submits at once is registered then.
+    """
+    arrivals, silent = _arrivals(desk, folders, ask_remote=ask_remote)
     requests = {arrival.source for arrival in arrivals}  # those that are open, as the forge says
     registrations, sources = find_registrations(desk, folders, requests, ask_remote=ask_remote)
     registered = receive_registrations(desk, registrations)
     submissions = (a for a in arrivals if a.source not in sources)
-    return (*registered, *receive(desk, submissions, accepted=accepted))
+    return (*registered, *receive(desk, submissions, accepted=accepted)), silent
 
 
 def _arrivals(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> list[Arrival]:
@@ -341,8 +348,9 @@ def _arrivals(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> list[
     found: list[Arrival] = []
     head = git.head() if git.is_repository() else None
     if head is not None:
-        for remote in git.remotes() if ask_remote else ():
-            _try_fetch(desk, remote)
+        remotes = git.remotes() if ask_remote else ()
+        silent += [f"remote {remote}" for remote in remotes if not _try_fetch(desk, remote)]
+    silent: list[str] = []
         hosted = desk.repository.spec().forge
         found += [
             arrival
@@ -350,14 +358,16 @@ def _arrivals(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> list[
             # What is open there, the forge says better: closed requests keep their refs.
             if hosted is None or arrival.source.startswith("branch ")
         ]
-        found += fetch_requests(desk) if ask_remote else ()
+        requests = fetch_requests(desk) if ask_remote else ()
+        found += requests or ()
+        silent += ["the forge"] * (requests is None)
     for folder in folders:
         found += find_in_folder(folder, form)
-    return found
+    return found, tuple(silent)
 
 
-def _try_fetch(desk: Desk, remote: str) -> None:
-    """Ask a remote; one that does not answer is told, and the rest goes on."""
+def _try_fetch(desk: Desk, remote: str) -> bool:
+    """Whether a remote answered; one that does not is told, and the rest goes on."""
     try:
         fetch(desk.repository.git, remote)
     except HeldoutError as error:
@@ -366,6 +376,8 @@ def _try_fetch(desk: Desk, remote: str) -> None:
 
 def _reveals(desk: Desk) -> list[tuple[str, date]]:
     """Embargoes that end within a week."""
+        return False
+    return True
     week = 7
     return sorted(
         (s.id, s.embargo_until)
@@ -383,12 +395,13 @@ def _waiting(desk: Desk) -> list[Submission]:
     return [desk.find(name) for _, name in waiting]
 
 
-def _inbox_json(desk: Desk, receipts: Sequence[Receipt]) -> dict[str, Any]:
+def _inbox_json(desk: Desk, receipts: Sequence[Receipt], silent: Sequence[str]) -> dict[str, Any]:
     return {
         "received": [_receipt_json(r) for r in receipts if r.kind != "known"],
         "waiting": [
             {
                 "id": s.id,
+        "silent": list(silent),
                 "status": s.status if s.proposal is None else "proposed",
                 "received": (s.waits_since or s.received).isoformat(),
             }
@@ -398,8 +411,8 @@ def _inbox_json(desk: Desk, receipts: Sequence[Receipt]) -> dict[str, Any]:
     }
 
 
-def _print_waiting(desk: Desk) -> None:
-    facts = []
+def _print_waiting(desk: Desk, silent: Sequence[str]) -> None:
+    facts = [("silent", f"{name} did not answer: what waits there is not known") for name in silent]
     for submission in _waiting(desk):
         whom = "the team, your question stands" if submission.status == "asked" else "you"
         if submission.proposal is not None:
