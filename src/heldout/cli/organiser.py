@@ -342,15 +342,18 @@ def _take_in(
     return (*registered, *receive(desk, submissions, accepted=accepted)), silent
 
 
-def _arrivals(desk: Desk, folders: Sequence[Path], *, ask_remote: bool) -> list[Arrival]:
+def _arrivals(
+    desk: Desk, folders: Sequence[Path], *, ask_remote: bool
+) -> tuple[list[Arrival], tuple[str, ...]]:
+    """What lies there, and which remotes, or the forge, did not answer."""
     git = desk.repository.git
     form = desk.repository.spec().envelope
     found: list[Arrival] = []
+    silent: list[str] = []
     head = git.head() if git.is_repository() else None
     if head is not None:
         remotes = git.remotes() if ask_remote else ()
         silent += [f"remote {remote}" for remote in remotes if not _try_fetch(desk, remote)]
-    silent: list[str] = []
         hosted = desk.repository.spec().forge
         found += [
             arrival
@@ -372,12 +375,12 @@ def _try_fetch(desk: Desk, remote: str) -> bool:
         fetch(desk.repository.git, remote)
     except HeldoutError as error:
         print_facts(messages(), [("note", f"remote {remote} was not asked: {error}")])
+        return False
+    return True
 
 
 def _reveals(desk: Desk) -> list[tuple[str, date]]:
     """Embargoes that end within a week."""
-        return False
-    return True
     week = 7
     return sorted(
         (s.id, s.embargo_until)
@@ -397,11 +400,11 @@ def _waiting(desk: Desk) -> list[Submission]:
 
 def _inbox_json(desk: Desk, receipts: Sequence[Receipt], silent: Sequence[str]) -> dict[str, Any]:
     return {
+        "silent": list(silent),
         "received": [_receipt_json(r) for r in receipts if r.kind != "known"],
         "waiting": [
             {
                 "id": s.id,
-        "silent": list(silent),
                 "status": s.status if s.proposal is None else "proposed",
                 "received": (s.waits_since or s.received).isoformat(),
             }
