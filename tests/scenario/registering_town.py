@@ -1,13 +1,18 @@
 """A town whose board asks for registration, and tools that a hostile team could have."""
 
+import atexit
+import functools
 import json
-from collections.abc import Callable, Mapping
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from town import TEAM, Town, git
+from town import TEAM, Town, found_town, git
 
 from heldout.board.registration import (
     Registrant,
@@ -18,13 +23,18 @@ from heldout.board.registration import (
     registration_message,
     split_signature,
 )
+from heldout.cli.printing import problem_json
 from heldout.envelope.bundle import open_metadata, seal_metadata
 from heldout.envelope.letter import seal_letter
 from heldout.envelope.signing import public_key, sign
 from heldout.ids import SubmissionId, digest_bytes
+from heldout.pipeline.desk import Desk
 from heldout.pipeline.draft import read_metadata
+from heldout.pipeline.registration import receive_registrations
 from heldout.pipeline.send import pack, submit
+from heldout.store.registrations import find_registrations_in_folder
 from heldout.store.repository import Repository
+from heldout.store.vault import Vault
 
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
@@ -32,6 +42,42 @@ LATER = "2026-11-04T10:00:00Z"
 Change = Callable[[bytes, SubmissionSignature], bytes]
 AGREEMENT = "The data are for research.\nNobody passes them on.\n"
 RULES = '\n[registration]\nrequired = true\nagreement = "agreement.md"\ncloses = 2026-11-30\n'
+
+
+def asking_town(folder: Path) -> Town:
+    """A copy of a town whose board asks for registration, in an empty folder."""
+    return copy_town(_asking(), folder)
+
+
+def admitted_town(folder: Path) -> Town:
+    """The same, with one team that is registered and knows it."""
+    return copy_town(_admitted(), folder)
+
+
+def copy_town(town: Town, folder: Path) -> Town:
+    copy = Town(folder / "town")
+    shutil.copytree(town.root, copy.root, symlinks=True)
+    for place in (copy.board, copy.clone):
+        git(place, "remote", "set-url", "origin", str(copy.forge))
+    return copy
+
+
+@functools.cache
+def _asking() -> Town:
+    folder = Path(tempfile.mkdtemp(prefix="heldout-asking-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    town = found_town(folder)
+    ask_for_registration(town)
+    return town
+
+
+@functools.cache
+def _admitted() -> Town:
+    folder = Path(tempfile.mkdtemp(prefix="heldout-admitted-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    town = asking_town(folder)
+    admit(town)
+    return town
 
 
 def ask_for_registration(town: Town, rules: str = RULES) -> None:
@@ -72,24 +118,42 @@ def admit(town: Town, *, now: str = DAY, clone: Path | None = None, **named: Any
 
 def findings(town: Town, submission: str, *, now: str = NEXT) -> list[str]:
     """What the rule says of a submission that the organisers took in."""
-    answer = town.organiser("review", submission, "--json", now=now)
-    (found,) = answer.json["reviews"]
-    told = [f for f in found["findings"] if f["rule"] == "team-registered"]
-    assert answer.code == 1 or not told, answer
-    assert all(f["severity"] == "reject" for f in told)
-    return [f["evidence"] for f in told]
+    return team_findings(town, submission, now=now)[submission]
+
+
+def team_findings(town: Town, *submissions: str, now: str) -> dict[str, list[str]]:
+    """The same of several."""
+    answer = town.organiser("review", *submissions, "--json", now=now)
+    found: dict[str, list[str]] = {}
+    for review in answer.json["reviews"]:
+        told = [f for f in review["findings"] if f["rule"] == "team-registered"]
+        assert all(f["severity"] == "reject" for f in told)
+        found[review["id"]] = [f["evidence"] for f in told]
+    assert answer.code == 1 or not any(found.values()), answer
+    return found
 
 
 def deliver(town: Town, data: bytes, handle: str, *, now: str = NEXT) -> Mapping[str, Any]:
     """Hand a registration in through a folder; what became of it."""
     folder = town.root / "letters"
     folder.mkdir(exist_ok=True)
-    (folder / f"{handle}.json").write_bytes(data)
-    answer = town.organiser("inbox", "--no-fetch", "--from", folder, "--json", now=now)
-    assert answer.code == 0, answer
-    (folder / f"{handle}.json").unlink()
-    found = [r for r in answer.json["received"] if r["source"] == "a folder"]
-    return found[0] if found else {"kind": "known", "problems": []}
+    file = folder / f"{handle}.json"
+    file.write_bytes(data)
+    with sitting(town, now=now) as desk:
+        (receipt,) = receive_registrations(desk, find_registrations_in_folder(folder))
+    file.unlink()
+    problems = [problem_json(problem) for problem in receipt.problems]
+    return {"kind": receipt.kind, "notes": receipt.notes, "problems": problems}
+
+
+@contextmanager
+def sitting(town: Town, *, now: str) -> Iterator[Desk]:
+    """The organiser's desk, without the commands."""
+    repository = Repository(town.board)
+    vault = Vault.open(town.vault, board=repository.root)
+    with vault.locked():
+        moment = datetime.fromisoformat(now)
+        yield Desk(repository=repository, vault=vault, now=moment, by="somebody")
 
 
 def refusal(receipt: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from town import Town, found_town, git
 
 from heldout.board.policy import Finding
-from heldout.ids import Digest, SubmissionId
+from heldout.ids import Digest
 from heldout.pipeline.answer import answer
 from heldout.pipeline.desk import Desk
 from heldout.store.arrivals import Arrival
@@ -43,8 +43,8 @@ class Memory:
     def fetch(self) -> tuple[Arrival, ...]:
         return ()
 
-    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
-        return Handle("7") if source == f"branch submission/{submission}" else None
+    def locate(self, source: str, name: str) -> Handle | None:
+        return Handle("7") if source == f"branch submission/{name}" else None
 
     def copies(self, handle: Handle) -> tuple[Handle, ...]:
         return (handle,)

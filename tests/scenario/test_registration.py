@@ -11,7 +11,8 @@ from registering_town import (
     LATER,
     NEXT,
     admit,
-    ask_for_registration,
+    admitted_town,
+    asking_town,
     findings,
     own_file,
     publish_board,
@@ -27,26 +28,30 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def town(tmp_path: Path) -> Town:
-    town = found_town(tmp_path)
-    ask_for_registration(town)
-    return town
+    return asking_town(tmp_path)
+
+
+@pytest.fixture
+def admitted(tmp_path: Path) -> Town:
+    """A town where one team is registered."""
+    return admitted_town(tmp_path)
 
 
 # the story
 
 
-def test_a_team_registers_submits_and_is_published(town: Town) -> None:
-    handle = admit(town)
-    submission = town.send("one", now=NEXT)
-    town.take_in(now=NEXT)
-    assert findings(town, submission) == []
-    assert town.publish(submission, now=NEXT).code == 0
-    assert [row["id"] for row in town.rows()] == [submission]
-    listed = town.organiser("board", "teams", "--json", now=NEXT).json["teams"]
+def test_a_team_registers_submits_and_is_published(admitted: Town) -> None:
+    handle = own_file(admitted)["handle"]
+    submission = admitted.send("one", now=NEXT)
+    admitted.take_in(now=NEXT)
+    assert findings(admitted, submission) == []
+    assert admitted.publish(submission, now=NEXT).code == 0
+    assert [row["id"] for row in admitted.rows()] == [submission]
+    listed = admitted.organiser("board", "teams", "--json", now=NEXT).json["teams"]
     assert [(t["team"], t["name"], t["agreed"]) for t in listed] == [(handle, TEAM["team"], True)]
-    audit = town.audit()
+    audit = admitted.audit()
     assert audit["ok"], audit
-    public = town.participant("audit", "--json", now=NEXT)
+    public = admitted.participant("audit", "--json", now=NEXT)
     assert public.code == 0
 
 
@@ -92,45 +97,43 @@ def test_nothing_is_sent_without_consent(town: Town) -> None:
     assert not (town.clone / ".heldout" / "team").exists()
 
 
-def test_the_key_is_the_team_s_alone_and_a_second_call_finds_all_done(town: Town) -> None:
-    admit(town)
-    folder = town.clone / ".heldout" / "team"
+def test_the_key_is_the_team_s_alone_and_a_second_call_finds_all_done(admitted: Town) -> None:
+    folder = admitted.clone / ".heldout" / "team"
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
-    assert git(town.clone, "status", "--porcelain") == ""
-    answer = town.participant(
+    assert git(admitted.clone, "status", "--porcelain") == ""
+    answer = admitted.participant(
         *("register", "--team", TEAM["team"], "--institution", TEAM["institution"]),
         *("--contact", "ada@lighthouse.example"),
         now=NEXT,
     )
     assert answer.code == 0, answer
     assert "(done before)" in answer.out
-    assert town.take_in(now=NEXT)["received"] == []
+    assert admitted.take_in(now=NEXT)["received"] == []
 
 
-def test_a_changed_agreement_is_a_dated_event_and_asks_again(town: Town) -> None:
-    admit(town)
-    first = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    (town.board / "agreement.md").write_text(AGREEMENT + "Nor sells them.\n")
-    town.take_in(now=NEXT)
-    publish_board(town)
-    assert town.kinds().count("changed-agreement") == 2
-    assert findings(town, first) == []
-    second = town.draft("two", now=LATER, seed=2)
-    answer = town.participant("check", second, now=LATER)
+def test_a_changed_agreement_is_a_dated_event_and_asks_again(admitted: Town) -> None:
+    first = admitted.send("one", now=DAY)
+    admitted.take_in(now=DAY)
+    (admitted.board / "agreement.md").write_text(AGREEMENT + "Nor sells them.\n")
+    admitted.take_in(now=NEXT)
+    publish_board(admitted)
+    assert admitted.kinds().count("changed-agreement") == 2
+    assert findings(admitted, first) == []
+    second = admitted.draft("two", now=LATER, seed=2)
+    answer = admitted.participant("check", second, now=LATER)
     assert answer.code == 1
     assert "has not agreed to agreement.md" in " ".join(answer.out.split())
-    town.send_unchecked(second, now=LATER)
-    town.take_in(now=LATER)
-    (told,) = findings(town, second, now=LATER)
+    admitted.send_unchecked(second, now=LATER)
+    admitted.take_in(now=LATER)
+    (told,) = findings(admitted, second, now=LATER)
     assert "since 03 Nov 2026" in told
-    register(town, now=LATER)
-    town.take_in(now=LATER)
-    publish_board(town)
-    assert town.participant("amend", second, now=LATER).code == 0
-    town.take_in(now=LATER)
-    assert findings(town, second, now=LATER) == []
-    assert town.audit()["ok"]
+    register(admitted, now=LATER)
+    admitted.take_in(now=LATER)
+    publish_board(admitted)
+    assert admitted.participant("amend", second, now=LATER).code == 0
+    admitted.take_in(now=LATER)
+    assert findings(admitted, second, now=LATER) == []
+    assert admitted.audit()["ok"]
 
 
 def test_a_team_comes_by_pull_request_too(town: Town) -> None:
@@ -154,84 +157,84 @@ def test_a_registration_in_a_folder_is_taken(town: Town) -> None:
 # what others see
 
 
-def test_the_public_log_neither_names_a_team_nor_ties_its_submissions(town: Town) -> None:
-    handle = admit(town)
-    submission = town.send("one", now=NEXT, embargo="2027-03-01")
-    town.take_in(now=NEXT)
-    assert town.publish(submission, now=NEXT).code == 0
-    publish_board(town)
-    key = own_file(town)["key"]
-    lines = (town.clone / "log.jsonl").read_text().splitlines()
+def test_the_public_log_neither_names_a_team_nor_ties_its_submissions(admitted: Town) -> None:
+    handle = own_file(admitted)["handle"]
+    submission = admitted.send("one", now=NEXT, embargo="2027-03-01")
+    admitted.take_in(now=NEXT)
+    assert admitted.publish(submission, now=NEXT).code == 0
+    publish_board(admitted)
+    key = own_file(admitted)["key"]
+    lines = (admitted.clone / "log.jsonl").read_text().splitlines()
     assert [handle in line or key in line for line in lines].count(True) == 1
-    text = "\n".join([*lines, git(town.forge, "log", "--all", "--format=%an %ae %B")])
+    text = "\n".join([*lines, git(admitted.forge, "log", "--all", "--format=%an %ae %B")])
     for secret in (TEAM["team"], TEAM["institution"], "ada@lighthouse.example", "Someone Here"):
         assert secret not in "\n".join(lines)
     assert f"Registration of {handle}" in text
-    author = git(town.forge, "log", "-1", "--format=%an", f"registration/{handle}")
+    author = git(admitted.forge, "log", "-1", "--format=%an", f"registration/{handle}")
     assert author == "Anonymous"
-    pages = "".join(p.read_text() for p in (town.board / "leaderboard").rglob("*.html"))
+    pages = "".join(p.read_text() for p in (admitted.board / "leaderboard").rglob("*.html"))
     assert handle not in pages
 
 
-def test_the_archive_is_sound_and_gives_no_contact_away(town: Town) -> None:
-    admit(town)
-    submission = town.send("one", now=NEXT)
-    town.take_in(now=NEXT)
-    assert town.publish(submission, now=NEXT).code == 0
-    file = town.root / "kb.zip"
-    assert town.organiser("archive", file, "--yes", now=LATER).code == 0
-    assert town.participant("audit", file, now=LATER, clone=town.board).code == 0
+def test_the_archive_is_sound_and_gives_no_contact_away(admitted: Town) -> None:
+    submission = admitted.send("one", now=NEXT)
+    admitted.take_in(now=NEXT)
+    assert admitted.publish(submission, now=NEXT).code == 0
+    file = admitted.root / "kb.zip"
+    assert admitted.organiser("archive", file, "--yes", now=LATER).code == 0
+    assert admitted.participant("audit", file, now=LATER, clone=admitted.board).code == 0
     with zipfile.ZipFile(file) as archive:
         data = b"".join(archive.read(name) for name in archive.namelist())
     assert TEAM["team"].encode() in data
     assert b"ada@lighthouse.example" not in data
-    answer = town.organiser("board", "revoke", own_file(town)["handle"], "--why", "x", now=LATER)
+    answer = admitted.organiser(
+        "board", "revoke", own_file(admitted)["handle"], "--why", "x", now=LATER
+    )
     assert answer.code == 2
     assert "board-closed" in answer.err
 
 
-def test_anybody_can_verify_a_registration_by_the_public_log(town: Town) -> None:
-    admit(town)
-    log = town.board / "log.jsonl"
+def test_anybody_can_verify_a_registration_by_the_public_log(admitted: Town) -> None:
+    log = admitted.board / "log.jsonl"
     (line,) = [row for row in log.read_text().splitlines() if '"kind":"registered"' in row]
     event = json.loads(line)["event"]
     statement = json.loads(event["public"]["statement"])
     assert statement["agreement"] == digest_bytes(AGREEMENT.encode())
-    answer = town.participant("audit", "--json", now=NEXT)
+    answer = admitted.participant("audit", "--json", now=NEXT)
     assert answer.json["ok"], answer
 
 
-def test_a_revoked_team_is_refused_and_what_was_published_stays(town: Town) -> None:
-    handle = admit(town)
-    first = town.send("one", now=NEXT)
-    town.take_in(now=NEXT)
-    assert town.publish(first, now=NEXT).code == 0
-    answer = town.organiser("board", "revoke", handle, "--why", "passed on data", now=LATER)
+def test_a_revoked_team_is_refused_and_what_was_published_stays(admitted: Town) -> None:
+    handle = own_file(admitted)["handle"]
+    first = admitted.send("one", now=NEXT)
+    admitted.take_in(now=NEXT)
+    assert admitted.publish(first, now=NEXT).code == 0
+    answer = admitted.organiser("board", "revoke", handle, "--why", "passed on data", now=LATER)
     assert answer.code == 0, answer
-    again = town.organiser("board", "revoke", handle, "--why", "passed on data", now=LATER)
+    again = admitted.organiser("board", "revoke", handle, "--why", "passed on data", now=LATER)
     assert "(done before)" in again.out
-    publish_board(town)
-    assert findings(town, first, now=LATER) == []
-    second = town.draft("two", now=LATER, seed=2)
-    assert town.participant("submit", second, now=LATER).code == 1
-    town.send_unchecked(second, now=LATER)
-    town.take_in(now=LATER)
-    (told,) = findings(town, second, now=LATER)
+    publish_board(admitted)
+    assert findings(admitted, first, now=LATER) == []
+    second = admitted.draft("two", now=LATER, seed=2)
+    assert admitted.participant("submit", second, now=LATER).code == 1
+    admitted.send_unchecked(second, now=LATER)
+    admitted.take_in(now=LATER)
+    (told,) = findings(admitted, second, now=LATER)
     assert "revoked on 04 Nov 2026" in told
-    answer = town.participant("register", "--team", TEAM["team"], "--agree", now=LATER)
+    answer = admitted.participant("register", "--team", TEAM["team"], "--agree", now=LATER)
     assert answer.code == 1
     assert "passed on data" in answer.err
-    assert town.audit()["ok"]
+    assert admitted.audit()["ok"]
 
 
-def test_a_lost_key_is_replaced_after_the_old_one_was_revoked(town: Town) -> None:
-    handle = admit(town)
-    clone = town.new_clone("second-clone")
-    register(town, now=NEXT, clone=clone)
-    (receipt,) = town.take_in(now=NEXT)["received"]
+def test_a_lost_key_is_replaced_after_the_old_one_was_revoked(admitted: Town) -> None:
+    handle = own_file(admitted)["handle"]
+    clone = admitted.new_clone("second-clone")
+    register(admitted, now=NEXT, clone=clone)
+    (receipt,) = admitted.take_in(now=NEXT)["received"]
     assert refusal(receipt) == ["name-registered"]
-    town.organiser("board", "revoke", handle, "--why", "the key was lost", now=NEXT)
-    (receipt,) = town.take_in(now=NEXT)["received"]
+    admitted.organiser("board", "revoke", handle, "--why", "the key was lost", now=NEXT)
+    (receipt,) = admitted.take_in(now=NEXT)["received"]
     assert receipt["kind"] == "registered"
 
 

@@ -3,7 +3,7 @@
 One team is registered there. Refused registrations leave no event, and nobody else's team changes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ from registering_town import (
     LATER,
     NEXT,
     admit,
-    ask_for_registration,
+    admitted_town,
     deliver,
     findings,
     make_registration,
@@ -21,8 +21,9 @@ from registering_town import (
     refusal,
     register,
     resign,
+    team_findings,
 )
-from town import OTHER_TEAM, TEAM, Town, found_town, git, named
+from town import OTHER_TEAM, TEAM, Town, git, named
 
 from heldout.board.registration import (
     RegistrationFile,
@@ -39,14 +40,18 @@ from heldout.store.repository import Repository
 
 pytestmark = pytest.mark.slow
 LATE = "2026-12-01T00:00:00Z"
+SAID: Mapping[str, Mapping[str, str]] = {
+    "of another submission": {"submission": "20261103-another"},
+    "for another board": {"board": "ab" * 32},
+    "over another agreement": {"agreement": "cd" * 32},
+    "of no team": {"team": "team-0123456789abcdef"},
+}
+Judged = Mapping[str, tuple[str, Sequence[str]]]
 
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Town:
-    town = found_town(tmp_path_factory.mktemp("registration"))
-    ask_for_registration(town)
-    admit(town)
-    return town
+    return admitted_town(tmp_path_factory.mktemp("registration"))
 
 
 @pytest.fixture
@@ -64,13 +69,35 @@ def new_key() -> tuple[bytes, str]:
 # submissions
 
 
-def judge(town: Town, submission: str) -> str:
-    """Take it in; the one thing that the rule says of it."""
+@pytest.fixture(scope="module")
+def judged(town: Town) -> Judged:
+    """Attack -> its submission, and what the rule says: all are sent, then taken in at once."""
+    first = town.send("one", now=NEXT, seed=11)
+    sent = {"honest": first, "replayed": replay(town, first)}
+    for number, (attack, said) in enumerate(SAID.items(), 20):
+        sent[attack] = town.draft(f"signature-{number}", now=NEXT, seed=number)
+        forge(town, sent[attack], said, key=own_key(town))
+    sent["other key"] = town.draft("others-key", now=NEXT, seed=14)
+    forge(town, sent["other key"], {}, key=new_signing_key())
+    sent["changed"] = town.draft("changed", now=NEXT, seed=16)
+    resign(town, sent["changed"], change_metadata)
+    sent["taken off"] = town.draft("taken-off", now=NEXT, seed=17)
+    resign(town, sent["taken off"], lambda metadata, _: metadata)
     received = {r["id"]: r["kind"] for r in town.take_in(now=NEXT)["received"]}
-    assert received[submission] == "received"
-    (told,) = findings(town, submission)
-    assert town.publish(submission, now=NEXT).code == 1
-    return told
+    assert received == dict.fromkeys(sent.values(), "received")
+    told = team_findings(town, *sent.values(), now=NEXT)
+    return {attack: (name, told[name]) for attack, name in sent.items()}
+
+
+def replay(town: Town, first: str) -> str:
+    """A submission with the signature of another one."""
+    key = (town.clone / ".heldout" / "keys" / first).read_bytes()
+    sealed = Repository(town.clone).packed_file(f"{first}-metadata.json.age").read_bytes()
+    _, stolen = split_signature(open_metadata("age", sealed, key=key))
+    assert stolen is not None
+    second = town.draft("replayed", now=NEXT, seed=12)
+    resign(town, second, lambda metadata, _: join_signature(metadata, stolen))
+    return second
 
 
 def forge(town: Town, submission: str, said: Mapping[str, str], *, key: bytes) -> None:
@@ -95,44 +122,51 @@ def forge(town: Town, submission: str, said: Mapping[str, str], *, key: bytes) -
     resign(town, submission, change)
 
 
+def change_metadata(metadata: bytes, signature: SubmissionSignature) -> bytes:
+    return join_signature(metadata.replace(b"monoT5", b"monoT6"), signature)
+
+
 def own_key(town: Town) -> bytes:
     return (town.clone / ".heldout" / "team" / "key").read_bytes()
 
 
-def test_a_replayed_signature_of_another_submission(town: Town) -> None:
-    first = town.send("one", now=NEXT, seed=11)
-    key = (town.clone / ".heldout" / "keys" / first).read_bytes()
-    sealed = Repository(town.clone).packed_file(f"{first}-metadata.json.age").read_bytes()
-    _, stolen = split_signature(open_metadata("age", sealed, key=key))
-    assert stolen is not None
-    second = town.draft("replayed", now=NEXT, seed=12)
-    resign(town, second, lambda metadata, _: join_signature(metadata, stolen))
-    assert "is not one of this submission" in judge(town, second)
-    assert findings(town, first) == []
+def test_a_replayed_signature_of_another_submission(judged: Judged) -> None:
+    (told,) = judged["replayed"][1]
+    assert "is not one of this submission" in told
+    assert judged["honest"][1] == []
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("attack", "told"),
     [
-        ({"submission": "20261103-another"}, "is not one of this submission"),
-        ({"board": "ab" * 32}, "is not one of this submission"),
-        ({"agreement": "cd" * 32}, "has not agreed to agreement.md"),
-        ({"team": "team-0123456789abcdef"}, "which is not registered"),
+        ("of another submission", "is not one of this submission"),
+        ("for another board", "is not one of this submission"),
+        ("over another agreement", "has not agreed to agreement.md"),
+        ("of no team", "which is not registered"),
     ],
-    ids=["of another submission", "for another board", "over another agreement", "of no team"],
+    ids=list(SAID),
 )
-def test_a_signature(town: Town, said: Mapping[str, str], told: str) -> None:
-    name = "-".join((*said, *(value[:4] for value in said.values())))
-    submission = town.draft(f"signature-{name}", now=NEXT, seed=13)
-    forge(town, submission, said, key=own_key(town))
-    assert told in judge(town, submission)
+def test_a_signature(judged: Judged, attack: str, told: str) -> None:
+    (said,) = judged[attack][1]
+    assert told in said
 
 
-def test_another_team_s_key(town: Town) -> None:
+def test_another_team_s_key(judged: Judged) -> None:
     """It claims the handle of a registered team, and is not its key."""
-    submission = town.draft("others-key", now=NEXT, seed=14)
-    forge(town, submission, {}, key=new_signing_key())
-    assert "is not one of this submission" in judge(town, submission)
+    (told,) = judged["other key"][1]
+    assert "is not one of this submission" in told
+
+
+def test_metadata_that_was_changed_after_it_was_signed(judged: Judged) -> None:
+    (told,) = judged["changed"][1]
+    assert "is not one of this submission" in told
+
+
+def test_a_signature_that_was_taken_off(town: Town, judged: Judged) -> None:
+    name, (told,) = judged["taken off"]
+    assert "not signed by a registered team" in told
+    assert town.publish(name, now=NEXT).code == 1
+    assert "published" not in town.kinds()
 
 
 def test_a_registered_team_under_another_s_name(town: Town) -> None:
@@ -150,23 +184,9 @@ def test_a_registered_team_under_another_s_name(town: Town) -> None:
     file.write_bytes(msgspec.json.encode(renamed))
     town.fill(submission, clone=clone, team=TEAM["team"])
     assert town.participant("amend", submission, now=NEXT, clone=clone).code == 0
-    assert f'registered for "{OTHER_TEAM["team"]}"' in judge(town, submission)
-
-
-def test_metadata_that_was_changed_after_it_was_signed(town: Town) -> None:
-    submission = town.draft("changed", now=NEXT, seed=16)
-
-    def change(metadata: bytes, signature: SubmissionSignature) -> bytes:
-        return join_signature(metadata.replace(b"monoT5", b"monoT6"), signature)
-
-    resign(town, submission, change)
-    assert "is not one of this submission" in judge(town, submission)
-
-
-def test_a_signature_that_was_taken_off(town: Town) -> None:
-    submission = town.draft("taken-off", now=NEXT, seed=17)
-    resign(town, submission, lambda metadata, _: metadata)
-    assert "not signed by a registered team" in judge(town, submission)
+    town.take_in(now=NEXT)
+    (told,) = findings(town, submission)
+    assert f'registered for "{OTHER_TEAM["team"]}"' in told
 
 
 def test_new_metadata_without_the_team_s_signature(town: Town) -> None:

@@ -9,6 +9,7 @@ from heldout.board.events import GENESIS, Entry
 from heldout.board.history import History, Submission
 from heldout.board.identity import name_evidence
 from heldout.board.manifest import team_key
+from heldout.board.names import compare_names
 from heldout.board.registration import (
     LONGEST_NAME,
     Registrant,
@@ -30,6 +31,7 @@ __all__ = [
     "check_registrant",
     "is_signed",
     "registration_faults",
+    "revoked_before",
     "signature_faults",
 ]
 
@@ -71,6 +73,41 @@ def check_registrant(registrant: Registrant, spec: BoardSpec) -> Iterator[Proble
                 found=quote(text),
                 expected=f"text that shows all it holds, up to {LONGEST_NAME} characters",
             )
+
+
+def revoked_before(team: Team, teams: Iterable[Team]) -> Iterator[str]:
+    """What a team has in common with those whose registration was revoked: for the organisers.
+
+    The same institution says little by itself; a lost key is a good reason for the same name.
+
+    Args:
+        team: as it registered, opened.
+        teams: all of the board.
+    """
+    for other in teams:
+        if other.revoked is None or other.handle == team.handle:
+            continue
+        shared = [*_shared(team.registrant, other.registrant)]
+        if shared:
+            day = f"{other.revoked:%d %b %Y}"
+            yield f"{', '.join(shared)}: {other.handle}, revoked on {day} ({other.why})"
+
+
+def _shared(one: Registrant | None, other: Registrant | None) -> Iterator[str]:
+    if one is None or other is None:
+        return
+    pairs = {
+        "name": (one.team, other.team),
+        "institution": (one.institution, other.institution),
+        "contact": (one.contact, other.contact),
+    }
+    for field, (mine, theirs) in pairs.items():
+        if not team_key(mine) or not team_key(theirs):
+            continue
+        if team_key(mine) == team_key(theirs):
+            yield f"the same {field}"
+        elif compare_names(mine, theirs) is not None:
+            yield f"nearly the same {field}, {quote(theirs)}"
 
 
 def registration_faults(entries: Iterable[Entry]) -> Iterator[str]:

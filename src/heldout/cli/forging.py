@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 from heldout.cli.printing import messages, print_facts
 from heldout.errors import HeldoutError
-from heldout.pipeline.answer import answer
+from heldout.pipeline.answer import answer, answer_registration
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.review import Review
 from heldout.store.arrivals import Arrival
 from heldout.store.forge import Forge, Surroundings, new_client, open_forge
 
-__all__ = ["answer_all", "fetch_requests"]
+__all__ = ["answer_all", "answer_registrations", "fetch_requests"]
 
 
 def fetch_requests(desk: Desk) -> tuple[Arrival, ...] | None:
@@ -60,6 +60,26 @@ def answer_all(desk: Desk, ids: Sequence[str], reviews: Mapping[str, Review]) ->
                 print_facts(
                     messages(), [("note", f"{name} was not answered on the forge: {error}")]
                 )
+
+
+def answer_registrations(desk: Desk, sources: Mapping[str, str]) -> None:
+    """Tell teams on the forge that they are registered; nothing that was told is told again.
+
+    Args:
+        desk: its lock is held.
+        sources: team -> where its registration came from.
+    """
+    if not sources:
+        return
+    with _forge(desk) as forge:
+        if forge is None:
+            return
+        for team, source in sources.items():
+            try:
+                answer_registration(desk, forge, team, source=source)
+            except HeldoutError as error:
+                told = f"{team} was not answered on the forge: {error}"
+                print_facts(messages(), [("note", told)])
 
 
 def _facts(found: Review) -> dict[str, dict[str, int]]:

@@ -17,7 +17,7 @@ from heldout.cli.decisions import (
     report,
     rules_facts,
 )
-from heldout.cli.forging import answer_all, fetch_requests
+from heldout.cli.forging import answer_all, answer_registrations, fetch_requests
 from heldout.cli.printing import (
     answers,
     messages,
@@ -104,6 +104,7 @@ def inbox(
         receipts, silent = _take_in(desk, folders, accepted, ask_remote=not no_fetch)
         rebuilt = catch_up(desk, news=False)
         answer_all(desk, [str(r.id) for r in receipts if r.kind == "received"], {})
+        answer_registrations(desk, _registered(receipts))
         if place.as_json:
             print_json(_inbox_json(desk, receipts, silent))
         else:
@@ -429,6 +430,16 @@ def _print_waiting(desk: Desk, silent: Sequence[str]) -> None:
     print_next(desk.repository, following)
 
 
+def _registered(receipts: Sequence[Receipt]) -> dict[str, str]:
+    """Teams that are in the log, and where they wait for an answer: a request may have had none."""
+    return {
+        receipt.team: receipt.source
+        for receipt in receipts
+        if receipt.team
+        and (receipt.kind == "registered" or receipt.source.startswith("pull request "))
+    }
+
+
 def _print_receipts(receipts: Sequence[Receipt], *, tell_all: bool) -> None:
     known = sum(receipt.told_before for receipt in receipts)
     if known and not tell_all:
@@ -443,7 +454,8 @@ def _print_receipts(receipts: Sequence[Receipt], *, tell_all: bool) -> None:
             print_problems(answers(), receipt.problems)
         elif receipt.kind != "known":
             name = receipt.id or receipt.team
-            print_facts(answers(), [(receipt.kind, f"{name}  from {receipt.source}")])
+            notes = [("note", note) for note in receipt.notes]
+            print_facts(answers(), [(receipt.kind, f"{name}  from {receipt.source}"), *notes])
 
 
 def _receipt_json(receipt: Receipt) -> dict[str, Any]:
@@ -452,6 +464,7 @@ def _receipt_json(receipt: Receipt) -> dict[str, Any]:
         "team": receipt.team or None,
         "source": receipt.source,
         "kind": receipt.kind,
+        "notes": list(receipt.notes),
         "problems": [problem_json(problem) for problem in receipt.problems],
     }
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from heldout.board.history import read_history
+from heldout.board.registered import revoked_before
 from heldout.board.registration import LONGEST_NAME
 from heldout.board.teams import Agreement, Team
 from heldout.cli.context import Place, at_board, in_clone
@@ -99,12 +100,18 @@ def teams(*, place: Place) -> None:
     with place.desk() as desk:
         history = desk.history()
         current = history.agreements[-1] if history.agreements else None
+        everybody = history.teams.values()
         if place.as_json:
-            print_json({"teams": [_team_json(team, current) for team in history.teams.values()]})
+            listed = [
+                {**_team_json(team, current), "notes": [*revoked_before(team, everybody)]}
+                for team in everybody
+            ]
+            print_json({"teams": listed})
             return
-        for team in history.teams.values():
-            print_facts(answers(), _team_facts(team, current))
-        count = plural(len(history.teams), "team")
+        for team in everybody:
+            notes = [("", note) for note in revoked_before(team, everybody)]
+            print_facts(answers(), [*_team_facts(team, current), *notes])
+        count = plural(len(everybody), "team")
         print_facts(answers(), [("teams", f"{count} registered")])
 
 

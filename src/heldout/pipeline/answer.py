@@ -1,4 +1,4 @@
-"""Answers a submission where it was opened: what became of it, once for each event.
+"""Answers a submission or registration where it was opened: what became of it, once per event.
 
 The comment has what the page and the public log have at this moment, and no more. It can be
 called again after a crash, or for a submission that was answered before: nothing is said twice.
@@ -7,17 +7,18 @@ called again after a crash, or for a submission that was answered before: nothin
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from heldout.board.events import Entry
 from heldout.board.history import Submission
 from heldout.board.policy import Finding
 from heldout.board.seasons import current_standings
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Row, project
-from heldout.ids import Digest, SubmissionId
+from heldout.ids import Digest
 from heldout.pipeline.desk import Desk
 from heldout.store.forge import Comment, Forge, Handle, Outcome, ScoreLine, format_comment
 from heldout.store.forge.comments import CommentKind
 
-__all__ = ["answer"]
+__all__ = ["answer", "answer_registration"]
 
 _TOLD: Mapping[str, CommentKind] = {
     "received": "received",
@@ -64,14 +65,14 @@ def answer(
     """
     submission = desk.find(submission_id)
     told = [event for event in submission.events if event[1] in _TOLD]
-    handle = forge.locate(_source(desk, submission), SubmissionId(submission.id))
+    handle = forge.locate(_source(desk, submission), submission.id)
     if not told or handle is None:
         return "nowhere"
     moment, event, digest = told[-1]
     row, spec = _public_row(desk, submission.id)
     comment = Comment(
         kind=_TOLD[event],
-        submission=SubmissionId(submission.id),
+        submission=submission.id,
         at=moment,
         decimals=spec.decimals,
         said=_said(submission, event),
@@ -86,6 +87,51 @@ def answer(
     text = format_comment(comment)
     outcomes = [_tell(forge, copy, text, submission, digest) for copy in forge.copies(handle)]
     return outcomes[0]
+
+
+def answer_registration(desk: Desk, forge: Forge, team: str, *, source: str) -> Outcome:
+    """Tell a team where it registered that it is registered, or that it was revoked; close that.
+
+    Args:
+        desk: its lock is held.
+        forge: where registrations are opened.
+        team: handle of a team in the log.
+        source: where its registration came from.
+
+    Returns:
+        What became of the comment.
+
+    Raises:
+        ForgeError: the forge failed. The event stands; calling again answers what is missing.
+    """
+    handle = forge.locate(source, team)
+    if handle is None:
+        return "nowhere"
+    last = next(e for e in reversed(desk.vault.entries()) if _is_about(e, team))
+    spec = desk.repository.spec()
+    told: CommentKind = "registered" if last.event.kind == "registered" else "revoked-registration"
+    text = format_comment(
+        Comment(
+            kind=told,
+            submission=team,
+            at=last.time,
+            decimals=spec.decimals,
+            said=last.get("why") or "",
+            steps=["git pull", "heldout draft NAME"] if told == "registered" else (),
+            page=spec.home,
+        )
+    )
+    outcomes = []
+    for copy in forge.copies(handle):
+        outcomes.append(forge.comment(copy, text, event=last.hash))
+        forge.label(copy, "heldout: registered" if told == "registered" else "heldout: revoked")
+        forge.close(copy)
+    return outcomes[0]
+
+
+def _is_about(entry: Entry, team: str) -> bool:
+    kinds = ("registered", "revoked-registration")
+    return entry.event.kind in kinds and entry.get("team") == team
 
 
 def _tell(forge: Forge, handle: Handle, text: str, submission: Submission, event: str) -> Outcome:

@@ -34,6 +34,7 @@ class Receipt:
         problems: why it was refused.
         mark: of a refusal: the same only for the same files and the same problems.
         told_before: whether this refusal was told in full before.
+        notes: what the organisers should look at, though it was taken in.
     """
 
     source: str
@@ -43,6 +44,7 @@ class Receipt:
     mark: str = ""
     told_before: bool = False
     team: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def receive(

@@ -12,7 +12,7 @@ import msgspec
 from heldout.board.events import parse_time
 from heldout.board.history import History
 from heldout.board.manifest import team_key
-from heldout.board.registered import check_registrant
+from heldout.board.registered import check_registrant, revoked_before
 from heldout.board.registration import (
     Registrant,
     RegistrationFile,
@@ -101,7 +101,14 @@ def _log(desk: Desk, arrival: Arrival) -> Receipt:
     }
     sealed = {"registrant": msgspec.to_builtins(registrant)}
     desk.log("registered", None, public=public, sealed=sealed)
-    return Receipt(source=arrival.source, id=None, kind="registered", team=team)
+    teams = desk.history().teams
+    return Receipt(
+        source=arrival.source,
+        id=None,
+        kind="registered",
+        team=team,
+        notes=tuple(revoked_before(teams[team], teams.values())),
+    )
 
 
 def _is_known(desk: Desk, team: str, file: RegistrationFile) -> bool:

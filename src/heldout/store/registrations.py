@@ -9,14 +9,16 @@ from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 from heldout.errors import Problem, StoreError, quote
-from heldout.ids import digest_bytes
-from heldout.store.arrivals import Arrival, arrival_order
+from heldout.ids import SubmissionId, digest_bytes
+from heldout.store.arrivals import Arrival, arrival_order, branch_name
 from heldout.store.git import Change, Git
 
 __all__ = [
+    "arrival_branch",
     "fetch_registrations",
     "find_registrations_in_folder",
     "find_registrations_in_git",
+    "is_team",
     "registration_branch",
     "registration_path",
 ]
@@ -30,6 +32,16 @@ _NAME = re.compile(r"team-[0-9a-f]{16}\.json", re.ASCII)
 def registration_branch(team: str) -> str:
     """The branch on which `register` puts a registration."""
     return f"registration/{team}"
+
+
+def is_team(name: str) -> bool:
+    """Whether a name is the handle of a team, which no submission's id can be."""
+    return _NAME.fullmatch(f"{name}.json") is not None
+
+
+def arrival_branch(name: str) -> str:
+    """The branch on which a submission comes, or the registration of a team."""
+    return registration_branch(name) if is_team(name) else branch_name(SubmissionId(name))
 
 
 def registration_path(team: str) -> str:
@@ -89,7 +101,7 @@ def _source(ref: str) -> str | None:
     if branch is None:
         return None
     # The log is public and for good: of a name that is no team's it says only that it was a branch.
-    team = branch[1] if _NAME.fullmatch(f"{branch[1]}.json") else "…"
+    team = branch[1] if is_team(branch[1]) else "…"
     return f"branch {registration_branch(team)}"
 
 

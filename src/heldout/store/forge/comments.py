@@ -15,11 +15,19 @@ from heldout.board.manifest import is_link
 from heldout.board.policy import Finding
 from heldout.board.release import UNTOLD
 from heldout.errors import Problem, printable
-from heldout.ids import SubmissionId
 
 __all__ = ["Comment", "CommentKind", "ScoreLine", "format_comment"]
 
-CommentKind = Literal["received", "refused", "asked", "rejected", "published", "corrected"]
+CommentKind = Literal[
+    "received",
+    "refused",
+    "asked",
+    "rejected",
+    "published",
+    "corrected",
+    "registered",
+    "revoked-registration",
+]
 """What happened: the kind of an event, or `refused` for what was not taken in."""
 
 _HEADS: Mapping[CommentKind, str] = {
@@ -29,6 +37,8 @@ _HEADS: Mapping[CommentKind, str] = {
     "rejected": "was rejected",
     "published": "is published",
     "corrected": "was corrected",
+    "registered": "is registered",
+    "revoked-registration": "is registered no more",
 }
 _SAID: Mapping[CommentKind, str] = {
     "asked": "The organisers ask",
@@ -67,7 +77,7 @@ class Comment:
 
     Attributes:
         kind: what happened.
-        submission: the id.
+        submission: the id; the team's handle, where it registered.
         at: when, UTC.
         decimals: digits after the point of every released score.
         scores: in the order of the columns.
@@ -80,7 +90,7 @@ class Comment:
     """
 
     kind: CommentKind
-    submission: SubmissionId
+    submission: str
     at: datetime
     decimals: int
     scores: Sequence[ScoreLine] = ()

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from heldout.envelope.bundle import Form
-from heldout.ids import Digest, SubmissionId
-from heldout.store.arrivals import Arrival, branch_name
+from heldout.ids import Digest
+from heldout.store.arrivals import Arrival
 from heldout.store.forge.api import Api
 from heldout.store.forge.form import find_requests
 from heldout.store.forge.protocol import (
@@ -18,6 +18,7 @@ from heldout.store.forge.protocol import (
     format_marker,
 )
 from heldout.store.git import Git
+from heldout.store.registrations import arrival_branch
 
 __all__ = ["HostedForge"]
 
@@ -56,9 +57,9 @@ class HostedForge:
         self.git.fetch(self.clone_url, *_HEADS)
         return tuple(find_requests(self.git, self.form, base=self.main, heads=heads))
 
-    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
+    def locate(self, source: str, name: str) -> Handle | None:
         """The number in `pull request N`; for a branch the open request at the same commit."""
-        branch = branch_name(submission)
+        branch = arrival_branch(name)
         if source != f"branch {branch}":
             return _number(source)
         commits = self.git.refs(f"refs/heads/{branch}", f"refs/remotes/*/{branch}").values()

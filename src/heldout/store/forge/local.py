@@ -8,10 +8,11 @@ from pathlib import Path
 from heldout.envelope.bundle import Form
 from heldout.errors import InputError
 from heldout.ids import Digest, SubmissionId, parse_submission_id
-from heldout.store.arrivals import Arrival, branch_name, find_in_folder, find_in_git
+from heldout.store.arrivals import Arrival, find_in_folder, find_in_git
 from heldout.store.files import write_whole
 from heldout.store.forge.protocol import Handle, Outcome, PullRequest, format_marker
 from heldout.store.git import Git
+from heldout.store.registrations import arrival_branch, is_team
 
 __all__ = ["FolderForge", "GitForge"]
 
@@ -45,9 +46,9 @@ class FolderForge:
         """The files, as they lie."""
         return tuple(find_in_folder(self.root, self.form))
 
-    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
-        """The submission's id, if it came from a folder."""
-        return Handle(submission) if source == "a folder" else None
+    def locate(self, source: str, name: str) -> Handle | None:
+        """The name itself, if it came from a folder."""
+        return Handle(name) if source == "a folder" else None
 
     def copies(self, handle: Handle) -> tuple[Handle, ...]:
         """Itself: here a submission is known by its id."""
@@ -57,9 +58,10 @@ class FolderForge:
         """Add to `ID.reply.txt`, which is replaced whole; what is no plain file is replaced too.
 
         Raises:
-            InputError: the handle is no submission's id.
+            InputError: the handle is neither a submission's id nor a team's.
         """
-        path = self.root / f"{parse_submission_id(handle)}.reply.txt"
+        name = handle if is_team(handle) else parse_submission_id(handle)
+        path = self.root / f"{name}.reply.txt"
         marker = format_marker(event)
         before = _read_plain(path)
         if marker in before.splitlines():
@@ -115,9 +117,9 @@ class GitForge:
         self._update()
         return tuple(find_in_git(self.git, self.form, main=self.main))
 
-    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
-        """The submission's id, if it came on its own branch."""
-        return Handle(submission) if source == f"branch {branch_name(submission)}" else None
+    def locate(self, source: str, name: str) -> Handle | None:
+        """The name itself, if it came on its own branch."""
+        return Handle(name) if source == f"branch {arrival_branch(name)}" else None
 
     def copies(self, handle: Handle) -> tuple[Handle, ...]:
         """Itself: here a submission is known by its id."""
@@ -140,8 +142,9 @@ class GitForge:
         return "nowhere"
 
     def _update(self) -> None:
-        spec = f"+refs/heads/submission/*:refs/remotes/{_REMOTE}/submission/*"
-        self.git.fetch(self.url, spec)
+        kinds = ("submission", "registration")
+        specs = [f"+refs/heads/{kind}/*:refs/remotes/{_REMOTE}/{kind}/*" for kind in kinds]
+        self.git.fetch(self.url, *specs)
 
 
 def _submission(name: str) -> SubmissionId | None:

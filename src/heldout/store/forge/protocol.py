@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, NewType, Protocol
 
 from heldout.errors import StoreError
-from heldout.ids import Digest, SubmissionId
+from heldout.ids import Digest
 from heldout.store.arrivals import Arrival
 
 __all__ = [
@@ -20,7 +20,8 @@ __all__ = [
 ]
 
 Handle = NewType("Handle", str)
-"""What a forge calls one request: its number, or the submission's id in a folder."""
+"""What a forge calls one request: its number, or the submission's id or the
+team's handle in a folder."""
 
 Outcome = Literal["done", "known", "nowhere"]
 """`done`: by this call. `known`: it stood so before. `nowhere`: this forge has no such thing."""
@@ -72,8 +73,13 @@ class Forge(Protocol):
         """What waits there as sealed files; read as data, nothing is checked out."""
         ...
 
-    def locate(self, source: str, submission: SubmissionId) -> Handle | None:
-        """The request that a submission came with, by the `source` of its arrival."""
+    def locate(self, source: str, name: str) -> Handle | None:
+        """The request that a submission, or a team's registration, came with.
+
+        Args:
+            source: of its arrival.
+            name: the submission's id, or the team's handle.
+        """
         ...
 
     def copies(self, handle: Handle) -> tuple[Handle, ...]:
