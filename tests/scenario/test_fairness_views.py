@@ -135,6 +135,7 @@ def test_fairness_and_small_data_from_the_run_to_the_page(town: Town) -> None:
     own = json.loads((town.board / "leaderboard/views/small.json").read_text("utf-8"))["rows"]
     assert [(row["id"], row["rank"]) for row in own if row["rank"]] == [(few, 1)]
     page = (town.board / "leaderboard/index.html").read_text("utf-8")
+    assert f"{QUERIES}\u00a0held-out queries" in page  # of the view that ranks, not of another
     assert "Trained on at most 1,000 pairs (small)" in page.replace("\N{NO-BREAK SPACE}", " ")
     assert "gap between groups" in page.replace("\N{NO-BREAK SPACE}", " ")
     described = town.organiser("board", "describe", "--json", now=NEXT).json

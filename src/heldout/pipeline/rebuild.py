@@ -1,5 +1,6 @@
 """Everything public, made anew from log, board.toml and now: a crash in it costs nothing."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -129,9 +130,7 @@ def _write_pages(
 def _facts(
     repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], standings: Standings
 ) -> BoardFacts:
-    counts = {
-        spec.view(name).set: count for row in standings.every for name, count in row.counts.items()
-    }
+    counts = _count_judged(spec, standings)
     sets = {
         name: SetFacts(
             queries=len(repository.queries(files.queries).texts),
@@ -150,6 +149,21 @@ def _facts(
         trust=list_trust(public),
         closed=read_history(public).closed,
     )
+
+
+def _count_judged(spec: BoardSpec, standings: Standings) -> Mapping[str, int]:
+    """Query set -> queries that a mean is taken over, by the view that ranks or the set's first.
+
+    Another view of the same set may be of some of its queries only.
+    """
+    ranks = next(view for view in spec.views if view.name == spec.primary)
+    others = [view for view in spec.views if view.name != spec.primary and view.set != ranks.set]
+    return {
+        view.set: row.counts[view.name]
+        for view in (*reversed(others), ranks)
+        for row in standings.every
+        if view.name in row.counts
+    }
 
 
 def _example(repository: Repository, spec: BoardSpec) -> Example | None:
