@@ -712,6 +712,10 @@ def _forges() -> Iterator[Attack]:
             "test_a_copy_with_spoiled_metadata_does_not_shut_its_owner_out",
         ),
         (
+            "such a copy beside its original",
+            "test_a_copy_with_spoiled_metadata_is_no_rival_for_the_id",
+        ),
+        (
             "such a copy, rejected before the owner's files are read",
             "test_a_copy_that_was_rejected_does_not_shut_its_owner_out",
         ),

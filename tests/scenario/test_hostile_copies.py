@@ -46,6 +46,14 @@ def test_a_copy_with_spoiled_metadata_does_not_shut_its_owner_out(town: Town) ->
     assert town.take_in(now=NEXT)["received"] == []
 
 
+def test_a_copy_with_spoiled_metadata_is_no_rival_for_the_id(town: Town) -> None:
+    submission = town.send("one", now=DAY)
+    copy(town, submission, number=1)
+    receipts = town.take_in(now=DAY)["received"]
+    assert [r["kind"] for r in receipts] in (["received", "refused"], ["received", "updated"])
+    assert town.publish(submission, now=DAY).code == 0
+
+
 def test_a_copy_that_was_rejected_does_not_shut_its_owner_out(town: Town) -> None:
     submission = town.send("one", now=DAY)
     copy(town, submission, number=1)

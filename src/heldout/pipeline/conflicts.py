@@ -36,7 +36,7 @@ def refuse_contested(
     for arrival in arrivals:
         if arrival.id is not None and not arrival.problems and arrival.id.lower() not in taken:
             claims[arrival.id.lower()].append(arrival)
-    contested = {id_: rivals for id_, rivals in claims.items() if len(rivals) > 1}
+    contested = {id_: rivals for id_, rivals in claims.items() if _differ(rivals)}
     _check_accepted(accepted, contested.values())
     refused = {
         id(arrival): _contested(arrival, rivals)
@@ -63,6 +63,16 @@ def _refuse_look_alike(arrival: Arrival, taken: Mapping[str, str]) -> Arrival:
         hint="heldout draft makes a new id",
     )
     return replace(arrival, problems=(problem,))
+
+
+def _differ(rivals: list[Arrival]) -> bool:
+    """Whether they bring several runs or keys.
+
+    A copy with other metadata is no rival: only whoever has the submission's key can seal metadata
+    that open, and of those that do not the team's own take the place.
+    """
+    alike = rivals[0].core and all(rival.core == rivals[0].core for rival in rivals)
+    return len(rivals) > 1 and not alike
 
 
 def _is_chosen(arrival: Arrival, rivals: Iterable[Arrival], accepted: Collection[str]) -> bool:

@@ -33,6 +33,7 @@ class Arrival:
         id: the submission, `None` where not even that is clear.
         fingerprint: changes when any of the files does; compared before anything is read.
         problems: why it is refused.
+        core: the same for the same runs and key, whatever the metadata; "" where there are none.
         read: gives base name -> bytes: all three files, or the metadata alone for an update.
     """
 
@@ -41,6 +42,7 @@ class Arrival:
     fingerprint: str
     problems: tuple[Problem, ...]
     read: Callable[[], Mapping[str, bytes]]
+    core: str = ""
 
 
 def branch_name(submission: SubmissionId) -> str:
@@ -139,6 +141,7 @@ def _from_paths(form: Form, submission: SubmissionId, paths: Mapping[str, Path])
         source="a folder",
         id=submission,
         fingerprint=_fingerprint(marks or {n: str(size) for n, size in sizes.items()}),
+        core=_core(marks, form, submission),
         problems=problems,
         read=lambda: {name: path.read_bytes() for name, path in paths.items()},
     )
@@ -156,9 +159,16 @@ def _from_changes(git: Git, form: Form, changes: Sequence[Change], source: str) 
         source=source,
         id=submission,
         fingerprint=_fingerprint({change.path: change.blob for change in changes}),
+        core="" if problems or submission is None else _core(blobs, form, submission),
         problems=tuple(problems[:_MOST_PROBLEMS]),
         read=lambda: {n: git.read_blob(blob, limit=_MOST_BYTES) for n, blob in blobs.items()},
     )
+
+
+def _core(marks: Mapping[str, str], form: Form, submission: SubmissionId) -> str:
+    metadata = file_names(form, submission).metadata
+    kept = {name: mark for name, mark in marks.items() if name != metadata}
+    return _fingerprint(kept) if kept else ""
 
 
 def _fingerprint(marks: Mapping[str, str]) -> str:
