@@ -486,12 +486,12 @@ def test_a_long_description_is_cut_in_table_and_sentences_and_whole_on_its_own_p
         row("0.3", days=i, id=f"o{i}", efficiency=Efficiency(parameters=10 * i)) for i in (4, 5)
     ]
     pages = render_board(standings([one, *others]), spec(), facts())
-    index = pages["index.html"].decode()
+    index = pages["leaderboard/index.html"].decode()
     assert "LongName LongName" in index
     assert "LongName " * 14 not in index
     assert "Pareto" in index
-    assert long in pages[f"entries/{one.id}.html"].decode()
-    assert long in json.loads(pages["leaderboard.json"])["rows"][0]["description"]
+    assert long in pages[f"leaderboard/entries/{one.id}.html"].decode()
+    assert long in json.loads(pages["leaderboard/leaderboard.json"])["rows"][0]["description"]
 
 
 def test_the_rank_then_is_told_where_it_differs() -> None:
