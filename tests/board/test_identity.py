@@ -172,7 +172,7 @@ def test_who_is_under_embargo_or_undecided_is_hidden_until_the_day(board: BoardL
 
 
 def test_a_name_given_up_is_still_known(board: BoardLog) -> None:
-    board.update("20261101-a", make_manifest("Acme Renamed", revision=2))
+    board.amend("20261101-a", make_manifest("Acme Renamed", revision=2))
     found = list_entrants(board.history, day=START.date(), keys={})
     assert [e.team for e in found if e.submission == "20261101-a"] == [
         "Acme Search",
@@ -191,7 +191,7 @@ def test_a_mended_name_is_not_held_against_its_own_team(board: BoardLog) -> None
         return [*look_alike_evidence(one, others, reader="organiser"), *ties]
 
     assert len(told("Harbour Laboratory")) == 2
-    board.update("20261105-e", make_manifest("Harbour Laboratory", revision=2))
+    board.amend("20261105-e", make_manifest("Harbour Laboratory", revision=2))
     assert told("Harbour Laboratory") == []
     # Somebody else is still held to the name that was given up, and to the one in force.
     assert any("Laboratori" in text for text in told("Harbour Laborator"))
