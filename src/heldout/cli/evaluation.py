@@ -1,14 +1,13 @@
 """`heldout evaluate`: scores of run files."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from heldout.cli.console import progress
 from heldout.cli.files import ORDERS, json_option, order_option
+from heldout.cli.many_runs import score_all
 from heldout.cli.printing import (
     Console,
     answers,
@@ -23,20 +22,17 @@ from heldout.cli.printing import (
     problem_json,
     reports_errors,
 )
-from heldout.cli.scoring import Failed, Outcome, Scored, Work, estimate_seconds, score_run
+from heldout.cli.scoring import Failed, Scored, Work
 from heldout.measures.evaluate import MeasureScores, prepare
 from heldout.measures.spec import parse_measure
 from heldout.store.cache import code_version, find_cache
-from heldout.trec.accelerators import count_cores, find_accelerators
+from heldout.trec.accelerators import find_accelerators
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order
 from heldout.trec.reading.allocator import keep_freed_memory
 from heldout.trec.reading.streams import open_input
 
 __all__ = ["evaluate"]
-
-_WORTH_A_POOL = 0.8
-"""Seconds of reading from which two processes end before one: starting them takes 0.3 s."""
 
 
 @click.command
@@ -103,7 +99,7 @@ def evaluate(
         cache=find_cache(os.environ) if use_cache else None,
         code=code_version() if use_cache else "",
     )
-    outcomes = _score_all(runs, work, jobs)
+    outcomes = score_all(runs, work, jobs)
     scored = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     if as_json:
@@ -117,45 +113,6 @@ def evaluate(
         _print_failed(messages(), failed, among=len(runs))
     if failed:
         context.exit(1 if scored or any(run.opened for run in failed) else 2)
-
-
-def _score_all(paths: Sequence[str], work: Work, jobs: int | None) -> list[Outcome]:
-    """An outcome for each path, in their order."""
-    lanes = min(len(paths), jobs or _count_jobs(paths, work))
-    with progress("reading runs", len(paths)) as done:
-        if lanes == 1:
-            outcomes = list(_score_in_turn(paths, work, done))
-        else:
-            outcomes = _score_at_once(paths, work, lanes, done)
-    if work.cache is not None:
-        work.cache.prune()
-    return outcomes
-
-
-def _count_jobs(paths: Sequence[str], work: Work) -> int:
-    """One process while starting more would take longer than they save."""
-    cores = count_cores()
-    if len(paths) == 1 or cores == 1:
-        return 1
-    seconds = sum(estimate_seconds(work, path) for path in paths)
-    return cores if seconds > _WORTH_A_POOL else 1
-
-
-def _score_in_turn(paths: Sequence[str], work: Work, done: Callable[[], None]) -> Iterator[Outcome]:
-    for path in paths:
-        yield score_run(work, path)
-        done()
-
-
-def _score_at_once(
-    paths: Sequence[str], work: Work, jobs: int, done: Callable[[], None]
-) -> list[Outcome]:
-    from heldout.cli.workers import open_processes, spread  # noqa: PLC0415 - most calls need none
-
-    threads = max(1, count_cores() // jobs)
-    shared = replace(work, accelerators=replace(work.accelerators, threads=threads))
-    with open_processes(shared) as (score, open_executor):
-        return spread(paths, score, open_executor=open_executor, lanes=jobs, done=done)
 
 
 def _labels(scored: Sequence[Scored]) -> list[str]:

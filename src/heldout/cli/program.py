@@ -12,7 +12,7 @@ import click
 
 import heldout
 
-__all__ = ["BOARD_COMMANDS", "COMMANDS", "Command", "board", "main"]
+__all__ = ["ALIASES", "BOARD_COMMANDS", "COMMANDS", "Command", "board", "main"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,9 @@ COMMANDS: Mapping[str, Command] = {
 }
 """Every command of the program."""
 
+ALIASES: Mapping[str, str] = {"analyze": "analyse"}
+"""Other spellings, which the help does not list."""
+
 BOARD_COMMANDS: Mapping[str, Command] = {
     "new": Command("founding:new", "board", "Make a board and its vault."),
     "describe": Command("founding:describe", "board", "What the query sets hold."),
@@ -90,7 +93,7 @@ class _Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        entry = self.table.get(cmd_name)
+        entry = self.table.get(ALIASES.get(cmd_name, cmd_name))
         if entry is None:
             return None
         module, name = entry.place.split(":")

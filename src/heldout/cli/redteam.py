@@ -10,6 +10,7 @@ import msgspec
 
 from heldout.board.release import ReleaseRule
 from heldout.board.spec import BoardSpec
+from heldout.charts.extras import need
 from heldout.cli.console import progress
 from heldout.cli.context import reports_disk
 from heldout.cli.files import json_option, order_option
@@ -23,12 +24,12 @@ from heldout.cli.printing import (
 )
 from heldout.cli.systems import Source, Systems, draw, find_systems
 from heldout.errors import printable
+from heldout.redteam.exchange import Exchange
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.chart import draw_chart
 from heldout.redteam.game import PLANTED, Plan, State
 from heldout.redteam.releases import COMPARED, NamedRelease, name_rule, parse_release
 from heldout.redteam.report import Line, play_table
-from heldout.charts.extras import need
 from heldout.store.repository import find_board
 from heldout.trec.ranking import Order
 
@@ -39,6 +40,11 @@ _YEAR = 365.25
 _PARTIAL = (
     "runs.complete is false: a run that answers one query is told about that query alone, and "
     "nobody has to look at it; docs/redteam.md says what it costs to keep it on"
+)
+_MOST_APART = 3.0
+_UNEQUAL = (
+    "take two that are about equally good: by as much as these differ u is too large, and every "
+    "gain looks small in it"
 )
 _HEADER = (
     *("attack", "release", "gain", "in u", "±", "false ≥ u", "planted told", "planted above"),
@@ -71,6 +77,15 @@ class _Result:
     lines: tuple[Line, ...]
 
 
+def _two_runs(
+    _context: click.Context, _option: click.Parameter, runs: tuple[str, str] | None
+) -> tuple[str, str] | None:
+    """Refuse an option in the place of the second run."""
+    if runs is not None and any(run.startswith("--") for run in runs):
+        raise click.BadParameter(f"two runs are needed, --runs A B; found {' '.join(runs)}")
+    return runs
+
+
 @click.command()
 @click.option(
     "--board",
@@ -86,7 +101,13 @@ class _Result:
     metavar="DIR",
     help="Has the two baselines that are taken for want of --runs [or HELDOUT_VAULT].",
 )
-@click.option("--runs", nargs=2, metavar="A B", help="Two runs that are about equally good.")
+@click.option(
+    "--runs",
+    nargs=2,
+    metavar="A B",
+    callback=_two_runs,
+    help="Two runs that are about equally good.",
+)
 @click.option("--qrels", metavar="Q", help="Their judgments [the board's, of its dev set].")
 @click.option("-m", "--measure", metavar="MEASURE", help="[that of the board's primary view]")
 @click.option(
@@ -235,6 +256,7 @@ def _as_json(result: _Result) -> dict[str, object]:
         "queries": pair.queries,
         "se": pair.unit,
         "truth": pair.truth,
+        "apart": _units_apart(pair),
         "measure": result.systems.measure,
         "systems": list(result.systems.names),
         "state": result.plan.state,
@@ -261,8 +283,15 @@ def _facts(result: _Result) -> list[tuple[str, str]]:
         ("games", f"{games} of {plan.submissions:,} submissions, seed {plan.seed}"),
         ("planted", f"a system better by {PLANTED:g} u, sent after the attack"),
     ]
+    apart = _units_apart(pair)
+    if apart > _MOST_APART:
+        facts.append(("warning", f"the systems differ by {apart:.1f} u; {_UNEQUAL}"))
     facts += _refused_facts(result.lines)
     return facts if result.spec is None else [*facts, *_board_facts(result.spec, plan)]
+
+
+def _units_apart(pair: Exchange) -> float:
+    return abs(float(pair.a.mean()) - float(pair.b.mean())) / pair.unit
 
 
 def _refused_facts(lines: Sequence[Line]) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
-from heldout.charts.svg import draw
+from heldout.charts.files import stand_alone
 from heldout.redteam.report import Line
 
 __all__ = ["chart_spec", "draw_chart"]
@@ -13,14 +13,6 @@ _INK, _MUTED, _HAIR, _RECORD = (f"#00000{n}" for n in (1, 2, 4, 6))
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 430, 116, 64, 8, 36
 _ROW, _HEAD, _BAR, _SIZE = 18, 30, 10, 13
 
-_STYLE = """
-svg{--ink:#1b1d1f;--muted:#585d63;--hair:#dfe2e5;--record:#a8400a;background:#fcfcfa;
-font-family:system-ui,sans-serif}
-@media(prefers-color-scheme:dark){svg{--ink:#e8eaec;--muted:#a6adb4;--hair:#2d3338;
---record:#f2a071;background:#15181b}}
-"""
-"""The colours of the page, which a picture that stands alone has to bring along."""
-
 
 def draw_chart(lines: Sequence[Line]) -> str:
     """The chart as an SVG file, in the light or dark of whoever looks.
@@ -28,11 +20,8 @@ def draw_chart(lines: Sequence[Line]) -> str:
     Raises:
         SetupError: the `site` extra is not installed.
     """
-    drawn = draw(chart_spec(lines)).removeprefix("<svg").replace(' aria-hidden="true"', "", 1)
-    inside, _, rest = drawn.partition(">")
-    title = "<title>Mean gain of each attack against each release, in standard errors</title>"
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{inside}>'
-    return f"{head}{title}<style>{_STYLE}</style>{rest}\n"
+    title = "Mean gain of each attack against each release, in standard errors"
+    return stand_alone(chart_spec(lines), title=title)
 
 
 def chart_spec(lines: Sequence[Line]) -> dict[str, Any]:

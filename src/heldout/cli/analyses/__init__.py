@@ -1,0 +1,1 @@
+"""The commands of `heldout analyse`, a module for each analysis."""

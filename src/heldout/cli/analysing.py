@@ -1,0 +1,44 @@
+"""`heldout analyse`: one explicit table of analyses, each loaded when it is called."""
+
+from collections.abc import Mapping
+from importlib import import_module
+
+import click
+
+__all__ = ["ANALYSES", "analyse"]
+
+ANALYSES: Mapping[str, str] = {}
+"""Every analysis, with what it answers; `heldout.cli.analyses.NAME` has the command."""
+
+
+class _Analyses(click.Group):
+    """A group whose commands stand in a table and are imported when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(ANALYSES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in ANALYSES:
+            return None
+        command: click.Command = getattr(
+            import_module(f"heldout.cli.analyses.{cmd_name}"), cmd_name
+        )
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the analyses from the table alone."""
+        del ctx
+        with formatter.section("Analyses"):
+            formatter.write_dl(list(ANALYSES.items()))
+
+
+@click.group(cls=_Analyses)
+def analyse() -> None:
+    r"""Can a ranking be believed? From run files, a table of scores, or a board's vault.
+
+    \b
+    Example:
+      heldout analyse stability --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 --chart ranks.svg
+    """

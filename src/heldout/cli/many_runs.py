@@ -1,0 +1,58 @@
+"""Many run files scored, in turn or side by side."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from heldout.cli.console import progress
+from heldout.cli.scoring import Outcome, Work, estimate_seconds, score_run
+from heldout.trec.accelerators import count_cores
+
+__all__ = ["score_all"]
+
+_WORTH_A_POOL = 0.8
+"""Seconds of reading from which two processes end before one: starting them takes 0.3 s."""
+
+
+def score_all(paths: Sequence[str], work: Work, jobs: int | None) -> list[Outcome]:
+    """An outcome for each path, in their order.
+
+    Args:
+        paths: run files.
+        work: what is the same for all.
+        jobs: processes side by side; `None` for up to one for each core where that pays.
+    """
+    lanes = min(len(paths), jobs or _count_jobs(paths, work))
+    with progress("reading runs", len(paths)) as done:
+        if lanes == 1:
+            outcomes = list(_score_in_turn(paths, work, done))
+        else:
+            outcomes = _score_at_once(paths, work, lanes, done)
+    if work.cache is not None:
+        work.cache.prune()
+    return outcomes
+
+
+def _count_jobs(paths: Sequence[str], work: Work) -> int:
+    """One process while starting more would take longer than they save."""
+    cores = count_cores()
+    if len(paths) == 1 or cores == 1:
+        return 1
+    seconds = sum(estimate_seconds(work, path) for path in paths)
+    return cores if seconds > _WORTH_A_POOL else 1
+
+
+def _score_in_turn(paths: Sequence[str], work: Work, done: Callable[[], None]) -> Iterator[Outcome]:
+    for path in paths:
+        yield score_run(work, path)
+        done()
+
+
+def _score_at_once(
+    paths: Sequence[str], work: Work, jobs: int, done: Callable[[], None]
+) -> list[Outcome]:
+    from heldout.cli.workers import open_processes, spread  # noqa: PLC0415 - most calls need none
+
+    threads = max(1, count_cores() // jobs)
+    shared = replace(work, accelerators=replace(work.accelerators, threads=threads))
+    with open_processes(shared) as (score, open_executor):
+        return spread(paths, score, open_executor=open_executor, lanes=jobs, done=done)

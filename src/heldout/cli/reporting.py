@@ -1,0 +1,135 @@
+"""How an analysis answers: tables on the terminal, JSON, Markdown, LaTeX, a chart in a file."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from heldout.cli.printing import (
+    Console,
+    answers,
+    messages,
+    print_facts,
+    print_json,
+    print_table,
+)
+from heldout.report.table import Table, format_cells, to_latex, to_markdown
+
+__all__ = ["Answer", "Output", "output_options", "print_answer", "seed_option"]
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of every draw."
+)
+"""`--seed`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a command was asked to write.
+
+    Attributes:
+        as_json: one JSON document instead of tables.
+        markdown: tables in Markdown.
+        latex: tables in LaTeX.
+        chart: file for the chart, `None` for none.
+    """
+
+    as_json: bool
+    markdown: bool
+    latex: bool
+    chart: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an analysis found, in every form.
+
+    Attributes:
+        facts: the answer first: lines of `name      what there is to say`.
+        tables: the evidence.
+        value: for JSON.
+        chart: gives the Vega-Lite dict of the picture; called only where a chart is asked for.
+        title: what the picture shows, for those who do not see it.
+    """
+
+    facts: Sequence[tuple[str, str]]
+    tables: Sequence[Table]
+    value: Mapping[str, Any]
+    chart: Callable[[], Mapping[str, Any]] | None = None
+    title: str = ""
+
+
+def output_options(function: Function) -> Function:
+    """`--json`, `--markdown`, `--latex` and `--chart FILE`, as one `output` argument."""
+
+    @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+    @click.option("--markdown", is_flag=True, help="Tables in Markdown.")
+    @click.option("--latex", is_flag=True, help="Tables in LaTeX, with booktabs.")
+    @click.option(
+        "--chart",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Write the picture, as .svg or .png.",
+    )
+    @functools.wraps(function)
+    def wrapped(
+        *args: Any, as_json: bool, markdown: bool, latex: bool, chart: Path | None, **rest: Any
+    ) -> object:
+        if as_json + markdown + latex > 1:
+            raise click.UsageError("--json, --markdown and --latex exclude each other")
+        output = Output(as_json=as_json, markdown=markdown, latex=latex, chart=chart)
+        return function(*args, output=output, **rest)
+
+    return wrapped  # type: ignore[return-value] # click's decorators keep the callable
+
+
+def print_answer(answer: Answer, output: Output) -> None:
+    """Write an answer in the form that was asked for, and the chart where one was.
+
+    Raises:
+        click.UsageError: a chart was asked for, but there is none of this.
+        InputError: code `chart-form`.
+        SetupError: the `site` extra is not installed.
+    """
+    if output.chart is not None:
+        _write_chart(answer, output.chart)
+    if output.as_json:
+        print_json(answer.value)
+    elif output.markdown or output.latex:
+        form = to_markdown if output.markdown else to_latex
+        click.echo("\n".join(form(table) for table in answer.tables), nl=False)
+    else:
+        _print_all(answers(), answer)
+
+
+def _write_chart(answer: Answer, path: Path) -> None:
+    from heldout.charts.files import picture  # noqa: PLC0415 - most calls draw nothing
+    from heldout.store.files import write_whole  # noqa: PLC0415 - the same
+
+    if answer.chart is None:
+        raise click.UsageError("there is no picture of this: leave --chart away")
+    written = write_whole(path, picture(answer.chart(), path, title=answer.title))
+    with suppress(BrokenPipeError):
+        print_facts(messages(), [("chart" if written else "as before", str(path))])
+
+
+def _print_all(console: Console, answer: Answer) -> None:
+    print_facts(console, answer.facts)
+    for table in answer.tables:
+        console.print()
+        console.print(table.title)
+        console.print()
+        print_table(
+            console,
+            [column.name for column in table.columns],
+            format_cells(table),
+            left=[column.name for column in table.columns if column.form == "text"],
+        )
+        for note in table.notes:
+            print_facts(console, [("", note)])

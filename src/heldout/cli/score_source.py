@@ -1,0 +1,267 @@
+"""Where an analysis gets its scores: run files with judgments, or a table of scores."""
+
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from heldout.cli.files import order_option
+from heldout.cli.many_runs import score_all
+from heldout.cli.printing import plural
+from heldout.cli.scoring import Failed, Scored, Work
+from heldout.errors import InputError, Problem
+from heldout.measures.evaluate import prepare
+from heldout.measures.spec import Measure, parse_measure
+from heldout.scores import ScoreTable, parse_scores, table_of
+from heldout.store.cache import code_version, find_cache
+from heldout.trec.accelerators import find_accelerators
+from heldout.trec.qrels import read_qrels
+from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import open_input
+
+__all__ = ["Scores", "Source", "load_measures", "load_scores", "source_options"]
+
+Function = TypeVar("Function", bound=Callable[..., object])
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a command was told of its scores.
+
+    Attributes:
+        runs: patterns or paths of run files.
+        qrels: file of the judgments.
+        measure: name of the measure.
+        order: how documents are ordered; `None` for what fits a run's columns.
+        table: a CSV table of scores instead of runs.
+        jobs: processes that read runs side by side; `None` for what pays.
+    """
+
+    runs: tuple[str, ...] = ()
+    qrels: str | None = None
+    measure: str | None = None
+    order: Order | None = None
+    table: str | None = None
+    jobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """What an analysis is given.
+
+    Attributes:
+        table: systems by queries; every system has a score for every query.
+        measure: what was measured, "" where a table does not say.
+        better: whether `higher` or `lower` scores are better.
+        facts: where it comes from, in lines of `name      what there is to say`.
+    """
+
+    table: ScoreTable
+    measure: str
+    facts: tuple[tuple[str, str], ...]
+    better: str = "higher"
+
+
+def source_options(function: Function) -> Function:
+    """The options that say where scores come from, as one `source` argument."""
+
+    @click.option(
+        "--runs",
+        multiple=True,
+        metavar="'GLOB'",
+        help="Run files; a pattern in quotes, or a path. Can be given many times.",
+    )
+    @click.option("--qrels", metavar="Q", help="Their judgments.")
+    @click.option("-m", "--measure", metavar="MEASURE", help="For example RR@10 or nDCG@10.")
+    @order_option
+    @click.option(
+        "--scores",
+        "table",
+        metavar="TABLE.csv",
+        help="Scores instead of runs: a header of system names, then a row per query.",
+    )
+    @click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes side by side [up to one for each core, where that pays].",
+    )
+    @functools.wraps(function)
+    def wrapped(
+        *args: Any,
+        runs: tuple[str, ...],
+        qrels: str | None,
+        measure: str | None,
+        order: Order | None,
+        table: str | None,
+        jobs: int | None,
+        **rest: Any,
+    ) -> object:
+        source = Source(
+            runs=runs, qrels=qrels, measure=measure, order=order, table=table, jobs=jobs
+        )
+        return function(*args, source=source, **rest)
+
+    return wrapped  # type: ignore[return-value] # click's decorators keep the callable
+
+
+def load_scores(source: Source, *, measure: str | None = None) -> Scores:
+    """The scores that a command was told of.
+
+    Args:
+        source: what it was told.
+        measure: the measure where the analysis needs a certain one.
+
+    Raises:
+        click.UsageError: something is not named.
+        InputError: a file has errors, two runs have one name, or a system lacks a score.
+    """
+    if source.table is not None:
+        if source.runs or source.qrels:
+            raise click.UsageError("--scores has the scores already: leave --runs and --qrels away")
+        return _read_table(source.table, measure or source.measure)
+    name = measure or source.measure
+    if name is None:
+        raise click.UsageError("which measure? for example -m RR@10")
+    (scores,) = load_measures(source, [name]).values()
+    return scores
+
+
+def load_measures(source: Source, measures: Sequence[str]) -> Mapping[str, Scores]:
+    """Several measures of the same runs, in one pass over each.
+
+    Raises:
+        click.UsageError: runs or judgments are not named.
+        InputError: a file has errors, two runs have one name, or a system lacks a score.
+    """
+    paths = _find_runs(source.runs)
+    if source.qrels is None:
+        raise click.UsageError("which judgments? --qrels Q")
+    parsed = {name: parse_measure(name, path="-m") for name in measures}
+    runs = _score(paths, source, tuple(parsed.values()))
+    facts = _tell(runs, source.qrels)
+    return {
+        name: Scores(
+            table=_complete(
+                table_of({run.name: _per_query(run, measure) for run in runs}), str(measure)
+            ),
+            measure=str(measure),
+            better=measure.kind.better,
+            facts=(*facts, ("measure", str(measure))),
+        )
+        for name, measure in parsed.items()
+    }
+
+
+def _find_runs(patterns: Sequence[str]) -> list[str]:
+    """The files that the patterns name, each once, sorted within a pattern."""
+    if not patterns:
+        raise click.UsageError("which scores? --runs 'GLOB' --qrels Q -m MEASURE, or --scores FILE")
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern
+        if not paths:
+            raise InputError(
+                Problem(
+                    code="no-run",
+                    path="--runs",
+                    found=f"no file for {pattern!r}",
+                    expected="a run file, or a pattern such as 'runs/*.gz'",
+                    hint="quote the pattern, and look at the folder you stand in",
+                )
+            )
+        found |= dict.fromkeys(paths)
+    return list(found)
+
+
+def _score(paths: Sequence[str], source: Source, measures: tuple[Measure, ...]) -> list[Scored]:
+    with open_input(Path(source.qrels or "")) as file:
+        qrels = read_qrels(file, path=source.qrels or "")
+    work = Work(
+        qrels=qrels,
+        judged=prepare(qrels.judgments, measures),
+        order=source.order,
+        accelerators=find_accelerators(os.environ),
+        cache=find_cache(os.environ),
+        code=code_version(),
+    )
+    outcomes = score_all(paths, work, source.jobs)
+    failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
+    if failed:
+        raise InputError([problem for outcome in failed for problem in outcome.problems])
+    runs = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
+    _check_names(runs)
+    return runs
+
+
+def _check_names(runs: Sequence[Scored]) -> None:
+    paths: dict[str, str] = {}
+    for run in runs:
+        if run.name in paths:
+            raise InputError(
+                Problem(
+                    code="repeated-system",
+                    path=run.path,
+                    found=f"the name {run.name!r} again, first of {paths[run.name]}",
+                    expected="a different file name for each system",
+                )
+            )
+        paths[run.name] = run.path
+
+
+def _per_query(run: Scored, measure: Measure) -> dict[str, float | None]:
+    return {query: row[measure] for query, row in run.evaluation.per_query().items()}
+
+
+def _tell(runs: Sequence[Scored], qrels: str) -> tuple[tuple[str, str], ...]:
+    judged = plural(len(runs[0].evaluation.queries), "query", "queries")
+    unanswered = sum(run.evaluation.unanswered > 0 for run in runs)
+    facts = [
+        ("systems", f"{len(runs):,}"),
+        ("queries", f"{judged} with judgments in {qrels}"),
+    ]
+    if unanswered:
+        facts.append(
+            ("", f"{plural(unanswered, 'run')} did not answer all; unanswered ones count 0")
+        )
+    return tuple(facts)
+
+
+def _read_table(path: str, measure: str | None) -> Scores:
+    with open_input(Path(path)) as file:
+        text = file.read().decode("utf-8-sig", "replace")
+    table = _complete(parse_scores(text, path=path), path)
+    better = "higher" if measure is None else parse_measure(measure, path="-m").kind.better
+    facts = (
+        ("systems", f"{len(table.systems):,}"),
+        ("queries", f"{len(table.queries):,}, in {path}"),
+    )
+    return Scores(table=table, measure=measure or "", facts=facts, better=better)
+
+
+def _complete(table: ScoreTable, where: str) -> ScoreTable:
+    """The table, refused where a system lacks a score: missing is not zero."""
+    lacking = [
+        (system, int((~known).sum()))
+        for system, known in zip(table.systems, table.known, strict=True)
+        if not known.all()
+    ]
+    if not lacking:
+        return table
+    shown = ", ".join(f"{system} ({count:,})" for system, count in lacking[:_SHOWN])
+    more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+    raise InputError(
+        Problem(
+            code="missing-scores",
+            path=where,
+            found=f"no score for some queries: {shown}{more}",
+            expected=f"every system on the same {len(table.queries):,} queries",
+            hint="leave out the systems or the queries; a missing score is not 0",
+        )
+    )

@@ -1,0 +1,159 @@
+"""A table of results, written for a terminal, for Markdown and for LaTeX.
+
+A cell that is `None` is undefined: it is shown as a dash and never as a number. A p-value is never
+shown as 0.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "UNDEFINED",
+    "Cell",
+    "Column",
+    "Table",
+    "format_cell",
+    "format_cells",
+    "format_p",
+    "to_latex",
+    "to_markdown",
+]
+
+Cell = str | int | float | None
+"""What a cell may hold."""
+
+Form = Literal["text", "count", "score", "difference", "share", "p"]
+"""How a column's numbers are written."""
+
+UNDEFINED = "-"
+"""What stands for a value that is not defined."""
+
+_SMALLEST_P = 1e-4
+_MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in r"\`*_|<>[]"})
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "–": "--",
+    "−": "$-$",
+    "×": r"$\times$",
+    "±": r"$\pm$",
+    "Δ": r"$\Delta$",
+    "τ": r"$\tau$",
+    "α": r"$\alpha$",
+    "★": r"$\star$",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: its heading.
+        form: `text` to the left; `count` whole numbers; `score` and `share` with `decimals`
+            digits, `difference` with its sign too; `p` as a p-value.
+        decimals: digits behind the point of a score, difference or share.
+    """
+
+    name: str
+    form: Form = "text"
+    decimals: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table with all that has to be said of it.
+
+    Attributes:
+        title: what it shows, in a few words.
+        columns: at least one.
+        rows: each as long as `columns`.
+        notes: sentences below it: family, correction, options, why something is undefined.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(row)
+
+
+def format_p(p: float | None) -> str:
+    """A p-value with two digits that say something: `.042`, `.00031`, `<.0001`, never 0."""
+    if p is None:
+        return UNDEFINED
+    if p < _SMALLEST_P:
+        return "<.0001"
+    digits = 2 if p >= 0.1 else 3 if p >= 0.01 else 4  # noqa: PLR2004 - two digits that say something
+    text = f"{p:.{digits}f}"
+    return text.removeprefix("0") if p < 1 else text
+
+
+def format_cell(cell: Cell, column: Column) -> str:
+    """A cell as text, the same in every form of the table."""
+    if cell is None:
+        return UNDEFINED
+    if isinstance(cell, str):
+        return cell
+    if column.form == "p":
+        return format_p(cell)
+    if column.form in ("score", "share"):
+        return f"{cell:.{column.decimals}f}"
+    if column.form == "difference":
+        return f"{cell:+.{column.decimals}f}"
+    return f"{cell:,}"
+
+
+def format_cells(table: Table) -> list[list[str]]:
+    """All rows as text."""
+    return [
+        [format_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)]
+        for row in table.rows
+    ]
+
+
+def to_markdown(table: Table) -> str:
+    """A Markdown table under its title in bold, its notes below."""
+    aligns = [":--" if column.form == "text" else "--:" for column in table.columns]
+    names = [column.name for column in table.columns]
+    lines = [names, aligns, *format_cells(table)]
+    escaped = [
+        line if line is aligns else [_flat(cell).translate(_MARKDOWN) for cell in line]
+        for line in lines
+    ]
+    body = "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+    notes = "".join(f"\n{_flat(note).translate(_MARKDOWN)}\n" for note in table.notes)
+    return f"**{_flat(table.title).translate(_MARKDOWN)}**\n\n{body}\n{notes}"
+
+
+def to_latex(table: Table) -> str:
+    r"""A `table` with `booktabs` rules, its notes in the caption; needs `\usepackage{booktabs}`."""
+    aligns = "".join("l" if column.form == "text" else "r" for column in table.columns)
+    head = " & ".join(_escape_latex(column.name) for column in table.columns)
+    rows = "\n".join(
+        f"{' & '.join(_escape_latex(cell) for cell in row)} \\\\" for row in format_cells(table)
+    )
+    caption = " ".join(_escape_latex(text) for text in (f"{table.title}.", *table.notes))
+    return (
+        "\\begin{table}\n\\centering\n"
+        f"\\caption{{{caption}}}\n"
+        f"\\begin{{tabular}}{{{aligns}}}\n\\toprule\n{head} \\\\\n\\midrule\n"
+        f"{rows}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n"
+    )
+
+
+def _flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(char, char) for char in _flat(text))

@@ -1,0 +1,1 @@
+"""Statistics on arrays: tests, resampling, corrections, agreement. Knows no runs and no boards."""
