@@ -19,7 +19,7 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.spec import Policy, QuerySet, Runs, View
+from heldout.board.spec import Policy, QuerySet, Registration, Runs, View
 from heldout.board.standings import Row, Standings
 from heldout.site.figures import make_figures
 from heldout.site.pages import make_board_page
@@ -315,3 +315,21 @@ def replace_view(name: str) -> Any:
 def test_the_page_is_of_its_day() -> None:
     later = replace(busy(), as_of=AS_OF + timedelta(days=200))
     assert make_board_page(later, spec(), facts()).frame.as_of == "8 Jun 2027"
+
+
+def test_where_teams_register_the_page_says_so_and_links_the_agreement() -> None:
+    asked = Registration(required=True, agreement="legal/agree.md", closes=date(2026, 11, 30))
+    first, *rest = list_steps(spec(registration=asked))
+    assert first.command == 'heldout register --team "NAME"'
+    assert first.file is not None
+    assert (first.file.href, first.file.name) == ("../legal/agree.md", "agree.md")
+    assert rest == list(list_steps(spec()))
+    assert first.file in list_downloads(spec(registration=asked), facts())
+    assert _rule("Registration", registration=asked) == (
+        "A submission has to come from a registered team. To register is to agree to "
+        "legal/agree.md. New teams register until 30 Nov 2026. A team's names are sealed for the "
+        "organisers."
+    )
+    assert _rule("Registration") == ""
+    (plain_step, *_) = list_steps(spec(registration=Registration()))
+    assert plain_step.file is None

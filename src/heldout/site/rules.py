@@ -20,20 +20,21 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A command of a participant, and what it does."""
-
-    command: str
-    does: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
     """A file of the board: its address from `leaderboard/`, its name, what is in it."""
 
     href: str
     name: str
     holds: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A command of a participant, what it does, and the file to read before."""
+
+    command: str
+    does: str
+    file: Download | None = None
 
 
 _ORDERS = {
@@ -62,6 +63,7 @@ _OPENED = {
 def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
     """Every rule that board.toml sets, in the order in which a participant meets them."""
     rules = (
+        Rule(about="Registration", says=_say_registration(spec)),
         Rule(about="Runs", says=_say_runs(spec)),
         Rule(about="Types", says=_say_types(spec)),
         Rule(about="Sealing", says=_say_sealing(spec)),
@@ -77,9 +79,10 @@ def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
 
 
 def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
-    """The three commands that take part."""
+    """The commands that take part; the first one is for boards where teams register."""
     files = " ".join(f"{_flag(key)}{key}.run.gz" for key in map(clean, spec.sets))
     return (
+        *_list_registering(spec),
         Step(
             command=f"heldout draft my-system {files}",
             does="makes a dated id, a folder that git ignores, and a metadata file to fill in.",
@@ -93,6 +96,15 @@ def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
             does="seals the runs so that only the organisers can open them, and sends them.",
         ),
     )
+
+
+def _list_registering(spec: BoardSpec) -> tuple[Step, ...]:
+    if spec.registration is None:
+        return ()
+    asks = "shows the agreement and asks, " * (spec.registration.agreement is not None)
+    does = f"once, before the first submission: {asks}makes the team's key, and registers it."
+    file = next(iter(_list_agreement(spec)), None)
+    return (Step(command='heldout register --team "NAME"', does=does, file=file),)
 
 
 def _flag(key: str) -> str:
@@ -111,6 +123,7 @@ def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
             if key in facts.sets
             for file in _set_files(key, queries)
         ),
+        *_list_agreement(spec),
         Download(
             href="../board.toml", name="board.toml", holds="the rules, as the program reads them"
         ),
@@ -120,6 +133,14 @@ def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
             holds=f"the public log: {count(facts.events, 'event')}, each with the hash of the last",
         ),
     )
+
+
+def _list_agreement(spec: BoardSpec) -> tuple[Download, ...]:
+    path = None if spec.registration is None else spec.registration.agreement
+    if path is None:
+        return ()
+    file = clean(path.rsplit("/", 1)[-1])
+    return (Download(href=f"../{path}", name=file, holds="what a team agrees to"),)
 
 
 def _set_files(key: str, queries: QuerySet) -> list[Download]:
@@ -133,6 +154,21 @@ def _set_files(key: str, queries: QuerySet) -> list[Download]:
         Download(href=f"../{path}", name=clean(path.rsplit("/", 1)[-1]), holds=holds)
         for path, holds in found
     ]
+
+
+def _say_registration(spec: BoardSpec) -> str:
+    registration = spec.registration
+    if registration is None:
+        return ""
+    who = "A submission has to come from a registered team." if registration.required else ""
+    agreed = ""
+    if registration.agreement is not None:
+        agreed = f"To register is to agree to {clean(registration.agreement)}."
+    until = ""
+    if registration.closes is not None:
+        until = f"New teams register until {day_words(registration.closes)}."
+    names = "A team's names are sealed for the organisers."
+    return " ".join(part for part in (who, agreed, until, names) if part)
 
 
 def _say_runs(spec: BoardSpec) -> str:
