@@ -196,6 +196,18 @@ def test_the_two_nearest_baselines_of_the_vault_are_the_systems(files: Path) -> 
     assert value["queries"] == QUERIES
 
 
+@pytest.mark.usefixtures("files")
+def test_two_systems_that_are_not_about_equally_good_are_warned_of() -> None:
+    for name, place in (("best", 1), ("worst", 4)):
+        lists = [["right" if p == place else f"other{p}" for p in range(1, 6)]] * QUERIES
+        rows = [f"q{q}\t{d}\t{p}\n" for q, one in enumerate(lists) for p, d in enumerate(one, 1)]
+        Path(f"{name}.tsv").write_text("".join(rows))
+    assert "warning" not in play(*SMALL).stdout
+    told = call("--runs", "best.tsv", "worst.tsv", "--qrels", "dev.qrels", "-m", "RR@10", *SMALL)
+    assert told.exit_code == 0
+    assert f"the systems differ by {QUERIES**0.5:.1f} u; take two" in told.stdout
+
+
 def test_a_vault_with_one_baseline_says_what_to_do(files: Path) -> None:
     found(files, baselines=("a",))
     done = call("--board", "board", "--vault", "vault", *SMALL)
@@ -232,6 +244,7 @@ def test_what_cannot_be_played(arguments: tuple[str, ...], code: str) -> None:
         (("--runs", "a.tsv", "b.tsv", "-m", "RR@10"), "no board.toml"),
         (("--submissions", "1"), "--submissions"),
         (("--seeds", "0"), "--seeds"),
+        (("--runs", "a.tsv", "--seeds", "3"), "two runs are needed, --runs A B; found a.tsv --se"),
         (("--attack", "bribery"), "--attack"),
     ],
 )

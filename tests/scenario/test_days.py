@@ -217,6 +217,7 @@ def test_an_embargo_extended_and_one_too_long(town: Town) -> None:
     town.organiser("rebuild", now="2027-09-02T00:00:00Z")
     assert town.rows()[0]["team"] == SECRET["team"]
     over = town.organiser("extend", late, "2027-12-02", "--why", "x", now="2027-09-03T00:00:00Z")
+    assert "an embargo that ended on 2027-09-02" in over.err
     assert (over.code, over.out) == (2, "")
 
 

@@ -1,6 +1,9 @@
 """An organiser's odd days: wrong keys, mended labels, refusals that stay, what a commit says."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -237,6 +240,30 @@ def test_publish_that_publishes_nothing_commits_nothing(town: Town) -> None:
     assert "everything was up to date" in again.out
     assert git(town.board, "rev-parse", "HEAD") == head
     assert git(town.board, "status", "--porcelain") == ""
+
+
+def test_the_description_leaves_out_what_does_not_count(town: Town) -> None:
+    def judged() -> int:
+        (found,) = [
+            one
+            for one in town.organiser("board", "describe", "--json", now=DAY).json["sets"]
+            if one["name"] == "eval"
+        ]
+        return int(found["resolution"]["queries"])
+
+    before = judged()
+    (town.vault / "labels" / "eval.exclude").write_text("eval0\neval1\n")
+    assert judged() == before - 2
+
+
+def test_who_reads_only_the_head_of_an_answer_gets_no_error(town: Town) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", "from heldout.cli import main; main()"]
+    arguments = ["audit", "--board", str(town.board), "--vault", str(town.vault)]
+    done = subprocess.run([*command, *arguments], stdout=writing, stderr=-1, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_publish_tells_event_scores_and_standing(town: Town) -> None:

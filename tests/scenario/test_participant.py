@@ -107,6 +107,16 @@ def test_a_run_that_is_not_one_file_is_one_problem(town: Town, how: str) -> None
     assert town.participant("submit", submission, now=DAY).code == 1
 
 
+def test_a_run_that_cannot_be_read_is_named_as_it_was_typed(town: Town) -> None:
+    (town.root / "dev.run").write_text("")
+    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "nowhere" / "eval.run")
+    answer = town.participant("draft", "x", *runs, now=DAY)
+    assert answer.code == 2
+    assert f"unreadable-file  {town.root / 'nowhere' / 'eval.run'}" in answer.err
+    assert "of the run for 'eval'" in answer.err
+    assert "--run eval=FILE" in answer.err
+
+
 @pytest.mark.parametrize("command", ["check", "pack", "submit", "amend", "withdraw"])
 def test_an_unknown_draft_is_told_with_those_there_are(town: Town, command: str) -> None:
     submission = town.draft("one", now=DAY)

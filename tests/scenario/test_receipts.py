@@ -54,6 +54,23 @@ def audit(town: Town, receipt: Path | None = None, *more: str | Path) -> Answer:
     return town.participant("audit", *told, *more, "--json", now=LAST)
 
 
+def test_a_clone_that_is_behind_is_said_to_be(town: Town) -> None:
+    """The receipt has seen more than lies here: with origin it holds, without it nobody knows."""
+    told = audit(town).json
+    assert told["ok"]
+    assert any("origin's newer log of" in note for note in told["notes"])
+    keep(town)
+    git(town.clone, "remote", "set-url", "origin", str(town.root / "nowhere"))
+    git(town.clone, "update-ref", "-d", "refs/remotes/origin/main")
+    told = audit(town).json
+    assert not told["ok"]
+    assert any("this clone may only be behind: git pull" in note for note in told["notes"])
+    git(town.clone, "remote", "set-url", "origin", str(town.forge))
+    town.pull()
+    told = audit(town).json
+    assert (told["ok"], told["notes"]) == (True, [])
+
+
 def edit(town: Town, **changes: Any) -> Path:
     file = town.root / "edited.json"
     file.write_text(json.dumps({**json.loads((town.clone / RECEIPT).read_text()), **changes}))

@@ -169,7 +169,10 @@ def describe(*, place: Place) -> None:
         vault = Vault.open(place.vault.absolute(), board=repository.root)
     check_recipients(repository.spec(), repository.rules(), vault)
     sets = load_sets(repository, repository.spec(), vault=vault)
-    description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
+    description = describe_sets(
+        {name: (s.queries, s.qrels) for name, s in sets.items()},
+        excluded={name: s.excluded for name, s in sets.items()},
+    )
     views = describe_views(repository.spec(), sets)
     ledger = None if vault is None else make_ledger(vault.history())
     if place.as_json:

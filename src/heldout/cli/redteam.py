@@ -24,9 +24,9 @@ from heldout.cli.printing import (
 )
 from heldout.cli.systems import Source, Systems, draw, find_systems
 from heldout.errors import printable
-from heldout.redteam.exchange import Exchange
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.chart import draw_chart
+from heldout.redteam.exchange import Exchange
 from heldout.redteam.game import PLANTED, Plan, State
 from heldout.redteam.releases import COMPARED, NamedRelease, name_rule, parse_release
 from heldout.redteam.report import Line, play_table

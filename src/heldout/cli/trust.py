@@ -1,5 +1,6 @@
 """Commands by which others can check the organisers: audit, archive, rekey."""
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from heldout.pipeline.desk import Desk
 from heldout.pipeline.key_plan import KeyChange
 from heldout.pipeline.rebuild import catch_up
 from heldout.pipeline.receipts import (
+    Receipt,
     ReceiptCheck,
     check_continues,
     check_receipt,
@@ -199,8 +201,8 @@ def _hold_against(
     faults, notes, checked = [*found.faults], [*found.notes], [*found.checked]
     result = None
     try:
-        newest = repository.newest_log()
-        copies = [repository.log()]
+        newest, here = repository.newest_log(), repository.log()
+        copies = [here]
         if earlier is not None:
             copies.append(parse_log(earlier.read_bytes(), path=earlier.name))
             checked.append(f"{earlier.name}, which it continues")
@@ -209,11 +211,13 @@ def _hold_against(
             faults += broken
             notes += [] if broken else list_changes(copy, newest)
     except HeldoutError as error:
-        newest, faults = (), [*faults, str(error)]
+        newest, here, faults = (), (), [*faults, str(error)]
     if receipt is not None and newest:
-        result = check_receipt(read_receipt(receipt), newest)
+        kept = read_receipt(receipt)
+        result = check_receipt(kept, newest)
         faults += result.faults
         checked.append("the receipt")
+        notes += _say_behind(here, newest, kept)
     told = Audit(
         events=found.events,
         checked=tuple(checked),
@@ -221,6 +225,17 @@ def _hold_against(
         notes=tuple(dict.fromkeys(notes)),
     )
     return told, result
+
+
+def _say_behind(here: Sequence[Entry], newest: Sequence[Entry], receipt: Receipt) -> Iterator[str]:
+    """That this clone is behind: no fault of the organisers."""
+    if len(newest) > len(here):
+        yield (
+            f"the receipt was held against origin's newer log of {plural(len(newest), 'event')}; "
+            "git pull brings it here"
+        )
+    elif receipt.seen.seq >= len(newest):
+        yield "if origin did not answer, this clone may only be behind: git pull, then call again"
 
 
 def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:

@@ -260,7 +260,10 @@ def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision
     end = submission.embargo_until
     if submission.status != "published" or end is None or end <= today or until <= today:
         expected = "a published entry under an embargo, and a day to come"
-        raise InputError(_refusal("no-embargo", submission_id, submission, expected))
+        refusal = _refusal("no-embargo", submission_id, submission, expected)
+        if submission.status == "published" and end is not None and end <= today:
+            refusal = replace(refusal, found=f"an embargo that ended on {end}")
+        raise InputError(refusal)
     public = {"embargo_until": until.isoformat(), "why": why}
     return _log(desk, "extended", submission_id, public=public)
 

@@ -161,7 +161,7 @@ def draft(
     folder = draft_folder(repository, submission)
     _check_new(folder, spec, runs)
     for name, source in runs.items():
-        write_whole(folder / f"{name}{_suffixes(source)}", _read(source))
+        write_whole(folder / f"{name}{_suffixes(source)}", _read_run(name, source))
     manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
     write_whole(folder / METADATA, format_manifest(manifest))
     return folder
@@ -331,6 +331,20 @@ def _check_new(folder: Path, spec: BoardSpec, runs: Mapping[str, Path]) -> None:
         )
     if problems:
         raise InputError(problems)
+
+
+def _read_run(name: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        problem = Problem(
+            code="unreadable-file",
+            path=str(path),
+            found=f"{error.strerror or 'an error'}, of the run for '{name}'",
+            expected="a file that can be read",
+            hint=f"--run {name}=FILE names it",
+        )
+        raise InputError(problem) from None
 
 
 def _read(path: Path) -> bytes:
