@@ -80,11 +80,11 @@ def _admitted() -> Town:
     return town
 
 
-def ask_for_registration(town: Town, rules: str = RULES) -> None:
+def ask_for_registration(town: Town, rules: str = RULES, *, now: str = DAY) -> None:
     (town.board / "agreement.md").write_text(AGREEMENT)
     with (town.board / "board.toml").open("a") as file:
         file.write(rules)
-    assert town.organiser("rebuild", now=DAY).code == 0
+    assert town.organiser("rebuild", now=now).code == 0
     publish_board(town)
 
 
@@ -99,7 +99,7 @@ def register(
 ) -> str:
     """Register with consent; returns the handle."""
     told = ("--team", team["team"], "--institution", team["institution"])
-    contact = ("--contact", "ada@lighthouse.example")
+    contact = ("--contact", team.get("contact", "ada@lighthouse.example"))
     answer = town.participant(
         "register", *told, *contact, "--agree", "--json", now=now, clone=clone
     )

@@ -19,11 +19,12 @@ from registering_town import (
     refusal,
     register,
 )
-from town import TEAM, Town, found_town, git
+from town import TEAM, Town, found_town, git, run_text
 
 from heldout.ids import digest_bytes
 
 pytestmark = pytest.mark.slow
+STRANGER = {"team": "North Coast Search", "institution": "North Coast University", "contact": ""}
 
 
 @pytest.fixture
@@ -236,6 +237,43 @@ def test_a_lost_key_is_replaced_after_the_old_one_was_revoked(admitted: Town) ->
     admitted.organiser("board", "revoke", handle, "--why", "the key was lost", now=NEXT)
     (receipt,) = admitted.take_in(now=NEXT)["received"]
     assert receipt["kind"] == "registered"
+
+
+def test_who_was_revoked_and_comes_again_under_a_new_key_is_told_to_the_organisers(
+    admitted: Town,
+) -> None:
+    handle = own_file(admitted)["handle"]
+    admitted.organiser("board", "revoke", handle, "--why", "passed on data", now=NEXT)
+    again = {"team": "Lighthouse Retrieva1 Group", "institution": "Another Place"}
+    register(admitted, now=NEXT, clone=admitted.new_clone("second"), team=again)
+    answer = admitted.organiser("inbox", now=NEXT)
+    said = " ".join(answer.out.split())
+    assert f'nearly the same name, "{TEAM["team"]}", the same contact: {handle}, revoked' in said
+    assert "passed on data" in said
+    second, first = sorted(
+        admitted.organiser("board", "teams", "--json", now=NEXT).json["teams"],
+        key=lambda team: len(team["notes"]),
+        reverse=True,
+    )
+    assert (first["team"], first["notes"]) == (handle, [])
+    assert len(second["notes"]) == 1
+    register(admitted, now=NEXT, clone=admitted.new_clone("third"), team=STRANGER)
+    assert admitted.take_in(now=NEXT)["received"][0]["notes"] == []
+
+
+def test_an_edited_agreement_is_logged_and_committed_whichever_command_comes_next(
+    admitted: Town,
+) -> None:
+    (admitted.board / "agreement.md").write_text("Other terms.\n")
+    runs = [f"--run={name}={admitted.root / name}.run" for name in ("dev", "eval")]
+    for name in ("dev", "eval"):
+        (admitted.root / f"{name}.run").write_text(run_text(name, 3))
+    told = ("board", "baseline", "20261103-bm25", *runs, "--description", "BM25")
+    answer = admitted.organiser(*told, now=NEXT)
+    assert answer.code == 0, answer
+    assert admitted.kinds()[-2:] == ["changed-agreement", "baseline"]
+    assert git(admitted.board, "show", "HEAD:agreement.md") == "Other terms."
+    assert git(admitted.board, "status", "--porcelain") == ""
 
 
 def test_a_team_that_is_no_team_cannot_be_revoked(town: Town) -> None:

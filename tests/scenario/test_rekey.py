@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from registering_town import ask_for_registration, publish_board, register
 from town import OTHER_TEAM, Town, call, found_town, founding, git, write_inputs
 from trusting import DAY, DECIDED, LAST, ONE, kill_at
 
@@ -346,3 +347,23 @@ def test_recipients_over_several_lines(text: str) -> None:
 def test_recipients_that_are_not_found_are_told(rules: str) -> None:
     with pytest.raises(InputError, match="recipients ="):
         set_recipients(rules, ["new"])
+
+
+def test_a_registration_on_its_way_opens_with_the_old_key_or_is_sealed_anew(town: Town) -> None:
+    ask_for_registration(town, "\n[registration]\nrequired = true\n", now=LAST)
+    register(town, now=LAST)
+    assert town.organiser("board", "rekey", "--why", "x", "--yes", now=LAST).code == 0
+    assert [r["kind"] for r in town.take_in(now=LAST)["received"]] == ["registered"]
+    clone = town.new_clone("late")
+    handle = register(town, now=LAST, clone=clone, team=OTHER_TEAM)
+    publish_board(town)
+    told = ("board", "rekey", "--why", "y", "--destroy-old", "--yes")
+    assert town.organiser(*told, now=LAST).code == 0
+    (receipt,) = town.take_in(now=LAST)["received"]
+    assert [problem["code"] for problem in receipt["problems"]] == ["untrusted"]
+    town.push()
+    town.pull(clone)
+    assert register(town, now=LAST, clone=clone, team=OTHER_TEAM) == handle
+    (receipt,) = town.take_in(now=LAST)["received"]
+    assert (receipt["kind"], receipt["team"]) == ("registered", handle)
+    assert town.audit()["ok"]

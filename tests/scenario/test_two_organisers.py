@@ -23,7 +23,8 @@ from typing import Any
 
 import killer
 import pytest
-from town import OTHER_TEAM, Answer, Town, call, commit_tree, environment, found_town, git
+from registering_town import ask_for_registration, publish_board, register
+from town import OTHER_TEAM, TEAM, Answer, Town, call, commit_tree, environment, found_town, git
 
 from heldout.board.events import Draft, format_entry, link, parse_log
 from heldout.cli import context
@@ -939,3 +940,29 @@ if __name__ == "__main__":
     vars(killer)["state_of"] = state_of
     vars(killer)["WRITING"] |= {"read-tree", "update-index", "write-tree", "commit-tree"}
     killer.main()
+
+
+# registration
+
+
+def test_a_team_that_one_took_in_is_known_to_the_other(pair: Pair) -> None:
+    ask_for_registration(pair.town)
+    handle = register(pair.town)
+    assert pair.ann.call("inbox").code == 0
+    publish_board(pair.town)
+    git(pair.bob.board, "pull", "-q", "--ff-only", "origin", "main")
+    submission = pair.town.send("one", now=DAY)
+    received = pair.bob.call("inbox", "--json").json["received"]
+    assert [(r["id"], r["kind"]) for r in received] == [(submission, "received")]
+    (listed,) = pair.bob.call("board", "teams", "--json").json["teams"]
+    assert (listed["team"], listed["name"]) == (handle, TEAM["team"])
+    (review,) = pair.bob.call("review", submission, "--json").json["reviews"]
+    assert "team-registered" not in [finding["rule"] for finding in review["findings"]]
+    assert pair.bob.call("publish", submission, "--yes").code == 0
+    assert pair.bob.is_sound()
+    git(pair.bob.board, "push", "-q", "origin", "main")
+    git(pair.ann.board, "pull", "-q", "--ff-only", "origin", "main")
+    assert pair.ann.call("rebuild").code == 0
+    assert pair.ann.is_sound()
+    assert pair.ann.log() == pair.bob.log()
+    assert pair.ann.kinds().count("registered") == 1

@@ -16,6 +16,7 @@ from heldout.board.registration import (
     Registrant,
     RegistrationFile,
     Statement,
+    read_registration,
     registrant_digest,
     registration_message,
     team_handle,
@@ -135,7 +136,8 @@ def register(
 ) -> OwnTeam:
     """Sign a registration, under the team's key, which is made with the first one.
 
-    What was signed before and still holds is not signed again.
+    What was signed before and still holds is not signed again. Where it was not taken in yet it is
+    sealed anew: the organisers' keys may have changed meanwhile.
 
     Args:
         repository: the clone.
@@ -157,7 +159,7 @@ def register(
     if problems:
         raise InputError(problems)
     if before.own is not None and before.agreed and _names(before.own) == names:
-        return before.own
+        return before.own if before.taken_in else _seal_anew(repository, spec, before.own)
     agreement = current_agreement(spec, history)
     key = make_key(repository) if before.own is None else read_key(repository)
     statement = Statement(
@@ -167,6 +169,8 @@ def register(
         at=format_time(now),
         private=registrant_digest(registrant),
     )
+    text = msgspec.json.encode(statement).decode()
+    signature = sign(key, registration_message(text))
     own = OwnTeam(
         board=history.board,
         handle=team_handle(statement.key),
@@ -174,7 +178,7 @@ def register(
         registrant=registrant,
         agreement=statement.agreement,
         at=now,
-        file=_sealed_file(spec, key, statement, registrant),
+        file=_sealed_file(spec, text, signature, registrant),
     )
     write_team(repository, own)
     return own
@@ -210,16 +214,18 @@ def registration_closed(registration: Registration, now: datetime) -> Problem:
     )
 
 
-def _sealed_file(
-    spec: BoardSpec, key: bytes, statement: Statement, registrant: Registrant
-) -> bytes:
-    text = msgspec.json.encode(statement).decode()
+def _seal_anew(repository: Repository, spec: BoardSpec, own: OwnTeam) -> OwnTeam:
+    signed, _ = read_registration(own.file, path=f"{own.handle}.json")
+    file = _sealed_file(spec, signed.statement, signed.signature, own.registrant)
+    sealed = msgspec.structs.replace(own, file=file)
+    write_team(repository, sealed)
+    return sealed
+
+
+def _sealed_file(spec: BoardSpec, text: str, signature: str, registrant: Registrant) -> bytes:
     letter = seal_letter(spec.envelope, msgspec.json.encode(registrant), spec.recipients)
     file = RegistrationFile(
-        statement=text,
-        signature=sign(key, registration_message(text)),
-        key=letter.key,
-        registrant=letter.words,
+        statement=text, signature=signature, key=letter.key, registrant=letter.words
     )
     return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
 

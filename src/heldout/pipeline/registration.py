@@ -187,6 +187,7 @@ def _open(
             path=quote(path),
             found="sealed names that do not open, or are not those that were signed for",
             expected="the file that heldout register writes, unchanged",
+            hint="if the organisers' keys changed since: git pull, then heldout register once more",
         )
     )
 
