@@ -924,11 +924,65 @@ def _registrations() -> Iterator[Attack]:
         yield here.one(
             name, test, tries="to misuse a registration", becomes=f"refused as `{code}`{quiet}"
         )
-    yield _Group(family=_REGISTRATION, module="scenario/test_registration.py").one(
+    yield from _registration_requests()
+    story = _Group(family=_REGISTRATION, module="scenario/test_registration.py")
+    yield story.one(
+        "a revoked team that comes again under a new key",
+        "test_who_was_revoked_and_comes_again_under_a_new_key_is_told_to_the_organisers",
+        tries="to be somebody else",
+        becomes="taken in; the organisers are told what it has in common with the revoked one",
+    )
+    yield story.one(
         "a reader who looks for one key under two submissions",
         "test_the_public_log_neither_names_a_team_nor_ties_its_submissions",
         tries="to find who is behind an embargoed entry",
         becomes="key and handle stand in the registration's event alone; names are sealed",
+    )
+
+
+def _registration_requests() -> Iterator[Attack]:
+    """Requests, as the workflow on the forge looks at them."""
+    here = _Group(family=_REGISTRATION, module="scenario/test_registration_forms.py")
+    for name, test, code in (
+        (
+            "a registration beside another file",
+            "test_a_registration_beside_another_file",
+            "foreign-change",
+        ),
+        ("two registrations at once", "test_two_registrations_at_once", "foreign-change"),
+        (
+            "a registration that is no plain file",
+            "test_a_registration_that_is_no_plain_file",
+            "foreign-change",
+        ),
+        (
+            "a registration that takes a file away",
+            "test_a_registration_that_takes_a_file_away",
+            "foreign-change",
+        ),
+        ("a registration without end", "test_a_registration_without_end", "too-large"),
+        (
+            "a statement that its key did not sign",
+            "test_a_statement_that_its_key_did_not_sign",
+            "bad-signature",
+        ),
+        (
+            "a registration under a name that is not its team's",
+            "test_a_registration_under_a_name_that_is_not_its_team_s",
+            "bad-signature",
+        ),
+    ):
+        yield here.one(
+            name,
+            test,
+            tries="to pass for a registration in a pull request",
+            becomes=f"refused as `{code}`, on the forge too",
+        )
+    yield _Group(family=_REGISTRATION, module="store/test_forge_registrations.py").one(
+        "a registration whose request was closed",
+        "test_an_open_registration_is_taken_in_and_answered_once_and_a_closed_one_is_not",
+        tries="to be taken in though the request was withdrawn",
+        becomes="not taken in",
     )
 
 
