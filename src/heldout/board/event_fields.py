@@ -18,7 +18,7 @@ from heldout.board.events import Entry
 from heldout.board.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
 
-__all__ = ["FIELDS", "EventFields", "IdentityFields", "check_fields"]
+__all__ = ["FIELDS", "EventFields", "IdentityFields", "check_fields", "place_of"]
 
 _Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 _Score = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,12}(\.[0-9]{1,12})?$")]
@@ -208,17 +208,23 @@ class EventFields:
     Attributes:
         fields: their types; one without a default has to be there, in the open or sealed.
         in_the_open: those of them that may not be sealed, for everybody goes by them.
+        under_seal: those that may not stand in the open, where nothing would bind to them.
         about_board: whether they are about the board, and name no submission.
     """
 
     fields: type[msgspec.Struct]
     in_the_open: tuple[str, ...] = ()
+    under_seal: tuple[str, ...] = ()
     about_board: bool = False
 
 
+_RULES = EventFields(
+    fields=_Rules, in_the_open=("board.toml",), under_seal=("labels",), about_board=True
+)
+
 FIELDS: Mapping[str, EventFields] = {
-    "opened-board": EventFields(fields=_Rules, in_the_open=("board.toml",), about_board=True),
-    "changed-rules": EventFields(fields=_Rules, in_the_open=("board.toml",), about_board=True),
+    "opened-board": _RULES,
+    "changed-rules": _RULES,
     "baseline": EventFields(fields=_Published, in_the_open=("type",)),
     "received": EventFields(fields=_Received, in_the_open=("files",)),
     "reviewed": EventFields(fields=_Reviewed),
@@ -254,6 +260,12 @@ FIELDS: Mapping[str, EventFields] = {
 """Every kind of event; a new one needs a line here."""
 
 
+def place_of(entry: Entry) -> str:
+    """How an error names an event: number, kind, and line of the log."""
+    event = entry.event
+    return f"event {event.seq} ('{event.kind}', line {event.seq + 1} of the log)"
+
+
 def check_fields(entry: Entry) -> None:
     """Refuse an event that does not say what its kind has to say.
 
@@ -265,7 +277,7 @@ def check_fields(entry: Entry) -> None:
             number and the field are named.
     """
     event = entry.event
-    place = f"event {event.seq} ('{event.kind}', line {event.seq + 1} of the log)"
+    place = place_of(entry)
     known = FIELDS[event.kind]
     if known.about_board != (event.submission is None):
         told = "names a submission" if known.about_board else "names no submission"
@@ -273,6 +285,8 @@ def check_fields(entry: Entry) -> None:
     for field in msgspec.structs.fields(known.fields):
         name = field.encode_name
         hidden = name in event.sealed
+        if name in event.public and name in known.under_seal:
+            raise StoreError(f"{place}: field '{name}' stands in the open, where it may not be")
         if (hidden and name in known.in_the_open) or (
             field.required and not hidden and name not in event.public
         ):

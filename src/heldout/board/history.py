@@ -14,6 +14,7 @@ import msgspec
 
 from heldout.board.efficiency import Efficiency, read_efficiency
 from heldout.board.event_fields import check_fields
+from heldout.board.event_order import State, check_order
 from heldout.board.events import Entry
 from heldout.board.manifest import Manifest
 from heldout.board.registration import SubmissionSignature
@@ -253,7 +254,7 @@ def read_history(entries: Iterable[Entry]) -> History:
     """Fold a verified log into its submissions.
 
     Raises:
-        StoreError: an event does not say what its kind has to say.
+        StoreError: an event does not say what its kind has to say, or cannot come where it stands.
     """
     fold = _Fold()
     for entry in entries:
@@ -265,7 +266,7 @@ def follow_history(entries: Iterable[Entry]) -> Iterator[tuple[Entry, History]]:
     """Every event that told scores, with what the log said before it.
 
     Raises:
-        StoreError: an event does not say what its kind has to say.
+        StoreError: an event does not say what its kind has to say, or cannot come where it stands.
     """
     fold = _Fold()
     for entry in entries:
@@ -292,6 +293,8 @@ class _Fold:
         if not self.rules and entry.event.kind != "opened-board":
             raise StoreError(f"event {entry.event.seq}: a log begins with 'opened-board'")
         name = entry.event.submission
+        states = frozenset[State]() if name is None else self._states(name, entry.time.date())
+        check_order(entry, states, closed=self.closed is not None)
         if name is not None:
             self.submissions[name] = _apply(self.submissions.get(name), entry, name)
         elif entry.event.kind == "closed-board":
@@ -305,6 +308,16 @@ class _Fold:
             if entry.event.kind == "rekeyed":
                 self.submissions |= dict(_sealed_again(self.submissions, entry))
             self.commitments += _committed(entry)
+
+    def _states(self, name: str, day: date) -> frozenset[State]:
+        """What an entry is on a day, as `event_order` names it."""
+        known = self.submissions.get(name)
+        if known is None:
+            return frozenset(("new",))
+        state: State = "baseline" if known.baseline and known.status != "imported" else known.status
+        proposed: tuple[State, ...] = () if known.proposal is None else ("proposed",)
+        embargoed: tuple[State, ...] = ("embargoed",) if _is_embargoed(known, day) else ()
+        return frozenset((state, *proposed, *embargoed))
 
     def now(self) -> History:
         known = [one.files for one in self.commitments if one.files is not None]
@@ -320,8 +333,14 @@ class _Fold:
         )
 
 
+def _is_embargoed(known: Submission, day: date) -> bool:
+    return known.status == "published" and known.is_hidden(day)
+
+
 def _committed(entry: Entry) -> Iterator[Commitment]:
     """What an event commits to, if it does: an old board's record commits to nothing."""
+    if entry.event.kind not in ("opened-board", "changed-rules"):
+        return
     digest = entry.event.sealed.get("labels")
     files = entry.get("labels")
     if digest is not None and files != {}:
