@@ -321,7 +321,7 @@ def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
 
 
 SHAPES: dict[str, set[str]] = {
-    "inbox": {"received", "waiting", "reveals"},
+    "inbox": {"silent", "received", "waiting", "reveals"},
     "review": {"reviews"},
     "publish": {"decisions", "entries", "changed", "commit", "revealed", "changed_rules"},
     "rebuild": {"entries", "changed", "commit", "revealed", "changed_rules"},
