@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from town import TEAM, Town, found_town, git
 
 from heldout.board.registration import (
@@ -32,6 +33,7 @@ from heldout.pipeline.desk import Desk
 from heldout.pipeline.draft import read_metadata
 from heldout.pipeline.registration import receive_registrations
 from heldout.pipeline.send import pack, submit
+from heldout.site import figures
 from heldout.store.registrations import find_registrations_in_folder
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
@@ -42,6 +44,14 @@ LATER = "2026-11-04T10:00:00Z"
 Change = Callable[[bytes, SubmissionSignature], bytes]
 AGREEMENT = "The data are for research.\nNobody passes them on.\n"
 RULES = '\n[registration]\nrequired = true\nagreement = "agreement.md"\ncloses = 2026-11-30\n'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def blank_charts() -> Iterator[None]:
+    """A chart costs as much as all else together."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "draw", lambda _spec: "<svg/>")
+        yield
 
 
 def asking_town(folder: Path) -> Town:

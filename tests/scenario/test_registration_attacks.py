@@ -14,6 +14,7 @@ from registering_town import (
     NEXT,
     admit,
     admitted_town,
+    blank_charts,
     deliver,
     findings,
     make_registration,
@@ -38,6 +39,7 @@ from heldout.envelope.signing import new_signing_key, public_key, sign
 from heldout.ids import digest_bytes
 from heldout.store.repository import Repository
 
+__all__ = ["blank_charts"]
 pytestmark = pytest.mark.slow
 LATE = "2026-12-01T00:00:00Z"
 SAID: Mapping[str, Mapping[str, str]] = {
