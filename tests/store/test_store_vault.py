@@ -12,7 +12,7 @@ from heldout.store.vault import Vault
 
 NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
 OPENED = Draft(
-    kind="opened-board", by="me", public={"board.toml": "x"}, sealed={"labels": {"eval": "0"}}
+    kind="opened-board", by="me", public={"board.toml": "x"}, sealed={"labels": {"eval": "0" * 64}}
 )
 
 
@@ -86,6 +86,8 @@ def test_labels_that_are_gone_are_asked_for(vault: Vault) -> None:
         vault.labels("eval")
     with pytest.raises(StoreError, match="restore it from the backup"):
         vault.labels_digest("eval")
+    with pytest.raises(StoreError, match="held-out labels 'next'; put them there"):
+        vault.labels("next")
     vault.labels_file("eval").write_text("q1 0 d 1\n")
     assert vault.labels("eval").judgments == {"q1": {"d": 1}}
     assert vault.excluded("eval") == frozenset()

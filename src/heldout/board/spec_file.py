@@ -2,7 +2,8 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 
 import msgspec
 
@@ -11,27 +12,66 @@ from heldout.board.spec_checks import Wrong, check_spec
 from heldout.board.tables import Mistake, check_table
 from heldout.errors import InputError, Problem, quote
 
-__all__ = ["parse_spec"]
+__all__ = ["parse_spec", "refuse_spec"]
+
+
+_LARGEST = 1 << 16
+_LONGEST_LINE = 3_000  # no number in it has more digits than Python turns into text
+_MOST_DOTS = 64  # tomllib takes the square of a dotted key's parts
+_MOST_MISTAKES = 50
 
 
 def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
     """Read a board.toml.
 
+    One from a log may be an enemy's: nothing in it takes long to refuse.
+
     Raises:
-        InputError: with the line of every mistake that could be told apart.
+        InputError: with the line of every mistake that could be told apart, of 50 at most.
     """
-    lines = data.decode("utf-8", errors="replace").splitlines()
+    lines = data[:_LARGEST].decode("utf-8", errors="replace").splitlines()
+    _check_size(data, lines, path)
     try:
         table = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(_syntax_problem(error, lines, path)) from None
-    mistakes = list(check_table(table, BoardSpec))
+    mistakes = list(islice(check_table(table, BoardSpec), _MOST_MISTAKES))
     if not mistakes:
         spec = msgspec.convert(table, BoardSpec, strict=True)
-        mistakes = [_tell(mistake) for mistake in check_spec(spec)]
+        mistakes = [_tell(mistake) for mistake in islice(check_spec(spec), _MOST_MISTAKES)]
     if mistakes:
         raise InputError(_place(mistake, lines, path) for mistake in mistakes)
     return spec
+
+
+def _check_size(data: bytes, lines: list[str], path: str) -> None:
+    if len(data) > _LARGEST:
+        found, expected = f"{len(data):,} bytes", f"at most {_LARGEST:,} bytes"
+        raise InputError(Problem(code="too-large", path=path, found=found, expected=expected))
+    for number, line in enumerate(lines, 1):
+        if len(line) > _LONGEST_LINE or line.count(".") > _MOST_DOTS:
+            found = f"{len(line):,} characters, {line.count('.'):,} of them dots"
+            expected = f"a line of at most {_LONGEST_LINE:,} and {_MOST_DOTS}"
+            raise InputError(
+                Problem(code="too-large", path=path, line=number, found=found, expected=expected)
+            )
+
+
+def refuse_spec(wrong: Iterable[Wrong], text: str, *, path: str = "board.toml") -> None:
+    """Refuse a board.toml that is right by itself, and does not fit what happened before.
+
+    Args:
+        wrong: what does not fit.
+        text: the file.
+        path: its name.
+
+    Raises:
+        InputError: with the line of everything that does not fit; where there is anything.
+    """
+    lines = text.splitlines()
+    problems = [_place(_tell(one), lines, path) for one in wrong]
+    if problems:
+        raise InputError(problems)
 
 
 def _tell(wrong: Wrong) -> Mistake:
@@ -53,7 +93,11 @@ def _place(mistake: Mistake, lines: list[str], path: str) -> Problem:
 
 def _syntax_problem(error: Exception, lines: list[str], path: str) -> Problem:
     line = max(1, len(lines))
-    if isinstance(error, UnicodeDecodeError):
+    found = re.sub(r" \(at [^()]*\)$", "", str(error))
+    if isinstance(error, RecursionError):
+        found = "brackets within brackets, too many to read"
+    elif isinstance(error, UnicodeDecodeError):
+        found = "a byte that is not UTF-8"
         line = error.object[: error.start].count(b"\n") + 1
     elif where := re.search(r"at line (\d+)", str(error)):
         line = int(where[1])
@@ -61,9 +105,7 @@ def _syntax_problem(error: Exception, lines: list[str], path: str) -> Problem:
         code="not-toml",
         path=path,
         line=line,
-        found="a byte that is not UTF-8"
-        if isinstance(error, UnicodeDecodeError)
-        else re.sub(r" \(at [^()]*\)$", "", str(error)),
+        found=found,
         expected="a TOML file in UTF-8",
         hint="text stands in quotes, lists in brackets; a table begins with [name]",
     )

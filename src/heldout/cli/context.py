@@ -91,10 +91,12 @@ class Place:
         A shared vault is brought up to its remote first, and the board's rules to the vault's.
 
         Raises:
-            StoreError: no board, no vault, another heldout holds the lock, or the remote of a
-                shared vault cannot be followed.
+            StoreError: no board, no vault, another heldout holds the lock, the remote of a shared
+                vault cannot be followed, or board.toml was edited and names a missing file.
+            InputError: board.toml was edited in a way that cannot hold; nothing was done.
         """
         from heldout.pipeline.found import sit_down  # noqa: PLC0415 - heavy, --help is not
+        from heldout.pipeline.new_rules import check_new_rules  # noqa: PLC0415 - the same
         from heldout.store.sharing import OvertakenError  # noqa: PLC0415 - the same
         from heldout.store.vault import Vault  # noqa: PLC0415 - the same
 
@@ -111,6 +113,7 @@ class Place:
                     _check_pulled(repository)
                     _take_over_rules(repository, vault)
                     _check_let_in(desk)
+                check_new_rules(repository, vault, now=desk.now)
                 yield desk
         except OvertakenError as error:
             raise _BegunAgain(str(error)) from None

@@ -19,6 +19,7 @@ from heldout.pipeline.commitments import (
     compare_held_out,
     keep_versions,
 )
+from heldout.pipeline.new_rules import check_new_rules
 from heldout.pipeline.recipients import check_recipients
 from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault
@@ -161,10 +162,12 @@ def note_rules(desk: Desk) -> NotedRules | None:
         What was logged of board.toml and held-out files, `None` where nothing was edited.
 
     Raises:
-        InputError: the new text is wrong, or names recipients that nobody here can open for, or
-            the agreement is no text or too long; nothing is logged of what is wrong.
-        StoreError: labels that were committed to are missing, or the agreement is.
+        InputError: the new text is wrong, does not fit what was told, or names recipients that
+            nobody here can open for, or the agreement is no text or too long; nothing is logged
+            of what is wrong.
+        StoreError: a file that the new text names is missing, or labels that were committed to.
     """
+    check_new_rules(desk.repository, desk.vault, now=desk.now)
     noted = _note_spec(desk)
     _note_agreement(desk)
     return noted

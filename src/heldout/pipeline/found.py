@@ -16,6 +16,8 @@ from heldout.pipeline.commitments import keep_versions
 from heldout.pipeline.desk import Desk, check_same
 from heldout.pipeline.rebuild import rebuild
 from heldout.pipeline.recipients import check_recipients, own_recipients
+from heldout.pipeline.set_checks import check_sets
+from heldout.pipeline.sets import SetData
 from heldout.store.files import read_lines, write_whole
 from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault, check_apart
@@ -59,7 +61,8 @@ def found_board(
 
     Raises:
         StoreError: a folder is taken, or the vault would lie inside the board; nothing is made.
-        InputError: the plan is no board; likewise.
+        InputError: the plan is no board, its sets give no score, or its held-out labels are in the
+            open; likewise.
     """
     check_apart(vault_root, root)
     repository = Repository(root)
@@ -69,7 +72,8 @@ def found_board(
     if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
         raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
     Vault(vault_root).check_new(board=root)
-    parse_spec(new_board_files(replace(plan, recipients=["made later"]))[SPEC])
+    spec = parse_spec(new_board_files(replace(plan, recipients=["made later"]))[SPEC])
+    check_sets(spec, {name: _as_data(given) for name, given in sets.items()})
     root.mkdir(parents=True, exist_ok=True)
     vault = Vault.create(vault_root, board=root)
     with vault.locked(), repository.locked():
@@ -101,6 +105,16 @@ def is_founded(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, 
     )
     public = read_lines(repository.root / LOG)
     return same and public.startswith(format_entry(redact(entries[0], ())))
+
+
+def _as_data(given: GivenSet) -> SetData:
+    return SetData(
+        queries=given.queries,
+        qrels=given.qrels,
+        digest=None,
+        excluded=frozenset(),
+        candidates=None,
+    )
 
 
 def _recipient(vault: Vault, plan: NewBoard) -> str:

@@ -153,9 +153,13 @@ class Vault:
 
     def _existing_labels(self, name: str) -> Path:
         file = self.labels_file(name)
-        if not file.is_file():
+        if file.is_file():
+            return file
+        if name in self.history().labels:
             raise StoreError(f"{file} is missing; restore it from the backup")
-        return file
+        raise StoreError(
+            f"{file} is missing: board.toml names held-out labels '{name}'; put them there"
+        )
 
     def labels_file(self, name: str) -> Path:
         """Where a held-out set's labels lie."""

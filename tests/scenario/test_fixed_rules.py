@@ -1,0 +1,225 @@
+"""What an organiser's edit of board.toml cannot do: rename told scores, or put rules that fail."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from town import FOUNDED, OTHER_TEAM, Town, call, found_town, git, write_inputs
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+NEXT = "2026-11-03T10:00:00Z"
+FURTHER = '[[views]]\nname = "deep"\nset = "eval"\nmeasure = "nDCG@10"\n\n[baselines]'
+SEASONS = '[[seasons]]\nname = "one"\nview = "{view}"\nopens = 2026-11-01\n\n[baselines]'
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Town:
+    """A board with two views of the held-out set, one entry, and one submission that waits."""
+    town = found_town(tmp_path_factory.mktemp("started"))
+    edit(town, "[baselines]", FURTHER)
+    assert town.organiser("rebuild", now=DAY).code == 0
+    first = town.send("first", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(first, now=DAY).code == 0
+    return town
+
+
+@pytest.fixture
+def town(started: Town, tmp_path: Path) -> Town:
+    shutil.copytree(started.root, tmp_path / "town", symlinks=True)
+    town = Town(tmp_path / "town")
+    for place in (town.board, town.clone):
+        git(place, "remote", "set-url", "origin", str(town.forge))
+    return town
+
+
+def edit(town: Town, before: str, after: str) -> None:
+    """Edit board.toml; the last place counts, that of the held-out set's views."""
+    file = town.board / "board.toml"
+    head, found, tail = file.read_text("utf-8").rpartition(before)
+    assert found
+    file.write_text(head + after + tail, "utf-8")
+
+
+def refused(town: Town, *commands: str, now: str = NEXT) -> str:
+    """What commands say that are refused alike, and log nothing."""
+    events = town.kinds()
+    told = set()
+    for command in commands or ("rebuild", "inbox"):
+        answer = town.organiser(command, now=now)
+        assert answer.code == 2, answer
+        told.add(answer.err)
+    assert town.kinds() == events
+    (text,) = told
+    return text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        ('measure = "nDCG@10"', 'measure = "AP"', "views[2].measure"),
+        ('measure = "nDCG@10"', 'measure = "nDCG@10"\nlabels = "other"', "views[2].labels"),
+        ('set = "eval"', 'set = "dev"', "views[2].set"),
+        ('measure = "nDCG@10"', 'measure = "nDCG@10"\nqueries = "labels/a.list"', "queries"),
+        ('queries = "queries/eval.tsv"', 'queries = "queries/dev.tsv"', "sets.eval.queries"),
+        ("# labels: in the vault", 'qrels = "qrels/dev.qrels"', "sets.eval.qrels"),
+        ("decimals = 3", 'decimals = 3\ndenominator = "all"', "denominator"),
+    ],
+)
+def test_a_view_that_has_told_scores_stays_what_it_is(
+    town: Town, before: str, after: str, key: str
+) -> None:
+    edit(town, before, after)
+    text = refused(town)
+    assert "board-spec  board.toml:" in text
+    assert key in text
+    assert "as before" in text
+
+
+def test_told_scores_stay_under_their_name_by_way_of_taking_the_view_away(town: Town) -> None:
+    text = (town.board / "board.toml").read_text("utf-8")
+    edit(town, FURTHER, "[baselines]")
+    assert town.organiser("rebuild", now=NEXT).code == 0
+    (town.board / "board.toml").write_text(text.replace("nDCG@10", "AP"), "utf-8")
+    assert 'measure = "AP"' in refused(town)
+    (town.board / "board.toml").write_text(text, "utf-8")
+    assert town.organiser("rebuild", now=NEXT).code == 0
+
+
+def test_what_waits_is_told_by_the_rules_of_its_day_so_they_stay_too(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    town.send("first", now=DAY)
+    town.take_in(now=DAY)
+    edit(town, 'measure = "RR@10"', 'measure = "nDCG@10"')
+    assert "views[1].measure" in refused(town)
+
+
+def test_before_any_score_a_view_may_be_anything(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    edit(town, 'measure = "RR@10"', 'measure = "nDCG@10"')
+    answer = town.organiser("rebuild", now=DAY)
+    assert answer.code == 0, answer
+    assert "changed-rules (event 1): views" in answer.out
+
+
+def test_a_view_under_a_new_name_is_welcome(town: Town) -> None:
+    edit(town, "[baselines]", FURTHER.replace("deep", "average").replace("nDCG@10", "AP"))
+    answer = town.organiser("rebuild", now=NEXT)
+    assert answer.code == 0, answer
+
+
+def test_what_ranks_published_entries_stays(town: Town) -> None:
+    edit(town, 'primary = "eval"', 'primary = "deep"')
+    text = refused(town)
+    assert 'primary = "deep"' in text
+    assert 'expected  "eval", as before' in text
+
+
+def test_what_ranks_them_stays_by_way_of_a_season_too(town: Town) -> None:
+    edit(town, 'primary = "eval"', 'primary = "deep"')
+    edit(town, "[baselines]", SEASONS.format(view="deep"))
+    assert 'seasons[0].view = "deep"' in refused(town)
+    edit(town, 'primary = "deep"', 'primary = "eval"')
+    edit(town, 'view = "deep"', 'view = "eval"')
+    assert town.organiser("rebuild", now=NEXT).code == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "missing"),
+    [
+        (
+            "[baselines]",
+            FURTHER.replace("deep", "strict").replace("[base", 'labels = "strict"\n\n[base'),
+            "board.toml names held-out labels 'strict'; put them there",
+        ),
+        (
+            "[[views]]",
+            '[sets.next]\nqueries = "queries/next.tsv"\n\n[[views]]',
+            "board.toml names held-out labels 'next'; put them there",
+        ),
+        (
+            "[[views]]",
+            '[sets.next]\nqueries = "queries/dev.tsv"\nqrels = "next.qrels"\n\n[[views]]',
+            "board.toml names next.qrels, but there is no such file in the board",
+        ),
+    ],
+)
+def test_rules_are_not_logged_before_what_they_name_is_there(
+    town: Town, before: str, after: str, missing: str
+) -> None:
+    waits = town.send("second", now=DAY, seed=2, team=OTHER_TEAM)
+    town.take_in(now=DAY)
+    kept = (town.board / "board.toml").read_text("utf-8")
+    edit(town, before, after)
+    text = refused(town)
+    assert missing in text
+    assert "backup" not in text
+    (town.board / "board.toml").write_text(kept, "utf-8")
+    assert town.publish(waits, now=NEXT).code == 0
+
+
+def test_a_new_set_is_looked_at_before_it_is_logged(town: Town) -> None:
+    text = '[sets.next]\nqueries = "queries/next.tsv"\n\n[[views]]'
+    edit(town, "[[views]]", text)
+    edit(town, "[baselines]", FURTHER.replace("deep", "next").replace('"eval"', '"next"'))
+    (town.board / "queries/next.tsv").write_text("n1\ta question\n")
+    labels = town.vault / "labels/next.qrels"
+    labels.write_text("dev1 0 ddev1 1\n")
+    assert "undefined-score  view next" in refused(town)
+    shutil.copy(town.board / "qrels/dev.qrels", labels)
+    shutil.copy(town.board / "queries/dev.tsv", town.board / "queries/next.tsv")
+    assert "open-labels  view next" in refused(town)
+    labels.write_text("dev1 0 another 1\n")
+    answer = town.organiser("rebuild", now=NEXT)
+    assert answer.code == 0, answer
+
+
+def test_a_deadline_that_is_over_is_not_put_off(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    edit(town, "primary = ", 'closes = 2026-11-10\nkind = "one-shot"\nprimary = ')
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+    first = town.send("first", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(first, now=DAY).code == 0
+    edit(town, "2026-11-10", "2026-11-12")  # before it is over anybody knows of it in time
+    assert town.organiser("rebuild", now=NEXT).code == 0
+    assert town.organiser("rebuild", now="2026-11-13T00:00:00Z").code == 0
+    edit(town, "2026-11-12", "2026-12-31")
+    text = refused(town, now="2026-11-14T00:00:00Z")
+    assert f"rules that hide again what was shown: queries of {first}, scores of {first}" in text
+
+
+def found(folder: Path, *sets: str | Path) -> str:
+    """What `board new` says that founds nothing."""
+    told = ("board", "new", folder / "board", "--vault", folder / "vault")
+    answer = call(folder, *told, *sets, "--now", FOUNDED)
+    assert answer.code == 2, answer
+    assert not (folder / "board").exists()
+    assert not (folder / "vault").exists()
+    return answer.err
+
+
+def test_no_board_is_founded_that_can_give_no_score(tmp_path: Path) -> None:
+    write_inputs(tmp_path)
+    files = [tmp_path / f"{name}" for name in ("eval.tsv", "dev.qrels")]
+    text = found(tmp_path, "--eval", *files)
+    assert "undefined-score  view eval" in text
+    assert "0 of 30 queries are judged and count" in text
+    files[1].write_text("".join(f"eval{i} 0 d{i} 0\n" for i in range(30)))
+    assert "no relevant document for any of 30 judged queries" in found(tmp_path, "--eval", *files)
+
+
+@pytest.mark.parametrize("kept", [30, 3])
+def test_no_board_is_founded_whose_held_out_labels_are_in_the_open(
+    tmp_path: Path, kept: int
+) -> None:
+    write_inputs(tmp_path)
+    dev = [tmp_path / f"dev.{kind}" for kind in ("tsv", "qrels")]
+    held_out = tmp_path / "part.qrels"
+    held_out.write_text("".join(dev[1].read_text().splitlines(keepends=True)[:kept]))
+    text = found(tmp_path, "--dev", *dev, "--eval", dev[0], held_out)
+    assert "open-labels  view eval" in text
+    assert "every label of 'eval' is also one of 'dev', in the open" in text
