@@ -147,7 +147,7 @@ def test_only_rules_change_labels() -> None:
     log = BoardLog().open()
     before = log.history.labels
     fields = {"board.toml": RULES, "added": [], "removed": [], "why": "a laptop", "old_keys": ""}
-    later = {"grace_until": None, "sealed_again": {}, "not_opened": []}
+    later: dict[str, object] = {"grace_until": None, "sealed_again": {}, "not_opened": []}
     log.add("rekeyed", None, {**fields, **later}, {"labels": {"eval": "0" * 64}})
     assert log.history.labels == before
     assert len(log.history.commitments) == 1

@@ -125,6 +125,7 @@ def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
 
 def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
     public = [view.name for view in spec.public_views]
+    sets = {view.name: view.set for view in reversed(spec.views)}
     before: Season | None = None
     for index, season in enumerate(spec.seasons):
         key = f"seasons[{index}]"
@@ -134,7 +135,7 @@ def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
             yield (f"{key}.name", season.name, "a name of its own: letters, digits, _ -", "")
         if season.view not in public:
             yield (f"{key}.view", season.view, "a public view: " + ", ".join(public), "")
-        elif any(_set_of(spec, o) == _set_of(spec, season) for o in spec.seasons[:index]):
+        elif sets.get(season.view) in [sets.get(other.view) for other in spec.seasons[:index]]:
             hint = "labels that were asked in one season are not held out for the next"
             yield (f"{key}.view", season.view, "a view on a query set of its own", hint)
         if before is not None and (before.closes is None or season.opens <= before.closes):
@@ -155,10 +156,6 @@ def _check_seeds(spec: BoardSpec) -> Iterator[Wrong]:
     elif spec.runs.seeds > 1 and spec.envelope == "openssl":
         hint = "the scripts of the MS MARCO boards take one run for each query set"
         yield ("runs.seeds", spec.runs.seeds, '1 with envelope = "openssl"', hint)
-
-
-def _set_of(spec: BoardSpec, season: Season) -> str:
-    return next((view.set for view in spec.views if view.name == season.view), "")
 
 
 def _check_numbers(spec: BoardSpec) -> Iterator[Wrong]:
