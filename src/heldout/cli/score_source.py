@@ -1,4 +1,4 @@
-"""Where an analysis gets its scores: run files with judgments, or a table of scores."""
+"""Where an analysis gets its scores: runs with judgments, a table of scores, a board's vault."""
 
 import functools
 import os
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from heldout.cli.board_source import BoardSource, board_options, load_board, tell_view
 from heldout.cli.files import order_option
 from heldout.cli.many_runs import score_all
 from heldout.cli.printing import plural
@@ -40,6 +41,7 @@ class Source:
         measure: name of the measure.
         order: how documents are ordered; `None` for what fits a run's columns.
         table: a CSV table of scores instead of runs.
+        board: a board instead; `None` or without a folder where none was named.
         jobs: processes that read runs side by side; `None` for what pays.
     """
 
@@ -48,6 +50,7 @@ class Source:
     measure: str | None = None
     order: Order | None = None
     table: str | None = None
+    board: BoardSource | None = None
     jobs: int | None = None
 
 
@@ -86,6 +89,7 @@ def source_options(function: Function) -> Function:
         metavar="TABLE.csv",
         help="Scores instead of runs: a header of system names, then a row per query.",
     )
+    @board_options
     @click.option(
         "--jobs",
         type=click.IntRange(min=1),
@@ -100,11 +104,18 @@ def source_options(function: Function) -> Function:
         measure: str | None,
         order: Order | None,
         table: str | None,
+        board: BoardSource,
         jobs: int | None,
         **rest: Any,
     ) -> object:
         source = Source(
-            runs=runs, qrels=qrels, measure=measure, order=order, table=table, jobs=jobs
+            runs=runs,
+            qrels=qrels,
+            measure=measure,
+            order=order,
+            table=table,
+            board=board,
+            jobs=jobs,
         )
         return function(*args, source=source, **rest)
 
@@ -119,9 +130,12 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
         measure: the measure where the analysis needs a certain one.
 
     Raises:
-        click.UsageError: something is not named.
+        click.UsageError: something is not named, or too much.
         InputError: a file has errors, two runs have one name, or a system lacks a score.
+        StoreError: the board or its vault cannot be read.
     """
+    if source.board is not None and source.board.folder is not None:
+        return _read_board(source, source.board, measure)
     if source.table is not None:
         if source.runs or source.qrels:
             raise click.UsageError("--scores has the scores already: leave --runs and --qrels away")
@@ -162,7 +176,9 @@ def load_measures(source: Source, measures: Sequence[str]) -> Mapping[str, Score
 def _find_runs(patterns: Sequence[str]) -> list[str]:
     """The files that the patterns name, each once, sorted within a pattern."""
     if not patterns:
-        raise click.UsageError("which scores? --runs 'GLOB' --qrels Q -m MEASURE, or --scores FILE")
+        raise click.UsageError(
+            "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
+        )
     found: dict[str, None] = {}
     for pattern in patterns:
         paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern
@@ -243,6 +259,33 @@ def _read_table(path: str, measure: str | None) -> Scores:
         ("queries", f"{len(table.queries):,}, in {path}"),
     )
     return Scores(table=table, measure=measure or "", facts=facts, better=better)
+
+
+def _read_board(source: Source, board: BoardSource, measure: str | None) -> Scores:
+    if source.runs or source.qrels or source.table or source.measure:
+        raise click.UsageError(
+            "--board has scores and measure already: leave --runs, --qrels, --scores and -m away"
+        )
+    known = load_board(board)
+    view = known.view(board.view)
+    if measure not in (None, view.measure):
+        raise click.UsageError(f"this needs {measure}; view {view.view} has {view.measure}: --view")
+    if view.table is None:
+        raise InputError(
+            Problem(
+                code="no-query-scores",
+                path=f"view {view.view}",
+                found="means alone",
+                expected="a view with a score for each query",
+                hint="an imported board has none, nor has a summary over groups of queries",
+            )
+        )
+    return Scores(
+        table=_complete(view.table, f"view {view.view}"),
+        measure=view.measure,
+        facts=tell_view(known, view),
+        better=view.better,
+    )
 
 
 def _complete(table: ScoreTable, where: str) -> ScoreTable:

@@ -1,0 +1,146 @@
+"""Where an analysis gets a board's scores: its vault, or the table of an old board."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from heldout.cli.context import now_option
+from heldout.cli.printing import plural
+from heldout.errors import StoreError
+
+if TYPE_CHECKING:
+    from heldout.validity.entries import BoardScores, ViewScores
+
+__all__ = ["BoardSource", "board_options", "csv_option", "load_board", "tell_view"]
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardSource:
+    """What a command was told of a board.
+
+    Attributes:
+        folder: a folder in the board, `None` where none was named.
+        vault: the vault's folder, `None` where none was named.
+        view: name of the view, `None` for the one that ranks.
+        unpublished: whether entries that wait or were rejected count too.
+        now: the moment, UTC; says which season's view ranks.
+    """
+
+    folder: Path | None
+    vault: Path | None
+    view: str | None
+    unpublished: bool
+    now: datetime
+
+
+def board_options(function: Function) -> Function:
+    """`--board`, `--vault`, `--view`, `--unpublished` and `--now`, as one `board` argument."""
+
+    @click.option(
+        "--board",
+        "folder",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="A board whose vault has the scores.",
+    )
+    @click.option(
+        "--vault",
+        type=click.Path(path_type=Path, file_okay=False),
+        envvar="HELDOUT_VAULT",
+        metavar="DIR",
+        help="The board's vault [or HELDOUT_VAULT].",
+    )
+    @click.option("--view", metavar="NAME", help="A view of the board [the one that ranks].")
+    @click.option(
+        "--unpublished",
+        is_flag=True,
+        help="Also entries that wait for a decision or were rejected.",
+    )
+    @now_option
+    @functools.wraps(function)
+    def wrapped(
+        *args: Any,
+        folder: Path | None,
+        vault: Path | None,
+        view: str | None,
+        unpublished: bool,
+        now: datetime,
+        **rest: Any,
+    ) -> object:
+        board = BoardSource(folder=folder, vault=vault, view=view, unpublished=unpublished, now=now)
+        return function(*args, board=board, **rest)
+
+    return wrapped  # type: ignore[return-value] # click's decorators keep the callable
+
+
+def csv_option(function: Function) -> Function:
+    """`--csv`: the file of an MS MARCO leaderboard instead of a board."""
+    return click.option(
+        "--csv",
+        "csv_file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="The table of an MS MARCO leaderboard instead: means alone, so no tests.",
+    )(function)
+
+
+def load_board(source: BoardSource, *, csv_file: Path | None = None) -> "BoardScores":
+    """A board's entries and scores, read from its vault or from an old table; nothing is written.
+
+    Raises:
+        click.UsageError: neither is named, or both.
+        StoreError: no board or vault there, or nothing is published yet.
+        InputError: the table has errors.
+    """
+    if (source.folder is None) == (csv_file is None):
+        raise click.UsageError("which scores? --board DIR --vault DIR, or --csv FILE")
+    if csv_file is not None:
+        return _read_csv(csv_file)
+    return _read_vault(source)
+
+
+def _read_csv(path: Path) -> "BoardScores":
+    from heldout.board.legacy import parse_table  # noqa: PLC0415 - heavy, --help is not
+    from heldout.pipeline.board_scores import scores_of_old_table  # noqa: PLC0415 - the same
+    from heldout.trec.reading.streams import open_input  # noqa: PLC0415 - the same
+
+    with open_input(path) as file:
+        return scores_of_old_table(parse_table(file.read(), path=path.name))
+
+
+def _read_vault(source: BoardSource) -> "BoardScores":
+    from heldout.pipeline.board_scores import read_board_scores  # noqa: PLC0415 - the same
+    from heldout.pipeline.found import sit_down  # noqa: PLC0415 - the same
+    from heldout.store.repository import find_board  # noqa: PLC0415 - the same
+    from heldout.store.vault import Vault  # noqa: PLC0415 - the same
+
+    repository = find_board(source.folder or Path())
+    if source.vault is None:
+        raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
+    vault = Vault.open(source.vault.absolute(), board=repository.root)
+    desk = sit_down(repository, vault, now=source.now)
+    return read_board_scores(desk, unpublished=source.unpublished)
+
+
+def tell_view(board: "BoardScores", view: "ViewScores") -> tuple[tuple[str, str], ...]:
+    """Which entries and queries a view's scores are of, in lines of `name      words`."""
+    entries = board.scored(view)
+    baselines = sum(entry.baseline for entry in entries)
+    unpublished = sum(not entry.published for entry in entries)
+    told = plural(len(entries) - baselines, "entry", "entries")
+    told += f" and {plural(baselines, 'baseline')}" if baselines else ""
+    told += f", {unpublished:,} of them unpublished" if unpublished else ""
+    queries = (
+        "" if view.table is None else f", {plural(len(view.table.queries), 'query', 'queries')}"
+    )
+    lines = [("board", f"{board.board}: {told}"), ("view", f"{view.title}{queries}")]
+    if view.table is None:
+        lines.append(("", "means alone are known, so nothing is tested"))
+    return tuple(lines)

@@ -1,0 +1,164 @@
+"""What analyses read of a board's vault: true scores by query, whatever became of the files."""
+
+import json
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from town import OTHER_TEAM, TEAM, Town, found_town, run_text
+
+from heldout.errors import StoreError
+from heldout.pipeline.board_scores import read_board_scores
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.found import sit_down
+from heldout.store.repository import Repository
+from heldout.store.vault import Vault
+from heldout.validity.entries import BoardScores
+
+pytestmark = pytest.mark.slow
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
+RESERVE = """
+[[views]]
+name = "reserve"
+set = "eval"
+measure = "RR@10"
+queries = "labels/eval.tail"
+public = false
+"""
+
+
+def _desk(town: Town) -> Desk:
+    repository = Repository(town.board)
+    return sit_down(repository, Vault.open(town.vault, board=town.board), now=NOW)
+
+
+def _read(town: Town, *, unpublished: bool = False) -> BoardScores:
+    return read_board_scores(_desk(town), unpublished=unpublished)
+
+
+def _expected(query_set: str, seed: int) -> list[float]:
+    """Reciprocal rank by query, straight from the run."""
+    ranks = {}
+    for line in run_text(query_set, seed).splitlines():
+        query, document, rank = line.split("\t")
+        if document == f"d{query}":
+            ranks[query] = 1 / int(rank)
+    return list(ranks.values())
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
+    """A baseline, two published entries of two teams, and one that waits."""
+    town = found_town(tmp_path_factory.mktemp("town"))
+    with (town.board / "board.toml").open("a") as rules:
+        rules.write(RESERVE)
+    (town.vault / "labels" / "eval.tail").write_text("".join(f"eval{n}\n" for n in range(10)))
+    files = []
+    for name in ("dev", "eval"):
+        files.append(town.root / f"bm25-{name}.run")
+        files[-1].write_text(run_text(name, 9))
+    answer = town.organiser(
+        "board", "baseline", "20261102-bm25", "--dev", files[0], "--eval", files[1],
+        "--description", "BM25", now="2026-11-02T09:00:00Z",
+    )  # fmt: skip
+    assert answer.code == 0, answer
+    town.push()
+    town.pull()
+    ids = [
+        town.send("lamp", now="2026-11-03T09:00:00Z", seed=1),
+        town.send("coast", now="2026-11-04T09:00:00Z", seed=2, team=OTHER_TEAM),
+    ]
+    town.take_in(now="2026-11-05T09:00:00Z")
+    assert town.publish(*ids, now="2026-11-05T10:00:00Z").code == 0
+    town.send("later", now="2026-11-20T09:00:00Z", seed=3)
+    town.take_in(now="2026-11-21T09:00:00Z")
+    town.organiser("review", "20261120-later", now="2026-11-21T10:00:00Z")
+    return town
+
+
+def test_entries_stand_in_the_order_they_came_with_who_sent_them(played: Town) -> None:
+    board = _read(played)
+    assert [entry.id for entry in board.entries] == [
+        "20261102-bm25",
+        "20261103-lamp",
+        "20261104-coast",
+    ]
+    assert [entry.baseline for entry in board.entries] == [True, False, False]
+    assert [entry.team for entry in board.entries[1:]] == [TEAM["team"], OTHER_TEAM["team"]]
+    assert board.entries[2].institution == OTHER_TEAM["institution"]
+    assert board.entries[1].received == datetime(2026, 11, 5, 9, tzinfo=UTC)
+
+
+def test_scores_by_query_are_those_of_the_runs(played: Town) -> None:
+    board = _read(played)
+    for name in ("dev", "eval"):
+        (view,) = (view for view in board.views.values() if view.queries == name and view.public)
+        assert view.table is not None
+        assert view.table.complete
+        expected = [_expected(name, seed) for seed in (9, 1, 2)]
+        assert np.array_equal(np.sort(view.table.values), np.sort(expected))
+        assert list(view.means.values()) == pytest.approx([sum(row) / 30 for row in expected])
+
+
+def test_a_reserve_is_read_and_known_as_one(played: Town) -> None:
+    reserve = _read(played).view("reserve")
+    assert not reserve.public
+    assert reserve.table is not None
+    assert reserve.table.queries == tuple(f"eval{n}" for n in range(10))
+
+
+def test_entries_that_wait_come_only_where_they_are_asked_for(played: Town) -> None:
+    board = _read(played, unpublished=True)
+    assert board.entries[-1].id == "20261120-later"
+    assert not board.entries[-1].published
+    assert "20261120-later" in board.view().means
+
+
+def test_damaged_scores_are_made_anew_and_stay_as_they_lie(played: Town) -> None:
+    before = _read(played)
+    file = played.vault / "scores" / "20261103-lamp.json"
+    kept = file.read_bytes()
+    try:
+        file.write_bytes(b"{}")
+        table = _read(played).view().table
+        assert file.read_bytes() == b"{}"
+    finally:
+        file.write_bytes(kept)
+    assert table is not None
+    assert table.digest == before.view().table.digest  # type: ignore[union-attr]
+
+
+def test_scores_made_with_earlier_labels_are_not_mixed_with_those_of_today(played: Town) -> None:
+    file = played.vault / "labels" / "eval.qrels"
+    kept = file.read_text()
+    lines = kept.splitlines(keepends=True)
+    random.Random(1).shuffle(lines)  # noqa: S311 - any fifteen queries
+    try:
+        file.write_text("".join(lines[:15]))
+        table = _read(played).view().table
+    finally:
+        file.write_text(kept)
+    assert table is not None
+    assert set(table.queries) == {line.split()[0] for line in lines[:15]}
+    assert table.complete
+
+
+def test_a_board_without_entries_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="nothing is published"):
+        _read(found_town(tmp_path))
+
+
+def test_every_analysis_can_take_its_scores_from_the_board(played: Town) -> None:
+    from heldout.cli.board_source import BoardSource  # noqa: PLC0415 - as a command does
+    from heldout.cli.score_source import Source, load_scores  # noqa: PLC0415 - the same
+
+    board = BoardSource(
+        folder=played.board, vault=played.vault, view=None, unpublished=False, now=NOW
+    )
+    scores = load_scores(Source(board=board))
+    assert scores.table.systems == ("20261102-bm25", "20261103-lamp", "20261104-coast")
+    assert scores.measure == "RR@10"
+    assert ("view", "eval RR@10, 30 queries") in scores.facts
+    assert json.dumps(dict(scores.facts))
