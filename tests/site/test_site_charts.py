@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sample_boards import HOSTILE
 
 from heldout.charts.labels import Box, Line, Spot, box_of, cut, place_labels, text_width
+from heldout.charts.plots import Canvas, Names, Point, progress_spec, scatter_spec
 from heldout.charts.svg import COLOURS, _rewrite, draw
 from heldout.charts.ticks import day_ticks, milliseconds, score_span, score_ticks
-from heldout.site.charts import Canvas, Names, Point, progress_spec, scatter_spec
 from heldout.site.wording import clean
 
 CANVAS = Canvas(width=600, height=240)

@@ -19,10 +19,10 @@ from heldout.board.efficiency import LIMITS, Efficiency, check_efficiency, read_
 from heldout.board.history import identity_fields
 from heldout.board.manifest import Manifest, empty_manifest, format_manifest, parse_manifest
 from heldout.board.standings import Row
+from heldout.charts.plots import Canvas, Names, Point, cost_spec
 from heldout.charts.svg import draw
 from heldout.charts.ticks import log_ticks
 from heldout.errors import InputError
-from heldout.site.charts import Canvas, Names, Point, cost_spec
 from heldout.site.efficiency import make_cost_figures, pareto_front, say_cost
 from heldout.site.exports import format_csv, format_json
 from heldout.site.figures import Figure

@@ -4,9 +4,9 @@ Nothing is left to the drawing program that depends on a machine: ticks and size
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from heldout.charts.labels import Label
 from heldout.charts.ticks import Tick
@@ -19,6 +19,7 @@ __all__ = [
     "Canvas",
     "Frame",
     "Layer",
+    "Style",
     "draw_dots",
     "draw_line",
     "draw_texts",
@@ -29,6 +30,17 @@ SIZE = 13
 INK, MUTED, _RULE, _HAIR, _LINK, RECORD, _PAPER = (f"#00000{n}" for n in range(1, 8))
 _DOT, _MARK = 32, 96
 Layer = dict[str, Any]
+
+Style = Literal["circle", "disc", "square", "open diamond", "diamond"]
+"""How a mark looks: a disc is a filled circle; diamonds are large, and filled unless open."""
+
+_STYLES: Mapping[Style, tuple[str, str, str]] = {
+    "circle": ("circle", _PAPER, MUTED),
+    "disc": ("circle", RECORD, _PAPER),
+    "square": ("square", INK, _PAPER),
+    "open diamond": ("diamond", _PAPER, RECORD),
+    "diamond": ("diamond", RECORD, _PAPER),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +90,9 @@ def draw_line(
     }
 
 
-def draw_dots(spots: Sequence[tuple[float, float, str]], frame: Frame, shape: str) -> Layer:
-    """Marks of one shape with their tooltips: (x, y, label), in values of the axes."""
-    fill, stroke = {
-        "circle": (_PAPER, MUTED),
-        "square": (INK, _PAPER),
-        "diamond": (RECORD, _PAPER),
-    }[shape]
+def draw_dots(spots: Sequence[tuple[float, float, str]], frame: Frame, style: Style) -> Layer:
+    """Marks of one style with their tooltips: (x, y, label), in values of the axes."""
+    shape, fill, stroke = _STYLES[style]
     return {
         "data": {"values": [{"x": x, "y": y, "label": label} for x, y, label in spots]},
         "mark": {

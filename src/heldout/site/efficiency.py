@@ -7,8 +7,8 @@ from decimal import Decimal
 from heldout.board.efficiency import Efficiency
 from heldout.board.standings import Row
 from heldout.charts.layers import Canvas
+from heldout.charts.plots import Names, Point, cost_spec
 from heldout.charts.svg import draw
-from heldout.site.charts import Names, Point, cost_spec
 from heldout.site.figures import Figure
 from heldout.site.rows import Column, TableRow, make_row
 from heldout.site.sentences import name_entry

@@ -6,8 +6,8 @@ from datetime import date
 from statistics import median
 
 from heldout.board.standings import ANONYMOUS, Row, Standings, best_so_far
+from heldout.charts.plots import Canvas, Names, Point, progress_spec, scatter_spec
 from heldout.charts.svg import draw
-from heldout.site.charts import Canvas, Names, Point, progress_spec, scatter_spec
 from heldout.site.rows import Column, Embargo, TableRow, make_row
 from heldout.site.sentences import name_entry
 from heldout.site.wording import Part, Phrase, count, phrase

@@ -1,4 +1,4 @@
-"""The charts of a board: points in, Vega-Lite dicts out.
+"""Plots of a board's scores: points in, Vega-Lite dicts out.
 
 Scores over time with the line of records, the official score against dev, and the score against a
 cost with its Pareto front. Nothing is left to the drawing program that depends on a machine: ticks,
@@ -20,6 +20,8 @@ from heldout.charts.layers import (
     SIZE,
     Canvas,
     Frame,
+    Layer,
+    Style,
     draw_dots,
     draw_line,
     draw_texts,
@@ -42,6 +44,8 @@ class Point:
         record: whether it was best when it came and above every baseline; where there is a cost,
             whether it is on the Pareto front.
         baseline: an organiser's baseline.
+        match: whether it is one of those that the chart shows apart, which are filled; `None`
+            where the chart shows none apart.
     """
 
     label: str
@@ -50,14 +54,21 @@ class Point:
     other: float | None = None
     record: bool = False
     baseline: bool = False
+    match: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What is written at the ends of the axes; "" where time needs no name."""
+    """What is written at the ends of the axes; "" where time needs no name.
+
+    Attributes:
+        y, x: of the axes.
+        key: what the marks mean, above the plot's right end; "" where it stands elsewhere.
+    """
 
     y: str
     x: str = ""
+    key: str = ""
 
 
 def progress_spec(
@@ -91,8 +102,7 @@ def progress_spec(
                 for b in baselines
             ),
             draw_line(line, frame, RECORD),
-            draw_dots([(milliseconds(p.day), p.score, p.label) for p in others], frame, "circle"),
-            draw_dots([(milliseconds(p.day), p.score, p.label) for p in records], frame, "diamond"),
+            *_marks([(milliseconds(p.day), p.score, p) for p in (*others, *records)], frame),
             *draw_texts([*below, *axes], MUTED),
             *draw_texts(named, INK),
         ],
@@ -121,9 +131,7 @@ def scatter_spec(
         y_ticks=score_ticks(y, most=canvas.height // 40),
     )
     layers = [] if ratio is None else [draw_line(_along(ratio, frame), frame, MUTED, dash=[4, 4])]
-    for shape in ("circle", "square", "diamond"):
-        spots = [(other, p.score, p.label) for p, other in both if _shape(p) == shape]
-        layers.append(draw_dots(spots, frame, shape))
+    layers += _marks([(other, p.score, p) for p, other in both], frame)
     layers += draw_texts(_name_axes(names, frame), MUTED)
     return join_layers(frame, layers)
 
@@ -169,10 +177,20 @@ def cost_spec(points: Sequence[Point], canvas: Canvas, *, names: Names) -> dict[
     )
 
 
-def _shape(point: Point) -> str:
+def _marks(spots: Sequence[tuple[float, float, Point]], frame: Frame) -> list[Layer]:
+    """The points at their places, those that stand out on top."""
+    return [
+        draw_dots([(x, y, p.label) for x, y, p in spots if _style(p) == style], frame, style)
+        for style in ("circle", "disc", "square", "open diamond", "diamond")
+    ]
+
+
+def _style(point: Point) -> Style:
     if point.baseline:
         return "square"
-    return "diamond" if point.record else "circle"
+    if point.record:
+        return "open diamond" if point.match is False else "diamond"
+    return "disc" if point.match else "circle"
 
 
 def _time_frame(points: Sequence[Point], canvas: Canvas, until: date) -> Frame:
@@ -227,7 +245,8 @@ def _name_axes(names: Names, frame: Frame) -> list[Label]:
     canvas = frame.canvas
     up = Label(x=-canvas.left, y=-18, text=names.y, align="left")
     right = Label(x=canvas.width, y=canvas.height - 12, text=names.x, align="right")
-    return [label for label in (up, right) if label.text]
+    key = Label(x=canvas.width + canvas.right, y=-18, text=names.key, align="right")
+    return [label for label in (up, right, key) if label.text]
 
 
 def _spots(points: Sequence[Point], frame: Frame) -> list[Spot]:
