@@ -189,7 +189,10 @@ def test_a_deadline_that_is_over_is_not_put_off(tmp_path: Path) -> None:
     assert town.organiser("rebuild", now="2026-11-13T00:00:00Z").code == 0
     edit(town, "2026-11-12", "2026-12-31")
     text = refused(town, now="2026-11-14T00:00:00Z")
-    assert f"rules that hide again what was shown: queries of {first}, scores of {first}" in text
+    assert 'closes = "2026-12-31"' in text
+    assert "2026-11-12, as before" in text
+    edit(town, 'closes = 2026-12-31\nkind = "one-shot"\n', "closes = 2026-11-12\n")
+    assert "kind = " in refused(town, now="2026-11-14T00:00:00Z")
 
 
 def found(folder: Path, *sets: str | Path) -> str:

@@ -1,17 +1,19 @@
-"""What a later board.toml may not change: what told scores mean, and which of them rank.
+"""What a later board.toml may not change: what told scores mean, which rank, days that are over.
 
 A score keeps the name of its view for ever. If the view could become another one, old numbers would
 stand under a name that says something else, and no audit could tell.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 
+from heldout.board.deadlines import list_terms
 from heldout.board.history import History, Submission
 from heldout.board.spec import BoardSpec, View
 from heldout.board.spec_checks import Wrong
 from heldout.board.spec_file import parse_spec
 
-__all__ = ["list_changed_terms"]
+__all__ = ["list_changed_terms", "list_moved_days"]
 
 _VIEW = (
     *("set", "measure", "labels", "queries", "facets"),
@@ -42,6 +44,31 @@ def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
         hint = "older scores are means over other queries: found a board anew"
         yield ("denominator", after.denominator, f'"{rules[0].denominator}", as before', hint)
     yield from _compare_ranks(history, rules[0], after)
+
+
+def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Iterator[Wrong]:
+    """The last days that are over and that new rules would move: what waited for them was told.
+
+    Args:
+        history: what the organisers' log says.
+        after: the new rules.
+        now: the moment, UTC.
+    """
+    today, term = now.date(), list_terms(history, now)[-1]
+    before = term.spec
+    hint = "what was told after that day stays told, and what came after it came late"
+    if term.deadline is not None and today > term.deadline and after.kind != "one-shot":
+        yield ("kind", after.kind, '"one-shot", as before', hint)
+    was = term.deadline or (before.closes if before.final_views else None)
+    if was is not None and today > was and after.closes != was:
+        yield ("closes", _say(after.closes), f"{was}, as before", hint)
+    seasons = {season.name: (i, season) for i, season in enumerate(after.seasons)}
+    for season in before.seasons if before.final_views else ():
+        index, now_it_is = seasons.get(season.name, (None, None))
+        closed = season.closes is not None and today > season.closes
+        if closed and now_it_is is not None and now_it_is.closes != season.closes:
+            told = f"{season.closes}, as before"
+            yield (f"seasons[{index}].closes", _say(now_it_is.closes), told, hint)
 
 
 def _list_views(history: History) -> frozenset[str]:

@@ -1,16 +1,23 @@
 """The rows of the leaderboard on a given day: a pure function of log, rules and now."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 
+from heldout.board.deadlines import (
+    Term,
+    list_terms,
+    missed_deadline,
+    one_shot_deadline,
+    opened_before,
+    tells_final,
+)
 from heldout.board.efficiency import Efficiency
 from heldout.board.events import Entry, redact
 from heldout.board.history import History, Identity, Submission, read_history
 from heldout.board.release import UNTOLD, not_above
 from heldout.board.spec import BoardSpec, Season
-from heldout.board.spec_file import parse_spec
 from heldout.board.training import list_reasons
 from heldout.errors import InputError, Problem
 
@@ -21,7 +28,6 @@ __all__ = [
     "Standings",
     "best_so_far",
     "make_standings",
-    "one_shot_deadline",
     "project",
 ]
 
@@ -139,41 +145,36 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
     scores of a one-shot board on the day after its last, final scores on the day after the last of
     the board or season. What a score had to be above is opened when neither its own embargo nor
     that of the entry which told it hides anything. All else that is sealed (metadata before
-    publication, labels' digests) stays so.
+    publication, labels' digests) stays so. No rules that came later seal again what was opened.
     """
     entries = tuple(entries)
     history = read_history(entries)
-    deadline = one_shot_deadline(history)
-    over = deadline is None or now.date() > deadline
-    told = ("scores", "queries", "seeds", "untold") if over else ()
+    terms = list_terms(history, now)
+    opened = opened_before(terms)
+    told = ("scores", "queries", "seeds", "untold")
     return tuple(
         redact(
             entry,
             (
-                *told,
+                *(told if entry.time < opened else ()),
                 *_may_open(entry, history.submissions, now.date()),
-                *(_may_open_bar(entry, history.submissions, now.date()) if over else ()),
-                *_may_open_final(entry, history, now.date()),
+                *(
+                    _may_open_bar(entry, history.submissions, now.date())
+                    if entry.time < opened
+                    else ()
+                ),
+                *_may_open_final(entry, history, terms),
             ),
         )
         for entry in entries
     )
 
 
-def one_shot_deadline(history: History) -> date | None:
-    """The last day of a one-shot board by the rules in force; `None` for any other board."""
-    if not history.rules:
-        return None
-    spec = parse_spec(history.rules[-1][1].encode())
-    return spec.closes if spec.kind == "one-shot" else None
-
-
-def _may_open_final(entry: Entry, history: History, today: date) -> tuple[str, ...]:
+def _may_open_final(entry: Entry, history: History, terms: Sequence[Term]) -> tuple[str, ...]:
     if "final" not in entry.event.sealed:
         return ()
-    spec = parse_spec(history.rules[-1][1].encode())
-    last = spec.last_day(history.submissions[str(entry.event.submission)].received.date())
-    return () if last is None or today <= last else ("final",)
+    received = history.submissions[str(entry.event.submission)].received.date()
+    return ("final",) if tells_final(entry, terms, received) else ()
 
 
 def _may_open_bar(
@@ -222,10 +223,12 @@ def make_standings(
     if season is not None:
         spec = spec.in_season(season)
         every = [s for s in every if season.view in {*s.scores, *s.untold}]
+    terms = list_terms(history, now)
     deadline = one_shot_deadline(history)
     unlisted = {s.id: list_reasons(spec.views, s.identity) for s in every}
     why = {
-        s.id: _why_unranked(s, spec.primary, deadline) or unlisted[s.id].get(spec.primary, "")
+        s.id: _why_unranked(s, spec.primary, deadline, terms)
+        or unlisted[s.id].get(spec.primary, "")
         for s in every
     }
     shown = [s for s in every if not why[s.id]]
@@ -259,7 +262,9 @@ def make_standings(
     )
 
 
-def _why_unranked(submission: Submission, primary: str, deadline: date | None) -> str:
+def _why_unranked(
+    submission: Submission, primary: str, deadline: date | None, terms: Sequence[Term]
+) -> str:
     """Why an entry has no rank, "" if it has one."""
     if submission.status == "imported" and primary not in submission.scores:
         return "the old board gave it no official score"
@@ -267,8 +272,9 @@ def _why_unranked(submission: Submission, primary: str, deadline: date | None) -
         return _say_untold(submission, primary)
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
-    if deadline is not None and submission.received.date() > deadline and not submission.baseline:
-        return f"{POST_HOC}: came after {deadline:%d %b %Y}"
+    missed = None if submission.baseline else missed_deadline(terms, submission.received)
+    if missed is not None:
+        return f"{POST_HOC}: came after {missed:%d %b %Y}"
     return ""
 
 

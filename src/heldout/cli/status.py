@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from heldout.board.deadlines import one_shot_deadline
 from heldout.board.events import Entry
 from heldout.board.history import History, Submission, read_history
-from heldout.board.standings import one_shot_deadline
 from heldout.cli.context import Place, in_clone
 from heldout.cli.printing import answers, fail, plural, print_facts, print_json, reports_errors
 from heldout.cli.scores import say_released
@@ -50,6 +50,7 @@ def status(*, place: Place, submission: str | None) -> None:
     repository = place.board()
     entries = repository.newest_log()
     log = _Log(entries=entries, history=read_history(entries))
+    closed = log.history.closed
     names = [submission] if submission else repository.own_ids()
     shown = []
     for name in map(parse_submission_id, names):
@@ -59,8 +60,12 @@ def status(*, place: Place, submission: str | None) -> None:
         keep_receipt(repository, name, log.entries)
         shown.append((_describe(repository, log, name, now=place.now), known))
     if place.as_json:
-        print_json({"submissions": [row for row, _ in shown]})
+        told = None if closed is None else closed.isoformat()
+        print_json({"submissions": [row for row, _ in shown], "closed": told})
         return
+    if closed is not None:
+        told = f"closed for good on {closed:%d %b %Y}: it takes nothing any more"
+        print_facts(answers(), [("board", told)])
     if not shown:
         print_facts(answers(), [("status", "this clone has sent nothing yet")])
     for row, known in shown:
@@ -89,7 +94,8 @@ def _describe(
     """A submission as JSON."""
     known = log.history.submissions.get(name)
     quota = quota_of(repository, log.history, name, now=now)
-    again = None if quota is None else quota.next_allowed.isoformat()
+    may = None if log.history.closed else quota
+    again = None if may is None else may.next_allowed.isoformat()
     if known is None:
         note = read_sealed(repository, name)
         status = "draft" if note is None or not note.sent else "not received yet"

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.consent import may_open_runs, rule_for_runs
+from heldout.board.deadlines import one_shot_deadline
 from heldout.board.history import History
 from heldout.board.spec_file import parse_spec
-from heldout.board.standings import one_shot_deadline
 from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.pipeline.audit import audit_board

@@ -1,24 +1,19 @@
 """Looks at a board.toml that was edited before it is logged: what is logged holds for good."""
 
-from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 
 import msgspec
 
-from heldout.board.events import Draft, Entry, link
-from heldout.board.fixed_rules import list_changed_terms
+from heldout.board.fixed_rules import list_changed_terms, list_moved_days
 from heldout.board.history import History
 from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec, refuse_spec
-from heldout.board.standings import project
-from heldout.errors import InputError, Problem, StoreError
 from heldout.pipeline.set_checks import check_sets
 from heldout.pipeline.sets import load_sets
 from heldout.store.repository import SPEC, Repository
 from heldout.store.vault import Vault
 
-__all__ = ["check_new_rules", "list_hidden"]
+__all__ = ["check_new_rules"]
 
 
 def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> None:
@@ -27,8 +22,8 @@ def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> N
     Where it was not edited nothing is looked at.
 
     Raises:
-        InputError: it changes what told scores mean or what ranks them, hides what was shown, or
-            names sets over which nothing can be scored.
+        InputError: it changes what told scores mean or what ranks them, moves a last day that is
+            over, or names sets over which nothing can be scored.
         StoreError: a file that it names is missing.
     """
     history, text = vault.history(), repository.rules()
@@ -37,18 +32,9 @@ def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> N
         return
     after = repository.spec()
     refuse_spec(list_changed_terms(history, after), text, path=SPEC)
+    refuse_spec(list_moved_days(history, after, now=now), text, path=SPEC)
     _check_sets(repository, vault, parse_spec(before.encode()), after)
-    _check_shown(repository, vault, text, now=now)
     _check_agreement(repository, history, after)
-
-
-def list_hidden(shown: Sequence[Entry], after: Sequence[Entry]) -> tuple[str, ...]:
-    """What a public log shows and a later one would not: submission, field, as text."""
-    return tuple(
-        f"{name} of {old.event.submission or f'event {old.event.seq}'}"
-        for old, new in zip(shown, after, strict=False)
-        for name in sorted(old.opened.keys() - new.opened.keys())
-    )
 
 
 def _check_sets(repository: Repository, vault: Vault, before: BoardSpec, after: BoardSpec) -> None:
@@ -71,29 +57,6 @@ def _check_sets(repository: Repository, vault: Vault, before: BoardSpec, after: 
     )
     sets = load_sets(repository, part, vault=vault)
     check_sets(part, sets)
-
-
-def _check_shown(repository: Repository, vault: Vault, text: str, *, now: datetime) -> None:
-    """A deadline that was over cannot be put off: what was sealed until then is known."""
-    shown: tuple[Entry, ...] = ()
-    with suppress(StoreError):  # damaged; rebuild writes it anew
-        shown = repository.log()
-    entries = vault.entries()
-    draft = Draft(kind="changed-rules", by="", submission=None, public={SPEC: text}, sealed={})
-    edited = link(draft, entries[-1], at=now, new_salt=str)
-    # The clock's own errors are for rebuild to tell: only what these rules hide counts here.
-    hidden = {*list_hidden(shown, project((*entries, edited), now=now))}
-    hidden -= {*list_hidden(shown, project(entries, now=now))}
-    if hidden:
-        raise InputError(
-            Problem(
-                code="board-spec",
-                path=SPEC,
-                found=f"rules that hide again what was shown: {', '.join(sorted(hidden)[:3])}",
-                expected="a last day that is not later than the one that is over",
-                hint="what was told stays told",
-            )
-        )
 
 
 def _check_agreement(repository: Repository, history: History, after: BoardSpec) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from heldout.board.deadlines import one_shot_deadline
 from heldout.board.history import Submission
 from heldout.board.release import (
     ReleaseRule,
@@ -16,7 +17,6 @@ from heldout.board.release import (
     score_vector,
 )
 from heldout.board.spec import BoardSpec, View
-from heldout.board.standings import one_shot_deadline
 from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.evidence import keep_evidence, make_evidence
