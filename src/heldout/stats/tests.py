@@ -1,0 +1,401 @@
+"""The tests of two systems: one explicit table, and the one way to run a row of it.
+
+Everywhere the difference is B - A, and the alternative `greater` means that B is better. An
+interval is two-sided whatever the alternative. What cannot be told is `None` with the reason; a p
+is never 0 and never NaN. docs/tests.md is held against this table by a test.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError, Problem, quote
+from heldout.stats.bootstrap import bootstrap_test
+from heldout.stats.margins import equivalence_test, non_inferiority_test
+from heldout.stats.options import Option, check_options, choice, count, number, switch
+from heldout.stats.permutation import permutation_test
+from heldout.stats.rank_sum import rank_sum_test
+from heldout.stats.result import Alternative, Ask, Found, TestResult
+from heldout.stats.signed_rank import signed_rank_test
+from heldout.stats.student import paired_t_test, unpaired_t_test
+from heldout.stats.wins import binomial_test, compare_wins, sign_test
+
+__all__ = ["TESTS", "Test", "compare_counts", "run_test"]
+
+_ALL: tuple[Alternative, ...] = ("two-sided", "greater", "less")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """A test, with what must be known to use it.
+
+    Attributes:
+        run: computes it from the scores of A and B, an `Ask` and the options.
+        null: the hypothesis that a small p speaks against.
+        difference: what the difference is.
+        interval: where its interval comes from.
+        assumes: what must hold.
+        ties: what becomes of ties and of differences of 0.
+        undefined: where p is `None`, besides no query and a single one.
+        source: where it is from.
+        paired: whether both systems must have the same queries.
+        draws: whether it may draw, and takes a generator.
+        alternatives: directions that it knows; the first is the default.
+        options: by name.
+    """
+
+    __test__: ClassVar[bool] = False  # pytest looks for classes of this name
+
+    run: Callable[..., Found]
+    null: str
+    difference: str
+    interval: str
+    assumes: str
+    ties: str
+    undefined: str
+    source: str
+    paired: bool = True
+    draws: bool = False
+    alternatives: tuple[Alternative, ...] = _ALL
+    options: Mapping[str, Option] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def run_test(
+    name: str,
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    alternative: Alternative | None = None,
+    level: float = 0.95,
+    rng: Generator | None = None,
+    **options: object,
+) -> TestResult:
+    """Run a test of system B against system A.
+
+    Args:
+        name: a key of `TESTS`.
+        a: finite scores of A, one dimension.
+        b: those of B; on the same queries in the same order where the test is paired.
+        alternative: the direction; by default the test's first.
+        level: of the two-sided interval, between 0 and 1; for tests with a margin 1 - alpha,
+            above 0.5.
+        rng: where draws come from, for tests that draw.
+        options: the test's own; see its row.
+
+    Raises:
+        InputError: codes `test-name`, `test-option`, `test-lengths`, `not-finite`.
+    """
+    test = _find(name)
+    values = check_options(options, test.options, test=name)
+    ask = _check_ask(name, test, alternative, level)
+    first, second = _check_scores(a, "A"), _check_scores(b, "B")
+    if test.paired and len(first) != len(second):
+        raise InputError(
+            _problem(
+                "test-lengths",
+                f"test {name}",
+                f"{len(first)} scores of A and {len(second)} of B",
+                "scores on the same queries",
+            )
+        )
+    if not (len(first) and len(second)):
+        found = Found(used=0, difference=None, why="no query")
+    else:
+        drawn = {"rng": _check_rng(name, rng)} if test.draws else {}
+        found = test.run(first, second, ask, **values, **drawn)
+        if max(len(first), len(second)) == 1:
+            why = "a single query says nothing of others"
+            found = Found(used=found.used, difference=found.difference, why=why)
+    size = len(first) if test.paired else len(first) + len(second)
+    return _result(name, size, found, ask, values)
+
+
+def compare_counts(
+    a_wins: int,
+    b_wins: int,
+    *,
+    alternative: Alternative = "two-sided",
+    level: float = 0.95,
+) -> TestResult:
+    """The exact binomial test where only counts are known.
+
+    Args:
+        a_wins: queries that A alone answers, or wins.
+        b_wins: those of B.
+        alternative: the direction.
+        level: of the interval.
+
+    Returns:
+        As of `binomial`, with n the queries counted.
+
+    Raises:
+        InputError: code `test-option`: a count is negative, or the level is none.
+    """
+    ask = _check_ask("binomial", TESTS["binomial"], alternative, level)
+    if min(a_wins, b_wins) < 0:
+        raise InputError(
+            _problem("test-option", "test binomial", f"{a_wins} and {b_wins}", "counts from 0")
+        )
+    return _result("binomial", a_wins + b_wins, compare_wins(a_wins, b_wins, ask), ask, {})
+
+
+def _result(
+    name: str, size: int, found: Found, ask: Ask, options: Mapping[str, object]
+) -> TestResult:
+    return TestResult(
+        test=name,
+        n=size,
+        used=found.used,
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        level=ask.level if found.level is None else found.level,
+        alternative=ask.alternative,
+        statistic=found.statistic,
+        p=found.p,
+        why=found.why,
+        options=MappingProxyType(dict(options)),
+    )
+
+
+def _find(name: str) -> Test:
+    if name not in TESTS:
+        raise InputError(_problem("test-name", "test", quote(name), f"one of {', '.join(TESTS)}"))
+    return TESTS[name]
+
+
+def _check_ask(name: str, test: Test, alternative: Alternative | None, level: float) -> Ask:
+    chosen = test.alternatives[0] if alternative is None else alternative
+    least = 0.5 if "margin" in test.options else 0.0
+    problems = []
+    if chosen not in test.alternatives:
+        expected = " or ".join(test.alternatives)
+        found = f"alternative {quote(chosen)}"
+        problems.append(_problem("test-option", f"test {name}", found, expected))
+    if not least < level < 1:
+        found = f"level {level}"
+        expected = f"a number between {least:g} and 1"
+        problems.append(_problem("test-option", f"test {name}", found, expected))
+    if problems:
+        raise InputError(problems)
+    return Ask(alternative=chosen, level=float(level))
+
+
+def _check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"scores of {system} have {values.ndim} dimensions, not one")
+    broken = np.flatnonzero(~np.isfinite(values))
+    if len(broken):
+        place = int(broken[0])
+        problem = _problem(
+            "not-finite",
+            f"scores of {system}",
+            f"{values[place]} at place {place + 1}",
+            "finite numbers",
+            hint="a score that is missing or undefined is none: leave its query out",
+        )
+        raise InputError(problem)
+    return values
+
+
+def _check_rng(name: str, rng: Generator | None) -> Generator:
+    if rng is None:
+        raise ValueError(f"the test {name} draws: give it a numpy.random.Generator")
+    return rng
+
+
+def _problem(code: str, path: str, found: str, expected: str, hint: str = "") -> Problem:
+    return Problem(code=code, path=path, found=found, expected=expected, hint=hint)
+
+
+_BY = choice(
+    "t",
+    "signed-rank",
+    "sign",
+    meaning="the test that it goes by, and so the unit of the margin: score, score, share of wins",
+)
+_MARGIN = number(
+    default=None,
+    meaning="the smallest difference that would matter; must be given",
+    expected="a number above 0",
+    allows=lambda value: value > 0,
+)
+
+TESTS: Mapping[str, Test] = MappingProxyType(
+    {
+        "sign": Test(
+            run=sign_test,
+            null="each system wins as often as the other",
+            difference="share of the won queries that B wins, less the share that A wins",
+            interval="Clopper-Pearson, exact",
+            assumes="independent queries",
+            ties="differences of 0, or within `tolerance`, are dropped",
+            undefined="no query is won",
+            source="Conover 1999, section 3.4; Clopper and Pearson 1934",
+            options={
+                "tolerance": number(
+                    default=0.0,
+                    meaning="differences of at most so much are ties, rounded to 1e-12",
+                    expected="a number from 0",
+                    allows=lambda value: value >= 0,
+                )
+            },
+        ),
+        "binomial": Test(
+            run=binomial_test,
+            null="of the queries that one system alone answers, each answers as many",
+            difference="share of these queries that B answers, less the share that A answers",
+            interval="Clopper-Pearson, exact",
+            assumes="independent queries",
+            ties="queries that both answer, or neither, are dropped",
+            undefined="no query is answered by one system alone",
+            source="significant-improvements-2021, section 4; McNemar 1947; "
+            "Clopper and Pearson 1934",
+            options={
+                "above": number(
+                    default=0.0,
+                    meaning="a query is answered by a score above this",
+                    expected="a finite number",
+                    allows=lambda _: True,
+                )
+            },
+        ),
+        "rank-sum": Test(
+            run=rank_sum_test,
+            null="a score of B exceeds one of A as often as the other way round",
+            difference="P(B > A) - P(A > B) of two scores drawn at random",
+            interval="by the variance of placements, with Welch's degrees of freedom",
+            assumes="two independent samples of one shape; on paired runs it is conservative, "
+            "since systems agree on what is hard",
+            ties="tied scores share their mean rank; `mann-whitney` corrects the variance",
+            undefined="all scores are the same; no interval where the samples do not overlap",
+            source="Mann and Whitney 1947; Brunner and Munzel 2000 (interval); "
+            "scipy `mannwhitneyu` (asymptotic), `ranksums`",
+            paired=False,
+            options={
+                "kind": choice(
+                    "mann-whitney",
+                    "ranksums",
+                    meaning="corrected for ties and continuity, or for neither",
+                )
+            },
+        ),
+        "signed-rank": Test(
+            run=signed_rank_test,
+            null="differences are symmetric about 0",
+            difference="pseudomedian of the differences that are not 0 (`zsplit`: of all): the "
+            "Hodges-Lehmann estimate",
+            interval="of Walsh averages, by the untied null distribution, exact up to 50",
+            assumes="independent queries; differences symmetric about their centre",
+            ties="differences tied as rationals share their mean rank; differences of 0 by `zeros`",
+            undefined="every difference is 0; no interval with fewer than 6 differences at 95%",
+            source="Wilcoxon 1945; Pratt 1959 (zeros); Hollander, Wolfe and Chicken 2014, "
+            "sections 3.1 to 3.3; scipy `wilcoxon`",
+            options={
+                "zeros": choice(
+                    "wilcox",
+                    "pratt",
+                    "zsplit",
+                    meaning="drop differences of 0 before ranking, after it, or split their ranks",
+                ),
+                "continuity": switch(
+                    default=True, meaning="continuity correction of the normal approximation"
+                ),
+                "method": choice(
+                    "auto",
+                    "exact",
+                    "approximate",
+                    meaning="the distribution of the ranks at hand, tied or not, under all signs; "
+                    "its normal approximation; or the first up to 50 differences that are not 0",
+                ),
+            },
+        ),
+        "t": Test(
+            run=paired_t_test,
+            null="the mean difference is 0",
+            difference="mean difference",
+            interval="Student's t",
+            assumes="independent queries; a mean difference that is nearly normal",
+            ties="count like any difference",
+            undefined="every difference is the same",
+            source="Student 1908; scipy `ttest_rel`",
+        ),
+        "unpaired-t": Test(
+            run=unpaired_t_test,
+            null="the means are equal",
+            difference="difference of the means",
+            interval="Student's t",
+            assumes="two independent samples, means nearly normal; on paired runs it is "
+            "conservative",
+            ties="count like any score",
+            undefined="the scores of each system are all the same; `welch` with a single score",
+            source="Student 1908; Welch 1947; scipy `ttest_ind`",
+            paired=False,
+            options={
+                "kind": choice("welch", "student", meaning="variances may differ, or are equal")
+            },
+        ),
+        "permutation": Test(
+            run=permutation_test,
+            null="differences are symmetric about 0",
+            difference="mean difference",
+            interval="means of sets of queries (typical values): the test inverted",
+            assumes="independent queries; exact for exchangeable systems",
+            ties="count like any difference; sums within 1e-12 of the sum of sizes are equal",
+            undefined="every difference is 0; no interval where 1 - level leaves no set outside",
+            source="Smucker, Allan and Carterette, CIKM 2007; Phipson and Smyth 2010 (p); "
+            "Hartigan 1969 (interval)",
+            draws=True,
+            options={
+                "draws": count(
+                    default=10_000, meaning="sign flips drawn; with up to 16 queries all are taken"
+                )
+            },
+        ),
+        "bootstrap": Test(
+            run=bootstrap_test,
+            null="the mean difference is 0",
+            difference="mean difference",
+            interval="basic bootstrap: the test inverted",
+            assumes="independent queries, and many: with few it finds too much",
+            ties="count like any difference",
+            undefined="every difference is the same; no interval from fewer draws than "
+            "2 / (1 - level)",
+            source="Smucker, Allan and Carterette, CIKM 2007 (shift method); "
+            "Davison and Hinkley 1997, section 5.2",
+            draws=True,
+            options={"draws": count(default=10_000, meaning="samples of the queries")},
+        ),
+        "equivalence": Test(
+            run=equivalence_test,
+            null="A and B differ by the margin or more",
+            difference="as of the test that it goes by; signed ranks: of all differences",
+            interval="as of that test, at level 1 - 2 alpha",
+            assumes="as that test; a margin declared before looking",
+            ties="as of that test; signed ranks: of differences less the margin",
+            undefined="as of that test",
+            source="Schuirmann 1987; Lakens 2017",
+            alternatives=("two-sided",),
+            options={"margin": _MARGIN, "by": _BY},
+        ),
+        "non-inferiority": Test(
+            run=non_inferiority_test,
+            null="B is worse than A by the margin or more (`less`: better by the margin or more)",
+            difference="as of the test that it goes by; signed ranks: of all differences",
+            interval="as of that test, at level 1 - 2 alpha",
+            assumes="as that test; a margin declared before looking",
+            ties="as of that test; signed ranks: of differences less the margin",
+            undefined="as of that test",
+            source="Wellek 2010, chapters 1 and 2",
+            alternatives=("greater", "less"),
+            options={"margin": _MARGIN, "by": _BY},
+        ),
+    }
+)
+"""Every test by name, in the order of docs/tests.md."""

@@ -1,0 +1,263 @@
+"""p-values are scipy's, to 1e-11, where scipy is given exact ties; where it is not, it is wrong."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from heldout.stats.exact import differences, scale_of
+from heldout.stats.result import Alternative, Ask
+from heldout.stats.signed_rank import Method, Zeros, rank_differences
+from heldout.stats.tests import compare_counts, run_test
+
+Scores = NDArray[np.float64]
+ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
+CLOSE = 1e-11
+
+
+def reciprocal_ranks(rng: np.random.Generator, size: int, depth: int) -> tuple[Scores, Scores]:
+    """RR@depth of two systems that agree on half of the queries."""
+    ranks = rng.integers(1, depth + 3, size=(2, size))
+    ranks[1] = np.where(rng.random(size) < 0.5, ranks[0], ranks[1])
+    values = np.where(ranks > depth, 0.0, 1 / ranks)
+    return values[0], values[1]
+
+
+def exact_ranks(a: Scores, b: Scores) -> Scores:
+    """Whole numbers in the order of the differences of the rationals, ties and signs the same."""
+    scale = scale_of([*a, *b])
+    assert scale is not None
+    return np.sign(b - a) * scale.classes[scale.codes(a), scale.codes(b)]
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize(("zeros", "continuity"), [*product(("wilcox", "pratt", "zsplit"), (1, 0))])
+def test_signed_rank(alternative: Alternative, zeros: Zeros, continuity: int) -> None:
+    for seed in range(10):
+        a, b = reciprocal_ranks(np.random.default_rng(seed), 30 + 40 * seed, 10 + 10 * seed)
+        ours = run_test(
+            *("signed-rank", a, b),
+            alternative=alternative,
+            zeros=zeros,
+            continuity=bool(continuity),
+            method="approximate",
+        )
+        theirs = stats.wilcoxon(
+            exact_ranks(a, b),
+            alternative=alternative,
+            zero_method=zeros,
+            correction=bool(continuity),
+            method="asymptotic",
+        )
+        assert ours.p == pytest.approx(theirs.pvalue, abs=CLOSE)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_signed_rank_exact_without_ties(alternative: Alternative) -> None:
+    rng = np.random.default_rng(5)
+    for size in (2, 3, 7, 20, 50):
+        a, b = rng.random(size), rng.random(size)
+        ours = run_test("signed-rank", a, b, alternative=alternative)
+        theirs = stats.wilcoxon(b - a, alternative=alternative, method="exact")
+        assert ours.p == pytest.approx(theirs.pvalue, abs=CLOSE)
+
+
+def chances_by_hand(signed: Scores, zeros: Zeros) -> tuple[float, float]:
+    """P(sum >= observed) and P(sum <= observed) over all signs of the differences that are not 0.
+
+    Args:
+        signed: ranks of the differences with their signs, as whole numbers.
+        zeros: which of them are ranked.
+    """
+    kept = signed[signed != 0] if zeros == "wilcox" else signed
+    ranks = stats.rankdata(np.abs(kept))[kept != 0]
+    seen = ranks[kept[kept != 0] > 0].sum()
+    sums = np.array([ranks @ signs for signs in product((0, 1), repeat=len(ranks))])
+    return float(np.mean(sums >= seen)), float(np.mean(sums <= seen))
+
+
+@pytest.mark.parametrize("zeros", ["wilcox", "pratt", "zsplit"])
+def test_signed_rank_exact_with_ties_is_the_share_of_all_signs(zeros: Zeros) -> None:
+    for seed in range(12):
+        a, b = reciprocal_ranks(np.random.default_rng(seed), 14, 5)
+        above, below = chances_by_hand(exact_ranks(a, b), zeros)
+        for alternative, p in zip(
+            ALTERNATIVES, (min(1, 2 * min(above, below)), above, below), strict=True
+        ):
+            ours = run_test("signed-rank", a, b, alternative=alternative, zeros=zeros)
+            assert ours.p == pytest.approx(p, abs=CLOSE)
+
+
+def test_scipy_breaks_exact_ties_of_reciprocal_ranks_and_we_do_not() -> None:
+    a = np.array([1 / 3, 0.0, 0.0, 1 / 2] * 5)
+    b = np.array([1 / 2, 1 / 6, 1 / 6, 1 / 3] * 5)
+    assert np.unique(np.abs(differences(a, b))).tolist() == [1 / 6]
+    assert np.unique(np.abs(b - a)).size == 2
+    ours = run_test("signed-rank", a, b, method="approximate").p
+    right = stats.wilcoxon([1, 1, 1, -1] * 5, method="asymptotic", correction=True).pvalue
+    wrong = stats.wilcoxon(b - a, method="asymptotic", correction=True).pvalue
+    assert ours == pytest.approx(right, abs=CLOSE)
+    assert abs(wrong - right) > 1e-4
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_rank_sum_of_both_kinds(alternative: Alternative) -> None:
+    for seed in range(10):
+        a, b = reciprocal_ranks(np.random.default_rng(seed), 20 + 30 * seed, 10)
+        mann_whitney = run_test("rank-sum", a, b, alternative=alternative)
+        theirs = stats.mannwhitneyu(b, a, alternative=alternative, method="asymptotic")
+        assert mann_whitney.p == pytest.approx(theirs.pvalue, abs=CLOSE)
+        assert mann_whitney.statistic == theirs.statistic
+        plain = run_test("rank-sum", a, b, alternative=alternative, kind="ranksums")
+        theirs = stats.ranksums(b, a, alternative=alternative)
+        assert plain.p == pytest.approx(theirs.pvalue, abs=CLOSE)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_rank_sum_of_samples_of_different_sizes(alternative: Alternative) -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 5, 7) / 4, rng.integers(0, 5, 19) / 4
+    ours = run_test("rank-sum", a, b, alternative=alternative)
+    theirs = stats.mannwhitneyu(b, a, alternative=alternative, method="asymptotic")
+    assert ours.p == pytest.approx(theirs.pvalue, abs=CLOSE)
+    assert ours.n == ours.used == 26
+
+
+def test_the_centre_of_the_rank_sum_interval_and_its_width_are_brunner_and_munzels() -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.random(25), rng.random(31) + 0.2
+    ours = run_test("rank-sum", a, b, level=0.9)
+    wins = np.sign(b[:, None] - a).mean()
+    assert ours.difference == pytest.approx(wins, abs=CLOSE)
+    theirs = stats.brunnermunzel(b, a)
+    assert ours.low is not None
+    assert ours.high is not None
+    # The statistic is the share's distance from one half in standard errors
+    centre, half = (ours.low + ours.high) / 2, (ours.high - ours.low) / 2
+    freedom = brunner_munzel_freedom(a, b)
+    assert centre == pytest.approx(wins, abs=CLOSE)
+    assert half == pytest.approx(abs(wins / theirs.statistic) * stats.t.ppf(0.95, freedom))
+
+
+def brunner_munzel_freedom(a: Scores, b: Scores) -> float:
+    of_a = np.array([np.mean(b < x) for x in a])
+    of_b = np.array([np.mean(a < x) for x in b])
+    parts = np.array([of_a.var(ddof=1) / len(a), of_b.var(ddof=1) / len(b)])
+    return float(parts.sum() ** 2 / (parts**2 / [len(a) - 1, len(b) - 1]).sum())
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_t_tests_and_their_intervals(alternative: Alternative) -> None:
+    for seed in range(10):
+        a, b = reciprocal_ranks(np.random.default_rng(seed), 5 + 50 * seed, 100)
+        rows: list[tuple[str, dict[str, Any], Any]] = [
+            ("t", {}, stats.ttest_rel(b, a, alternative=alternative)),
+            ("unpaired-t", {}, stats.ttest_ind(b, a, alternative=alternative, equal_var=False)),
+            ("unpaired-t", {"kind": "student"}, stats.ttest_ind(b, a, alternative=alternative)),
+        ]
+        for name, options, theirs in rows:
+            ours = run_test(name, a, b, alternative=alternative, **options)
+            assert ours.p == pytest.approx(theirs.pvalue, abs=CLOSE)
+            if alternative == "two-sided":
+                interval = theirs.confidence_interval(0.95)
+                assert (ours.low, ours.high) == pytest.approx((interval.low, interval.high))
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_binomial_and_sign_with_their_interval(alternative: Alternative) -> None:
+    for a_wins, b_wins in product((0, 1, 4, 30, 700), (0, 1, 5, 29, 800)):
+        if not a_wins + b_wins:
+            continue
+        theirs: Any = stats.binomtest(b_wins, a_wins + b_wins, alternative=alternative)
+        ours = compare_counts(a_wins, b_wins, alternative=alternative, level=0.9)
+        assert ours.p == pytest.approx(theirs.pvalue, abs=CLOSE)
+        both = stats.binomtest(b_wins, a_wins + b_wins).proportion_ci(0.9, "exact")
+        assert ours.low == pytest.approx(2 * both.low - 1, abs=CLOSE)
+        assert ours.high == pytest.approx(2 * both.high - 1, abs=CLOSE)
+
+
+def test_sign_and_binomial_count_what_they_say() -> None:
+    a, b = np.array([0.0, 0.0, 0.5, 1.0, 0.2]), np.array([0.5, 0.0, 0.25, 0.99, 0.4])
+    assert run_test("sign", a, b).p == compare_counts(2, 2).p
+    assert run_test("sign", a, b, tolerance=0.01).p == compare_counts(1, 2).p
+    assert run_test("binomial", a, b).p == compare_counts(0, 1).p
+    assert run_test("binomial", a, b, above=0.3).p == compare_counts(1, 2).p
+
+
+def test_a_tolerance_is_met_by_decimals_that_floats_put_beyond_it() -> None:
+    assert 0.31 - 0.3 > 0.01
+    result = run_test("sign", [0.3, 0.3, 0.3], [0.31, 0.4, 0.4], tolerance=0.01)
+    assert result.used == 2
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_permutation_of_few_queries_is_exact(alternative: Alternative) -> None:
+    for seed in range(6):
+        a, b = reciprocal_ranks(np.random.default_rng(seed), 11, 4)
+        sums = np.array([(b - a) @ signs for signs in product((-1, 1), repeat=11)])
+        seen = (b - a).sum()
+        tails = {
+            "greater": np.mean(sums >= seen - 1e-9),
+            "less": np.mean(sums <= seen + 1e-9),
+            "two-sided": np.mean(np.abs(sums) >= abs(seen) - 1e-9),
+        }
+        ours = run_test("permutation", a, b, alternative=alternative, rng=np.random.default_rng(0))
+        assert ours.p == pytest.approx(tails[alternative], abs=CLOSE)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("name", ["permutation", "bootstrap"])
+def test_drawn_p_values_are_near_the_t_tests(name: str, alternative: Alternative) -> None:
+    rng = np.random.default_rng(8)
+    a = rng.normal(size=300)
+    b = a + rng.normal(0.08, 1, size=300)
+    ours = run_test(name, a, b, alternative=alternative, rng=rng, draws=20_000).p
+    assert ours == pytest.approx(run_test("t", a, b, alternative=alternative).p, abs=0.02)
+
+
+def test_equivalence_is_the_worse_of_two_t_tests() -> None:
+    rng = np.random.default_rng(9)
+    a = rng.normal(size=60)
+    b = a + rng.normal(0.1, 0.5, size=60)
+    above = stats.ttest_1samp(b - a, -0.25, alternative="greater")
+    below = stats.ttest_1samp(b - a, 0.25, alternative="less")
+    ours = run_test("equivalence", a, b, margin=0.25)
+    assert ours.p == pytest.approx(max(above.pvalue, below.pvalue), abs=CLOSE)
+    assert (ours.low, ours.high, ours.level) == pytest.approx(
+        (*above.confidence_interval(0.95)[:1], *below.confidence_interval(0.95)[1:], 0.9)
+    )
+    lower = run_test("non-inferiority", a, b, margin=0.25).p
+    assert lower == pytest.approx(above.pvalue, abs=CLOSE)
+    upper = run_test("non-inferiority", a, b, margin=0.25, alternative="less").p
+    assert upper == pytest.approx(below.pvalue, abs=CLOSE)
+
+
+def test_non_inferiority_by_signs_is_a_binomial_of_another_share() -> None:
+    a, b = np.zeros(40), np.array([1.0] * 18 + [-1.0] * 15 + [0.0] * 7)
+    ours = run_test("non-inferiority", a, b, margin=0.3, by="sign")
+    theirs = stats.binomtest(18, 33, 0.35, alternative="greater")
+    assert ours.p == pytest.approx(theirs.pvalue, abs=CLOSE)
+
+
+def test_non_inferiority_by_signed_ranks_is_that_of_moved_differences() -> None:
+    rng = np.random.default_rng(10)
+    a, b = rng.random(30), rng.random(30)
+    ours = run_test("non-inferiority", a, b, margin=0.1, by="signed-rank")
+    theirs = stats.wilcoxon(b - a + 0.1, alternative="greater", method="exact")
+    assert ours.p == pytest.approx(theirs.pvalue, abs=CLOSE)
+
+
+@given(st.lists(st.integers(-6, 6), min_size=1, max_size=9), st.sampled_from(("exact", "auto")))
+def test_the_exact_sum_is_symmetric_about_its_mean(values: list[int], method: Method) -> None:
+    difference = np.array(values, np.float64)
+    asks = [Ask(alternative=alternative, level=0.95) for alternative in ("greater", "less")]
+    found = [
+        rank_differences(sign * difference, ask, zeros="wilcox", continuity=True, method=method).p
+        for sign, ask in zip((1, -1), asks, strict=True)
+    ]
+    assert found[0] == pytest.approx(found[1])

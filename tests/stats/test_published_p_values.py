@@ -1,0 +1,68 @@
+"""The published p-values of TREC-8 ad hoc, runs 125 and 126 (score-matrices/README.md)."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from heldout.scores import parse_scores
+from heldout.stats.result import Alternative, Ask
+from heldout.stats.signed_rank import rank_differences
+from heldout.stats.tests import run_test
+
+Scores = NDArray[np.float64]
+Pair = tuple[Scores, Scores]
+TAILS: tuple[Alternative, ...] = ("greater", "two-sided")
+DRAWS = 100_000
+
+
+@pytest.fixture(scope="module")
+def pair(data: Callable[[str], Path]) -> Pair:
+    table = parse_scores(data("score-matrices/adhoc8_ap.csv").read_text(), path="adhoc8_ap.csv")
+    assert table.values.shape == (129, 50)
+    return table.values[124], table.values[125]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("t", (0.0006596986, 0.0013193972)), ("sign", (0.004779939, 0.009559879))],
+)
+def test_t_and_sign(pair: Pair, name: str, published: tuple[float, float]) -> None:
+    options: dict[str, Any] = {"tolerance": 0.01} if name == "sign" else {}
+    for alternative, p in zip(TAILS, published, strict=True):
+        ours = run_test(name, *pair, alternative=alternative, **options).p
+        assert ours == pytest.approx(p, rel=1e-6)
+
+
+@pytest.mark.real
+def test_wilcoxon_as_published_has_a_tie_that_floats_broke(pair: Pair) -> None:
+    a, b = pair
+    for alternative, published, exact in zip(
+        TAILS, (0.001722594, 0.003445188), (0.001695971, 0.003391943), strict=True
+    ):
+        ask = Ask(alternative=alternative, level=0.95)
+        of_floats = rank_differences(
+            b - a, ask, zeros="wilcox", continuity=True, method="approximate"
+        )
+        assert of_floats.p == pytest.approx(published, rel=1e-6)
+        ours = run_test("signed-rank", a, b, alternative=alternative, method="approximate").p
+        assert ours == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("bootstrap", (0.000424, 0.000586)), ("permutation", (0.000603, 0.001188))],
+)
+def test_drawn_p_values_within_monte_carlo_error(
+    pair: Pair, name: str, published: tuple[float, float]
+) -> None:
+    for alternative, p in zip(TAILS, published, strict=True):
+        rng = np.random.default_rng(20)
+        ours = run_test(name, *pair, alternative=alternative, draws=DRAWS, rng=rng).p
+        assert ours == pytest.approx(p, abs=4 * math.sqrt(p / DRAWS + p / 1e6))
