@@ -1,5 +1,6 @@
 """What a team can reach by changing names in its metadata, before publication and after it."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,14 @@ def test_an_entry_is_renamed_only_by_an_organiser(town: Town) -> None:
     asked = {change["field"]: change["after"] for change in review["proposed"]}
     assert asked == RENAMED
     told = ("--why", "the group has a new name")
-    assert town.organiser("publish", entry, "--yes", *told, now=THIRD).code == 0
+    town.push()
+    status = town.participant("status", entry, now=NEXT)
+    assert "new name" in status.out
+    assert "waits for an organiser since 03 Nov 2026" in status.out
+    answer = town.organiser("publish", entry, "--yes", *told, now=THIRD)
+    assert answer.code == 0
+    assert re.search(rf"^ *amended +{entry}$", answer.out, re.MULTILINE)
+    assert "published" not in answer.out
     assert shown(town, entry) == RENAMED["team"]
     assert town.kinds()[-2:] == ["proposed", "amended"]
     assert known(town, entry).counts_for == (TEAM["team"], RENAMED["team"])
@@ -87,6 +95,11 @@ def test_a_name_that_an_organiser_refused_stays_away(town: Town) -> None:
     resend(town, entry, now=NEXT, **RENAMED)
     answer = town.organiser("reject", entry, "--why", "who are they?", now=NEXT)
     assert answer.code == 0
+    assert re.search(rf"^ *declined +{entry}$", answer.out, re.MULTILINE)
+    assert "rejected" not in answer.out
+    town.push()
+    status = town.participant("status", entry, now=NEXT)
+    assert "refused on 03 Nov 2026: who are they?" in status.out
     assert shown(town, entry) == TEAM["team"]
     assert town.take_in(now=THIRD)["waiting"] == []
     assert known(town, entry).status == "published"

@@ -1,16 +1,16 @@
 """What a team changed in its metadata, revision by revision."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from heldout.board.events import Entry
 from heldout.board.history import Submission
 
-__all__ = ["Amendment", "list_amendments", "list_proposed"]
+__all__ = ["Amendment", "LastProposal", "last_proposal", "list_amendments", "list_proposed"]
 
 _KINDS = frozenset({"reviewed", "updated", "withdrawn", "published", "amended"})
 
@@ -30,6 +30,43 @@ class Amendment:
     field: str
     before: str
     after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastProposal:
+    """Metadata that a published entry's team asked for and that are not in force.
+
+    Attributes:
+        at: time of the request, or of the refusal.
+        files: name of each sealed file that it brought -> SHA-256.
+        state: whether an organiser is still to decide, or has refused it.
+        why: the reason of the refusal; "" while it waits.
+    """
+
+    at: datetime
+    files: Mapping[str, str]
+    state: Literal["waits", "declined"]
+    why: str = ""
+
+
+def last_proposal(entries: Iterable[Entry], submission: str) -> LastProposal | None:
+    """What became of a team's last request, `None` where nothing waits and nothing was refused.
+
+    Args:
+        entries: a log, the public one too.
+        submission: its id.
+    """
+    found: LastProposal | None = None
+    for entry in entries:
+        if entry.event.submission != submission:
+            continue
+        if entry.event.kind == "proposed":
+            found = LastProposal(at=entry.time, files=entry.get("files"), state="waits")
+        elif entry.event.kind == "declined" and found is not None:
+            found = replace(found, at=entry.time, state="declined", why=str(entry.get("why")))
+        elif entry.event.kind in ("amended", "updated"):
+            found = None
+    return found
 
 
 def list_amendments(entries: Iterable[Entry], submission: str) -> tuple[Amendment, ...]:

@@ -133,6 +133,7 @@ class _Proposed(_Fields, frozen=True, kw_only=True):
     identity: IdentityFields
     revision: int
     fingerprint: str = ""
+    source: str = ""
 
 
 class _Amended(_Proposed, frozen=True, kw_only=True):

@@ -28,6 +28,9 @@ __all__ = [
 
 Facts = list[tuple[str, str]]
 
+_OF_A_NAME = ("amended", "declined")
+"""What `publish` and `reject` do where a published entry's team asks for another name."""
+
 
 def report(
     desk: Desk,
@@ -158,6 +161,7 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
         "done_before": decision.done_before,
         "why": decision.why_not,
         "event": decision.event,
+        "kind": decision.kind or None,
     }
 
 
@@ -165,6 +169,7 @@ def _decision_facts(desk: Desk, decision: Decision, verb: str, standings: Standi
     if not decision.done:
         reasons = [("", reason) for reason in decision.why_not]
         return [("refused", f"{decision.id}: nothing was published"), *reasons]
+    verb = decision.kind if decision.kind in _OF_A_NAME else verb
     before = "   (done before)" if decision.done_before else ""
     facts = [(verb, f"{decision.id}{before}")]
     if decision.event is not None:

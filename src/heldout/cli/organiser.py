@@ -275,6 +275,8 @@ def correct(
         ]
         news = noted or any(decision.event is not None for decision in decisions)
         rebuilt = catch_up(desk, news=news)
+        entered = [entry.id for entry in entries if not entry.baseline]
+        answer_all(desk, [d.id for d in decisions if d.kind and d.id in entered], {})
         earlier = list_earlier(desk, sets)
         report(desk, decisions, rebuilt, verb="corrected", as_json=place.as_json, earlier=earlier)
 

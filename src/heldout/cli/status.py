@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from heldout.board.amendments import LastProposal, last_proposal
 from heldout.board.deadlines import one_shot_deadline
 from heldout.board.events import Entry
 from heldout.board.history import History, Submission, read_history
@@ -116,6 +117,7 @@ def _describe(
         "next_allowed": again,
         "scores_after": None if until is None else until.isoformat(),
         "update": _say_update(repository, log, known),
+        "proposal": _proposal_json(last_proposal(log.entries, known.id)),
         "next": _next(repository, known),
     }
 
@@ -132,6 +134,9 @@ def _say_update(repository: Repository, log: _Log, known: Submission) -> str:
     note = read_sealed(repository, known.id)
     if note is None or not known.files or note.sent in ("", receipt_of(known.files)):
         return ""
+    asked = last_proposal(log.entries, known.id)
+    if asked is not None and note.sent == receipt_of({**known.files, **asked.files}):
+        return ""  # which the line about the proposal tells
     # While an identity is sealed the log has only the revision of the day of publication.
     tells = known.revision and known.identity is not None
     force = f"revision {known.revision}" if tells else "an earlier one"
@@ -139,6 +144,19 @@ def _say_update(repository: Repository, log: _Log, known: Submission) -> str:
     return f"{what} was sent, {force} is in force: " + _say_why(
         repository, log, SubmissionId(known.id), withdrawn=note.withdrawn
     )
+
+
+def _proposal_json(asked: LastProposal | None) -> Mapping[str, str] | None:
+    if asked is None:
+        return None
+    return {"state": asked.state, "at": asked.at.isoformat(), "why": asked.why}
+
+
+def _say_proposal(asked: Mapping[str, str]) -> str:
+    when = f"{datetime.fromisoformat(asked['at']):%d %b %Y}"
+    if asked["state"] == "waits":
+        return f"waits for an organiser since {when}; the entry stays as it is until then"
+    return f"refused on {when}: {asked['why']}; the entry stays as it is"
 
 
 def _say_why(repository: Repository, log: _Log, name: SubmissionId, *, withdrawn: bool) -> str:
@@ -163,6 +181,8 @@ def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: d
     """A submission's lines; scores as they were released."""
     facts = [("id", str(row["id"])), ("status", _STATUS_WORDS[str(row["status"])])]
     facts += [(name, str(row[name])) for name in ("why", "update") if row.get(name)]
+    if row.get("proposal"):
+        facts.append(("new name", _say_proposal(row["proposal"])))
     if row["next_allowed"]:
         again = datetime.fromisoformat(str(row["next_allowed"]))
         when = "now" if again <= now else f"again from {again:%d %b %Y %H:%M:%S} UTC"

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from heldout.board.events import Entry
-from heldout.board.history import Submission
 from heldout.board.policy import Finding
 from heldout.board.seasons import current_standings
 from heldout.board.spec import BoardSpec
@@ -26,8 +25,13 @@ _TOLD: Mapping[str, CommentKind] = {
     "rejected": "rejected",
     "published": "published",
     "corrected": "corrected",
+    "amended": "amended",
+    "declined": "declined",
 }
-_DECIDED = ("rejected", "published")
+_ABOUT_A_NAME = ("amended", "declined")
+_DECIDED = ("rejected", "published", *_ABOUT_A_NAME)
+_REASONED = ("asked", "rejected", "corrected", "declined")
+"""Events whose reason is public; those of a publication and of an approval are sealed."""
 _OF_ITS_OWN = frozenset(
     (
         *("board-open", "id-date", "description", "type-known", "training-data", "embargo"),
@@ -65,28 +69,34 @@ def answer(
     """
     submission = desk.find(submission_id)
     told = [event for event in submission.events if event[1] in _TOLD]
-    handle = forge.locate(_source(desk, submission), submission.id)
-    if not told or handle is None:
+    if not told:
         return "nowhere"
     moment, event, digest = told[-1]
+    source, why = _source_and_reason(desk, digest)
+    handle = forge.locate(source, submission.id)
+    if handle is None:
+        return "nowhere"
     row, spec = _public_row(desk, submission.id)
     comment = Comment(
         kind=_TOLD[event],
         submission=submission.id,
         at=moment,
         decimals=spec.decimals,
-        said=_said(submission, event),
-        scores=() if row is None else _scores(spec, row),
-        findings=()
-        if row is None or row.embargoed
-        else [_narrow(finding) for finding in findings if finding.public],
-        facts=facts or {},
+        said=why if event in _REASONED else "",
         steps=[f"heldout status {submission.id}"],
         page=spec.home,
     )
-    text = format_comment(comment)
-    outcomes = [_tell(forge, copy, text, submission, digest) for copy in forge.copies(handle)]
-    return outcomes[0]
+    if event not in _ABOUT_A_NAME:
+        comment = replace(
+            comment,
+            scores=() if row is None else _scores(spec, row),
+            findings=()
+            if row is None or row.embargoed
+            else [_narrow(finding) for finding in findings if finding.public],
+            facts=facts or {},
+        )
+    state = event if event in _ABOUT_A_NAME else submission.status
+    return _tell(forge, handle, comment, Digest(digest), state=state)
 
 
 def answer_registration(desk: Desk, forge: Forge, team: str, *, source: str) -> Outcome:
@@ -134,12 +144,16 @@ def _is_about(entry: Entry, team: str) -> bool:
     return entry.event.kind in kinds and entry.get("team") == team
 
 
-def _tell(forge: Forge, handle: Handle, text: str, submission: Submission, event: str) -> Outcome:
-    outcome = forge.comment(handle, text, event=Digest(event))
-    if submission.status in _DECIDED:
-        forge.label(handle, f"heldout: {submission.status}")
-        forge.close(handle)
-    return outcome
+def _tell(forge: Forge, handle: Handle, comment: Comment, event: Digest, *, state: str) -> Outcome:
+    """Comment on a request and its copies; label and close them where all is decided."""
+    text = format_comment(comment)
+    outcomes = []
+    for copy in forge.copies(handle):
+        outcomes.append(forge.comment(copy, text, event=event))
+        if state in _DECIDED:
+            forge.label(copy, f"heldout: {state}")
+            forge.close(copy)
+    return outcomes[0]
 
 
 def _public_row(desk: Desk, submission: str) -> tuple[Row | None, BoardSpec]:
@@ -152,21 +166,17 @@ def _public_row(desk: Desk, submission: str) -> tuple[Row | None, BoardSpec]:
     return next((row for row in standings.every if row.id == submission), None), spec
 
 
-def _source(desk: Desk, submission: Submission) -> str:
-    """Where its sealed files came from last."""
+def _source_and_reason(desk: Desk, digest: str) -> tuple[str, str]:
+    """Where that came from which an event of a submission is about, and the event's reason."""
+    entries = desk.vault.entries()
+    last = next(entry for entry in entries if entry.hash == digest)
+    about = ("received", "proposed") if last.event.kind in _ABOUT_A_NAME else ("received",)
     sources = [
-        str(entry.get("source"))
-        for entry in desk.vault.entries()
-        if entry.event.submission == submission.id and entry.event.kind == "received"
+        entry.get("source")
+        for entry in entries[: last.event.seq + 1]
+        if entry.event.submission == last.event.submission and entry.event.kind in about
     ]
-    return sources[-1] if sources else ""
-
-
-def _said(submission: Submission, event: str) -> str:
-    """The public reason; that of a publication is sealed."""
-    if event == "corrected":
-        return submission.errata[-1][1] if submission.errata else ""
-    return submission.why if event in ("asked", "rejected") else ""
+    return next((str(one) for one in reversed(sources) if one), ""), last.get("why") or ""
 
 
 def _scores(spec: BoardSpec, row: Row) -> list[ScoreLine]:

@@ -45,6 +45,7 @@ class Decision:
         done_before: whether it stood so before this call.
         why_not: what stands against it.
         event: number of the event that was logged, `None` where none was.
+        kind: its kind; "" where none was.
         before: the released scores before a correction; empty for anything else.
     """
 
@@ -53,6 +54,7 @@ class Decision:
     done_before: bool = False
     why_not: tuple[str, ...] = ()
     event: int | None = None
+    kind: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -277,7 +279,7 @@ def _log(
     sealed: Mapping[str, Any] | None = None,
 ) -> Decision:
     entry = desk.log(kind, name, public=public, sealed=sealed)
-    return Decision(id=name, done=True, event=entry.event.seq)
+    return Decision(id=name, done=True, event=entry.event.seq, kind=kind)
 
 
 def _obstacles(result: Review, why: str) -> tuple[str, ...]:

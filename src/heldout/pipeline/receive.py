@@ -166,6 +166,7 @@ def _update(
         return "received"
     kind = "proposed" if _renames(before, new) else "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
+    public |= {"source": arrival.source} if kind == "proposed" else {}
     told = {"identity": identity_fields(new), "revision": new.revision}
     told |= signature_field(desk.spec_at(before.received), signature)
     desk.log(kind, before.id, public=public, sealed=told)

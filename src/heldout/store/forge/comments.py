@@ -25,6 +25,8 @@ CommentKind = Literal[
     "rejected",
     "published",
     "corrected",
+    "amended",
+    "declined",
     "registered",
     "revoked-registration",
 ]
@@ -37,6 +39,8 @@ _HEADS: Mapping[CommentKind, str] = {
     "rejected": "was rejected",
     "published": "is published",
     "corrected": "was corrected",
+    "amended": "has the name that its team asked for",
+    "declined": "keeps its name; the one that its team asked for was refused",
     "registered": "is registered",
     "revoked-registration": "is registered no more",
 }
