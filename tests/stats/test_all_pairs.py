@@ -1,0 +1,253 @@
+"""Every pair in both halves of every split, against scipy and against one test at a time."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+from scipy import stats
+
+from heldout.stats.all_pairs import (
+    PAIRED_TESTS,
+    PairOptions,
+    PairTests,
+    compare_pairs,
+    count_outcomes,
+    find_medians,
+    split_scores,
+    tile_pairs,
+)
+from heldout.stats.midranks import has_compiled
+from heldout.stats.tests import run_test
+
+CLOSE = 1e-11
+Floats = NDArray[np.float64]
+
+
+def draw_halves(random: np.random.Generator, queries: int, splits: int) -> NDArray[np.bool_]:
+    first = np.zeros((splits, queries), np.bool_)
+    for row in first:
+        row[random.permutation(queries)[: queries // 2]] = True
+    return first
+
+
+def reciprocal_ranks(
+    random: np.random.Generator, systems: int, queries: int, depth: int = 20
+) -> Floats:
+    """Ranks of systems that agree on what is hard; some queries are not answered."""
+    ease = random.normal(size=queries)
+    ranks = np.exp(1.5 - 2 * (0.8 * ease + 0.6 * random.normal(size=(systems, queries))))
+    ranks = np.floor(np.minimum(ranks, 10 * depth)) + 1
+    return np.where(ranks <= depth, 1 / ranks, 0.0)
+
+
+def whole_numbers(values: Floats) -> NDArray[np.int64]:
+    """Reciprocal ranks to 20, times what makes all of them whole: their ties are exact."""
+    common = int(np.lcm.reduce(np.arange(1, 21)))
+    return np.array(
+        [[int(Fraction(v).limit_denominator(20) * common) for v in row] for row in values]
+    )
+
+
+def compare_all(
+    values: Floats, first: NDArray[np.bool_], *, compiled: bool = True, **options: object
+) -> dict[tuple[int, int], tuple[PairTests, int]]:
+    halves = split_scores(values, first, compiled=compiled)
+    found = {}
+    for a, b in tile_pairs(len(values), size=3):
+        tests = compare_pairs(halves, a, b, PairOptions(**options))  # type: ignore[arg-type] # by name
+        found |= {
+            (int(i), int(j)): (tests, place) for place, (i, j) in enumerate(zip(a, b, strict=True))
+        }
+    return found
+
+
+def by_scipy(x: NDArray[np.int64], y: NDArray[np.int64]) -> dict[str, float]:
+    wins, losses = int((y > x).sum()), int((y < x).sum())
+    return {
+        "sign": stats.binomtest(wins, wins + losses).pvalue,
+        "rank-sum": stats.mannwhitneyu(x, y, method="asymptotic").pvalue,
+        "signed-rank": stats.wilcoxon(y - x, correction=False, method="asymptotic").pvalue,
+        "t": stats.ttest_rel(y, x).pvalue,
+    }
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_every_p_is_that_of_scipy_on_exact_ties(compiled: bool) -> None:  # noqa: FBT001 - a parameter
+    random = np.random.default_rng(1)
+    values = reciprocal_ranks(random, 5, 61)
+    first = draw_halves(random, 61, 7)
+    exact = whole_numbers(values)
+    checked = 0
+    for (a, b), (tests, place) in compare_all(values, first, compiled=compiled).items():
+        for split, inside in enumerate(first):
+            for half, members in enumerate((inside, ~inside)):
+                expected = by_scipy(exact[a, members], exact[b, members])
+                for name in PAIRED_TESTS:
+                    assert tests.p[name][half, place, split] == pytest.approx(
+                        expected[name], rel=0, abs=CLOSE
+                    ), name
+                    checked += 1
+    assert checked == 10 * 7 * 2 * 4
+
+
+@pytest.mark.parametrize("queries", [40, 41, 240])
+@pytest.mark.parametrize("many_values", [True, False])
+def test_every_p_is_that_of_one_test_at_a_time(queries: int, many_values: bool) -> None:  # noqa: FBT001 - a parameter
+    random = np.random.default_rng(queries)
+    values = reciprocal_ranks(random, 4, queries)
+    if many_values:
+        values = np.where(values > 0, values + 0.01 * random.random(values.shape), 0)
+    first = draw_halves(random, queries, 3)
+    ways: list[tuple[dict[str, object], dict[str, dict[str, object]]]] = [
+        ({}, {"rank-sum": {"kind": "mann-whitney"}, "signed-rank": {"zeros": "wilcox"}}),
+        (
+            {"rank_sum": "ranksums", "zeros": "pratt", "continuity": True, "sign_tolerance": 0.05},
+            {
+                "rank-sum": {"kind": "ranksums"},
+                "signed-rank": {"zeros": "pratt", "continuity": True},
+                "sign": {"tolerance": 0.05},
+            },
+        ),
+        ({"zeros": "zsplit"}, {"signed-rank": {"zeros": "zsplit"}}),
+    ]
+    for batch, single in ways:
+        for (a, b), (tests, place) in compare_all(values, first, **batch).items():
+            for split, inside in enumerate(first):
+                for half, members in enumerate((inside, ~inside)):
+                    x, y = values[a, members], values[b, members]
+                    for name in PAIRED_TESTS:
+                        options = dict(single.get(name, {}))
+                        if name == "signed-rank":
+                            options = {"continuity": False, "method": "approximate"} | options
+                        expected = run_test(name, x, y, **options)  # type: ignore[arg-type] # by name
+                        found = tests.p[name][half, place, split]
+                        assert found == pytest.approx(expected.p, rel=0, abs=CLOSE), name
+                    mean = np.round(np.mean(y - x), 12)
+                    assert tests.means[half, place, split] == pytest.approx(mean, abs=2e-12)
+
+
+def test_without_numba_the_answers_are_the_same_bytes() -> None:
+    assert has_compiled()
+    random = np.random.default_rng(3)
+    values = reciprocal_ranks(random, 5, 90)
+    for scores in (values, np.sqrt(values + 0.1 * random.random(values.shape))):
+        first = draw_halves(random, 90, 5)
+        fast, plain = (compare_all(scores, first, compiled=compiled) for compiled in (True, False))
+        for pair, (tests, place) in fast.items():
+            other, other_place = plain[pair]
+            for name in PAIRED_TESTS:
+                ours, theirs = tests.p[name][:, place], other.p[name][:, other_place]
+                assert ours.tobytes() == theirs.tobytes()
+
+
+tables = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(2, 5), st.integers(4, 14)),
+    elements=st.sampled_from([0.0, 0.1, 0.2, 0.25, 1 / 3, 0.5, 1.0]),
+)
+
+
+@given(tables, st.integers(0, 2**32 - 1), st.booleans())
+def test_halves_can_change_places_and_systems_too(
+    values: Floats,
+    seed: int,
+    compiled: bool,  # noqa: FBT001 - drawn
+) -> None:
+    first = draw_halves(np.random.default_rng(seed), values.shape[1], 2)
+    there = compare_all(values, first, compiled=compiled)
+    swapped = compare_all(values[::-1], ~first, compiled=compiled)
+    last = len(values) - 1
+    for (a, b), (tests, place) in there.items():
+        other, other_place = swapped[last - b, last - a]
+        for name in PAIRED_TESTS:
+            expected = other.p[name][::-1, other_place]
+            np.testing.assert_allclose(tests.p[name][:, place], expected, rtol=0, atol=CLOSE)
+        np.testing.assert_allclose(
+            tests.means[:, place], -other.means[::-1, other_place], rtol=0, atol=2e-12
+        )
+
+
+@given(tables, st.integers(0, 2**32 - 1))
+def test_p_is_a_probability_or_undefined_just_where_one_test_is(values: Floats, seed: int) -> None:
+    first = draw_halves(np.random.default_rng(seed), values.shape[1], 2)
+    for (a, b), (tests, place) in compare_all(values, first).items():
+        for split, inside in enumerate(first):
+            for half, members in enumerate((inside, ~inside)):
+                x, y = values[a, members], values[b, members]
+                for name in PAIRED_TESTS:
+                    p = tests.p[name][half, place, split]
+                    method = {"method": "approximate"} if name == "signed-rank" else {}
+                    alone = run_test(name, x, y, **method).p  # type: ignore[arg-type] # by name
+                    assert np.isnan(p) == (alone is None), name
+                    assert np.isnan(p) or 0 < p <= 1
+
+
+def test_a_constant_difference_has_no_t_and_a_nearly_constant_one_an_exact_t() -> None:
+    random = np.random.default_rng(5)
+    base = random.random(40)
+    values = np.stack((base, base + 0.25, base + 0.25 + 1e-7 * random.random(40)))
+    first = draw_halves(random, 40, 4)
+    found = compare_all(values, first)
+    tests, place = found[0, 1]
+    assert np.isnan(tests.p["t"][:, place]).all()
+    tests, place = found[0, 2]
+    for split, inside in enumerate(first):
+        expected = run_test("t", values[0, inside], values[2, inside]).p
+        assert tests.p["t"][0, place, split] == pytest.approx(expected, rel=1e-3)
+
+
+def test_one_query_that_differs_makes_a_half_undefined_and_no_noise() -> None:
+    random = np.random.default_rng(6)
+    values = np.repeat(random.choice([0.0, 0.5, 1.0], 30)[None], 2, axis=0)
+    values[1, 7] += 1 / 3
+    first = draw_halves(random, 30, 6)
+    tests, place = compare_all(values, first)[0, 1]
+    for name in ("sign", "signed-rank", "t"):
+        defined = ~np.isnan(tests.p[name][:, place])
+        np.testing.assert_array_equal(defined, np.stack((first[:, 7], ~first[:, 7])))
+    np.testing.assert_array_equal(tests.means[:, place] == 0, np.stack((~first[:, 7], first[:, 7])))
+
+
+@given(tables, st.integers(0, 2**32 - 1), st.booleans())
+def test_medians_are_those_of_numpy(values: Floats, seed: int, many: bool) -> None:  # noqa: FBT001 - drawn
+    random = np.random.default_rng(seed)
+    scores = values + (1e-3 * random.random(values.shape) if many else 0)
+    first = draw_halves(random, values.shape[1], 3)
+    medians = find_medians(split_scores(scores, first))
+    for half, sides in enumerate((first, ~first)):
+        for split, members in enumerate(sides):
+            expected = np.round(np.median(scores[:, members], axis=1), 12)
+            np.testing.assert_array_equal(medians[half, :, split], expected)
+
+
+@pytest.mark.parametrize("systems", [0, 1, 2, 11, 12, 13, 30])
+def test_tiles_hold_every_pair_once(systems: int) -> None:
+    pairs = [pair for a, b in tile_pairs(systems) for pair in zip(a, b, strict=True)]
+    assert sorted(pairs) == list(combinations(range(systems), 2))
+
+
+def test_a_half_needs_two_queries() -> None:
+    with pytest.raises(ValueError, match="fewer than two"):
+        split_scores(np.zeros((2, 4)), [[True, False, False, False]])
+
+
+@given(
+    hnp.arrays(
+        np.int64, st.tuples(st.integers(1, 5), st.integers(0, 12)), elements=st.integers(0, 9)
+    )
+)
+def test_outcomes_are_those_of_a_loop(ranks: NDArray[np.int64]) -> None:
+    counts = count_outcomes(ranks)
+    for a, x in enumerate(ranks):
+        for b, y in enumerate(ranks):
+            both = (x > 0) & (y > 0)
+            assert counts.neither[a, b] == ((x == 0) & (y == 0)).sum()
+            assert counts.a_only[a, b] == counts.a_only.T[b, a] == ((x > 0) & (y == 0)).sum()
+            assert counts.both[a, b] == both.sum()
+            assert counts.ranks[a, b] == x[both].sum()
+            assert counts.reciprocals[a, b] == pytest.approx((1 / x[both]).sum())
