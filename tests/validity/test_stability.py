@@ -1,0 +1,123 @@
+"""Ranks under the bootstrap: in order, the same for shuffled input, and as real tables say."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.errors import InputError
+from heldout.scores import parse_scores, table_of
+from heldout.validity.stability import bootstrap_stability
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+score = st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 1.0]) | st.floats(0, 1, allow_subnormal=False)
+tables = st.integers(2, 8).flatmap(
+    lambda width: st.lists(st.lists(score, min_size=width, max_size=width), min_size=2, max_size=5)
+)
+
+
+def named(values: list[list[float]]) -> dict[str, dict[str, float]]:
+    return {
+        f"s{row}": {f"q{column}": cell for column, cell in enumerate(cells)}
+        for row, cells in enumerate(values)
+    }
+
+
+@given(tables)
+def test_rows_are_the_best_first_and_sum_to_one(values: list[list[float]]) -> None:
+    found = bootstrap_stability(table_of(named(values)), rng(), trials=60)
+
+    assert all(a >= b - 1e-12 for a, b in zip(found.means, found.means[1:], strict=False))
+    np.testing.assert_allclose(found.rank_probability.sum(axis=1), 1)
+    assert found.expected_rank.sum() == pytest.approx(sum(range(1, len(values) + 1)))
+
+
+@given(tables, st.randoms(use_true_random=False))
+def test_shuffled_queries_give_the_same_bytes(values: list[list[float]], random: object) -> None:
+    scores = named(values)
+    queries = list(scores["s0"])
+    random.shuffle(queries)  # type: ignore[attr-defined] # hypothesis gives a random.Random
+
+    found = bootstrap_stability(table_of(scores), rng(), trials=60)
+    shuffled = bootstrap_stability(table_of(scores, queries=queries), rng(), trials=60)
+
+    assert shuffled.systems == found.systems
+    assert shuffled.rank_counts.tobytes() == found.rank_counts.tobytes()
+
+
+@given(tables, st.randoms(use_true_random=False))
+def test_shuffled_systems_keep_their_shared_ranks(
+    values: list[list[float]], random: object
+) -> None:
+    scores = named(values)
+    names = list(scores)
+    random.shuffle(names)  # type: ignore[attr-defined] # hypothesis gives a random.Random
+
+    found, shuffled = (
+        bootstrap_stability(table_of({name: scores[name] for name in order}), rng(), ties="shared")
+        for order in (list(scores), names)
+    )
+
+    by_name = dict(zip(found.systems, found.rank_counts.tolist(), strict=True))
+    assert by_name == dict(zip(shuffled.systems, shuffled.rank_counts.tolist(), strict=True))
+
+
+def test_of_equal_systems_the_earlier_in_the_table_is_first_in_every_trial() -> None:
+    row = {"q1": 0.5, "q2": 0.25, "q3": 0.0}
+    found = bootstrap_stability(table_of({"late": row, "early": row}), rng(), trials=100)
+
+    assert found.systems == ("late", "early")
+    assert found.rank_counts.tolist() == [[100, 0], [0, 100]]
+    assert found.tied_trials == 100
+
+
+def test_of_equal_means_in_a_trial_the_earlier_in_the_table_is_first() -> None:
+    # the later one is better by mean, but one query alone leaves them equal half of the time
+    scores = {"early": {"q1": 0.5, "q2": 0.0}, "later": {"q1": 0.5, "q2": 0.25}}
+    found = bootstrap_stability(table_of(scores), rng(), trials=1000, size=1)
+
+    assert found.systems == ("later", "early")
+    assert found.rank_probability[0, 0] == pytest.approx(0.5, abs=0.05)
+    assert found.tied_trials == found.rank_counts[1, 0]
+
+
+def test_constant_scores_are_ties_in_every_trial() -> None:
+    scores = {name: dict.fromkeys(("q1", "q2", "q3"), 0.7) for name in "abc"}
+    found = bootstrap_stability(table_of(scores), rng(), trials=50)
+
+    assert found.tied_trials == 50
+    assert found.rank_counts.tolist() == (50 * np.eye(3, dtype=int)).tolist()
+
+
+def test_missing_scores_are_named_and_not_taken_for_zero() -> None:
+    with pytest.raises(InputError, match=r'no score of "b" on "q2"'):
+        bootstrap_stability(table_of({"a": {"q1": 1, "q2": 1}, "b": {"q1": 1, "q2": None}}), rng())
+
+
+@pytest.mark.real
+def test_ad_hoc_8_systems_keep_near_their_ranks(data: Callable[[str], Path]) -> None:
+    text = data("score-matrices/adhoc8_ap.csv").read_text()
+    table = parse_scores(text, path="adhoc8_ap.csv")
+    found = bootstrap_stability(table, rng())
+
+    # the same order of means as a plain reading of the file
+    rows = list(csv.DictReader(text.splitlines()))
+    means = {name: np.mean([float(row[name]) for row in rows]) for name in rows[0]}
+    assert list(found.means) == pytest.approx(sorted(means.values(), reverse=True))
+    # an expected rank is not far from the rank itself, and an index loop agrees on it
+    own = np.arange(1, len(found.systems) + 1)
+    assert np.abs(found.expected_rank - own).mean() < 5
+    drawn = rng(1).integers(0, 50, (1000, 50))
+    ranks = np.array([(-table.values[:, q].mean(axis=1)).argsort().argsort() + 1 for q in drawn])
+    loop = dict(zip(table.systems, ranks.mean(axis=0), strict=True))
+    assert found.expected_rank == pytest.approx(
+        [loop[name] for name in found.systems], abs=4 * ranks.std(axis=0).max() / 1000**0.5 * 2**0.5
+    )
