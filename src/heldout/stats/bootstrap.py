@@ -37,7 +37,7 @@ def bootstrap_test(a: Scores, b: Scores, ask: Ask, *, draws: int, rng: Generator
         why = "every difference is the same: resampling moves nothing"
         return Found(used=len(a), difference=oriented.mean, why=why)
     moves = np.sort(_resample(values, draws, rng) - centre)
-    close = ROUNDING * float(np.abs(values).max())
+    close = ROUNDING * (1 + float(np.abs(values).max()))
     hits = _count_hits(moves, centre, close, oriented.alternative)
     place = math.floor(ask.alpha / 2 * (draws + 1) * (1 + ROUNDING))
     low, high = None, None

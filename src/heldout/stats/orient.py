@@ -15,7 +15,7 @@ from heldout.stats.result import Alternative
 __all__ = ["ROUNDING", "Oriented", "orient"]
 
 ROUNDING = 1e-12
-"""Sums that differ by less than this share of the sum of sizes are equal."""
+"""Means are equal within this, and within this share of the size of what is averaged."""
 
 _TURNED: dict[Alternative, Alternative] = {
     "two-sided": "two-sided",

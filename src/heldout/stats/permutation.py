@@ -44,7 +44,7 @@ def permutation_test(a: Scores, b: Scores, ask: Ask, *, draws: int, rng: Generat
     if not oriented.values.any():
         return Found(used=len(a), difference=0.0, why="every difference is 0")
     sets = _take_sets(oriented.values, draws=draws, rng=rng)
-    close = ROUNDING * float(np.abs(oriented.values).sum())
+    close = ROUNDING * (len(a) + float(np.abs(oriented.values).sum()))
     all_sets = len(sets.sums) + 1  # the empty set is the data themselves, always a hit
     hits = _count_hits(sets.sums, oriented, close)
     low, high = _ends(np.sort(sets.sums / sets.sizes), ask.alpha / 2)

@@ -9,6 +9,7 @@ from scipy.special import stdtrit
 
 from heldout.stats.ranking import midranks
 from heldout.stats.result import Ask, Found, normal_p
+from heldout.stats.student import welch_freedom
 
 __all__ = ["Corrections", "rank_sum_test"]
 
@@ -80,9 +81,7 @@ def _place(a: Scores, b: Scores, ranks: Scores, level: float) -> _Placed:
     parts = [float(np.var(of, ddof=1)) / len(of) for of in (of_a, of_b)]
     if not sum(parts):
         return _Placed(None, None, "the samples do not overlap: no interval")
-    freedom = sum(parts) ** 2 / sum(
-        part**2 / (size - 1) for part, size in zip(parts, (len(a), len(b)), strict=True)
-    )
+    freedom = welch_freedom(parts, (len(a), len(b)))
     # The shares differ by twice what the placements do
     half = 2 * float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(sum(parts))
     centre = float(np.mean(of_b)) - float(np.mean(of_a))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from heldout.errors import InputError, Problem
 from heldout.stats.exact import differences
 from heldout.stats.ranking import midranks
 from heldout.stats.result import Alternative, Ask, Found, choose_tail, normal_p
@@ -20,6 +21,8 @@ Scores = NDArray[np.float64]
 
 EXACT_AT_MOST = 50
 """Differences up to which `auto` is exact."""
+
+_EXACT_LIMIT = 500
 
 
 def signed_rank_test(
@@ -45,6 +48,9 @@ def rank_differences(
         method: `exact` is the distribution of the given ranks, tied ones too, under all signs;
             `auto` is that up to 50 differences that are not 0.
 
+    Raises:
+        InputError: code `test-option`: `exact` with more than 500 differences.
+
     Returns:
         The difference is the pseudomedian of the differences that are not 0, under `zsplit` of
         all. Its interval counts Walsh averages as if no two differences were tied, which is
@@ -55,6 +61,16 @@ def rank_differences(
     if not used:
         centre = 0.0 if zeros == "zsplit" else None
         return Found(used=0, difference=centre, why="every difference is 0")
+    if method == "exact" and used > _EXACT_LIMIT:
+        raise InputError(
+            Problem(
+                code="test-option",
+                path="test signed-rank",
+                found=f"method exact with {used} differences",
+                expected=f"at most {_EXACT_LIMIT}",
+                hint="with so many the normal approximation is as good",
+            )
+        )
     kept = moved if zeros == "wilcox" else difference
     ranks = midranks(np.abs(kept))
     signed = ranks[kept != 0]

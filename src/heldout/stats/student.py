@@ -1,6 +1,7 @@
 """Student's t: of paired differences, and of two samples with equal or unequal variances."""
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.special import stdtr, stdtrit
 from heldout.stats.exact import differences
 from heldout.stats.result import Ask, Found, choose_tail
 
-__all__ = ["Variances", "compare_mean", "paired_t_test", "unpaired_t_test"]
+__all__ = ["Variances", "compare_mean", "paired_t_test", "unpaired_t_test", "welch_freedom"]
 
 Variances = Literal["welch", "student"]
 Scores = NDArray[np.float64]
@@ -70,10 +71,19 @@ def unpaired_t_test(a: Scores, b: Scores, ask: Ask, *, kind: Variances) -> Found
     else:
         parts = [sample.variance / sample.size for sample in (first, second)]
         error = math.sqrt(sum(parts))
-        freedom = sum(parts) ** 2 / (
-            parts[0] ** 2 / (first.size - 1) + parts[1] ** 2 / (second.size - 1)
-        )
+        freedom = welch_freedom(parts, (first.size, second.size))
     return _compare(difference, error, freedom, ask, used=used)
+
+
+def welch_freedom(variances: Sequence[float], sizes: Sequence[int]) -> float:
+    """Degrees of freedom of a difference of two estimates (Welch and Satterthwaite).
+
+    Args:
+        variances: of the two estimates; not both 0.
+        sizes: of their samples, each at least 2.
+    """
+    shares = [variance / sum(variances) for variance in variances]
+    return 1 / sum(share**2 / (size - 1) for share, size in zip(shares, sizes, strict=True))
 
 
 class _Moments(NamedTuple):

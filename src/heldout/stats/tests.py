@@ -27,6 +27,7 @@ from heldout.stats.wins import binomial_test, compare_wins, sign_test
 
 __all__ = ["TESTS", "Test", "compare_counts", "run_test"]
 
+_LARGEST = 1e50  # squares of squares are finite too
 _ALL: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 
 
@@ -79,7 +80,7 @@ def run_test(
 
     Args:
         name: a key of `TESTS`.
-        a: finite scores of A, one dimension.
+        a: finite scores of A, one dimension, at most 1e50 in size.
         b: those of B; on the same queries in the same order where the test is paired.
         alternative: the direction; by default the test's first.
         level: of the two-sided interval, between 0 and 1; for tests with a margin 1 - alpha,
@@ -190,14 +191,14 @@ def _check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
     values = np.asarray(scores, np.float64)
     if values.ndim != 1:
         raise ValueError(f"scores of {system} have {values.ndim} dimensions, not one")
-    broken = np.flatnonzero(~np.isfinite(values))
+    broken = np.flatnonzero(~(np.abs(values) <= _LARGEST))
     if len(broken):
         place = int(broken[0])
         problem = _problem(
             "not-finite",
             f"scores of {system}",
             f"{values[place]} at place {place + 1}",
-            "finite numbers",
+            f"finite numbers, up to {_LARGEST:g}",
             hint="a score that is missing or undefined is none: leave its query out",
         )
         raise InputError(problem)
@@ -347,7 +348,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             difference="mean difference",
             interval="means of sets of queries (typical values): the test inverted",
             assumes="independent queries; exact for exchangeable systems",
-            ties="count like any difference; sums within 1e-12 of the sum of sizes are equal",
+            ties="count like any difference; flipped means that differ by 1e-12 are equal",
             undefined="every difference is 0; no interval where 1 - level leaves no set outside",
             source="Smucker, Allan and Carterette, CIKM 2007; Phipson and Smyth 2010 (p); "
             "Hartigan 1969 (interval)",

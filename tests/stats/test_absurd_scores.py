@@ -1,0 +1,215 @@
+"""Absurd scores and options: an error in words, or None with the reason; never 0, never NaN."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heldout.errors import InputError
+from heldout.stats.result import TestResult
+from heldout.stats.tests import TESTS, compare_counts, run_test
+
+NAN, INFINITE = float("nan"), float("inf")
+every_test = pytest.mark.parametrize("name", TESTS)
+every_paired_test = pytest.mark.parametrize("name", [name for name in TESTS if TESTS[name].paired])
+
+
+def run(name: str, a: Any, b: Any, **more: Any) -> TestResult:
+    options: dict[str, Any] = {"rng": np.random.default_rng(0)} if TESTS[name].draws else {}
+    if "margin" in TESTS[name].options:
+        options["margin"] = 0.1
+    return run_test(name, a, b, **{**options, **more})
+
+
+def problems(error: pytest.ExceptionInfo[InputError]) -> list[tuple[str, str]]:
+    return [(problem.code, problem.found) for problem in error.value.problems]
+
+
+@every_test
+def test_no_query(name: str) -> None:
+    result = run(name, [], [])
+    assert (result.n, result.p, result.difference, result.low) == (0, None, None, None)
+    assert result.why == "no query"
+
+
+@every_test
+def test_a_single_query(name: str) -> None:
+    result = run(name, [0.25], [0.5])
+    assert (result.p, result.low) == (None, None)
+    assert result.why == "a single query says nothing of others"
+
+
+@every_test
+@pytest.mark.parametrize("value", [0.0, 0.3, 1e-300, -5.0])
+def test_equal_systems_without_spread(name: str, value: float) -> None:
+    result = run(name, [value] * 10, [value] * 10)
+    assert result.p is None
+    assert result.why
+
+
+@every_test
+def test_identical_systems(name: str) -> None:
+    scores = np.arange(20) / 20
+    result = run(name, scores, scores)
+    if name in ("rank-sum", "unpaired-t"):
+        assert result.p == 1
+    else:
+        assert result.p is None
+        assert result.why
+
+
+@pytest.mark.parametrize("name", ["equivalence", "non-inferiority"])
+def test_identical_systems_are_equivalent_by_signed_ranks_without_an_interval(name: str) -> None:
+    scores = np.arange(20) / 20
+    result = run(name, scores, scores, by="signed-rank")
+    assert result.p == pytest.approx(2**-20)
+    assert (result.difference, result.low, result.why) == (0, None, "every difference is 0")
+    assert run(name, scores, scores, by="sign").p is None
+
+
+@pytest.mark.parametrize("name", ["t", "bootstrap", "equivalence", "non-inferiority"])
+def test_a_constant_difference_has_no_standard_error_also_where_floats_differ(name: str) -> None:
+    a = np.array([0.1, 0.2, 0.3, 0.7])
+    b = np.array([0.2, 0.3, 0.4, 0.8])
+    assert np.unique(b - a).size > 1
+    result = run(name, a, b)
+    assert result.p is None
+    assert result.difference == pytest.approx(0.1)
+    assert result.why is not None
+    assert "every difference is the same" in result.why
+
+
+def test_samples_apart_have_a_p_but_no_interval_of_the_share() -> None:
+    result = run("rank-sum", [0.1, 0.2, 0.3], [0.7, 0.8, 0.9])
+    assert result.difference == 1
+    assert result.p is not None
+    assert (result.low, result.why) == (None, "the samples do not overlap: no interval")
+
+
+def test_few_differences_have_a_p_but_no_signed_rank_interval() -> None:
+    result = run("signed-rank", [0.0] * 5, [0.1, 0.2, 0.3, 0.4, 0.5])
+    assert result.p == 2 / 32
+    assert (result.low, result.why) == (None, "too few differences for an interval: 5")
+    assert run("signed-rank", [0.0] * 6, np.arange(1, 7) / 10).low == 0.1
+
+
+def test_few_draws_have_a_p_but_no_interval() -> None:
+    rng = np.random.default_rng(0)
+    for name in ("permutation", "bootstrap"):
+        result = run(name, rng.random(30), rng.random(30), draws=10)
+        assert result.p is not None
+        assert result.p >= 1 / 11
+        assert result.low is None
+        assert result.why is not None
+        assert "too few" in result.why
+
+
+def test_one_score_against_many() -> None:
+    assert run("unpaired-t", [0.5], [0.1, 0.2, 0.3]).why == "a system has a single score"
+    student = run("unpaired-t", [0.5], [0.1, 0.2, 0.3], kind="student")
+    assert student.p is not None
+    assert run("rank-sum", [0.5], [0.1, 0.2, 0.3]).why == "a system has a single score"
+    assert run("rank-sum", [], [0.1, 0.2, 0.3]).why == "no query"
+
+
+@every_test
+@pytest.mark.parametrize("value", [NAN, INFINITE, -INFINITE])
+def test_what_is_not_finite_is_refused_with_its_place(name: str, value: float) -> None:
+    with pytest.raises(InputError) as error:
+        run(name, [0.0, 1.0, 0.5], [0.0, value, 0.5])
+    (problem,) = error.value.problems
+    assert (problem.code, problem.path) == ("not-finite", "scores of B")
+    assert problem.found.endswith("at place 2")
+
+
+@every_paired_test
+def test_different_query_sets_are_refused(name: str) -> None:
+    with pytest.raises(InputError) as error:
+        run(name, [0.0, 1.0], [0.0, 1.0, 0.5])
+    assert problems(error) == [("test-lengths", "2 scores of A and 3 of B")]
+
+
+def test_an_unknown_test_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        run_test("wilcoxon\x1b[2J", [0.0, 1.0], [0.0, 0.5])
+    assert problems(error) == [("test-name", '"wilcoxon\\x1b[2J"')]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "found"),
+    [
+        ("t", {"zeros": "pratt"}, 'the option "zeros"'),
+        ("t", {"level": 95}, "level 95"),
+        ("t", {"level": NAN}, "level nan"),
+        ("t", {"alternative": "better"}, 'alternative "better"'),
+        ("equivalence", {"alternative": "greater"}, 'alternative "greater"'),
+        ("equivalence", {"level": 0.5}, "level 0.5"),
+        ("equivalence", {"margin": 0}, "margin 0"),
+        ("equivalence", {"margin": None}, "margin None"),
+        ("non-inferiority", {"margin": 1.5, "by": "sign"}, "1.5"),
+        ("signed-rank", {"zeros": "drop"}, 'zeros "drop"'),
+        ("signed-rank", {"zeros": ["pratt"]}, "zeros ['pratt']"),
+        ("signed-rank", {"continuity": "no"}, 'continuity "no"'),
+        ("sign", {"tolerance": -0.1}, "tolerance -0.1"),
+        ("sign", {"tolerance": True}, "tolerance True"),
+        ("binomial", {"above": NAN}, "above nan"),
+        ("permutation", {"draws": 0}, "draws 0"),
+        ("permutation", {"draws": 1.5}, "draws 1.5"),
+        ("bootstrap", {"draws": True}, "draws True"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(
+    name: str, options: dict[str, Any], found: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        run(name, [0.0, 1.0, 0.2], [0.0, 0.5, 0.4], **options)
+    assert problems(error) == [("test-option", found)]
+
+
+def test_a_margin_has_no_default() -> None:
+    with pytest.raises(InputError) as error:
+        run_test("equivalence", [0.0, 1.0], [0.0, 0.5])
+    assert problems(error) == [("test-option", "no margin")]
+
+
+def test_all_wrong_options_are_told_at_once() -> None:
+    with pytest.raises(InputError) as error:
+        run_test("signed-rank", [0.0, 1.0], [0.0, 0.5], zeros="x", method="y", draws=3)
+    assert len(error.value.problems) == 3
+
+
+def test_the_exact_distribution_has_an_end() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError) as error:
+        run("signed-rank", rng.random(5000), rng.random(5000), method="exact")
+    assert problems(error) == [("test-option", "method exact with 5000 differences")]
+
+
+@pytest.mark.parametrize("counts", [(-1, 3), (3, -1)])
+def test_negative_counts_are_refused(counts: tuple[int, int]) -> None:
+    with pytest.raises(InputError):
+        compare_counts(*counts)
+
+
+def test_no_count_has_no_p() -> None:
+    result = compare_counts(0, 0)
+    assert (result.p, result.difference, result.why) == (None, None, "no query has a winner")
+
+
+def test_what_draws_needs_a_generator_and_a_table_is_no_row() -> None:
+    with pytest.raises(ValueError, match="Generator"):
+        run_test("permutation", [0.0, 1.0], [0.0, 0.5])
+    with pytest.raises(ValueError, match="2 dimensions"):
+        run_test("t", [[0.0, 1.0]], [[0.0, 0.5]])
+
+
+@every_test
+def test_scores_of_any_size_are_used_or_refused(name: str) -> None:
+    a, b = np.array([1.0, -1.0, 3.0, 2.0]), np.array([2.0, 1.0, 5.0, 1.5])
+    result = run(name, 1e49 * a, 1e49 * b)
+    assert result.p is None or 0 < result.p <= 1
+    assert result.difference is None or np.isfinite(result.difference)
+    result = run(name, 1e-49 * a, 1e-49 * b)
+    assert result.p is None or 0 < result.p <= 1
+    with pytest.raises(InputError):
+        run(name, 1e51 * a, b)

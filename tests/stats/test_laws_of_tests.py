@@ -1,0 +1,168 @@
+"""What holds for every test of the table, whatever the scores."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from heldout.stats.result import SMALLEST, TestResult
+from heldout.stats.tests import TESTS, run_test
+
+Scores = NDArray[np.float64]
+
+reciprocal_ranks = st.integers(0, 12).map(lambda rank: 1 / rank if rank else 0.0)
+many_values = st.floats(-2, 2, allow_subnormal=False)
+
+
+def pairs_of(cell: st.SearchStrategy[float]) -> st.SearchStrategy[tuple[Scores, Scores]]:
+    rows = st.lists(st.tuples(cell, cell), min_size=1, max_size=25)
+    return rows.map(lambda found: (np.array(found)[:, 0], np.array(found)[:, 1]))
+
+
+pairs = st.one_of(pairs_of(reciprocal_ranks), pairs_of(many_values))
+
+
+def run(name: str, a: Scores, b: Scores, **more: Any) -> TestResult:
+    """Run a test with few draws of seed 0, and a margin where it needs one."""
+    options: dict[str, Any] = {}
+    if TESTS[name].draws:
+        options |= {"draws": 99, "rng": np.random.default_rng(0)}
+    if "margin" in TESTS[name].options:
+        options |= {"margin": 0.1}
+    return run_test(name, a, b, **options, **more)
+
+
+def variants() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every test in every direction, and with every choice of every option."""
+    for name, test in TESTS.items():
+        for alternative in test.alternatives:
+            yield name, {"alternative": alternative}
+        for option, what in test.options.items():
+            for word in what.expected.split(" or "):
+                if " " not in word:
+                    yield name, {option: {"True": True, "False": False}.get(word, word)}
+
+
+every_variant = pytest.mark.parametrize(("name", "options"), list(variants()))
+every_test = pytest.mark.parametrize("name", TESTS)
+
+
+@every_variant
+@settings(max_examples=30)
+@given(pair=pairs)
+def test_p_is_in_range_or_none_with_a_reason(
+    name: str, options: dict[str, Any], pair: tuple[Scores, Scores]
+) -> None:
+    result = run(name, *pair, **options)
+    assert result.p is None or SMALLEST <= result.p <= 1
+    assert (result.low is None) == (result.high is None)
+    assert (result.why is not None) == (result.p is None or result.low is None)
+    assert 0 <= result.used <= result.n
+    numbers = (result.difference, result.low, result.high, result.statistic, result.p)
+    assert all(number is None or math.isfinite(number) for number in numbers)
+    if result.low is not None and result.high is not None and result.difference is not None:
+        assert result.low <= result.difference + 1e-9
+        assert result.difference <= result.high + 1e-9
+
+
+@every_variant
+@settings(max_examples=20)
+@given(pair=pairs, order=st.randoms(use_true_random=False))
+def test_the_order_of_queries_does_not_matter(
+    name: str, options: dict[str, Any], pair: tuple[Scores, Scores], order: Any
+) -> None:
+    places = list(range(len(pair[0])))
+    order.shuffle(places)
+    assert_close(
+        run(name, *pair, **options), run(name, pair[0][places], pair[1][places], **options)
+    )
+
+
+def assert_close(one: TestResult, other: TestResult) -> None:
+    for field in ("p", "difference", "low", "high"):
+        first, second = getattr(one, field), getattr(other, field)
+        assert (first is None) == (second is None), field
+        assert first is None or first == pytest.approx(second, rel=1e-9, abs=1e-12), field
+    assert one.why == other.why
+
+
+TURNED = {"greater": "less", "less": "greater", "two-sided": "two-sided"}
+
+
+@every_variant
+@settings(max_examples=20)
+@given(pair=pairs)
+def test_swapping_the_systems_turns_the_difference_and_the_direction(
+    name: str, options: dict[str, Any], pair: tuple[Scores, Scores]
+) -> None:
+    one = run(name, *pair, **options)
+    turned = {**options, "alternative": TURNED[one.alternative]}
+    other = run(name, pair[1], pair[0], **turned)
+    if TESTS[name].draws and not np.sum(pair[1] - pair[0]).round(9):
+        return  # neither is better by mean: one order of draws for both does not exist
+    assert (one.p is None) == (other.p is None)
+    assert one.p is None or one.p == pytest.approx(other.p, rel=1e-9)
+    assert [one.difference, one.low, one.high] == pytest.approx(
+        [None if x is None else -x for x in (other.difference, other.high, other.low)], abs=1e-11
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in TESTS if "greater" in TESTS[name].alternatives])
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 10_000), size=st.integers(6, 40), shift=st.floats(0.01, 2, exclude_min=True)
+)
+def test_a_larger_difference_is_not_less_evidence(
+    name: str, *, seed: int, size: int, shift: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=size), rng.normal(size=size)
+    near, far = (run(name, a, b + moved, alternative="greater") for moved in (0, shift))
+    if near.p is not None:
+        assert far.p is not None
+        assert far.p <= near.p + 1e-12
+
+
+@every_test
+def test_p_is_the_smallest_float_where_it_is_too_small_for_one(name: str) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.random(5000) / 100
+    b = a + 1 + rng.random(5000) / 100
+    p = run(name, np.where(name == "binomial", 0, a), b).p
+    assert p is not None
+    assert p > 0
+    if not TESTS[name].draws and name != "equivalence":
+        assert p == SMALLEST
+
+
+@every_test
+def test_options_are_reported_with_the_values_they_had(name: str) -> None:
+    a, b = np.arange(9) / 10, np.arange(9)[::-1] ** 2 / 100
+    result = run(name, a, b)
+    assert list(result.options) == list(TESTS[name].options)
+    for option, what in TESTS[name].options.items():
+        if option not in ("draws", "margin"):
+            assert result.options[option] == what.default
+
+
+@every_test
+def test_the_same_seed_gives_the_same_result(name: str) -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.random(40), rng.random(40)
+    assert run(name, a, b) == run(name, a, b)
+
+
+@pytest.mark.parametrize("name", ["t", "permutation", "bootstrap", "sign", "rank-sum"])
+@settings(max_examples=20)
+@given(pair=pairs_of(reciprocal_ranks), factor=st.sampled_from((1e-6, 0.125, 3, 1e6)))
+def test_the_unit_of_the_scores_does_not_matter(
+    name: str, pair: tuple[Scores, Scores], factor: float
+) -> None:
+    one, other = run(name, *pair), run(name, pair[0] * factor, pair[1] * factor)
+    assert (one.p is None) == (other.p is None)
+    assert one.p is None or one.p == pytest.approx(other.p, rel=1e-4)

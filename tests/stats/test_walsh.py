@@ -1,0 +1,47 @@
+"""Walsh averages, found without laying them out, are those laid out."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.stats.walsh import WalshAverages
+
+values = st.one_of(st.floats(-3, 3, allow_subnormal=False), st.integers(-4, 4).map(float))
+
+
+def lay_out(of: list[float]) -> list[float]:
+    return sorted((of[i] + of[j]) / 2 for i in range(len(of)) for j in range(i + 1))
+
+
+@given(st.lists(values, min_size=1, max_size=15), st.data())
+def test_each_is_found_at_its_place(of: list[float], data: st.DataObject) -> None:
+    averages, expected = WalshAverages(np.array(of)), lay_out(of)
+    assert averages.count == len(expected)
+    place = data.draw(st.integers(1, len(expected)))
+    assert averages.find(place) == pytest.approx(expected[place - 1], abs=2e-12)
+
+
+@given(st.lists(values, min_size=1, max_size=15))
+def test_the_pseudomedian_is_their_median(of: list[float]) -> None:
+    found = WalshAverages(np.array(of)).median()
+    assert found == pytest.approx(float(np.median(lay_out(of))), abs=2e-12)
+
+
+@given(st.lists(values, min_size=1, max_size=15))
+def test_the_mirror_image_is_mirrored(of: list[float]) -> None:
+    one, other = WalshAverages(np.array(of)), WalshAverages(-np.array(of))
+    assert one.find(1) == pytest.approx(-other.find(other.count), abs=2e-12)
+
+
+def test_no_zero_has_a_sign() -> None:
+    assert str(WalshAverages(np.array([-0.0, 0.0])).median()) == "0.0"
+
+
+def test_six_thousand_values_are_no_eighteen_million_averages() -> None:
+    averages = WalshAverages(np.random.default_rng(0).random(6000))
+    started = time.process_time()
+    assert averages.median() == pytest.approx(0.5, abs=0.02)
+    assert time.process_time() - started < 1
