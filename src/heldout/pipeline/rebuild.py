@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
-from heldout.board.events import Entry, format_entry, parse_log
+from heldout.board.events import Entry, format_entry, format_time, parse_log
 from heldout.board.history import History, read_history
 from heldout.board.seasons import current_standings, list_seasons
 from heldout.board.spec import BoardSpec, Example
@@ -26,6 +26,7 @@ _PUBLIC = (
     *("submissions", LOG, LEADERBOARD, *WORKFLOW_PATHS.values()),
 )
 _MOST_LOG = 1 << 30
+_LATER = datetime.max.replace(tzinfo=UTC)
 _KEEPER = Author(name="heldout", email="heldout@localhost")
 
 
@@ -52,11 +53,15 @@ def rebuild(desk: Desk) -> Rebuilt:
     """Bring the board up to the vault's log: sealed files, public log, page, one commit.
 
     An embargo that ended is revealed here. A board.toml that was edited is logged first.
+
+    Raises:
+        StoreError: the clock is behind: what the committed log shows would be sealed again.
     """
+    before = _committed_log(desk.repository)
+    _check_clock(desk, before or ())
     rules = note_rules(desk)
     entries = desk.vault.entries()
     public = project(entries, now=desk.now)
-    before = _committed_log(desk.repository)
     changed = int(
         desk.repository.write_file(KEYS, format_recipients(desk.repository.spec().recipients))
     )
@@ -197,6 +202,22 @@ def _find_revealed(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple
         for old, new in zip(before, after, strict=False)
         if new.event.kind == "published" and "identity" in new.opened.keys() - old.opened.keys()
     )
+
+
+def _check_clock(desk: Desk, shown: tuple[Entry, ...]) -> None:
+    """Refuse to hide what was shown and is shown on a later day: whoever has pulled knows it."""
+    entries = desk.vault.entries()
+    today, later = (project(entries, now=moment) for moment in (desk.now, _LATER))
+    hidden = [
+        f"{', '.join(lost)} of {old.event.submission or f'event {old.event.seq}'}"
+        for old, new, ever in zip(shown, today, later, strict=False)
+        if (lost := sorted((old.opened.keys() & ever.opened.keys()) - new.opened.keys()))
+    ]
+    if hidden:
+        raise StoreError(
+            f"the clock here says {format_time(desk.now)}, and the committed {LOG} shows what is "
+            f"sealed until later: {'; '.join(hidden[:3])}; nothing was rebuilt: set the clock"
+        )
 
 
 def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
