@@ -11,7 +11,7 @@ import pytest
 from town import OTHER_TEAM, Town, found_town, git, named
 from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
 
-from heldout.pipeline import archive, commitments, decide, telling
+from heldout.pipeline import archive, closing, commitments, decide, telling
 from heldout.pipeline.telling import Telling
 
 pytestmark = pytest.mark.slow
@@ -91,7 +91,9 @@ def audits(town: Town, patch: Patch, tmp_path: Path) -> list[list[str]]:
     """What the organisers' own audit finds, and what a stranger's finds in the archive."""
     live = town.audit()["faults"]
     with patch.context() as only_here:
-        only_here.setattr(archive, "check_closable", lambda _desk: None)
+        for module in (archive, closing):
+            only_here.setattr(module, "check_closable", lambda _desk: None)
+        only_here.setattr(closing, "rehearse", lambda _desk, _closing: None)
         answer = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
         assert answer.code == 0, answer
     found = town.participant("audit", tmp_path / "a.zip", "--json", now=LAST, clone=tmp_path)

@@ -8,7 +8,7 @@ import pytest
 from town import OTHER_TEAM, Town, found_town
 from trusting import DAY, LAST, ONE, add_baseline, read_files
 
-from heldout.pipeline import archive, desk, rescoring
+from heldout.pipeline import archive, closing, desk, rescoring
 from heldout.pipeline.commitments import FIRST_TIME
 from heldout.pipeline.desk import Desk
 from heldout.store.vault import Vault
@@ -64,7 +64,8 @@ def test_its_archive_is_sound_and_says_what_was_not_kept(
     town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert town.publish(TWO, now=LAST).code == 0
-    monkeypatch.setattr(archive, "check_closable", lambda _desk: None)
+    for module in (archive, closing):
+        monkeypatch.setattr(module, "check_closable", lambda _desk: None)
     assert town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
     answer = town.participant("audit", tmp_path / "a.zip", "--json", now=LAST, clone=tmp_path)
     assert answer.json["faults"] == []

@@ -67,6 +67,7 @@ def test_the_page_shows_them_and_says_when_it_was_closed(log: list[Entry]) -> No
     told = facts(trust=list_trust(log), closed=log[-1].time)
     page = render_board(BOARDS["busy"], RULES["busy"], told)["leaderboard/index.html"].decode()
     assert "Closed for good on 5\u00a0Nov\u00a02026" in page
+    assert "take-part" not in page
     for entry in (log[0], log[2]):
         assert entry.event.sealed["labels"] in page
     assert "she left" in page

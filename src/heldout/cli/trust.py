@@ -13,9 +13,10 @@ from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
 from heldout.cli.printing import answers, plural, print_facts, print_json
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import HeldoutError, StoreError
-from heldout.pipeline.archive import Archived, close_board, write_archive
+from heldout.pipeline.archive import Archived, write_archive
 from heldout.pipeline.archive_audit import audit_archive
 from heldout.pipeline.audit import Audit, audit_board
+from heldout.pipeline.closing import close_board
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.key_plan import KeyChange
 from heldout.pipeline.rebuild import catch_up
@@ -104,6 +105,8 @@ def archive(*, file: Path, agreed: tuple[str, ...], why: str, yes: bool, place: 
     """
     if agreed and not why.strip():
         raise click.UsageError("--agreed is your word for a team's: say how you know, with --why")
+    if why and not agreed:
+        raise click.UsageError("--why says how you know that a team agreed: name it with --agreed")
     with place.desk() as desk:
         catch_up(desk, news=False)
         if desk.history().closed is None and not yes:

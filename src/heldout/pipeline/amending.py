@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from datetime import date
 
 from heldout.board.events import Entry
-from heldout.board.history import Submission, read_history
+from heldout.board.history import History, Submission, read_history
 from heldout.board.manifest import Manifest
 from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import SubmissionId
 
-__all__ = ["check_update", "refuse_changed_terms", "refuse_closed_runs"]
+__all__ = ["check_update", "refuse_changed_terms", "refuse_closed", "refuse_closed_runs"]
 
 
 def check_update(
@@ -31,10 +31,11 @@ def check_update(
 
     Raises:
         InputError: it is published and would be withdrawn or get another type or embargo, or it
-            was refused or withdrawn.
+            was refused or withdrawn, or the board is closed.
     """
     entries = tuple(log)
     history = read_history(entries)
+    refuse_closed(history)
     known = history.submissions.get(submission)
     if known is None or known.pending:
         return
@@ -53,6 +54,23 @@ def check_update(
     refuse_changed_terms(_published_terms(entries, known), new)
     rules = parse_spec(history.rules_at(known.received).encode(), path="board.toml")
     refuse_closed_runs(rules.on(known.received.date()), new)
+
+
+def refuse_closed(history: History) -> None:
+    """Refuse to go on with anything for a board that takes nothing any more.
+
+    Raises:
+        InputError: the board was closed for good.
+    """
+    if history.closed is not None:
+        raise InputError(
+            Problem(
+                code="board-closed",
+                path="log.jsonl",
+                found=f"a board that was closed for good on {history.closed:%d %b %Y}",
+                expected="one that takes submissions: the labels of this one are opened",
+            )
+        )
 
 
 def refuse_changed_terms(published: tuple[str, date | None], new: Manifest) -> None:

@@ -1,28 +1,23 @@
-"""Closes a board, and writes everything that its results follow from into one archive."""
+"""Writes everything that a closed board's results follow from into one archive."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 import msgspec
 
-from heldout.board.consent import may_open_runs, rule_for_runs
 from heldout.board.deadlines import one_shot_deadline
 from heldout.board.history import History
 from heldout.board.spec_file import parse_spec
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.pipeline.audit import audit_board
-from heldout.pipeline.decide import check_published
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.opening import (
-    AGREED,
-    OPEN_RUNS,
     OpenedBoard,
     list_members,
-    list_open_runs,
     open_log,
     published,
 )
@@ -34,7 +29,7 @@ __all__ = [
     "Contents",
     "Member",
     "check_closable",
-    "close_board",
+    "list_files",
     "write_archive",
 ]
 
@@ -89,10 +84,16 @@ def check_closable(desk: Desk) -> None:
     """Refuse to close a board on which something is still to be done.
 
     Raises:
-        StoreError: a submission waits, a deadline is to come, or the board is not sound.
+        StoreError: a submission waits, a deadline is to come, the board is not sound, or it is the
+            record of an old one.
     """
     history = desk.history()
-    waiting = [s.id for s in history.submissions.values() if s.pending]
+    if not published(history) and any(s.status == "imported" for s in history.submissions.values()):
+        raise StoreError(
+            "this is the record of an old board: there are no labels and no scores by query to "
+            "open, and its log is public as it is; nothing was closed"
+        )
+    waiting = [s.id for s in history.submissions.values() if s.waits_since is not None]
     if waiting:
         raise StoreError(
             f"{', '.join(waiting[:3])} {'wait' if len(waiting) > 1 else 'waits'} for a decision "
@@ -119,67 +120,6 @@ def _days_to_wait_for(history: History) -> Iterator[date]:
             yield last
 
 
-def close_board(desk: Desk, *, agreed: Sequence[str] = (), why: str = "") -> bool:
-    """Close a board for good; the event says whose runs will be opened.
-
-    Args:
-        desk: its lock is held.
-        agreed: ids of published entries whose teams agreed to that otherwise than by their
-            metadata, which says nothing; the event names them.
-        why: how the organisers know; needed where there are any, and public.
-
-    Returns:
-        Whether it was closed now; a board that was closed before stays as it was.
-
-    Raises:
-        InputError: one of these ids is no published entry, or its runs may not be opened.
-        StoreError: something is still to be done, or it was closed with other runs to be opened.
-    """
-    history = desk.history()
-    for name in agreed:
-        check_published(desk, name)
-        _check_agreed(history, name)
-    if history.closed is not None:
-        before = list_open_runs(desk.vault.entries())
-        if not set(agreed) <= set(before):
-            raise StoreError(
-                "the runs that are opened were named when the board was closed, and that stays "
-                f"so: {', '.join(before) or 'none'}"
-            )
-        return False
-    check_closable(desk)
-    public: dict[str, object] = {OPEN_RUNS: sorted(_list_opened(history, agreed))}
-    if agreed:
-        public |= {AGREED: sorted(set(agreed)), "why": why}
-    desk.log("closed-board", None, public=public)
-    return True
-
-
-def _list_opened(history: History, agreed: Collection[str]) -> Iterator[str]:
-    """The entries whose runs may be opened, and the baselines whose runs the vault has."""
-    for submission in published(history):
-        kept = submission.runs or not submission.baseline
-        if kept and may_open_runs(history, submission, agreed=agreed):
-            yield submission.id
-
-
-def _check_agreed(history: History, name: str) -> None:
-    """Refuse an organiser's word against that of the rules or of the team."""
-    submission = history.submissions[name]
-    if may_open_runs(history, submission, agreed=(name,)):
-        return
-    never = rule_for_runs(history, submission) == "never"
-    raise InputError(
-        Problem(
-            code="no-consent",
-            path=name,
-            found='archive.runs = "never"' if never else "open_runs: false, the team's own word",
-            expected="a board that opens runs, and a team that has not said no",
-            hint="" if never else "the team can change it until the closing: heldout amend",
-        )
-    )
-
-
 def write_archive(desk: Desk, path: Path) -> Archived:
     """Write the archive of a closed board; equal input gives equal bytes.
 
@@ -194,7 +134,7 @@ def write_archive(desk: Desk, path: Path) -> Archived:
     opened = OpenedBoard(desk=desk, log=open_log(desk))
     if opened.history.closed is None:
         raise StoreError("the board is not closed yet, so nothing can be opened")
-    write_zip(path, _with_contents(opened))
+    write_zip(path, list_files(opened))
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     shown = opened.entries
@@ -207,8 +147,12 @@ def write_archive(desk: Desk, path: Path) -> Archived:
     )
 
 
-def _with_contents(opened: OpenedBoard) -> Iterator[tuple[str, bytes]]:
-    """Every file of the archive; the one that lists the others comes last."""
+def list_files(opened: OpenedBoard) -> Iterator[tuple[str, bytes]]:
+    """Every file of an archive, name and content; the one that lists the others comes last.
+
+    Raises:
+        StoreError: one is missing or damaged, or two would have one name.
+    """
     listed: dict[str, Member] = {}
     for name, data in list_members(opened):
         if name in listed:

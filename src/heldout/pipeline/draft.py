@@ -25,6 +25,7 @@ from heldout.board.seeds import SeedFault, compare_seeds
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import SubmissionId, parse_submission_id, query_set_of, submission_date
+from heldout.pipeline.amending import refuse_closed
 from heldout.pipeline.score import ViewScore, score_run, score_views
 from heldout.pipeline.sealed import read_sealed
 from heldout.pipeline.seeds import check_seeds
@@ -155,8 +156,9 @@ def draft(
 
     Raises:
         InputError: a query set of the board has no run or other seeds than the others, or the id
-            has a folder already.
+            has a folder already, or the board is closed.
     """
+    refuse_closed(read_history(repository.log()))
     spec = repository.spec().on(submission_date(submission))
     folder = draft_folder(repository, submission)
     _check_new(folder, spec, runs)
@@ -276,8 +278,10 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     """Run the organisers' own checks on a draft.
 
     Raises:
-        InputError: there is no such draft, or a set has no run.
+        InputError: there is no such draft, a set has no run, or the board is closed.
     """
+    public = read_history(repository.log())
+    refuse_closed(public)
     spec = repository.spec().on(submission_date(submission))
     files, wrong = _find_runs(require_draft(repository, submission), spec)
     sets = load_sets(repository, spec, vault=None)
@@ -286,7 +290,7 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     scans = {
         name: _scan(spec, sets[query_set_of(name)], path, kind) for name, path in files.items()
     }
-    history = with_own_teams(repository, read_history(repository.log()))
+    history = with_own_teams(repository, public)
     seeds = compare_seeds({name: scan.signature for name, scan in scans.items() if scan.ok})
     signed = with_own_registration(repository, history, submission, manifest, now=now)
     findings = _judge(spec, signed, submission, manifest, now=now, seeds=seeds)

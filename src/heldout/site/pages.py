@@ -83,6 +83,7 @@ class BoardPage:
         types: the submission types among the rows, for the filter; none where no row has one.
         figures: the charts.
         record: whether it shows an old board, which takes nothing any more.
+        closed: whether it was closed for good, and takes nothing any more either.
         steps: the commands of a participant.
         install: address from which heldout is installed, or "".
         submit: the organisers' own words on submitting.
@@ -112,6 +113,7 @@ class BoardPage:
     types: tuple[str, ...]
     figures: tuple[Figure, ...]
     record: bool
+    closed: bool
     steps: tuple[Step, ...]
     install: str
     submit: str
@@ -168,6 +170,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
             *make_cost_figures(ranked, columns),
         ),
         record=bool(shown) and all(row.imported for row in shown),
+        closed=facts.closed is not None,
         steps=list_steps(spec),
         install=clean(spec.install),
         submit=clean(spec.submit),
