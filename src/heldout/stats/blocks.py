@@ -54,17 +54,17 @@ def map_blocks(
     counts = [min(size, draws - start) for start in range(0, draws, size)]
     blocks = list(zip(rng.spawn(len(counts)), counts, strict=True))
     if executor is None:
-        return _do(work, shared, blocks)
-    # Few tasks: each carries the scores to whoever does it.
+        return _do(blocks, work, *shared)
+    # Few tasks: each may carry the scores to whoever does it.
     length = -(-len(blocks) // _TASKS)
     futures = [
-        executor.submit(_do, work, shared, blocks[start : start + length])
+        executor.submit(_do, blocks[start : start + length], work, *shared)
         for start in range(0, len(blocks), length)
     ]
     return [found for future in futures for found in future.result()]
 
 
 def _do(
-    work: Callable[..., Found], shared: tuple[Any, ...], blocks: Sequence[tuple[Generator, int]]
+    blocks: Sequence[tuple[Generator, int]], work: Callable[..., Found], *shared: Any
 ) -> list[Found]:
     return [work(*shared, rng, draws) for rng, draws in blocks]

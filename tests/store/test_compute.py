@@ -1,0 +1,127 @@
+"""Executors: threads, a real Dask cluster, and what is said where there is none."""
+
+import socket
+import sys
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, Executor
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heldout.errors import SetupError
+from heldout.scores import ScoreTable, table_of
+from heldout.store.compute import open_executor
+from heldout.validity.ranges import rank_ranges
+from heldout.validity.stability import bootstrap_stability
+
+distributed: Any = import_module("distributed")  # it ships only some of its types
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def table() -> ScoreTable:
+    values = np.random.default_rng(3).random((9, 500))
+    return table_of(
+        {
+            f"s{row}": {f"q{n}": cell for n, cell in enumerate(cells)}
+            for row, cells in enumerate(values.tolist())
+        }
+    )
+
+
+def compute(table: ScoreTable, executor: Executor | None) -> tuple[bytes, bytes]:
+    def rng() -> np.random.Generator:
+        return np.random.Generator(np.random.PCG64(0))
+
+    stability = bootstrap_stability(table, rng(), trials=2000, executor=executor)
+    ranges = rank_ranges(table, rng(), flips=1500, executor=executor)
+    return stability.rank_counts.tobytes(), ranges.p.tobytes()
+
+
+def test_a_dask_cluster_gives_the_same_bytes_as_threads_and_none(
+    cluster: Any, table: ScoreTable
+) -> None:
+    alone = compute(table, None)
+
+    for jobs in (1, 2, 5):
+        with open_executor(jobs=jobs) as executor:
+            assert compute(table, executor) == alone
+    with open_executor(dask=cluster.scheduler_address) as executor:
+        assert compute(table, executor) == alone
+
+
+def test_what_is_large_is_sent_to_a_cluster_once(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    scatter = distributed.Client.scatter
+
+    def watch(client: Any, data: Any, **options: Any) -> Any:
+        sent.append(len(data))
+        return scatter(client, data, **options)
+
+    monkeypatch.setattr(distributed.Client, "scatter", watch)
+    large, small = np.arange(100_000), np.arange(3)
+    with open_executor(dask=cluster.scheduler_address) as executor:
+        assert executor is not None
+        sums = [executor.submit(np.dot, large, large).result() for _ in range(3)]
+        assert executor.submit(np.sum, small).result() == 3
+
+    assert sums == [large @ large] * 3
+    assert sent == [1]
+
+
+def test_an_error_on_a_cluster_comes_out_as_it_is(cluster: Any) -> None:
+    with open_executor(dask=cluster.scheduler_address) as executor:
+        assert executor is not None
+        with pytest.raises(ValueError, match="invalid literal"):
+            executor.submit(int, "seven").result()
+
+
+def test_no_scheduler_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heldout.store.compute._PATIENCE", 0.3)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+        with (
+            pytest.raises(SetupError, match=f"no Dask scheduler answers at {address}"),
+            open_executor(dask=address),
+        ):
+            pass
+
+
+@pytest.mark.parametrize("address", ["", "nonsense", "gopher://host:1", "tcp://host:port"])
+def test_an_address_that_is_none_is_said(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heldout.store.compute._PATIENCE", 0.3)
+    with pytest.raises(SetupError, match="no Dask scheduler answers"), open_executor(dask=address):
+        pass
+
+
+def test_without_the_extra_the_command_that_brings_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(SetupError, match=r"pip install 'heldout\[cluster\]'"),
+        open_executor(dask="tcp://127.0.0.1:8786"),
+    ):
+        pass
+
+
+def test_one_job_needs_no_executor() -> None:
+    with open_executor(jobs=1) as executor:
+        assert executor is None
+
+
+def test_a_worker_that_is_lost_is_said() -> None:
+    with pytest.raises(SetupError, match="ended from outside"), open_executor(jobs=2):
+        raise BrokenExecutor
