@@ -1,0 +1,333 @@
+"""Do two halves of the queries lead to the same conclusions? How often, for each test.
+
+The queries are split in two at random, many times; every two systems are compared in both halves
+(msmarco-benchmarking, section 4.3 and table 4). By which statistic one system is better, the mean
+or the median, and by which test significantly so, makes a column of that table.
+
+The paper leaves open what equal medians mean, which tie and continuity corrections the tests have
+and how the queries are split. Here a split has floor(n/2) queries in its first half, the others in
+the second; where neither system is better, that is a verdict of its own; the rest are options.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem
+from heldout.ids import Digest
+from heldout.scores import ScoreTable
+from heldout.stats.all_pairs import (
+    Halves,
+    PairedTest,
+    PairOptions,
+    compare_pairs,
+    find_medians,
+    split_scores,
+    tile_pairs,
+)
+from heldout.validity.score_matrix import score_matrix
+
+__all__ = [
+    "COLUMNS",
+    "Agreement",
+    "Better",
+    "Column",
+    "Equal",
+    "Reliability",
+    "measure_reliability",
+]
+
+Better = Literal["mean", "median"]
+"""What a system must have more of to be better."""
+
+Equal = Literal["own", "either"]
+"""Where neither system is better: a verdict that matches only itself, or one that matches all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of the table.
+
+    Attributes:
+        test: what says whether a difference is significant.
+        by: what says which system is better.
+    """
+
+    test: PairedTest
+    by: Better
+
+
+COLUMNS: Mapping[str, Column] = MappingProxyType(
+    {
+        "sign": Column(test="sign", by="mean"),
+        "rank_sum": Column(test="rank-sum", by="mean"),
+        "signed_rank": Column(test="signed-rank", by="mean"),
+        "t": Column(test="t", by="mean"),
+        "sign_median": Column(test="sign", by="median"),
+        "rank_sum_median": Column(test="rank-sum", by="median"),
+        "signed_rank_median": Column(test="signed-rank", by="median"),
+    }
+)
+"""The columns of the paper's table 4, by our names for them."""
+
+_LEAST = 4
+_TASKS = 32
+_SPREAD = (0.025, 0.975)
+_ROUNDED = 12
+_COUNTS = ("agree", "partly", "disagree", "significant", "undefined")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How often two halves agree; shares of pairs, over all splits.
+
+    Attributes:
+        agree: the same system is better in both, and both or neither are significant.
+        partly: the same system is better and one is significant, or different ones are and
+            neither is significant.
+        disagree: all others; the three sum to 1.
+        significant: at least one half is significant.
+        undefined: of all tests made, those without a p-value; they count as not significant.
+        agree_low: share of agreement that 2.5% of the splits stay below. This tells how much one
+            split says, and is no confidence interval.
+        agree_high: share that 2.5% of them exceed.
+    """
+
+    agree: float
+    partly: float
+    disagree: float
+    significant: float
+    undefined: float
+    agree_low: float
+    agree_high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """How often halves agree.
+
+    Attributes:
+        systems: how many there are.
+        queries: how many there are.
+        splits: how often they were split.
+        pairs: of systems.
+        columns: by the names of `COLUMNS`.
+        equal_means: share of comparisons of two systems in one half whose means are equal.
+        equal_medians: likewise.
+        correlation: mean over pairs of the correlation of two systems' scores; `None` where no
+            two systems have one.
+        alpha: a p of at most this is significant.
+        equal: what it means that neither system is better.
+        options: of the tests.
+        digest: of the table of scores.
+    """
+
+    systems: int
+    queries: int
+    splits: int
+    pairs: int
+    columns: Mapping[str, Agreement]
+    equal_means: float
+    equal_medians: float
+    correlation: float | None
+    alpha: float
+    equal: Equal
+    options: PairOptions
+    digest: Digest
+
+
+def measure_reliability(
+    table: ScoreTable,
+    rng: Generator,
+    *,
+    splits: int = 100,
+    alpha: float = 0.05,
+    equal: Equal = "own",
+    options: PairOptions | None = None,
+    executor: Executor | None = None,
+    compiled: bool = True,
+) -> Reliability:
+    """Split the queries in two, many times, and see how often the halves agree.
+
+    Args:
+        table: at least two systems on at least four queries, none missing. Neither the order of
+            systems nor that of queries matters.
+        rng: where splits come from; they do not depend on `executor`.
+        splits: how many, >= 1.
+        alpha: level of significance, above 0 and below 1; no correction for many pairs, as in
+            the paper.
+        equal: what it means that neither system is better.
+        options: of the tests.
+        executor: where to compute; `None` for here.
+        compiled: whether numba may be used where it is installed; the answer is the same.
+
+    Raises:
+        InputError: codes `too-few-systems`, `too-few-queries`, `missing-scores`.
+    """
+    if splits < 1 or not 0 < alpha < 1:
+        raise ValueError(splits, alpha)
+    matrix = score_matrix(table)
+    queries = len(matrix.queries)
+    if queries < _LEAST:
+        raise InputError(_few_queries(queries))
+    halves = split_scores(matrix.values, _draw_halves(rng, queries, splits), compiled=compiled)
+    ask = _Ask(alpha=alpha, equal=equal, options=options or PairOptions())
+    counted = _count_all(halves, ask, executor)
+    pairs = len(matrix.systems) * (len(matrix.systems) - 1) // 2
+    compared = 2 * pairs * splits
+    return Reliability(
+        systems=len(matrix.systems),
+        queries=queries,
+        splits=splits,
+        pairs=pairs,
+        columns=MappingProxyType(
+            {
+                name: _shares(counts, pairs)
+                for name, counts in zip(COLUMNS, counted.columns, strict=True)
+            }
+        ),
+        equal_means=int(counted.equal["mean"]) / compared,
+        equal_medians=int(counted.equal["median"]) / compared,
+        correlation=_mean_correlation(matrix.values),
+        alpha=alpha,
+        equal=equal,
+        options=ask.options,
+        digest=matrix.digest,
+    )
+
+
+def _few_queries(queries: int) -> Problem:
+    return Problem(
+        code="too-few-queries",
+        path="scores",
+        found=f"{queries} queries",
+        expected="at least four",
+        hint="each half needs two, or nothing says how far scores vary in it",
+    )
+
+
+def _draw_halves(rng: Generator, queries: int, splits: int) -> NDArray[np.bool_]:
+    """Whether a query is in the first half, shape (splits, queries)."""
+    even = np.arange(queries) < queries // 2
+    return rng.permuted(np.tile(even, (splits, 1)), axis=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ask:
+    alpha: float
+    equal: Equal
+    options: PairOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Counted:
+    """Pairs counted.
+
+    Attributes:
+        columns: int64, shape (columns, counts, splits), in the order of `COLUMNS` and `_COUNTS`.
+        equal: comparisons in a half in which neither system is better.
+    """
+
+    columns: NDArray[np.int64]
+    equal: Mapping[Better, int]
+
+
+Tiles = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+
+def _count_all(halves: Halves, ask: _Ask, executor: Executor | None) -> _Counted:
+    """Count all pairs; sums of whole numbers, so it does not matter who counts which."""
+    medians = find_medians(halves)
+    tiles = tile_pairs(len(halves.values))
+    if executor is None:
+        return _count_tiles(halves, medians, tiles, ask)
+    length = -(-len(tiles) // _TASKS)
+    futures = [
+        executor.submit(_count_tiles, halves, medians, tiles[start : start + length], ask)
+        for start in range(0, len(tiles), length)
+    ]
+    return _sum_counted([future.result() for future in futures])
+
+
+def _sum_counted(parts: Sequence[_Counted]) -> _Counted:
+    kinds: tuple[Better, ...] = ("mean", "median")
+    return _Counted(
+        columns=np.sum([part.columns for part in parts], axis=0),
+        equal={by: sum(part.equal[by] for part in parts) for by in kinds},
+    )
+
+
+def _count_tiles(halves: Halves, medians: NDArray[np.float64], tiles: Tiles, ask: _Ask) -> _Counted:
+    return _sum_counted([_count_tile(halves, medians, a, b, ask) for a, b in tiles])
+
+
+def _count_tile(
+    halves: Halves,
+    medians: NDArray[np.float64],
+    a: NDArray[np.intp],
+    b: NDArray[np.intp],
+    ask: _Ask,
+) -> _Counted:
+    """Count some pairs of systems A and B."""
+    tests = compare_pairs(halves, a, b, ask.options)
+    better: dict[Better, NDArray[np.float64]] = {
+        "mean": np.sign(tests.means),
+        "median": np.sign(medians[:, b] - medians[:, a]),
+    }
+    same = {by: _is_same(signs, ask.equal) for by, signs in better.items()}
+    # Rounded, so that no decision hangs on the order in which a processor adds; NaN is above
+    found = {test: np.round(p, _ROUNDED) <= ask.alpha for test, p in tests.p.items()}
+    missing = {test: np.isnan(p).sum(axis=(0, 1)) for test, p in tests.p.items()}
+    return _Counted(
+        columns=np.stack(
+            [
+                np.stack([*_count(same[column.by], found[column.test]), missing[column.test]])
+                for column in COLUMNS.values()
+            ]
+        ),
+        equal={by: int((signs == 0).sum()) for by, signs in better.items()},
+    )
+
+
+def _is_same(signs: NDArray[np.float64], equal: Equal) -> NDArray[np.bool_]:
+    """Whether both halves find the same system better, shape (pairs, splits)."""
+    same: NDArray[np.bool_] = signs[0] == signs[1]
+    return same if equal == "own" else same | (signs == 0).any(axis=0)
+
+
+def _count(same: NDArray[np.bool_], found: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """Pairs that agree, agree partly, disagree, and are significant in a half, for each split."""
+    either, alike = found.any(axis=0), found[0] == found[1]
+    agree = same & alike
+    partly = (same & ~alike) | ~(same | either)
+    return [kind.sum(axis=0) for kind in (agree, partly, ~(agree | partly), either)]
+
+
+def _shares(counts: NDArray[np.int64], pairs: int) -> Agreement:
+    splits = counts.shape[1]
+    totals = dict(zip(_COUNTS, counts.sum(axis=1).tolist(), strict=True))
+    low, high = np.quantile(counts[0] / pairs, _SPREAD, method="inverted_cdf").tolist()
+    return Agreement(
+        agree=totals["agree"] / (pairs * splits),
+        partly=totals["partly"] / (pairs * splits),
+        disagree=totals["disagree"] / (pairs * splits),
+        significant=totals["significant"] / (pairs * splits),
+        undefined=totals["undefined"] / (2 * pairs * splits),
+        agree_low=low,
+        agree_high=high,
+    )
+
+
+def _mean_correlation(values: NDArray[np.float64]) -> float | None:
+    """Mean correlation of the systems whose scores vary; `None` where fewer than two do."""
+    varying = values[np.ptp(values, axis=1) > 0]
+    if len(varying) < 2:  # noqa: PLR2004 - two systems have a correlation
+        return None
+    between = np.corrcoef(varying)[np.triu_indices(len(varying), 1)]
+    return round(float(between.mean()), _ROUNDED)
