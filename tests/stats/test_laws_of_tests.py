@@ -166,3 +166,25 @@ def test_the_unit_of_the_scores_does_not_matter(
     one, other = run(name, *pair), run(name, pair[0] * factor, pair[1] * factor)
     assert (one.p is None) == (other.p is None)
     assert one.p is None or one.p == pytest.approx(other.p, rel=1e-4)
+
+
+@pytest.mark.parametrize("by", ["t", "sign"])
+@settings(max_examples=50)
+@given(seed=st.integers(0, 10_000), margin=st.floats(0.02, 0.9))
+def test_what_p_says_of_a_margin_the_interval_says_too(
+    by: str, *, seed: int, margin: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=40), rng.normal(size=40)
+    lower = run_test("non-inferiority", a, b, margin=margin, by=by)
+    upper = run_test("non-inferiority", a, b, margin=margin, by=by, alternative="less")
+    both = run_test("equivalence", a, b, margin=margin, by=by)
+    ends = [result.low for result in (lower, upper, both)], [lower.high, upper.high, both.high]
+    assert all(len(set(end)) == 1 for end in ends)
+    assert lower.low is not None
+    assert lower.high is not None
+    assert lower.p is not None
+    assert upper.p is not None
+    assert (lower.p < 0.05) == (lower.low > -margin)
+    assert (upper.p < 0.05) == (lower.high < margin)
+    assert both.p == max(lower.p, upper.p)
