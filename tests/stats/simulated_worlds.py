@@ -50,7 +50,7 @@ def _reciprocal_ranks(worse: float) -> Draw:
             moved = np.where(rng.random(size) < 0.4, rng.integers(-3, 4, size=size), 0)
             places = (ranks + moved + (rng.random(size) < loss)).clip(0, 10)
 
-        return np.asarray(_GAINS[places], np.float64)
+            return np.asarray(_GAINS[places], np.float64)
 
         return place(worse), place(0)
 
