@@ -299,3 +299,18 @@ def test_every_rule_can_be_switched_off_by_name() -> None:
     off = ", ".join(f'"{name}"' for name in RULE_NAMES)
     spec = parse_spec(RULES.replace("off = []", f"off = [{off}]").encode())
     assert spec.policy.off == RULE_NAMES
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *("log.jsonl", "./log.jsonl", "LOG.jsonl", "leaderboard/terms.md", "labels/eval.qrels"),
+        *("submissions/a/b", "board.toml", ".git/config", "."),
+    ],
+)
+def test_an_agreement_is_no_file_of_heldout_s_own(file: str) -> None:
+    text = RULES + f'\n[registration]\nagreement = "{file}"\n'
+    (problem,) = find_problems(text)
+    assert problem.line == line_of(text, "agreement =")
+    assert problem.expected == "a file of the agreement's own"
+    parse_spec(text.replace(f'"{file}"', '"terms/labels.md"').encode())

@@ -110,3 +110,17 @@ def test_a_denominator_of_all_has_no_groups() -> None:
     with pytest.raises(InputError) as caught:
         parse_spec(with_view(WORST, rules=rules).encode())
     assert caught.value.problems[0].found.startswith("denominator = ")
+
+
+@pytest.mark.parametrize("measure", ["FirstRel", "Unjudged@10"])
+def test_what_falls_stands_beside_the_score_that_ranks_and_never_ranks(measure: str) -> None:
+    falls = f'measure = "{measure}"\n'
+    assert parse_spec(with_view(falls).encode()).view("more").public
+    ranks = with_view(falls).replace('primary = "eval"', 'primary = "more"')
+    season = '[[seasons]]\nname = "1"\nopens = 2026-11-01\nview = "more"\n[policy]'
+    for text in (ranks, ranks.replace("[policy]", season)):
+        with pytest.raises(InputError) as caught:
+            parse_spec(text.encode())
+        (problem,) = caught.value.problems
+        assert problem.found == f'views[2].measure = "{measure}"'
+        assert "one that rises" in problem.expected

@@ -76,6 +76,9 @@ def test_an_entry_is_renamed_only_by_an_organiser(town: Town) -> None:
     status = town.participant("status", entry, now=NEXT)
     assert "new name" in status.out
     assert "waits for an organiser since 03 Nov 2026" in status.out
+    closing = town.organiser("archive", town.root / "a.zip", "--yes", now=NEXT)
+    assert closing.code == 2
+    assert f"{entry} waits for a decision (1 in all)" in closing.err
     answer = town.organiser("publish", entry, "--yes", *told, now=THIRD)
     assert answer.code == 0
     assert re.search(rf"^ *amended +{entry}$", answer.out, re.MULTILINE)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from heldout.board.forge import check_forge
 from heldout.board.manifest import is_link
@@ -16,6 +17,12 @@ __all__ = ["Wrong", "check_spec"]
 _NAME = r"[A-Za-z0-9_-]{1,32}"
 # No blank, quote or dollar sign: it stands in the shell of a workflow.
 _INSTALL = r"(git\+)?https://[A-Za-z0-9][A-Za-z0-9._~:/@%+=#-]{0,499}"
+_TAKEN = frozenset(
+    (
+        *("", ".git", ".heldout", "board.toml", "drafts"),
+        *("labels", "leaderboard", "log.jsonl", "submissions"),
+    )
+)
 _MOST_SEEDS = 20
 _LONGEST = {"quota": 1000, "quota_days": 3660, "embargo_months": 120, "id_days": 3660}
 
@@ -59,6 +66,11 @@ def _check_sets(spec: BoardSpec) -> Iterator[Wrong]:
                 yield (f"sets.{name}.{key}", file, "a path inside the board", "")
 
 
+def _top(file: str) -> str:
+    """The first name of a path, as disks that know no upper case take it."""
+    return PurePosixPath(file).parts[0].casefold() if PurePosixPath(file).parts else ""
+
+
 def _leads_out(file: str) -> bool:
     return file.startswith("/") or ".." in file.split("/")
 
@@ -70,6 +82,9 @@ def _check_registration(spec: BoardSpec) -> Iterator[Wrong]:
     file = registration.agreement
     if file is not None and (_leads_out(file) or not file):
         yield ("registration.agreement", file, "a path inside the board", "")
+    elif file is not None and (name := _top(file)) in _TAKEN:
+        hint = f"{name} is heldout's own, and changes without the organisers"
+        yield ("registration.agreement", file, "a file of the agreement's own", hint)
     if spec.envelope == "openssl":
         hint = "metadata that the scripts of MS MARCO can read has no place for a signature"
         yield ("envelope", spec.envelope, "age, on a board with [registration]", hint)

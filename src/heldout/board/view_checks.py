@@ -47,6 +47,9 @@ def check_view_keys(spec: BoardSpec, view: View, measure: Measure, key: str) -> 
         measure: the view's.
         key: where it stands, `views[0]`.
     """
+    if measure.kind.better == "lower" and _ranks(spec, view):
+        hint = "public = true shows it beside the score that ranks"
+        yield (f"{key}.measure", view.measure, "one that rises, of a view that ranks", hint)
     yield from _check_groups(view, measure, key)
     yield from _check_summary(spec, view, measure.kind, key)
     if not 1 <= view.min_group <= _MOST_QUERIES:
@@ -54,6 +57,10 @@ def check_view_keys(spec: BoardSpec, view: View, measure: Measure, key: str) -> 
     most = view.training_at_most
     if most is not None and not 0 <= most <= _MOST_TRAINING:
         yield (f"{key}.training_at_most", most, f"0 to {_MOST_TRAINING:,}", "")
+
+
+def _ranks(spec: BoardSpec, view: View) -> bool:
+    return view.name in (spec.primary, *(season.view for season in spec.seasons))
 
 
 def _check_groups(view: View, measure: Measure, key: str) -> Iterator[Wrong]:
@@ -87,8 +94,7 @@ def _check_summary(spec: BoardSpec, view: View, kind: Kind, key: str) -> Iterato
     if spec.denominator == "all":
         hint = "groups are compared over the queries that count"
         yield ("denominator", spec.denominator, f'"counted", with summary of {view.name}', hint)
-    ranks = {spec.primary, *(season.view for season in spec.seasons)}
-    if view.summary == "gap" and view.name in ranks:
+    if view.summary == "gap" and _ranks(spec, view):
         yield (f"{key}.summary", view.summary, "worst, of a view that ranks", "a gap falls")
     held_out = view.set in spec.sets and spec.sets[view.set].held_out
     if spec.release.rule != "rounded" and view.public and held_out:

@@ -89,7 +89,7 @@ class SetData:
         given = self.judgments(view.labels)
         if given is None:
             raise ValueError(view.name)
-        asked = self.queries.texts.keys()
+        asked = set(self.queries.texts)
         if view.queries is not None:
             asked &= self.files.queries[view.queries]
         return {query: grades for query, grades in given.items() if query in asked}
