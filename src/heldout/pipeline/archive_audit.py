@@ -4,24 +4,31 @@ Whoever made the archive may be an enemy: nothing in it is believed before it is
 cannot be checked is said.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from heldout.board.consent import may_open_runs
+from heldout.board.deadlines import list_moved
 from heldout.board.events import AFTER_CLOSING, Entry
-from heldout.board.held_out import held_out_file, is_commitment
 from heldout.board.history import Submission
 from heldout.board.release import release_score, release_spread
 from heldout.board.spec import BoardSpec, View
 from heldout.errors import HeldoutError, InputError, quote
 from heldout.ids import query_set_of, run_name
+from heldout.pipeline.archive_labels import (
+    check_labels,
+    labels_in_force,
+    say_labels,
+    tell_labels,
+    uses_labels_in_force,
+)
 from heldout.pipeline.audit import Audit, count_releases
 from heldout.pipeline.evidence import follows_on, make_evidence
-from heldout.pipeline.opening import EARLIER, list_agreed
+from heldout.pipeline.opening import list_agreed
 from heldout.pipeline.replay import replay_releases
-from heldout.pipeline.score import ViewScore, score_run, score_views
+from heldout.pipeline.score import score_run, score_views
+from heldout.pipeline.score_checks import are_equal_scores, is_score_of
 from heldout.pipeline.score_files import ScoreFile
 from heldout.pipeline.sets import SetData
 from heldout.pipeline.telling import released
@@ -29,13 +36,9 @@ from heldout.pipeline.unpacked import Unpacked, unpack_archive
 
 __all__ = ["audit_archive"]
 
-_CLOSE = 1e-9
-_CHECKED = (
-    "files against the manifest",
-    "chain, times and openings of the log",
-    "everything held out against the digests that the log commits to",
-    "released scores against the scores by query",
-)
+_CHECKED = ("files against the manifest", "chain, order, times and openings of the log")
+_FOLLOWS = "released scores against the scores by query"
+_NONSENSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def audit_archive(path: Path, *, public: Sequence[Entry] = ()) -> Audit:
@@ -47,21 +50,30 @@ def audit_archive(path: Path, *, public: Sequence[Entry] = ()) -> Audit:
     """
     with TemporaryDirectory(prefix="heldout-archive-") as name:
         try:
-            unpacked = unpack_archive(path, Path(name))
-            faults = [*_check_public(unpacked.log, public), *_check(unpacked)]
-            replay = replay_releases(unpacked.log, unpacked.evidence)
-            faults += replay.faults
-            notes = [*_tell(unpacked), *replay.notes]
-            runs = [s for s in unpacked.published if unpacked.runs(s)]
+            return _audit(path, Path(name), public)
         except InputError as error:
             return Audit(events=0, checked=(), faults=tuple(map(str, error.problems)))
         except HeldoutError as error:
             return Audit(events=0, checked=(), faults=(str(error),))
-    checked = [*_CHECKED, f"{count_releases(replay)} by the release rule of the day"]
+        except _NONSENSE as error:  # an enemy's file has no end of ways to make no sense
+            told = f"the archive cannot be gone over: {type(error).__name__} {quote(str(error))}"
+            return Audit(events=0, checked=(), faults=(told,))
+
+
+def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
+    unpacked = unpack_archive(path, folder)
+    faults = [*_check_public(unpacked.log, public), *_check(unpacked)]
+    replay = replay_releases(unpacked.log, unpacked.evidence)
+    runs = [s for s in unpacked.published if unpacked.runs(s)]
+    checked = [*_CHECKED, *say_labels(unpacked), _FOLLOWS]
+    checked.append(f"{count_releases(replay)} by the release rule of the day")
     checked += [f"scores by query of {len(runs)} against their runs"] * bool(runs)
     checked += ["the log against the board's public one"] * bool(public)
     return Audit(
-        events=len(unpacked.log), checked=tuple(checked), faults=tuple(faults), notes=tuple(notes)
+        events=len(unpacked.log),
+        checked=tuple(checked),
+        faults=(*faults, *replay.faults),
+        notes=(*_tell(unpacked), *replay.notes),
     )
 
 
@@ -82,7 +94,8 @@ def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str
 
 
 def _check(unpacked: Unpacked) -> Iterator[str]:
-    wrong_labels = [*_check_closing(unpacked.log), *_check_labels(unpacked)]
+    yield from list_moved(unpacked.history)
+    wrong_labels = [*_check_closing(unpacked.log), *check_labels(unpacked)]
     yield from wrong_labels
     if wrong_labels:
         return
@@ -98,34 +111,8 @@ def _check(unpacked: Unpacked) -> Iterator[str]:
 
 
 def _check_closing(log: Sequence[Entry]) -> Iterator[str]:
-    kinds = [entry.event.kind for entry in log]
-    if "closed-board" not in kinds:
+    if not any(entry.event.kind == "closed-board" for entry in log):
         yield "the log does not say that the board was closed"
-        return
-    for entry in log[kinds.index("closed-board") + 1 :]:
-        if entry.event.kind not in AFTER_CLOSING:
-            yield f"event {entry.event.seq}, {entry.event.kind}, came after the board was closed"
-
-
-def _check_labels(unpacked: Unpacked) -> Iterator[str]:
-    """The labels are what the log commits to, those of the end and those of before."""
-    for entry in unpacked.log:
-        if "labels" in entry.event.sealed and not is_commitment(entry.get("labels")):
-            yield f"the labels' digests in event {entry.event.seq} are not opened, or are none"
-            return
-    committed = unpacked.history.labels
-    for name in sorted(unpacked.labels):
-        file = f"labels/{held_out_file(name)}"
-        if file not in unpacked.names:
-            if "." not in name or name in committed:
-                yield f"{file} is missing"
-        elif name in committed and unpacked.digest(file) != committed[name]:
-            yield f"{file} is not what the organisers committed to"
-    ever = {digest for one in unpacked.history.commitments for digest in (one.files or {}).values()}
-    for file in sorted(name for name in unpacked.names if name.startswith(EARLIER)):
-        digest = file.removeprefix(EARLIER)
-        if digest not in ever or unpacked.digest(file) != digest:
-            yield f"{quote(file)} is nothing that the organisers committed to"
 
 
 def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
@@ -142,11 +129,15 @@ def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     wrong = [
         view.name
         for view in spec.views
-        if not _is_score_of(view, views[view.name])
+        if not is_score_of(view, views[view.name])
         or (sets is not None and _outside(sets[view.set], spec, view, scores))
+        or (sets is None and _unasked(unpacked.sets(spec)[view.set], scores, view))
     ]
     if wrong:
         yield f"the scores by query of {name} are not those of its queries: {', '.join(wrong)}"
+        return
+    if sets is None and submission.evidence:  # since there is such a thing, all versions are kept
+        yield f"the labels that {name} was scored with are not here, or what else was held out"
         return
     for view in spec.views:
         if fault := _differs(unpacked, submission, view, scores):
@@ -159,23 +150,14 @@ def _differs(
     unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
 ) -> str | None:
     """Why scores by query cannot be what was told: by other labels, or made anew in silence."""
-    now = make_evidence(submission.id, view, scores)
-    ever = [one.files or {} for one in unpacked.history.commitments]
-    known = unpacked.history.labels
-    given = [*now.labels.items(), *_labels_of_before(view, scores).items()]
-    if any(n in known and d not in {files.get(n) for files in ever} for n, d in given):
-        return "scored with labels that nobody committed to"
+    if not uses_labels_in_force(unpacked, submission, view, scores):
+        return "scored with labels that nobody committed to, or that were not in force"
     logged = submission.evidence.get(view.name)
     if logged is None:
         return None
-    same = follows_on(unpacked.evidence(logged), now, known)
+    now, force = make_evidence(submission.id, view, scores), labels_in_force(unpacked, submission)
+    same = follows_on(unpacked.evidence(logged), now, force)
     return None if same else "not told for the scores by query that are here"
-
-
-def _labels_of_before(view: View, scores: ScoreFile) -> dict[str, str]:
-    """The labels of a view in scores from before every file was noted."""
-    digest = scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
-    return {} if digest is None else {view.labels or view.set: digest}
 
 
 def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
@@ -183,7 +165,13 @@ def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool
 
     What a Ladder held back depends on what the team had been told before: the replay goes over it.
     """
-    told = released(spec, scores.views, held=submission.untold)
+    held = () if submission.baseline else submission.untold
+    told = released(spec, scores.views, held=held)
+    untold = {view.name for view in spec.public_views} - told["scores"].keys()
+    if {*submission.untold} != untold or submission.final.keys() - {
+        view.name for view in spec.final_views
+    }:
+        return False
     final = {name: scores.views[name] for name in submission.final}
     texts = {n: release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
     counts = {**told["queries"], **{name: one.n for name, one in final.items()}}
@@ -203,24 +191,9 @@ def _spreads_follow(spec: BoardSpec, submission: Submission, scores: ScoreFile) 
     return texts == submission.spreads and seeds <= {submission.seeds}
 
 
-def _is_score_of(view: View, score: ViewScore | None) -> bool:
-    """Whether it is of that measure, finite, and its mean and n those of its queries."""
-    if score is None or score.measure != view.measure:
-        return False
-    values = [value for value in score.per_query.values() if value is not None]
-    if not values or not all(map(math.isfinite, values)) or score.n < len(values):
-        return False
-    mean = math.fsum(values) / score.n
-    return math.isclose(mean, score.mean, abs_tol=_CLOSE) and _are_seeds_of(score)
-
-
-def _are_seeds_of(score: ViewScore) -> bool:
-    """Whether the seeds' own means have this mean; one run has none."""
-    seeds = score.seeds
-    if not seeds:
-        return True
-    finite = len(seeds) > 1 and all(map(math.isfinite, seeds))
-    return finite and math.isclose(math.fsum(seeds) / len(seeds), score.mean, abs_tol=_CLOSE)
+def _unasked(data: SetData, scores: ScoreFile, view: View) -> bool:
+    """Whether there are scores of queries that the set does not have."""
+    return not scores.views[view.name].per_query.keys() <= data.queries.texts.keys()
 
 
 def _outside(data: SetData, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
@@ -272,37 +245,13 @@ def _rescore(
             scans[name] = score_run(spec, data, stream, path=file, submission_type=kind)
     now = score_views(spec, sets, scans)
     for view in spec.views:
-        if view.name not in now or not _same(now[view.name], kept.views[view.name]):
+        if view.name not in now or not are_equal_scores(now[view.name], kept.views[view.name]):
             yield f"the runs of {quote(submission.id)} give other scores in view {view.name}"
-
-
-def _same(one: ViewScore, other: ViewScore) -> bool:
-    return (
-        _are_close(one.seeds, other.seeds)
-        and one.per_query.keys() == other.per_query.keys()
-        and all(
-            a is None or (b is not None and math.isclose(a, b, abs_tol=_CLOSE))
-            for a, b in ((value, other.per_query[query]) for query, value in one.per_query.items())
-        )
-    )
-
-
-def _are_close(one: Sequence[float], other: Sequence[float]) -> bool:
-    return len(one) == len(other) and all(
-        math.isclose(a, b, abs_tol=_CLOSE) for a, b in zip(one, other, strict=True)
-    )
 
 
 def _tell(unpacked: Unpacked) -> Iterator[str]:
     """What holds and is worth knowing, above all what could not be checked."""
-    committed = unpacked.history.labels
-    for file in sorted(held_out_file(name) for name in unpacked.labels - committed.keys()):
-        if f"labels/{file}" in unpacked.names:
-            yield f"the organisers never committed to labels/{file}"
-    for entry in unpacked.log:
-        if entry.event.kind == "changed-rules" and "labels" in entry.event.sealed:
-            why = quote(entry.get("why"))
-            yield f"labels were changed on {entry.time:%d %b %Y}, for: {why}"
+    yield from tell_labels(unpacked)
     for submission in unpacked.published:
         yield from _tell_of(unpacked, submission)
 
@@ -316,5 +265,5 @@ def _tell_of(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
         yield f"{name} is under an embargo until {submission.embargo_until}"
     spec = unpacked.specs[submission.id]
     scores = unpacked.scores(submission)
-    if unpacked.sets_of(spec, scores) is None:
+    if not submission.evidence and unpacked.sets_of(spec, scores) is None:
         yield f"{name} was scored with labels that were changed later, and cannot be scored again"

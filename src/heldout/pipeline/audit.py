@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from heldout.board.deadlines import list_moved
 from heldout.board.events import Entry, parse_time
 from heldout.board.held_out import held_out_file
 from heldout.board.history import History, Submission, read_history
@@ -55,7 +56,7 @@ def count_releases(replay: Replay) -> str:
 def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
     """Verify a board's public log, and its vault where one is given."""
     checked = [
-        "chain, times and openings of the public log",
+        "chain, order, times and openings of the public log",
         "sealed files and leaderboard.json and .csv against it",
     ]
     try:
@@ -64,6 +65,7 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
             return Audit(events=0, checked=(), faults=("log.jsonl is missing or empty",))
         history = read_history(public)
         faults = [*_check_files(repository, history), *_check_leaderboard(repository, public)]
+        faults += list_moved(history)
         if history.teams or history.agreements:
             checked.append("registrations and the agreements' texts")
             faults += registration_faults(public)
@@ -240,7 +242,8 @@ def _adds_up(score: ViewScore) -> bool:
 
 def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool:
     """Whether scores and spreads would be told the same today."""
-    told = released(spec, scores.views, held=submission.untold)
+    held = () if submission.baseline else submission.untold
+    told = released(spec, scores.views, held=held)
     known = {v: text for v, text in submission.spreads.items() if v in submission.scores}
     spreads = told.get("seeds", {}).get("spreads", {})
     return (told["scores"], spreads) == (submission.scores, known)

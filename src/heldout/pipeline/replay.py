@@ -9,11 +9,11 @@ closed board. Where names are under an embargo nobody else knows who is one team
 is a note and not a fault.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from heldout.board.events import Entry
+from heldout.board.held_out import names_of_view
 from heldout.board.history import History, Submission, follow_history
 from heldout.board.release import (
     Told,
@@ -28,11 +28,10 @@ from heldout.board.spec import BoardSpec, View
 from heldout.board.spec_file import parse_spec
 from heldout.errors import HeldoutError, quote
 from heldout.pipeline.evidence import Evidence
+from heldout.pipeline.score_checks import is_score_of
 from heldout.pipeline.telling import rule_of
 
 __all__ = ["Replay", "replay_releases"]
-
-_CLOSE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,21 +197,20 @@ def _read_score(
 def _check_score(event: _Event, view: View, evidence: Evidence) -> Iterator[str]:
     """It is a score of that view, by labels that were committed to then."""
     score = evidence.score
-    values = [value for value in score.per_query.values() if value is not None]
-    sound = bool(values) and all(map(math.isfinite, values)) and score.n >= len(values)
-    if not sound or not math.isclose(math.fsum(values) / score.n, score.mean, abs_tol=_CLOSE):
-        yield "its mean is not that of its scores by query"
     if score.measure != view.measure:
         yield f"measured as {quote(score.measure)}, by the rules it is {view.measure}"
+    elif not is_score_of(view, score):
+        yield f"its mean is not that of its scores by query, or they are none of {view.measure}"
     told = event.queries.get(view.name, score.n)
     if told != score.n:
         yield f"told as a mean over {told} queries, it is one over {score.n}"
-    yield from _check_labels(evidence, event.before)
+    yield from _check_labels(evidence, view, event.before)
 
 
-def _check_labels(evidence: Evidence, before: History) -> Iterator[str]:
-    for name, digest in sorted(evidence.labels.items()):
-        if before.labels.get(name) != digest:
+def _check_labels(evidence: Evidence, view: View, before: History) -> Iterator[str]:
+    needed = names_of_view(view) & before.labels.keys()
+    for name in sorted(needed | evidence.labels.keys()):
+        if before.labels.get(name) != evidence.labels.get(name):
             yield f"scored with other labels than were committed to on that day: {quote(name)}"
 
 
@@ -288,16 +286,16 @@ def _told_by(
         raise ValueError(f"what {bar.id} was told for was not kept")
     if used is not None and logged is not None and used != logged:
         place = f"{event.place}, view {view.name}: {quote(bar.id)}"
-        found.faults += [f"{place} {fault}" for fault in _check_anew(used, logged, event)]
+        found.faults += [f"{place} {fault}" for fault in _check_anew(used, logged, view, event)]
     values = score_vector(kept.score.per_query, n=kept.score.n)
     return Told(text=bar.scores[view.name], values=values)
 
 
-def _check_anew(used: Evidence, logged: Evidence, event: _Event) -> Iterator[str]:
+def _check_anew(used: Evidence, logged: Evidence, view: View, event: _Event) -> Iterator[str]:
     """An entry that a new one was held against may have been scored anew, by mended labels."""
     if used.labels == logged.labels:
         yield "has other scores by query there than those that it was told for"
-    yield from _check_labels(used, event.before)
+    yield from _check_labels(used, view, event.before)
 
 
 def _hidden_bar(event: _Event, view: View, used: Evidence) -> Submission | None:

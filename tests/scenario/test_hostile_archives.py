@@ -1,0 +1,434 @@
+"""Archives of organisers who rewrote the log, with sound hashes: each named after what it hides."""
+
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from town import environment, found_town
+from trusting import BASELINE, LAST, ONE, Files, forge, read_files, settle
+
+from heldout.board.events import GENESIS, Entry, Event, Opening, format_entry, parse_log
+from heldout.ids import commitment, digest_bytes
+from heldout.pipeline import archive_audit
+from heldout.pipeline.archive_audit import audit_archive
+from heldout.site import figures
+
+pytestmark = pytest.mark.slow
+SALT = "11" * 16
+HIDDEN_FIELDS = ("evidence", "compared", "kept")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An honest one."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(figures, "draw", lambda _spec: "<svg/>")
+    town = found_town(tmp_path_factory.mktemp("hostile-archives"))
+    settle(town)
+    file = town.root.parent / "kb.zip"
+    answer = town.organiser("archive", file, "--yes", now=LAST)
+    patch.undo()
+    assert answer.code == 0, answer
+    return file
+
+
+def log_of(files: Files) -> list[Entry]:
+    return [*parse_log(files["log.jsonl"], path="log.jsonl")]
+
+
+def chain(entries: Iterable[Entry]) -> bytes:
+    """The same events as a log of their own, every number and hash right."""
+    done: list[Entry] = []
+    for entry in entries:
+        prev = done[-1].hash if done else GENESIS
+        event = msgspec.structs.replace(entry.event, seq=len(done), prev=prev)
+        raw = msgspec.json.encode(event)
+        digest = hashlib.sha256(raw).hexdigest()
+        done.append(Entry(event=event, hash=digest, raw=raw, opened=entry.opened))  # type: ignore[arg-type]
+    return b"".join(map(format_entry, done))
+
+
+def made(
+    kind: str,
+    at: str,
+    public: Mapping[str, Any],
+    sealed: Mapping[str, Any] | None = None,
+    submission: str | None = None,
+) -> Entry:
+    given = sealed or {}
+    digests = {
+        name: str(commitment(SALT, msgspec.json.encode(value, order="deterministic")))
+        for name, value in given.items()
+    }
+    event = Event(
+        seq=0,
+        at=at,
+        kind=kind,
+        by="an organiser",
+        submission=submission,
+        public=dict(public),
+        sealed=digests,
+        prev=GENESIS,
+    )
+    opened = {name: Opening(value=value, salt=SALT) for name, value in given.items()}
+    return Entry(event=event, hash="", raw=b"", opened=opened)  # type: ignore[arg-type]
+
+
+def with_public(entry: Entry, **fields: Any) -> Entry:
+    event = msgspec.structs.replace(entry.event, public={**entry.event.public, **fields})
+    return Entry(event=event, hash=entry.hash, raw=entry.raw, opened=entry.opened)
+
+
+def at_time(entry: Entry, at: str) -> Entry:
+    event = msgspec.structs.replace(entry.event, at=at)
+    return Entry(event=event, hash=entry.hash, raw=entry.raw, opened=entry.opened)
+
+
+def is_of(entry: Entry, kind: str, submission: str = ONE) -> bool:
+    return (entry.event.kind, entry.event.submission) == (kind, submission)
+
+
+def replace_entry(files: Files, change: Callable[[Entry], Sequence[Entry]]) -> None:
+    files["log.jsonl"] = chain(new for entry in log_of(files) for new in change(entry))
+
+
+def before_closing(files: Files, new: Callable[[Entry, str], Sequence[Entry]]) -> None:
+    """Put events before the last one."""
+    *entries, closing = log_of(files)
+    files["log.jsonl"] = chain([*entries, *new(entries[0], closing.event.at), closing])
+
+
+def without_evidence(files: Files) -> None:
+    """As a board of an earlier heldout: nothing says what a score was told for."""
+
+    def strip(entry: Entry) -> Sequence[Entry]:
+        sealed = {k: v for k, v in entry.event.sealed.items() if k not in HIDDEN_FIELDS}
+        opened = {k: v for k, v in entry.opened.items() if k not in HIDDEN_FIELDS}
+        event = msgspec.structs.replace(entry.event, sealed=sealed)
+        return [Entry(event=event, hash=entry.hash, raw=entry.raw, opened=opened)]
+
+    replace_entry(files, strip)
+    for name in [name for name in files if name.startswith("evidence/")]:
+        del files[name]
+
+
+def change_scores(files: Files, name: str, change: Callable[[dict[str, Any]], None]) -> None:
+    file = f"scores/{name}.json"
+    scores = json.loads(files[file])
+    change(scores)
+    files[file] = json.dumps(scores).encode()
+
+
+def score_names(files: Files) -> list[str]:
+    return [n[7:-5] for n in files if n.startswith("scores/")]
+
+
+def swap_labels(files: Files) -> str:
+    """Other labels, and scores that say they were made with them; the new digest."""
+    old = files["labels/eval.qrels"]
+    files["labels/eval.qrels"] = old.replace(b"deval1 1", b"n1-0 1")
+    assert files["labels/eval.qrels"] != old
+    digest = str(digest_bytes(files["labels/eval.qrels"]))
+    for name in score_names(files):
+        change_scores(files, name, lambda scores: scores["labels"].update(eval=digest))
+    return digest
+
+
+def rules(first: Entry) -> dict[str, Any]:
+    return {"board.toml": first.get("board.toml")}
+
+
+def labels_by_new_keys(files: Files) -> None:
+    digest = swap_labels(files)
+    told: dict[str, Any] = {
+        "added": [],
+        "removed": [],
+        "why": "a laptop",
+        "old_keys": "",
+        "grace_until": None,
+    }
+    told |= {"sealed_again": {}, "not_opened": []}
+    before_closing(
+        files,
+        lambda first, at: [
+            made("rekeyed", at, {**rules(first), **told}, {"labels": {"eval": digest}})
+        ],
+    )
+
+
+def labels_left_out(files: Files) -> None:
+    swap_labels(files)
+    before_closing(
+        files,
+        lambda first, at: [
+            made("changed-rules", at, {**rules(first), "why": "tidy"}, {"labels": {"x": "0" * 64}})
+        ],
+    )
+
+
+def labels_in_the_open(files: Files) -> None:
+    digest = swap_labels(files)
+    before_closing(
+        files,
+        lambda first, at: [made("changed-rules", at, {**rules(first), "labels": {"eval": digest}})],
+    )
+
+
+def labels_of_a_later_day(files: Files) -> None:
+    digest = swap_labels(files)
+    without_evidence(files)
+    first, *rest = log_of(files)
+    opening = made("opened-board", first.event.at, first.event.public)
+    late = made(
+        "changed-rules",
+        rest[-1].event.at,
+        {**rules(first), "why": "x"},
+        {"labels": {"eval": digest}},
+    )
+    files["log.jsonl"] = chain([opening, *rest[:-1], late, rest[-1]])
+
+
+def hidden_score(files: Files) -> None:
+    """On a board that tells every score."""
+
+    def hide(entry: Entry) -> Sequence[Entry]:
+        if not is_of(entry, "published"):
+            return [entry]
+        given = entry.event.public
+        left = {
+            f: {v: x for v, x in given[f].items() if v != "eval"} for f in ("scores", "queries")
+        }
+        return [with_public(entry, **left, not_above={"eval": "0.001"})]
+
+    replace_entry(files, hide)
+
+
+def hidden_score_of_a_baseline(files: Files) -> None:
+    def hide(entry: Entry) -> Sequence[Entry]:
+        if not is_of(entry, "baseline", BASELINE):
+            return [entry]
+        return [with_public(entry, untold=["eval"])]
+
+    replace_entry(files, hide)
+    without_evidence(files)
+
+
+def told(files: Files, text: str, n: int) -> None:
+    """The entry's event tells another score of the view that ranks."""
+
+    def tell(entry: Entry) -> Sequence[Entry]:
+        if not is_of(entry, "published"):
+            return [entry]
+        public = entry.event.public
+        scores, queries = {**public["scores"], "eval": text}, {**public["queries"], "eval": n}
+        return [with_public(entry, scores=scores, queries=queries)]
+
+    replace_entry(files, tell)
+
+
+def invent(files: Files, query: str, score: float) -> None:
+    def change(scores: dict[str, Any]) -> None:
+        scores["views"]["eval"].update(per_query={query: score}, mean=score, n=1)
+
+    change_scores(files, ONE, change)
+    for name in [name for name in files if name.startswith(f"runs/{ONE}/")]:
+        del files[name]
+    told(files, f"{score:.3f}", 1)
+
+    def silent(entry: Entry) -> Sequence[Entry]:
+        opened = [name for name in entry.event.public.get("open_runs", ()) if name != ONE]
+        return [
+            with_public(entry, open_runs=opened) if "open_runs" in entry.event.public else entry
+        ]
+
+    replace_entry(files, silent)
+
+
+def labels_changed_at_once(files: Files) -> None:
+    """Before any score was told; every score but one is by the new ones."""
+    old = str(digest_bytes(files["labels/eval.qrels"]))
+    files["labels/eval.qrels"] += b"eval1 0 another 0\n"
+    new = str(digest_bytes(files["labels/eval.qrels"]))
+    first, *rest = log_of(files)
+    event = made(
+        "changed-rules", first.event.at, {**rules(first), "why": "x"}, {"labels": {"eval": new}}
+    )
+    files["log.jsonl"] = chain([first, event, *rest])
+    for name in score_names(files):
+        if name != ONE:
+            change_scores(files, name, lambda scores: scores["labels"].update(eval=new))
+            change_scores(files, name, lambda scores: scores["held_out"].update(eval=new))
+    change_scores(files, ONE, lambda scores: scores["labels"].update(eval=old))
+
+
+def score_by_labels_of_before(files: Files) -> None:
+    labels_changed_at_once(files)
+    without_evidence(files)
+
+
+def invented_queries(files: Files) -> None:
+    labels_changed_at_once(files)
+    without_evidence(files)
+    invent(files, "a query of my own", 0.999)
+
+
+def score_out_of_range(files: Files) -> None:
+    without_evidence(files)
+    change_scores(
+        files,
+        ONE,
+        lambda scores: scores["views"]["eval"].update(
+            per_query=dict.fromkeys(scores["views"]["eval"]["per_query"], 5.0), mean=5.0
+        ),
+    )
+    told(files, "5.000", 30)
+
+
+def erratum_of_nothing(files: Files) -> None:
+    entries = log_of(files)
+    fields = {"why": "x", "scores": {"eval": "0.999"}, "queries": {"eval": 30}}
+    late = made("corrected", entries[-1].event.at, fields, submission="20261102-never")
+    files["log.jsonl"] = chain([*entries, late])
+
+
+def published_twice(files: Files) -> None:
+    own = [e for e in log_of(files) if is_of(e, "received") or is_of(e, "published")]
+    before_closing(files, lambda _, at: [at_time(entry, at) for entry in own])
+
+
+def never_received(files: Files) -> None:
+    replace_entry(
+        files, lambda entry: [] if is_of(entry, "received") or is_of(entry, "reviewed") else [entry]
+    )
+
+
+def refused_before(files: Files) -> None:
+    def refuse(entry: Entry) -> Sequence[Entry]:
+        if not is_of(entry, "published"):
+            return [entry]
+        why = {"why": "cheats"}
+        return [made("rejected", entry.event.at, why, submission=ONE), entry]
+
+    replace_entry(files, refuse)
+
+
+def erratum(files: Files, **fields: Any) -> None:
+    before_closing(files, lambda _, at: [made("corrected", at, {"why": "x", **fields}, {}, ONE)])
+
+
+def hostile_rules(text: str) -> Callable[[Files], None]:
+    def change(files: Files) -> None:
+        before_closing(files, lambda _, at: [made("changed-rules", at, {"board.toml": text})])
+
+    return change
+
+
+ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
+    "labels-that-new-keys-bring": (labels_by_new_keys, "rekeyed, names labels"),
+    "labels-that-a-later-event-leaves-out": (
+        labels_left_out,
+        "event 12 does not commit to labels/eval.qrels",
+    ),
+    "labels-in-the-open": (labels_in_the_open, "field 'labels' stands in the open"),
+    "labels-that-are-committed-to-at-the-end": (
+        labels_of_a_later_day,
+        "event 0 does not commit to labels/eval.qrels",
+    ),
+    "a-score-by-labels-that-were-in-force-no-more": (score_by_labels_of_before, "not in force"),
+    "scores-of-queries-that-nobody-asked": (invented_queries, "not those of its queries"),
+    "a-score-that-the-measure-cannot-give": (score_out_of_range, "not those of its queries"),
+    "a-score-that-is-hidden-where-all-are-told": (hidden_score, "does not follow"),
+    "a-baseline-whose-score-is-hidden": (hidden_score_of_a_baseline, "does not follow"),
+    "an-erratum-of-what-never-was": (erratum_of_nothing, '"20261102-never" is new before it'),
+    "an-entry-that-is-published-twice": (published_twice, "is published before it"),
+    "an-entry-that-was-never-received": (never_received, "is new before it"),
+    "an-entry-that-was-refused": (refused_before, "is rejected before it"),
+    "a-final-score-of-no-view": (
+        lambda files: erratum(files, final={"scores": {"nope": "1"}, "queries": {"nope": 1}}),
+        "does not follow",
+    ),
+    "rules-of-dots": (hostile_rules(f"a{'.a' * 30_000} = 1"), "too-large"),
+    "rules-of-brackets": (hostile_rules("a = " + "[\n" * 20_000), "not-toml"),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_a_log_that_was_made_anew_with_sound_hashes(
+    archive: Path, tmp_path: Path, name: str
+) -> None:
+    change, fault = ATTACKS[name]
+    start = time.process_time()
+    found = audit_archive(forge(archive, change, tmp_path / "x.zip"))
+    assert time.process_time() - start < 10
+    assert fault in "\n".join(found.faults), found
+
+
+def test_an_honest_archive_has_no_fault_and_says_what_was_held_against_what(archive: Path) -> None:
+    found = audit_archive(archive)
+    assert found.faults == ()
+    assert "1 held-out file against the commitment of 01 Nov 2026" in found.checked
+
+
+def test_one_of_an_earlier_heldout_has_none_either(archive: Path, tmp_path: Path) -> None:
+    found = audit_archive(forge(archive, without_evidence, tmp_path / "x.zip"))
+    assert found.faults == ()
+    assert f'"{ONE}": what its scores were told for was not kept in those days' in found.notes
+
+
+def test_every_later_commitment_is_told(archive: Path, tmp_path: Path) -> None:
+    def again(files: Files) -> None:
+        labels = {"eval": str(digest_bytes(files["labels/eval.qrels"])), "eval.exclude": "0" * 64}
+        before_closing(
+            files,
+            lambda first, at: [
+                made("changed-rules", at, {**rules(first), "why": "a mask"}, {"labels": labels}),
+                made("changed-rules", at, {**rules(first), "why": "tidy"}, {"labels": labels}),
+            ],
+        )
+
+    found = audit_archive(forge(archive, again, tmp_path / "x.zip"))
+    notes = "\n".join(found.notes)
+    assert 'changed on 02 Dec 2026, for: "a mask" (eval.exclude)' in notes
+    assert 'changed on 02 Dec 2026, for: "tidy" (none is another one)' in notes
+    assert any("as changed by 2 later events" in line for line in found.checked)
+
+
+def test_a_hostile_archive_ends_in_no_traceback(archive: Path, tmp_path: Path) -> None:
+    """As a program of its own, with the first event's rules: everything else is read by them."""
+
+    def change(files: Files) -> None:
+        first, *rest = log_of(files)
+        text = "a = " + "[\n" * 9_000 + first.event.public["board.toml"]
+        files["log.jsonl"] = chain([with_public(first, **{"board.toml": text}), *rest])
+
+    file = forge(archive, change, tmp_path / "x.zip")
+    command = [sys.executable, "-m", "heldout", "audit", str(file), "--board", str(tmp_path)]
+    done = subprocess.run(
+        command, capture_output=True, check=False, env=environment(tmp_path), text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert "too many to read" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_nobody_thought_of_is_a_fault_and_no_traceback(
+    archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("nope")
+
+    monkeypatch.setattr(archive_audit, "replay_releases", fail)
+    (fault,) = archive_audit.audit_archive(archive).faults
+    assert fault.startswith("the archive cannot be gone over: KeyError")
+
+
+def test_the_honest_files_are_what_the_attacks_begin_with(archive: Path) -> None:
+    files = read_files(archive)
+    assert chain(log_of(files)) == files["log.jsonl"]
