@@ -19,7 +19,7 @@ from heldout.pipeline.evidence import keep_told
 from heldout.pipeline.review import Review
 from heldout.pipeline.score import signature_field
 from heldout.pipeline.score_files import ScoreFile, keep_scores
-from heldout.pipeline.telling import released, tell, tell_again
+from heldout.pipeline.telling import Telling, released, tell, tell_again
 
 __all__ = [
     "Decision",
@@ -190,7 +190,8 @@ def correct(
         submission_id: an entry, or a baseline.
         scores: what scoring it anew gave; kept also where no released score changes.
         why: the reason; it is public.
-        anyway: log it also where no released score changes.
+        anyway: log it also where no released score changes; so too while scores are sealed, for
+            who has an erratum must not tell whose score changed.
 
     Raises:
         InputError: the submission is not published, or its run has errors now.
@@ -200,13 +201,15 @@ def correct(
     spec = desk.spec_at(submission.received)
     told = tell_again(desk, spec, submission, scores.views)
     before = submission.scores
-    spreads = {view: text for view, text in submission.spreads.items() if view in before}
-    same = (told.scores, told.spreads) == (dict(before), spreads)
+    same = _is_as_before(submission, told)
     keep_scores(desk.vault, submission_id, scores)
     kept = {"kept": desk.vault.kept(submission_id)}
     done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
-    if same and (done_before or not anyway):
-        if kept["kept"] != submission.kept:  # nothing is told, and the log vouches for what is kept
+    anew = kept["kept"] != submission.kept
+    # While a score is sealed, an erratum only where it changed would tell that it did.
+    silent = anew and not told.sealed.keys().isdisjoint(("scores", "final"))
+    if same and not silent and (done_before or not anyway):
+        if anew:  # nothing is told, and the log vouches for what is kept
             desk.log("reviewed", submission_id, sealed=kept)
         return Decision(
             id=submission_id,
@@ -219,6 +222,14 @@ def correct(
     sealed = {**told.sealed, "evidence": evidence, **kept}
     logged = _log(desk, "corrected", submission_id, public=public, sealed=sealed)
     return replace(logged, before=before)
+
+
+def _is_as_before(submission: Submission, told: Telling) -> bool:
+    """Whether an erratum would tell, now or later, what was told before."""
+    known = {view: text for view, text in submission.spreads.items() if view in submission.scores}
+    final = told.public.get("final", {"scores": submission.final})["scores"]
+    now = (told.scores, told.spreads, final)
+    return now == (dict(submission.scores), known, dict(submission.final))
 
 
 def check_published(desk: Desk, submission_id: str) -> Submission:
