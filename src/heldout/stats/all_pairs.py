@@ -49,13 +49,14 @@ class PairOptions:
         rank_sum: `mann-whitney` corrects for ties and continuity, `ranksums` for neither.
         zeros: of signed-rank: `wilcox` drops differences of 0 before ranking, `pratt` after it,
             `zsplit` gives half of their ranks to each side.
-        continuity: of signed-rank, which goes by the normal approximation.
+        continuity: of signed-rank, which goes by the normal approximation however few the
+            differences are.
         sign_tolerance: differences up to this size are ties for the sign test.
     """
 
     rank_sum: Corrections = "mann-whitney"
     zeros: Zeros = "wilcox"
-    continuity: bool = False
+    continuity: bool = True
     sign_tolerance: float = 0.0
 
 

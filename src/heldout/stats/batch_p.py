@@ -34,7 +34,7 @@ def signed_rank_p(
     losses: Numbers,
     size: Numbers | int,
     zeros: Zeros = "wilcox",
-    continuity: bool = False,
+    continuity: bool = True,
 ) -> Ps:
     """Wilcoxon's signed-rank test by the normal approximation.
 
