@@ -1,0 +1,82 @@
+"""Organisers of a one-shot board who move its last day after it was over."""
+
+from pathlib import Path
+
+import pytest
+from town import OTHER_TEAM, Town, found_town
+
+from heldout.pipeline import new_rules
+from heldout.site import figures
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+OVER = "2027-01-01T00:00:00Z"
+LATE = "2027-01-02T00:00:00Z"
+LATER = "2027-01-03T00:00:00Z"
+CLOSES = "closes = 2026-12-31"
+
+
+@pytest.fixture
+def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
+    """Scores are shown; one run came in time, one late."""
+    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
+    town = found_town(tmp_path)
+    edit(town, "primary = ", f'{CLOSES}\nkind = "one-shot"\nprimary = ')
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+    publish(town, "first", now=DAY)
+    assert town.organiser("rebuild", now=OVER).code == 0
+    town.push()
+    town.pull()
+    publish(town, "late", now=LATE, seed=4, team=OTHER_TEAM)
+    return town
+
+
+def edit(town: Town, old: str, new: str) -> None:
+    rules = town.board / "board.toml"
+    text = rules.read_text()
+    assert old in text
+    rules.write_text(text.replace(old, new, 1))
+
+
+def publish(town: Town, name: str, *, now: str, **given: object) -> None:
+    submission = town.send(name, now=now, **given)  # type: ignore[arg-type]
+    town.take_in(now=now)
+    assert town.publish(submission, now=now).code == 0
+    town.push()
+
+
+def rows(town: Town) -> dict[str, tuple[int | None, float]]:
+    return {row["id"]: (row["rank"], row["scores"]["eval"]) for row in town.rows()}
+
+
+@pytest.mark.parametrize("closes", ["closes = 2027-01-02", "closes = 2028-01-02", "kind"])
+def test_a_last_day_that_is_over_is_not_moved(ended: Town, closes: str) -> None:
+    before, kinds = rows(ended), ended.kinds()
+    assert [rank for rank, _ in before.values()] == [1, None]
+    if closes == "kind":
+        edit(ended, 'kind = "one-shot"\n', "")
+    else:
+        edit(ended, CLOSES, closes)
+    answer = ended.organiser("rebuild", now=LATER)
+    assert answer.code == 2
+    assert "what was told after that day stays told" in answer.err
+    assert (rows(ended), ended.kinds()) == (before, kinds)
+
+
+@pytest.mark.parametrize("closes", ["closes = 2027-01-02", "closes = 2028-01-02"])
+def test_an_organiser_whose_own_heldout_moves_it_changes_nothing_and_is_told(
+    ended: Town, monkeypatch: pytest.MonkeyPatch, closes: str
+) -> None:
+    before = rows(ended)
+    shown = (ended.board / "log.jsonl").read_text().count('"scores":{"value"')
+    assert shown
+    edit(ended, CLOSES, closes)
+    monkeypatch.setattr(new_rules, "list_moved_days", lambda *_, **__: ())
+    assert ended.organiser("rebuild", now=LATER).code == 0
+    assert ended.kinds()[-1] == "changed-rules"
+    assert rows(ended) == before
+    assert (ended.board / "log.jsonl").read_text().count('"scores":{"value"') == shown
+    (fault,) = ended.audit()["faults"]
+    assert "move the last day of a one-shot board, 31 Dec 2026, which was over" in fault
