@@ -7,7 +7,9 @@ import click
 
 __all__ = ["ANALYSES", "analyse"]
 
-ANALYSES: Mapping[str, str] = {}
+ANALYSES: Mapping[str, str] = {
+    "stability": "which ranks a system may have, and has on resampled queries",
+}
 """Every analysis, with what it answers; `heldout.cli.analyses.NAME` has the command."""
 
 

@@ -1,0 +1,189 @@
+"""`heldout analyse stability`: the same answer in every form, and what bad input is told."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from heldout.cli.analysing import analyse
+from heldout.report.stability import spec, tables, value
+from heldout.scores import table_of
+from heldout.validity.ranges import rank_ranges
+from heldout.validity.stability import bootstrap_stability
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    better = np.array([0.0, 0.4, 0.02, 0.9])
+    values = np.random.default_rng(5).random((40, 4)).round(3) + better
+    path = tmp_path / "scores.csv"
+    rows = [
+        "query,plain,good,other,best",
+        *(f"q{n}," + ",".join(map(str, row)) for n, row in enumerate(values.round(3).tolist())),
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(analyse, ["stability", *map(str, arguments)])
+
+
+def as_json(*arguments: object) -> dict[str, Any]:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_json_has_the_keys_that_scripts_call(scores: Path) -> None:
+    found = as_json("--scores", scores, "--flips", 999)
+
+    assert found["systems"] == ["best", "good", "plain", "other"]
+    assert found["trials"] == 1000
+    assert [sum(row) for row in found["rank_probability"]] == pytest.approx([1] * 4)
+    assert found["expected_rank"][0] < found["expected_rank"][1] < found["expected_rank"][2]
+    assert (found["rank_low"], found["rank_high"]) == ([1, 2, 3, 3], [1, 2, 4, 4])
+    assert found["lead"] == ["best"]
+    assert found["p_corrected"][0][0] is None
+    assert found["p_corrected"][0][3] == 1 / 1000
+    assert (found["pairs"], found["hypotheses"], found["seed"]) == (6, 12, 0)
+
+
+def test_the_same_seed_gives_the_same_bytes_with_any_number_of_jobs(scores: Path) -> None:
+    first = run("--scores", scores, "--flips", 2000, "--json", "--jobs", 1).stdout_bytes
+
+    for jobs in (2, 5):
+        assert (
+            run("--scores", scores, "--flips", 2000, "--json", "--jobs", jobs).stdout_bytes == first
+        )
+    other = run("--scores", scores, "--flips", 2000, "--json", "--seed", 1).stdout_bytes
+    assert other != first
+
+
+def test_the_terminal_says_who_leads_and_which_hypotheses_were_tested(scores: Path) -> None:
+    text = run("--scores", scores, "--flips", 999).output
+
+    assert "lead      best, told apart from all others" in text
+    assert "3     3–4    plain" in text
+    assert "max-t (step-down) over one family of 12 hypotheses: 6 pairs" in text
+    assert "no confidence statement" in text
+
+
+@pytest.mark.parametrize(("form", "mark"), [("--markdown", "| --: |"), ("--latex", "\\toprule")])
+def test_tables_go_into_a_paper(scores: Path, form: str, mark: str) -> None:
+    result = run("--scores", scores, "--flips", 99, form)
+
+    assert result.exit_code == 0
+    assert mark in result.output
+
+
+@pytest.mark.parametrize("systems", [2, 20, 60])
+def test_the_chart_has_a_cell_for_what_happened_and_a_range_for_every_system(
+    systems: int,
+) -> None:
+    values = np.random.default_rng(1).random((systems, 30))
+    table = table_of(
+        {f"s{row}": dict(enumerate(cells)) for row, cells in enumerate(values.tolist())}  # type: ignore[arg-type]
+    )
+    stability = bootstrap_stability(table, np.random.default_rng(0), trials=200)
+    ranges = rank_ranges(table, np.random.default_rng(0), flips=99)
+
+    layers = spec(stability, ranges)["layer"]
+
+    boxes = [
+        box
+        for layer in layers
+        if layer["mark"]["type"] == "rect"
+        for box in layer["data"]["values"]
+        if box["y"] >= 0
+    ]
+    cells = int((stability.rank_probability >= 0.01).sum())
+    assert len(boxes) == cells + systems * (1 if systems <= 20 else 2)
+
+
+def test_the_picture_is_an_svg_of_its_own(scores: Path, tmp_path: Path) -> None:
+    for name in ("one.svg", "two.svg"):
+        result = run("--scores", scores, "--flips", 99, "--chart", tmp_path / name)
+        assert result.exit_code == 0, result.output
+
+    drawn = (tmp_path / "one.svg").read_text()
+    for text in ("best", "good", "other", "plain", "range, 95% for all at once"):
+        assert f">{text}</text>" in drawn
+    assert drawn == (tmp_path / "two.svg").read_text()
+
+
+def test_markup_in_a_name_stays_text(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("<script>x</script>,b|c\n0.5,0.25\n0.75,0.25\n")
+    drawn = run("--scores", path, "--chart", tmp_path / "a.svg", "--markdown")
+
+    assert "<script" not in (tmp_path / "a.svg").read_text()
+    assert "b\\|c" in drawn.output
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a\n0.5\n0.25\n", "too-few-systems"),
+        ("a,b\n0.5,0.25\n", "too-few-queries"),
+        ("a,b\n0.5,0.25\n,0.5\n", "missing-scores"),
+        ("a,b\n0.5,nan\n0.1,0.5\n", "scores-number"),
+    ],
+)
+def test_scores_that_rank_nothing_are_refused(tmp_path: Path, text: str, code: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(text)
+    result = run("--scores", path, "--json")
+
+    assert result.exit_code == 2
+    assert code in result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.output
+
+
+def test_identical_systems_are_one_range_and_no_test(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("a,b\n0.5,0.5\n0.75,0.75\n")
+    found = as_json("--scores", path)
+
+    assert (found["rank_low"], found["rank_high"], found["pairs"]) == ([1, 1], [2, 2], 0)
+    assert found["p_corrected"] == [[None, None], [None, None]]
+    assert found["tied_trials"] == found["trials"]
+    assert "1 pairs have equal scores" not in run("--scores", path).output
+    assert "1 pair has equal scores on every query" in run("--scores", path).output
+
+
+def test_a_result_knows_its_input_and_options() -> None:
+    table = table_of({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 0.0, "y": 0.5}})
+    stability = bootstrap_stability(
+        table, np.random.default_rng(0), trials=7, size=3, ties="shared"
+    )
+    ranges = rank_ranges(table, np.random.default_rng(0), flips=99, level=0.9, step_down=False)
+
+    found = value(stability, ranges)
+
+    assert found["digest"] == table.digest == ranges.digest
+    assert (found["trials"], found["size"], found["ties"]) == (7, 3, "shared")
+    assert (found["level"], found["flips"], found["correction"]) == (0.9, 99, "max-t")
+    assert len(tables(stability, ranges)) == 2
+
+
+@pytest.mark.real
+def test_trec_covid_round_1_is_told_apart_at_its_ends_only(data: Callable[[str], Path]) -> None:
+    runs = data("trec-covid-round1/runs-depth100")
+    found = as_json(
+        "--runs", runs / "[a-h]*.gz", "--qrels", data("trec-covid-round1/qrels-round1.txt.gz"),
+        "-m", "P@5", "--order", "trec9", "--flips", 1999,
+    )  # fmt: skip
+
+    n = len(found["systems"])
+    assert len(found["lead"]) > 1
+    assert found["rank_high"][0] < n
+    assert found["rank_low"][-1] > 1
+    for rank, low, high in zip(range(1, n + 1), found["rank_low"], found["rank_high"], strict=True):
+        assert low <= rank <= high
