@@ -12,18 +12,18 @@ from heldout.errors import InputError
 
 SOON = 5  # seconds; each took minutes, or ended in a traceback, before there were limits
 HOSTILE = {
-    "dots-in-one-key": f"a{'.a' * 30_000} = 1",
-    "dots-in-many-headers": "".join(f"[b{i}{'.a' * 64}]\n" for i in range(450)),
-    "dots-in-many-keys": "".join(f"b{i}{'.a' * 64} = 1\n" for i in range(450)),
-    "brackets-within-brackets": "a = " + "[\n" * 30_000,
-    "tables-within-tables": f"a = {'{b = ' * 1_000}1{'}' * 1_000}",
-    "more-bytes-than-any-board": f"{RULES}# {'x' * 70_000}",
-    "a-line-without-end": f'title = "{"x" * 60_000}"',
-    "thousands-of-unknown-keys": "".join(f"k{i}=1\n" for i in range(7_000)),
-    "digits-without-end": RULES.replace("quota = 2\n", f"quota = {'9' * 5_000}\n"),
-    "hexadecimal-digits": RULES.replace("quota = 2\n", f"quota = 0x{'F' * 2_900}\n"),
-    "a-cutoff-without-end": RULES.replace("RR@10", f"RR@{'9' * 2_900}"),
-    "bytes-that-are-no-text": RULES + "\udcff",
+    "dots in one key": f"a{'.a' * 30_000} = 1",
+    "dots in many headers": "".join(f"[b{i}{'.a' * 64}]\n" for i in range(450)),
+    "dots in many keys": "".join(f"b{i}{'.a' * 64} = 1\n" for i in range(450)),
+    "brackets within brackets": "a = " + "[\n" * 30_000,
+    "tables within tables": f"a = {'{b = ' * 1_000}1{'}' * 1_000}",
+    "more bytes than any board": f"{RULES}# {'x' * 70_000}",
+    "a line without end": f'title = "{"x" * 60_000}"',
+    "thousands of unknown keys": "".join(f"k{i}=1\n" for i in range(7_000)),
+    "digits without end": RULES.replace("quota = 2\n", f"quota = {'9' * 5_000}\n"),
+    "hexadecimal digits": RULES.replace("quota = 2\n", f"quota = 0x{'F' * 2_900}\n"),
+    "a cutoff without end": RULES.replace("RR@10", f"RR@{'9' * 2_900}"),
+    "bytes that are no text": RULES + "\udcff",
     "nothing": "",
 }
 

@@ -331,31 +331,31 @@ def hostile_rules(text: str) -> Callable[[Files], None]:
 
 
 ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
-    "labels-that-new-keys-bring": (labels_by_new_keys, "rekeyed, names labels"),
-    "labels-that-a-later-event-leaves-out": (
+    "labels that new keys bring": (labels_by_new_keys, "rekeyed, names labels"),
+    "labels that a later event leaves out": (
         labels_left_out,
         "event 12 does not commit to labels/eval.qrels",
     ),
-    "labels-in-the-open": (labels_in_the_open, "field 'labels' stands in the open"),
-    "labels-that-are-committed-to-at-the-end": (
+    "labels in the open": (labels_in_the_open, "field 'labels' stands in the open"),
+    "labels that are committed to at the end": (
         labels_of_a_later_day,
         "event 0 does not commit to labels/eval.qrels",
     ),
-    "a-score-by-labels-that-were-in-force-no-more": (score_by_labels_of_before, "not in force"),
-    "scores-of-queries-that-nobody-asked": (invented_queries, "not those of its queries"),
-    "a-score-that-the-measure-cannot-give": (score_out_of_range, "not those of its queries"),
-    "a-score-that-is-hidden-where-all-are-told": (hidden_score, "does not follow"),
-    "a-baseline-whose-score-is-hidden": (hidden_score_of_a_baseline, "does not follow"),
-    "an-erratum-of-what-never-was": (erratum_of_nothing, '"20261102-never" is new before it'),
-    "an-entry-that-is-published-twice": (published_twice, "is published before it"),
-    "an-entry-that-was-never-received": (never_received, "is new before it"),
-    "an-entry-that-was-refused": (refused_before, "is rejected before it"),
-    "a-final-score-of-no-view": (
+    "a score by labels that were in force no more": (score_by_labels_of_before, "not in force"),
+    "scores of queries that nobody asked": (invented_queries, "not those of its queries"),
+    "a score that the measure cannot give": (score_out_of_range, "not those of its queries"),
+    "a score that is hidden where all are told": (hidden_score, "does not follow"),
+    "a baseline whose score is hidden": (hidden_score_of_a_baseline, "does not follow"),
+    "an erratum of what never was": (erratum_of_nothing, '"20261102-never" is new before it'),
+    "an entry that is published twice": (published_twice, "is published before it"),
+    "an entry that was never received": (never_received, "is new before it"),
+    "an entry that was refused": (refused_before, "is rejected before it"),
+    "a final score of no view": (
         lambda files: erratum(files, final={"scores": {"nope": "1"}, "queries": {"nope": 1}}),
         "does not follow",
     ),
-    "rules-of-dots": (hostile_rules(f"a{'.a' * 30_000} = 1"), "too-large"),
-    "rules-of-brackets": (hostile_rules("a = " + "[\n" * 20_000), "not-toml"),
+    "rules of dots": (hostile_rules(f"a{'.a' * 30_000} = 1"), "too-large"),
+    "rules of brackets": (hostile_rules("a = " + "[\n" * 20_000), "not-toml"),
 }
 
 
