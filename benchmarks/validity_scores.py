@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.scores import ScoreTable, table_of
+
 __all__ = ["Simulated", "simulate"]
 
 _SHARED = 0.81  # share of the variance of log rank that systems have in common
@@ -22,12 +24,16 @@ class Simulated:
     Attributes:
         ranks: of the first relevant document, 0 where it is not among the first 100.
         rr: RR@100, at most 101 values.
+        rr_table: the same.
         ndcg: nDCG@10 of three documents of grades 3, 2 and 1: many values.
+        ndcg_table: the same.
     """
 
     ranks: NDArray[np.int64]
     rr: NDArray[np.float64]
+    rr_table: ScoreTable
     ndcg: NDArray[np.float64]
+    ndcg_table: ScoreTable
 
 
 def simulate(*, systems: int, queries: int, seed: int) -> Simulated:
@@ -46,4 +52,13 @@ def simulate(*, systems: int, queries: int, seed: int) -> Simulated:
             ranks = np.where(rank <= _DEPTH, rank, 0)
     ideal = sum(grade / np.log2(place + 1) for place, grade in enumerate(_GRADES, 1))
     rr = np.divide(1, ranks, out=np.zeros(ranks.shape), where=ranks > 0)
-    return Simulated(ranks=ranks, rr=rr, ndcg=gains / ideal)
+    ndcg = gains / ideal
+    return Simulated(
+        ranks=ranks, rr=rr, rr_table=_table_of(rr), ndcg=ndcg, ndcg_table=_table_of(ndcg)
+    )
+
+
+def _table_of(values: NDArray[np.float64]) -> ScoreTable:
+    queries = [f"q{number:05}" for number in range(values.shape[1])]
+    rows = enumerate(values.tolist())
+    return table_of({f"s{n:04}": dict(zip(queries, row, strict=True)) for n, row in rows})

@@ -126,14 +126,14 @@ def _notes(result: Reliability) -> tuple[str, ...]:
     )
     notes = (
         (
-            "Agree: the same system is better in both halves, and both or neither are significant. "
-            "Partly: the same one is better and one half is significant, or different ones are and "
-            "neither is. Significant: in at least one half."
+            "Agree: the same system is better in both halves, and both or neither are "
+            "significant. Partly: the same one is better and one half is significant, or "
+            "different ones are and neither is. Significant: in at least one half."
         ),
         (
-            f"{result.splits:,} random splits of {result.queries:,} queries, {result.pairs:,} pairs "
-            f"of systems; significant is p <= {result.alpha:g} in a half, two-sided, not corrected "
-            "for many pairs, as in the paper."
+            f"{result.splits:,} random splits of {result.queries:,} queries, {result.pairs:,} "
+            f"pairs of systems; significant is p <= {result.alpha:g} in a half, two-sided, not "
+            "corrected for many pairs, as in the paper."
         ),
         (
             f"{_EQUAL[result.equal]} Means were equal in {result.equal_means:.1%} of comparisons, "
@@ -141,8 +141,8 @@ def _notes(result: Reliability) -> tuple[str, ...]:
         ),
         *_tell_options(result),
         (
-            "The splits share their queries: what lies between 95% of them tells how much one split "
-            "says, and is no confidence interval."
+            "The splits share their queries: where 95% of them lie tells how much one split says, "
+            "and is no confidence interval."
         ),
     )
     return (*notes, missing) if undefined else notes
@@ -154,8 +154,8 @@ def _tell_options(result: Reliability) -> tuple[str, ...]:
     here = "" if result.correlation is None else f" (here r = {result.correlation:.2f} on average)"
     notes = (
         (
-            f"Rank-sum: {_RANK_SUM[options.rank_sum]}. It takes runs as independent; where they agree "
-            f"on what is hard{here} it is conservative, and calls too few differences significant."
+            f"Rank-sum: {_RANK_SUM[options.rank_sum]}. It takes runs as independent; where they "
+            f"agree on what is hard{here} it is conservative: too little is significant."
         ),
         (
             f"Signed-rank: differences of 0 by {options.zeros}, normal approximation {continuity} "

@@ -1,0 +1,257 @@
+"""Agreement of split halves, against a loop, under its laws, and on real runs."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from heldout.cli.analyses.reliability import reliability
+from heldout.errors import InputError
+from heldout.report import reliability as report
+from heldout.report.table import to_latex, to_markdown
+from heldout.scores import ScoreTable, table_of
+from heldout.stats.all_pairs import PairOptions
+from heldout.stats.tests import run_test
+from heldout.validity import reliability as module
+from heldout.validity.reliability import COLUMNS, Agreement, Reliability, measure_reliability
+
+Floats = NDArray[np.float64]
+
+
+def table(values: Floats) -> ScoreTable:
+    return table_of(
+        {
+            f"s{place:03}": {f"q{query:04}": score for query, score in enumerate(row)}
+            for place, row in enumerate(values.tolist())
+        }
+    )
+
+
+def simulated(systems: int, queries: int, seed: int = 0) -> ScoreTable:
+    random = np.random.default_rng(seed)
+    skill = np.linspace(-0.5, 0.4, systems)[:, None]
+    ease, own = random.normal(size=queries), random.normal(size=(systems, queries))
+    ranks = np.floor(np.exp(np.minimum(1.5 - 2.5 * (skill + 0.9 * ease + 0.45 * own), 9))) + 1
+    return table(np.where(ranks <= 100, 1 / ranks, 0.0))
+
+
+def measure(scores: ScoreTable, *, seed: int = 0, **options: object) -> Reliability:
+    return measure_reliability(scores, np.random.default_rng(seed), **options)  # type: ignore[arg-type] # by name
+
+
+def by_loop(scores: ScoreTable, first: NDArray[np.bool_], name: str, alpha: float) -> list[float]:
+    """The definitions of the paper, a pair and a split at a time."""
+    column = COLUMNS[name]
+    options = {"method": "approximate"} if column.test == "signed-rank" else {}
+    middle = np.mean if column.by == "mean" else np.median
+    counts = {"agree": 0, "partly": 0, "disagree": 0, "significant": 0}
+    made = 0
+    for inside in first:
+        for a, x in enumerate(scores.values):
+            for y in scores.values[:a]:
+                better, significant = [], []
+                for half in (inside, ~inside):
+                    apart = round(float(middle(y[half]) - middle(x[half])), 12)
+                    better.append(np.sign(apart))
+                    p = run_test(column.test, x[half], y[half], **options).p  # type: ignore[arg-type] # by name
+                    significant.append(p is not None and p <= alpha)
+                same = better[0] == better[1]
+                if same and significant[0] == significant[1]:
+                    counts["agree"] += 1
+                elif same or not any(significant):
+                    counts["partly"] += 1
+                else:
+                    counts["disagree"] += 1
+                counts["significant"] += any(significant)
+                made += 1
+    return [count / made for count in counts.values()]
+
+
+def shares(found: Agreement) -> list[float]:
+    return [found.agree, found.partly, found.disagree, found.significant]
+
+
+@pytest.mark.parametrize("queries", [12, 31])
+def test_shares_are_those_of_a_loop_over_the_definitions(queries: int) -> None:
+    scores = simulated(5, queries)
+    alpha = 0.2
+    found = measure(scores, seed=3, splits=4, alpha=alpha)
+    first = module._draw_halves(np.random.default_rng(3), queries, 4)
+    for name in COLUMNS:
+        assert shares(found.columns[name]) == pytest.approx(by_loop(scores, first, name, alpha))
+
+
+def test_nobody_better_in_both_halves_is_agreement_and_in_one_it_is_not() -> None:
+    same = table(np.tile([0.0, 0.5, 1.0, 0.25, 1.0], (2, 1)))
+    found = measure(same, splits=10)
+    assert found.equal_means == found.equal_medians == 1
+    for agreement in found.columns.values():
+        assert shares(agreement) == [1, 0, 0, 0]
+    one = np.tile([0.0, 0.5, 1.0, 0.25, 1.0, 0.5], (2, 1))
+    one[1, 2] = 0.5
+    found = measure(table(one), splits=10)
+    assert found.equal_means == 0.5
+    assert shares(found.columns["t"]) == [0, 1, 0, 0]
+    assert shares(measure(table(one), splits=10, equal="either").columns["t"]) == [1, 0, 0, 0]
+    assert found.columns["sign"].undefined == 0.5
+
+
+def test_a_clearly_better_system_is_so_in_both_halves() -> None:
+    random = np.random.default_rng(0)
+    low = 0.3 * random.random(60)
+    found = measure(table(np.stack((low, low + 0.2 + 0.1 * random.random(60)))), splits=20)
+    for agreement in found.columns.values():
+        assert shares(agreement) == [1, 0, 0, 1]
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 1000), st.randoms(use_true_random=False))
+def test_neither_the_order_of_systems_nor_that_of_queries_matters(
+    seed: int, random: object
+) -> None:
+    scores = simulated(6, 30, seed)
+    rows, columns = list(range(6)), list(range(30))
+    random.shuffle(rows)  # type: ignore[attr-defined] # hypothesis's own Random
+    random.shuffle(columns)  # type: ignore[attr-defined] # the same
+    moved = table_of(
+        {
+            scores.systems[r]: {scores.queries[c]: float(scores.values[r, c]) for c in columns}
+            for r in rows
+        }
+    )
+    here, there = measure(scores, splits=5), measure(moved, splits=5)
+    assert here.columns == there.columns
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_computes() -> None:
+    scores = simulated(40, 50)
+    alone = json.dumps(report.value(measure(scores, splits=9)))
+    assert json.dumps(report.value(measure(scores, splits=9, compiled=False))) == alone
+    for executor in (
+        ThreadPoolExecutor(2),
+        ThreadPoolExecutor(5),
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")),
+    ):
+        with executor:
+            found = measure(scores, splits=9, executor=executor)
+        assert json.dumps(report.value(found)) == alone
+    assert json.dumps(report.value(measure(scores, seed=1, splits=9))) != alone
+
+
+def test_rank_sum_is_conservative_where_systems_agree_on_what_is_hard() -> None:
+    random = np.random.default_rng(8)
+    ease = random.normal(size=200)
+    alike = table(ease + 0.5 * random.normal(size=(30, 200)))
+    found = measure(alike, splits=10, options=PairOptions())
+    assert found.correlation == pytest.approx(0.8, abs=0.05)
+    assert found.columns["rank_sum"].significant < 0.01 < found.columns["t"].significant
+    assert 0.05 < found.columns["t"].significant < 0.15
+
+
+def test_under_the_null_a_half_is_significant_as_often_as_alpha_says() -> None:
+    random = np.random.default_rng(9)
+    equal = table(random.normal(size=(60, 80)).round(2))
+    found = measure(equal, splits=20, alpha=0.1)
+    for name, agreement in found.columns.items():
+        # In either of two halves, which are independent
+        assert agreement.significant == pytest.approx(0.19, abs=0.04), name
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        (np.zeros((1, 9)), "too-few-systems"),
+        (np.zeros((3, 3)), "too-few-queries"),
+        (np.zeros((3, 1)), "too-few-queries"),
+    ],
+)
+def test_too_little_is_an_error(values: Floats, code: str) -> None:
+    with pytest.raises(InputError) as error:
+        measure(table(values))
+    assert [problem.code for problem in error.value.problems] == [code]
+
+
+def test_a_missing_score_is_an_error() -> None:
+    scores = table_of({"a": {"1": 0.5, "2": None, "3": 1.0, "4": 0.0}, "b": {"1": 0.5, "3": 1.0}})
+    with pytest.raises(InputError, match="missing-scores"):
+        measure(scores)
+
+
+def test_constant_scores_say_nothing_and_are_told_so() -> None:
+    found = measure(table(np.full((3, 8), 0.5)), splits=3)
+    assert found.correlation is None
+    assert all(agreement.undefined == 1 for agreement in found.columns.values())
+    assert report.value(found)["correlation"] is None
+    assert report.value(found)["why"]
+    assert any("no p-value" in note for note in report.tables(found)[0].notes)
+
+
+@pytest.mark.parametrize("wrong", [{"splits": 0}, {"alpha": 0.0}, {"alpha": 1.0}])
+def test_options_out_of_range_are_bugs(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        measure(simulated(2, 9), **wrong)  # type: ignore[arg-type] # by name
+
+
+def test_the_report_says_what_has_to_be_said() -> None:
+    found = measure(simulated(6, 40), splits=5)
+    shown, beside = report.tables(found)
+    notes = " ".join(shown.notes)
+    for words in ("takes runs as independent", "not corrected", "no confidence interval", "wilcox"):
+        assert words in notes
+    assert "cannot follow from the definitions" in beside.notes[0]
+    assert [column.name for column in beside.columns] == ["test", "better by", "agree", "published"]
+    assert [row[3] for row in beside.rows] == [0.933, 0.921, 0.912, 0.917, 0.802, 0.812, 0.807]
+    for form in (to_markdown, to_latex):
+        assert "rank-sum" in form(shown)
+    layers = report.spec(found)["layer"]
+    assert sum(layer["mark"]["type"] == "rect" for layer in layers) == 21
+
+
+def call(*arguments: str) -> str:
+    outcome = CliRunner().invoke(reliability, [*arguments])
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout
+
+
+def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
+    scores = simulated(6, 40)
+    lines = [",".join(("query", *scores.systems))]
+    lines += [
+        ",".join((query, *(repr(float(v)) for v in scores.values[:, place])))
+        for place, query in enumerate(scores.queries)
+    ]
+    path, chart = tmp_path / "scores.csv", tmp_path / "halves.svg"
+    path.write_text("\n".join(lines))
+    shown = call("--scores", str(path), "--splits", "5", "--chart", str(chart))
+    assert "by mean" in shown
+    assert "signed-rank, by median" in chart.read_text()
+    answer = json.loads(call("--scores", str(path), "--splits", "5", "--json", "--jobs", "1"))
+    assert answer == json.loads(call("--scores", str(path), "--splits", "5", "--json"))
+    assert {"splits", "pairs", "tests"} <= answer.keys()
+    assert list(answer["tests"]) == list(COLUMNS)
+    for found in answer["tests"].values():
+        assert {"agree", "partly", "disagree", "significant"} <= found.keys()
+        assert found["agree"] + found["partly"] + found["disagree"] == pytest.approx(1)
+    assert "| sign | mean |" in call("--scores", str(path), "--splits", "5", "--markdown")
+    assert r"\toprule" in call("--scores", str(path), "--splits", "5", "--latex")
+
+
+@pytest.mark.real
+def test_mean_is_more_reliable_than_median_on_covid_runs(data: Callable[[str], Path]) -> None:
+    folder = data("trec-covid-round1")
+    runs, qrels = str(folder / "runs-depth100" / "*.gz"), str(folder / "qrels-round1.txt.gz")
+    answer = json.loads(
+        call("--runs", runs, "--qrels", qrels, "-m", "nDCG@10", "--splits", "10", "--json")
+    )
+    assert (answer["systems"], answer["queries"], answer["pairs"]) == (143, 30, 10153)
+    tests = answer["tests"]
+    for test in ("sign", "rank_sum", "signed_rank"):
+        assert tests[test]["agree"] > tests[f"{test}_median"]["agree"]
