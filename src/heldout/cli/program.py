@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, Command] = {
     "validate": Command(
         "validation:validate", "files", "Every problem of a run file, with its line."
     ),
+    "analyse": Command("analysing:analyse", "files", "Can a ranking be believed?"),
     "rank": Command("ranking:rank", "files", "Make a run."),
     "register": Command("registering:register", "participant", "Register a team, once."),
     "draft": Command("participant:draft", "participant", "A dated id, its folder, metadata."),
