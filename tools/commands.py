@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import click
 
+from heldout.cli.analysing import ANALYSES, analyse
 from heldout.cli.program import BOARD_COMMANDS, COMMANDS, Command, board, main
 
 HEAD = """# Commands
@@ -19,18 +20,22 @@ submission was refused, some files failed). 2: wrong usage, or nothing that coul
 
 NOT_YET = """## Not yet
 
-These names are kept for commands that are still to come: `compare`, `analyse`, `prefer`,
-`survive`, `serve`. Until then they are unknown to the program.
+These names are kept for commands that are still to come: `compare`, `prefer`, `survive`,
+`serve`. Until then they are unknown to the program.
 """
 
 
 def describe_commands() -> str:
     """The whole page."""
-    commands = [*_group(COMMANDS, main, ""), *_group(BOARD_COMMANDS, board, "board ")]
+    commands = [
+        *_group(COMMANDS, main, ""),
+        *_group(ANALYSES, analyse, "analyse "),
+        *_group(BOARD_COMMANDS, board, "board "),
+    ]
     return "\n".join([HEAD, *commands, NOT_YET])
 
 
-def _group(table: Mapping[str, Command], group: click.Command, prefix: str) -> Iterator[str]:
+def _group(table: Mapping[str, Command | str], group: click.Command, prefix: str) -> Iterator[str]:
     context = click.Context(group)
     for name in table:
         command = group.get_command(context, name) if isinstance(group, click.Group) else None

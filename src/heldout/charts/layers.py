@@ -36,7 +36,7 @@ Style = Literal["circle", "disc", "square", "open diamond", "diamond"]
 
 _STYLES: Mapping[Style, tuple[str, str, str]] = {
     "circle": ("circle", _PAPER, MUTED),
-    "disc": ("circle", RECORD, _PAPER),
+    "disc": ("circle", RECORD, RECORD),
     "square": ("square", INK, _PAPER),
     "open diamond": ("diamond", _PAPER, RECORD),
     "diamond": ("diamond", RECORD, _PAPER),

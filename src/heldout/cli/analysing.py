@@ -8,7 +8,10 @@ import click
 __all__ = ["ANALYSES", "analyse"]
 
 ANALYSES: Mapping[str, str] = {
+    "reliability": "how often two halves of the queries lead to the same conclusion",
     "stability": "which ranks a system may have, and has on resampled queries",
+    "drift": "whether official scores fall behind dev scores, and whether a ratio explains it",
+    "teams": "who submits often, and whether they climb on the public view alone",
 }
 """Every analysis, with what it answers; `heldout.cli.analyses.NAME` has the command."""
 
@@ -38,7 +41,7 @@ class _Analyses(click.Group):
 
 @click.group(cls=_Analyses)
 def analyse() -> None:
-    r"""Can a ranking be believed? From run files, a table of scores, or a board's vault.
+    """Can a ranking be believed? From run files, a table of scores, or a board's vault.
 
     \b
     Example:

@@ -14,9 +14,11 @@ from heldout.cli.printing import plural
 from heldout.errors import StoreError
 
 if TYPE_CHECKING:
+    from heldout.pipeline.desk import Desk
     from heldout.validity.entries import BoardScores, ViewScores
+    from heldout.validity.teams import AlikeRuns
 
-__all__ = ["BoardSource", "board_options", "csv_option", "load_board", "tell_view"]
+__all__ = ["BoardSource", "board_options", "csv_option", "load_alike", "load_board", "tell_view"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -115,8 +117,25 @@ def _read_csv(path: Path) -> "BoardScores":
         return scores_of_old_table(parse_table(file.read(), path=path.name))
 
 
+def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, ...]":
+    """Which entries of a board, of different teams, have nearly the same runs.
+
+    Args:
+        source: names the board and its vault.
+        known: what `load_board` gave for it.
+    """
+    from heldout.pipeline.board_scores import find_alike_runs  # noqa: PLC0415 - the same
+
+    return find_alike_runs(_open_desk(source), known)
+
+
 def _read_vault(source: BoardSource) -> "BoardScores":
     from heldout.pipeline.board_scores import read_board_scores  # noqa: PLC0415 - the same
+
+    return read_board_scores(_open_desk(source), unpublished=source.unpublished)
+
+
+def _open_desk(source: BoardSource) -> "Desk":
     from heldout.pipeline.found import sit_down  # noqa: PLC0415 - the same
     from heldout.store.repository import find_board  # noqa: PLC0415 - the same
     from heldout.store.vault import Vault  # noqa: PLC0415 - the same
@@ -125,8 +144,7 @@ def _read_vault(source: BoardSource) -> "BoardScores":
     if source.vault is None:
         raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
     vault = Vault.open(source.vault.absolute(), board=repository.root)
-    desk = sit_down(repository, vault, now=source.now)
-    return read_board_scores(desk, unpublished=source.unpublished)
+    return sit_down(repository, vault, now=source.now)
 
 
 def tell_view(board: "BoardScores", view: "ViewScores") -> tuple[tuple[str, str], ...]:

@@ -10,18 +10,23 @@ from functools import cached_property
 
 from heldout.board.history import Status, Submission
 from heldout.board.legacy import OldEntry, OldTable
-from heldout.board.spec import View
+from heldout.board.manifest import team_key
+from heldout.board.similarity import nearest
+from heldout.board.spec import BoardSpec, View
 from heldout.errors import StoreError
 from heldout.measures.spec import parse_measure
+from heldout.pipeline.comparing import signatures_of
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.rescoring import is_earlier, rescore
 from heldout.pipeline.score import ViewScore
 from heldout.pipeline.score_files import read_kept
 from heldout.pipeline.sets import SetData, load_sets
 from heldout.scores import ScoreTable, table_of
+from heldout.trec.scans import Signature
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
+from heldout.validity.teams import AlikeRuns
 
-__all__ = ["read_board_scores", "scores_of_old_table"]
+__all__ = ["find_alike_runs", "read_board_scores", "scores_of_old_table"]
 
 _PUBLISHED: tuple[Status, ...] = ("published", "imported")
 _UNPUBLISHED: tuple[Status, ...] = ("received", "reviewed", "asked", "rejected")
@@ -54,7 +59,10 @@ def read_board_scores(desk: Desk, *, unpublished: bool = False) -> BoardScores:
     return BoardScores(
         board=spec.name,
         entries=tuple(_as_entry(one) for one in chosen if one.id in known),
-        views={view.name: _read_view(view, chosen, known) for view in spec.views},
+        views={
+            view.name: _read_view(view, chosen, known, held_out=_is_held_out(spec, view))
+            for view in spec.views
+        },
         primary=spec.on(desk.now.date()).primary,
     )
 
@@ -71,6 +79,7 @@ def scores_of_old_table(table: OldTable) -> BoardScores:
             queries=name,
             measure=table.layout.measure,
             public=True,
+            held_out=name == "eval",
             means={e.id: float(e.scores[name]) for e in entries if name in e.scores},
         )
         for name in ("eval", "dev")
@@ -91,6 +100,37 @@ def _from_row(entry: OldEntry) -> BoardEntry:
         team=entry.team,
         baseline=entry.mark == "baseline",
     )
+
+
+def find_alike_runs(desk: Desk, board: BoardScores) -> tuple[AlikeRuns, ...]:
+    """Pairs of entries of different teams whose runs on the set that ranks are nearly the same.
+
+    Of several such runs each one is paired with the nearest that came before it. Runs whose first
+    documents the vault does not have are left out.
+
+    Args:
+        desk: of the organiser.
+        board: what `read_board_scores` gave.
+
+    Source: msmarco-benchmarking, section 3.3.
+    """
+    query_set = board.view().queries
+    submissions = desk.history().submissions
+    known: list[tuple[BoardEntry, Signature]] = []
+    found = []
+    for entry in board.entries:
+        signatures = signatures_of(desk.vault, submissions[entry.id], mend=lambda _: False)
+        if query_set not in signatures or entry.baseline:
+            continue
+        mine = signatures[query_set]
+        others = ((one.id, run) for one, run in known if team_key(one.team) != team_key(entry.team))
+        found += [
+            AlikeRuns(a=other.id, b=entry.id, rbo=other.likeness.top.rbo.mean)
+            for other in nearest(mine, others)
+            if other.verdict != "none"
+        ]
+        known.append((entry, mine))
+    return tuple(found)
 
 
 class _Scores:
@@ -115,6 +155,10 @@ class _Scores:
         return kept.views
 
 
+def _is_held_out(spec: BoardSpec, view: View) -> bool:
+    return spec.sets[view.set].held_out or view.labels is not None
+
+
 def _is_old(submission: Submission) -> bool:
     return submission.status == "imported"
 
@@ -133,7 +177,11 @@ def _as_entry(submission: Submission) -> BoardEntry:
 
 
 def _read_view(
-    view: View, submissions: list[Submission], known: Mapping[str, Mapping[str, ViewScore]]
+    view: View,
+    submissions: list[Submission],
+    known: Mapping[str, Mapping[str, ViewScore]],
+    *,
+    held_out: bool,
 ) -> ViewScores:
     scored = {one: views[view.name] for one, views in known.items() if view.name in views}
     table = _make_table(scored) if scored and view.summary == "mean" else None
@@ -148,6 +196,7 @@ def _read_view(
         queries=view.set,
         measure=view.measure,
         public=view.public,
+        held_out=held_out,
         means=means,
         table=table,
         better=parse_measure(view.measure).kind.better,

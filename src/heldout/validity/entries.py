@@ -4,9 +4,12 @@ Progress, drift and teams need to know who sent a system and when. Scores per qu
 intervals; an old table that holds means only can be described, and no more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
 from heldout.scores import ScoreTable
@@ -56,6 +59,7 @@ class ViewScores:
         queries: name of the query set; views with the same one share their queries.
         measure: what was measured, as ir_measures names it.
         public: whether its scores are released; one that is not is a reserve.
+        held_out: whether nobody but the organisers has its labels.
         means: score by id; an entry without one is absent.
         table: the same by query, in the order of `means`; `None` where only means are known.
         better: whether `higher` or `lower` scores are better.
@@ -65,6 +69,7 @@ class ViewScores:
     queries: str
     measure: str
     public: bool
+    held_out: bool
     means: Mapping[str, float]
     table: ScoreTable | None = None
     better: str = "higher"
@@ -77,6 +82,28 @@ class ViewScores:
     def signed(self, score: float) -> float:
         """A score so that more is better."""
         return score if self.better == "higher" else -score
+
+    def rows(self, entries: Sequence[BoardEntry]) -> NDArray[np.float64] | None:
+        """Scores of entries by query; `None` where only means are known.
+
+        Raises:
+            InputError: code `missing-scores`: one of them lacks a score for a query.
+        """
+        if self.table is None:
+            return None
+        at = [self.table.systems.index(entry.id) for entry in entries]
+        known = self.table.known[at]
+        if not known.all():
+            lacking = [e.id for e, row in zip(entries, known, strict=True) if not row.all()]
+            raise InputError(
+                Problem(
+                    code="missing-scores",
+                    path=f"view {self.view}",
+                    found=f"no score for some queries: {', '.join(lacking[:3])}",
+                    expected=f"every entry on the same {len(self.table.queries):,} queries",
+                )
+            )
+        return self.table.values[at]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,15 +131,37 @@ class BoardScores:
         wanted = name or self.primary
         if wanted in self.views:
             return self.views[wanted]
-        raise InputError(
-            Problem(
-                code="no-view",
-                path="--view",
-                found=repr(wanted[:100]),
-                expected=f"one of {', '.join(self.views)}",
-            )
-        )
+        raise _no_view(repr(wanted[:100]), f"one of {', '.join(self.views)}")
 
-    def scored(self, view: ViewScores) -> tuple[BoardEntry, ...]:
-        """The entries that have a score on a view, in the order they came."""
-        return tuple(entry for entry in self.entries if entry.id in view.means)
+    def dev_view(self, official: ViewScores) -> ViewScores:
+        """The view with labels that everybody has, of the official one's measure.
+
+        Raises:
+            InputError: code `no-view`: there is none.
+        """
+        others = [v for v in self.views.values() if v.view != official.view and not v.held_out]
+        return _first_of(others, official, "a view whose labels are public")
+
+    def reserve_view(self, public: ViewScores) -> ViewScores:
+        """The view whose scores are never released, of the public one's measure.
+
+        Raises:
+            InputError: code `no-view`: there is none.
+        """
+        others = [v for v in self.views.values() if v.view != public.view and not v.public]
+        return _first_of(others, public, "a view with public = false in board.toml")
+
+    def scored(self, *views: ViewScores) -> tuple[BoardEntry, ...]:
+        """The entries that have a score on each of the views, in the order they came."""
+        return tuple(e for e in self.entries if all(e.id in view.means for view in views))
+
+
+def _first_of(views: Sequence[ViewScores], like: ViewScores, expected: str) -> ViewScores:
+    for view in views:
+        if view.measure == like.measure:
+            return view
+    raise _no_view(f"no such view of {like.measure}", expected)
+
+
+def _no_view(found: str, expected: str) -> InputError:
+    return InputError(Problem(code="no-view", path="--view", found=found, expected=expected))

@@ -1,0 +1,302 @@
+"""Whether the official score falls behind the dev score as time goes on.
+
+Everybody has the dev labels, nobody the official ones, so a growing gap may be overfitting to dev.
+But a constant factor between the two looks like drift while scores rise: queries in the official
+mean that score nothing would give one, and so would a harder set. Ratio and difference are both
+told, with the trend of what is left of the difference once the ratio is taken out.
+
+Sources: fostering-coopetition, section 4 and Figure 3. A trend is the median of the slopes between
+all pairs of entries of different days (Theil 1950, Sen 1968), so that a few odd entries do not make
+it; its interval resamples queries, since entries share them.
+"""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Literal
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.ids import Digest
+from heldout.stats.intervals import percentile_interval
+from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
+from heldout.validity.view_pairs import ViewPair, pair_views
+
+__all__ = ["Drift", "DriftPoint", "Trend", "Verdict", "find_drift", "median_slopes"]
+
+Verdict = Literal["no drift", "mask or difficulty", "not explained", "undefined"]
+"""`no drift`: neither the difference nor what the ratio leaves of it has a trend. `mask or
+difficulty`: the difference has one, and the ratio explains it. `not explained`: it does not."""
+
+_LEFT = 0.5
+_YEAR = 365.25
+_FEWEST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftPoint:
+    """An entry with both scores.
+
+    Attributes:
+        entry: what it is.
+        official, dev: its scores.
+        difference: official - dev.
+        ratio: official / dev.
+    """
+
+    entry: BoardEntry
+    official: float
+    dev: float
+    difference: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """Change per year.
+
+    Attributes:
+        per_year: the median slope.
+        low, high: its interval; `None` where only means are known, where some draw has a dev score
+            of 0, and where all draws give the same.
+    """
+
+    per_year: float
+    low: float | None
+    high: float | None
+
+    @property
+    def beyond_zero(self) -> bool | None:
+        """Whether the interval leaves out 0; `None` without one."""
+        if self.low is None or self.high is None:
+            return None
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """Official against dev scores over time.
+
+    Attributes:
+        board, official, dev, measure: what was looked at; views by name.
+        points: the entries with both scores in the order they came; no baselines, and none whose
+            dev score is 0.
+        ratio: median of official / dev; `None` where undefined.
+        gap: median of official - dev.
+        scatter: median distance of the differences from their median.
+        scatter_left: median size of official - ratio x dev: what the ratio does not explain.
+        difference: trend of official - dev; `None` where undefined.
+        remainder: trend of official - ratio x dev.
+        ratio_trend: trend of the ratio.
+        verdict: see `Verdict`.
+        why: the reason, in words.
+        level, trials: of the intervals; no trials where only means are known.
+        digests: of the official and the dev scores by query.
+    """
+
+    board: str
+    official: str
+    dev: str
+    measure: str
+    points: tuple[DriftPoint, ...]
+    ratio: float | None
+    gap: float | None
+    scatter: float | None
+    scatter_left: float | None
+    difference: Trend | None
+    remainder: Trend | None
+    ratio_trend: Trend | None
+    verdict: Verdict
+    why: str
+    level: float
+    trials: int
+    digests: tuple[Digest, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trends:
+    difference: Trend
+    remainder: Trend
+    ratio: Trend
+
+
+def find_drift(
+    board: BoardScores,
+    official: ViewScores,
+    dev: ViewScores,
+    *,
+    rng: Generator,
+    trials: int = 1000,
+    level: float = 0.95,
+    executor: Executor | None = None,
+) -> Drift:
+    """Official against dev scores over time, with trends per year.
+
+    With scores by query: `mask or difficulty` where the interval of the difference's trend leaves
+    out 0 and that of the remainder's does not. Where there is no interval, as with means alone,
+    the words describe: `mask or difficulty` where the remainder's trend is at most half of the
+    difference's.
+
+    Args:
+        board: its entries; baselines and entries whose dev score is 0 say nothing of drift.
+        official: the view with held-out labels.
+        dev: the view with labels that everybody has.
+        rng: where draws come from.
+        trials: draws of queries, at least 1.
+        level: of the intervals, in (0, 1).
+        executor: where to compute; `None` for here.
+
+    Raises:
+        InputError: code `missing-scores`.
+    """
+    pair = _keep_entries(pair_views(board, official, dev))
+    eval_means, dev_means = pair.first_means, pair.second_means
+    points = _points(pair)
+    years = _years(pair)
+    defined = len(points) >= _FEWEST and len(set(years.tolist())) > 1
+    draws = None
+    if defined and pair.resampled:
+        draws = pair.resample(rng, trials=trials, executor=executor)
+    trends = _trends(pair, years, draws, level) if defined else None
+    verdict, why = _judge(trends, level)
+    ratio = float(np.median(eval_means / dev_means)) if points else None
+    gaps = eval_means - dev_means
+    tables = [view.table for view in (official, dev) if view.table is not None]
+    return Drift(
+        board=board.board,
+        official=official.view,
+        dev=dev.view,
+        measure=official.measure,
+        points=points,
+        ratio=ratio,
+        gap=_median(gaps),
+        scatter=_median(np.abs(gaps - np.median(gaps))) if points else None,
+        scatter_left=None if ratio is None else _median(np.abs(eval_means - ratio * dev_means)),
+        difference=None if trends is None else trends.difference,
+        remainder=None if trends is None else trends.remainder,
+        ratio_trend=None if trends is None else trends.ratio,
+        verdict=verdict,
+        why=why,
+        level=level,
+        trials=0 if draws is None else trials,
+        digests=tuple(table.digest for table in tables),
+    )
+
+
+def _keep_entries(pair: ViewPair) -> ViewPair:
+    """Without baselines, and without entries that have no ratio."""
+    kept = [
+        not entry.baseline and mean > 0
+        for entry, mean in zip(pair.entries, pair.second_means, strict=True)
+    ]
+    return replace(
+        pair,
+        entries=tuple(compress(pair.entries, kept)),
+        first_means=pair.first_means[kept],
+        second_means=pair.second_means[kept],
+    )
+
+
+def _points(pair: ViewPair) -> tuple[DriftPoint, ...]:
+    means = zip(pair.entries, pair.first_means.tolist(), pair.second_means.tolist(), strict=True)
+    return tuple(
+        DriftPoint(
+            entry=entry,
+            official=official,
+            dev=dev,
+            difference=official - dev,
+            ratio=official / dev,
+        )
+        for entry, official, dev in means
+    )
+
+
+def _years(pair: ViewPair) -> NDArray[np.float64]:
+    """Days since the first entry, in years."""
+    days = [(entry.day - pair.entries[0].day).days for entry in pair.entries]
+    return np.array(days, np.float64) / _YEAR
+
+
+def _trends(
+    pair: ViewPair,
+    years: NDArray[np.float64],
+    draws: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+    level: float,
+) -> _Trends:
+    now = _slopes(pair.first_means[np.newaxis], pair.second_means[np.newaxis], years)
+    drawn = None
+    if draws is not None and (draws[1] > 0).all():
+        drawn = _slopes(*draws, years)
+    intervals = [
+        (None, None) if drawn is None else _interval(drawn[:, n], float(now[0, n]), level)
+        for n in range(now.shape[1])
+    ]
+    difference, remainder, ratio = (
+        Trend(per_year=float(slope), low=low, high=high)
+        for slope, (low, high) in zip(now[0], intervals, strict=True)
+    )
+    return _Trends(difference=difference, remainder=remainder, ratio=ratio)
+
+
+def _slopes(
+    official: NDArray[np.float64], dev: NDArray[np.float64], years: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Trends of difference, remainder and ratio of each draw, shape (draws, 3)."""
+    ratios = official / dev
+    typical = np.median(ratios, axis=1, keepdims=True)
+    series = (official - dev, official - typical * dev, ratios)
+    # What is left of an exact ratio is 0, and no rounding error with a trend of its own.
+    return np.stack([median_slopes(values.round(12), years) for values in series], axis=1)
+
+
+def median_slopes(values: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median slope of each row over time, between all pairs of different times.
+
+    Args:
+        values: shape (rows, times).
+        times: at least two different ones.
+    """
+    first, second = np.triu_indices(len(times), k=1)
+    apart = times[first] != times[second]
+    first, second = first[apart], second[apart]
+    spans = times[second] - times[first]
+    return np.array([np.median((row[second] - row[first]) / spans) for row in values])
+
+
+def _interval(
+    draws: NDArray[np.float64], estimate: float, level: float
+) -> tuple[float | None, float | None]:
+    interval = percentile_interval(draws, estimate, level=level)
+    return interval.low, interval.high
+
+
+def _median(values: NDArray[np.float64]) -> float | None:
+    return float(np.median(values)) if len(values) else None
+
+
+def _judge(trends: _Trends | None, level: float) -> tuple[Verdict, str]:
+    if trends is None:
+        return "undefined", f"a trend needs {_FEWEST} entries with both scores, on different days"
+    moves, stays = trends.difference.beyond_zero, trends.remainder.beyond_zero
+    if moves is None or stays is None:
+        return _describe(trends)
+    told = f"by intervals of {level:.0%} over queries"
+    if stays:
+        return "not explained", f"what the ratio leaves of the difference has a trend, {told}"
+    if moves:
+        return "mask or difficulty", f"the difference has a trend and the ratio explains it, {told}"
+    return "no drift", f"neither the difference nor what the ratio leaves has a trend, {told}"
+
+
+def _describe(trends: _Trends) -> tuple[Verdict, str]:
+    """Without intervals: how much of the trend is left once the ratio is taken out."""
+    whole, left = abs(trends.difference.per_year), abs(trends.remainder.per_year)
+    if whole == left == 0:
+        return "no drift", "neither the difference nor what the ratio leaves has a trend"
+    share = f"{left:.4f} a year of {whole:.4f} is left once the ratio is taken out"
+    described = "a description, for there are no intervals"
+    if left <= _LEFT * whole:
+        return "mask or difficulty", f"{share}, at most half: {described}"
+    return "not explained", f"{share}, more than half: {described}"

@@ -1,0 +1,212 @@
+"""Drift: a constant factor is no drift, a learned dev set is, and means alone are described."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import PCG64, Generator
+from scipy.stats import theilslopes
+from simulated_boards import board_of, entries_of, evolve, means_of, view_of
+
+from heldout.board.legacy import parse_table
+from heldout.errors import InputError
+from heldout.pipeline.board_scores import scores_of_old_table
+from heldout.report import drift as report
+from heldout.validity.drift import Drift, find_drift, median_slopes
+from heldout.validity.entries import BoardScores
+from heldout.validity.view_pairs import pair_views
+
+
+def rng(seed: int = 0) -> Generator:
+    return Generator(PCG64(seed))
+
+
+def made(
+    seed: int, *, mask: float = 0.0, learned: float = 0.0, systems: int = 15, queries: int = 300
+) -> BoardScores:
+    """A board on which scores rise; `mask` of the eval queries score nothing for anybody."""
+    draw = rng(seed)
+    ids = [f"s{n}" for n in range(systems)]
+    dev = evolve(draw, systems=systems, queries=queries, drift=0.02 + learned)
+    official = evolve(draw, systems=systems, queries=queries, drift=0.02)
+    official *= draw.random(queries) >= mask
+    return board_of(
+        entries_of(ids, days=[30 * n for n in range(systems)]),
+        view_of("eval", dict(zip(ids, official, strict=True))),
+        view_of("dev", dict(zip(ids, dev, strict=True)), held_out=False),
+    )
+
+
+def found(board: BoardScores, *, trials: int = 200) -> Drift:
+    official = board.view()
+    return find_drift(board, official, board.dev_view(official), rng=rng(), trials=trials)
+
+
+def constant_factor(factor: float) -> BoardScores:
+    """Official scores are exactly a factor of rising dev scores."""
+    ids = [f"s{n}" for n in range(8)]
+    dev = np.linspace(0.2, 0.4, 8)[:, np.newaxis] + rng().normal(0, 0.01, (1, 40))
+    rows = dict(zip(ids, dev, strict=True))
+    official = dict(zip(ids, dev * factor, strict=True))
+    return board_of(
+        entries_of(ids, days=[60 * n for n in range(8)]),
+        view_of("eval", official, queries="both"),
+        view_of("dev", rows, queries="both", held_out=False),
+    )
+
+
+@given(st.floats(0.5, 0.95))
+@settings(max_examples=15)
+def test_a_constant_factor_is_told_apart_from_drift(factor: float) -> None:
+    board = constant_factor(factor)
+    result = found(board)
+    assert result.verdict == "mask or difficulty"
+    assert result.ratio == pytest.approx(factor)
+    assert result.remainder is not None
+    assert result.remainder.per_year == pytest.approx(0, abs=1e-9)
+    views = {name: means_of(view) for name, view in board.views.items()}
+    assert found(replace(board, views=views)).verdict == "mask or difficulty"
+
+
+def test_a_dev_set_that_is_learned_is_found() -> None:
+    results = [found(made(seed, learned=0.05, queries=500)) for seed in range(8)]
+    assert sum(result.verdict == "not explained" for result in results) >= 7
+    for result in results:
+        assert result.difference is not None
+        assert result.difference.high is not None
+        assert result.difference.high < 0
+
+
+def test_boards_that_learn_nothing_are_rarely_called_drifting() -> None:
+    called = [found(made(seed, mask=0.1, systems=10, queries=100)).verdict for seed in range(40)]
+    # 40 boards at 5%: 7 or more have a chance of 0.3%
+    assert called.count("not explained") < 7
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=3, max_size=12).filter(lambda days: len(set(days)) > 1),
+    st.integers(0, 2**32 - 1),
+)
+def test_the_median_slope_is_that_of_scipy(days: list[int], seed: int) -> None:
+    values = rng(seed).normal(size=(3, len(days)))
+    times = np.array(days, np.float64)
+    ours = median_slopes(values, times)
+    theirs = [theilslopes(row, times).slope for row in values]
+    assert ours == pytest.approx(theirs, abs=1e-12)
+
+
+def test_means_alone_are_described_and_carry_no_interval() -> None:
+    board = made(1)
+    views = {name: means_of(view) for name, view in board.views.items()}
+    result = found(replace(board, views=views))
+    assert result.trials == 0
+    assert result.digests == ()
+    assert result.difference is not None
+    assert (result.difference.low, result.difference.high) == (None, None)
+    assert "description" in result.why
+    assert any("no intervals" in note for table in report.tables(result) for note in table.notes)
+
+
+def test_baselines_and_entries_without_a_dev_score_say_nothing_of_drift() -> None:
+    board = made(3)
+    first, second, *rest = board.entries
+    dev = board.views["dev"]
+    means = {one: mean for one, mean in dev.means.items() if one != second.id}
+    views = {"eval": means_of(board.views["eval"]), "dev": replace(means_of(dev), means=means)}
+    entries = (replace(first, baseline=True), second, *rest)
+    result = found(replace(board, entries=entries, views=views))
+    assert {point.entry.id for point in result.points} == {entry.id for entry in rest}
+
+
+@pytest.mark.parametrize("days", [[0, 10], [5, 5, 5]])
+def test_too_few_entries_or_one_day_alone_are_undefined(days: list[int]) -> None:
+    ids = [f"s{n}" for n in range(len(days))]
+    scores = evolve(rng(), systems=len(days), queries=10)
+    rows = dict(zip(ids, scores, strict=True))
+    board = board_of(
+        entries_of(ids, days=days), view_of("eval", rows), view_of("dev", rows, held_out=False)
+    )
+    result = found(board)
+    assert result.verdict == "undefined"
+    assert result.difference is None
+    assert "needs" in result.why
+    assert report.value(result)["per_year"]["difference"] is None
+
+
+def test_an_entry_whose_dev_score_is_0_has_no_ratio_and_is_left_out() -> None:
+    ids = ["a", "b", "c"]
+    board = board_of(
+        entries_of(ids),
+        view_of("eval", {one: np.array([0.5, 1.0]) for one in ids}),
+        view_of("dev", {one: np.zeros(2) for one in ids}, held_out=False),
+    )
+    result = found(board)
+    assert result.points == ()
+    assert result.ratio is None
+    assert result.verdict == "undefined"
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    assert report.value(found(made(4))) == report.value(found(made(4)))
+
+
+def test_queries_of_both_views_are_drawn_for_both() -> None:
+    ids = [f"s{n}" for n in range(4)]
+    scores = evolve(rng(5), systems=4, queries=30)
+    rows = dict(zip(ids, scores, strict=True))
+    part = dict(zip(ids, scores[:, :12], strict=True))
+    whole, same = view_of("eval", rows, queries="q"), view_of("again", rows, queries="q")
+    board = board_of(entries_of(ids), whole, same, view_of("tail", part, queries="q"))
+    first, second = pair_views(board, whole, same).resample(rng(), trials=50)
+    assert np.allclose(first, second, atol=1e-12)
+    first, second = pair_views(board, whole, board.views["tail"]).resample(rng(), trials=4000)
+    # 12 of the 30 queries are in both, so their means go together
+    expected = first.var(axis=0) * 30 * 12 / (12 * 30)
+    covariance = [np.cov(a, b)[0, 1] for a, b in zip(first.T, second.T, strict=True)]
+    within = scores[:, :12].var(axis=1) / 30
+    assert np.allclose(covariance, within, rtol=0.25)
+    assert (expected > 0).all()
+
+
+def test_another_set_with_the_same_query_names_is_drawn_apart() -> None:
+    ids = [f"s{n}" for n in range(3)]
+    scores = evolve(rng(6), systems=3, queries=40)
+    rows = dict(zip(ids, scores, strict=True))
+    board = board_of(entries_of(ids), view_of("eval", rows), view_of("dev", rows, held_out=False))
+    pair = pair_views(board, board.views["eval"], board.views["dev"])
+    first, second = pair.resample(rng(), trials=2000)
+    assert abs(np.corrcoef(first[:, 0], second[:, 0])[0, 1]) < 0.1
+
+
+def test_a_missing_score_is_an_error() -> None:
+    board = made(7, systems=4, queries=20)
+    view = board.views["eval"]
+    assert view.table is not None
+    known = view.table.known.copy()
+    known[2, 3] = False
+    views = {**board.views, "eval": replace(view, table=replace(view.table, known=known))}
+    with pytest.raises(InputError, match=r"missing-scores.*s2"):
+        found(replace(board, views=views))
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("name", "entries", "ratio", "verdict"),
+    [("doc", 96, 0.878, "mask or difficulty"), ("passage", 152, 0.974, "not explained")],
+)
+def test_the_real_boards(
+    data: Callable[[str], Path], name: str, entries: int, ratio: float, verdict: str
+) -> None:
+    file = data(f"leaderboards/msmarco-{name}-leaderboard.csv")
+    result = found(scores_of_old_table(parse_table(file.read_bytes(), path=file.name)))
+    assert len(result.points) == entries
+    assert result.ratio == pytest.approx(ratio, abs=0.0005)
+    assert result.verdict == verdict
+    for plot in ("time", "dev"):
+        layers = report.spec(result, plot)["layer"]
+        dots = [layer for layer in layers if layer["mark"]["type"] == "point"]
+        assert sum(len(layer["data"]["values"]) for layer in dots) == entries
