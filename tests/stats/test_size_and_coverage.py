@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from simulated_worlds import MARGIN, simulate
 
-TRIALS, SIZE = 400, 50
+TRIALS, SIZE = 250, 50
 
 NULLS = [
     *(
