@@ -81,7 +81,7 @@ WORLDS: Mapping[str, Draw] = {
     "normal": _paired_normal,
     "unpaired": _unpaired_normal,
     "ties": _reciprocal_ranks(0),
-    "near ties": _reciprocal_ranks(0.1),
+    "near ties": _reciprocal_ranks(0.02),
     "bounded": _bounded,
     "skewed": _skewed,
     "margin": _worse_by_margin,

@@ -1,7 +1,9 @@
 """What holds for every test of the table, whatever the scores."""
 
 import math
+import pickle
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -154,7 +156,15 @@ def test_options_are_reported_with_the_values_they_had(name: str) -> None:
 def test_the_same_seed_gives_the_same_result(name: str) -> None:
     rng = np.random.default_rng(1)
     a, b = rng.random(40), rng.random(40)
-    assert run(name, a, b) == run(name, a, b)
+    result = run(name, a, b)
+    assert run(name, a, b) == result
+
+
+@every_test
+def test_a_result_can_travel_between_processes_and_become_a_dict(name: str) -> None:
+    result = run(name, np.arange(9) / 10, np.arange(9)[::-1] ** 2 / 100)
+    assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301 - our own bytes
+    assert asdict(result)["options"] == result.options
 
 
 @pytest.mark.parametrize("name", ["t", "permutation", "bootstrap", "sign", "rank-sum"])

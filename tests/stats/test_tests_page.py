@@ -16,6 +16,7 @@ SECTIONS = {
 def describe(name: str) -> str:
     """A test's section of the page."""
     test = TESTS[name]
+    samples = "paired" if test.paired else "unpaired, also of different sizes"
     lines = [
         f"### `{name}`",
         "",
@@ -25,8 +26,7 @@ def describe(name: str) -> str:
         f"- assumes: {test.assumes}",
         f"- ties and differences of 0: {test.ties}",
         f"- undefined: {test.undefined}",
-        f"- samples: {'paired' if test.paired else 'unpaired, also of different sizes'}"
-        f"{'; draws' if test.draws else ''}",
+        f"- samples: {samples}{'; draws' if test.draws else ''}",
         f"- alternatives: {', '.join(test.alternatives)}",
         f"- source: {test.source}",
     ]

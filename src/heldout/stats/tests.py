@@ -160,7 +160,7 @@ def _result(
         statistic=found.statistic,
         p=found.p,
         why=found.why,
-        options=MappingProxyType(dict(options)),
+        options=dict(options),
     )
 
 
