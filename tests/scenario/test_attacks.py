@@ -672,7 +672,10 @@ def test_the_page_is_the_table() -> None:
 def test_all_attacks_are_contained(
     stage: Stage, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Last: what was played here is what the table says, or a part where a part was asked for."""
+    """Last: what was played here is what the table says, or a part where a part was asked for.
+
+    Of several processes that share the tests each plays a part.
+    """
     own = {attack.name for attack in OWN}
     assert contained <= own
     assert stage.town.audit()["ok"]
@@ -682,4 +685,5 @@ def test_all_attacks_are_contained(
         told = f"{len(ATTACKS)} attacks: {played} played here, all contained; {rest} elsewhere"
         sys.stdout.write(f"\n{told}\n")
     whole = len([item for item in request.session.items if item.path == request.path])
-    assert contained == own or whole < len(own)
+    shared = hasattr(request.config, "workerinput")
+    assert contained == own or whole < len(own) or shared
