@@ -658,6 +658,7 @@ def _organisers() -> Iterator[Attack]:
                 "scores of queries that nobody asked",
                 "a score that the measure cannot give",
                 "a final score of no view",
+                "an erratum that does not say what it was told for",
             ),
         ),
         (

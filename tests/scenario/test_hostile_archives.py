@@ -354,6 +354,10 @@ ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
         lambda files: erratum(files, final={"scores": {"nope": "1"}, "queries": {"nope": 1}}),
         "does not follow",
     ),
+    "an erratum that does not say what it was told for": (
+        lambda files: erratum(files, scores={"eval": "0.999"}, queries={"eval": 30}),
+        "does not say what it was told for, as before",
+    ),
     "rules of dots": (hostile_rules(f"a{'.a' * 30_000} = 1"), "too-large"),
     "rules of brackets": (hostile_rules("a = " + "[\n" * 20_000), "not-toml"),
 }

@@ -127,7 +127,12 @@ def replay_releases(entries: Iterable[Entry], read: Callable[[str], Evidence]) -
     for entry, before in follow_history(entries):
         name = quote(entry.event.submission)
         digests = entry.get("evidence")
-        if "evidence" not in entry.event.sealed:
+        known = before.submissions.get(str(entry.event.submission))
+        if "evidence" not in entry.event.sealed and known is not None and known.evidence:
+            found.faults.append(
+                f"event {entry.event.seq}: {name}: does not say what it was told for, as before"
+            )
+        elif "evidence" not in entry.event.sealed:
             found.notes.append(f"{name}: what its scores were told for was not kept in those days")
         elif digests is None:
             found.notes.append(f"{name}: what its scores were told for is not opened")
