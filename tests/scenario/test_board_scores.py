@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from town import OTHER_TEAM, TEAM, Town, found_town, run_text
+from town import OTHER_TEAM, TEAM, Town, found_town, named, run_text
 
 from heldout.errors import StoreError
-from heldout.pipeline.board_scores import read_board_scores
+from heldout.pipeline.board_scores import find_alike_runs, read_board_scores
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.found import sit_down
 from heldout.store.repository import Repository
@@ -73,8 +73,10 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
     town.take_in(now="2026-11-05T09:00:00Z")
     assert town.publish(*ids, now="2026-11-05T10:00:00Z").code == 0
     town.send("later", now="2026-11-20T09:00:00Z", seed=3)
+    town.send("copy", now="2026-11-20T09:00:00Z", seed=1, team=named("Echo"))
     town.take_in(now="2026-11-21T09:00:00Z")
-    town.organiser("review", "20261120-later", now="2026-11-21T10:00:00Z")
+    for name in ("later", "copy"):
+        town.organiser("review", f"20261120-{name}", now="2026-11-21T10:00:00Z")
     return town
 
 
@@ -111,9 +113,47 @@ def test_a_reserve_is_read_and_known_as_one(played: Town) -> None:
 
 def test_entries_that_wait_come_only_where_they_are_asked_for(played: Town) -> None:
     board = _read(played, unpublished=True)
-    assert board.entries[-1].id == "20261120-later"
-    assert not board.entries[-1].published
+    assert [entry.id for entry in board.entries[3:]] == ["20261120-copy", "20261120-later"]
+    assert not any(entry.published for entry in board.entries[3:])
     assert "20261120-later" in board.view().means
+
+
+def test_a_run_that_two_teams_sent_is_found(played: Town) -> None:
+    desk = _desk(played)
+    (pair,) = find_alike_runs(desk, read_board_scores(desk, unpublished=True))
+    assert (pair.a, pair.b, pair.rbo) == ("20261103-lamp", "20261120-copy", 1.0)
+    assert find_alike_runs(desk, read_board_scores(desk)) == ()
+
+
+def test_drift_and_teams_are_told_from_the_board(played: Town) -> None:
+    now = NOW.isoformat()
+    drift = played.organiser("analyse", "drift", "--json", now=now).json
+    assert (drift["official"], drift["dev"], drift["entries"]) == ("eval", "dev", 2)
+    assert drift["verdict"] == "undefined"
+    teams = played.organiser("analyse", "teams", "--json", "--unpublished", now=now).json
+    assert (teams["public"], teams["reserve"]) == ("eval", "reserve")
+    assert teams["groups"][0]["name"] == TEAM["team"]
+    assert teams["groups"][0]["submissions"] == 2
+    assert teams["variants"][0]["entries"] == ["20261103-lamp", "20261120-copy"]
+    institutions = played.organiser("analyse", "teams", "--json", "--by", "institution", now=now)
+    assert {g["name"] for g in institutions.json["groups"]} == {
+        TEAM["institution"],
+        OTHER_TEAM["institution"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--view", "elsewhere"), "no-view"),
+        (("--csv", "board.csv"), "which scores?"),
+        (("--dev", "elsewhere"), "no-view"),
+    ],
+)
+def test_what_is_not_there_is_said(played: Town, arguments: tuple[str, ...], told: str) -> None:
+    answer = played.organiser("analyse", "drift", *arguments, now=NOW.isoformat())
+    assert answer.code == 2
+    assert told in answer.err
 
 
 def test_damaged_scores_are_made_anew_and_stay_as_they_lie(played: Town) -> None:

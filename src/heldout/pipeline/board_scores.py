@@ -5,13 +5,14 @@ is damaged, is made anew in memory, so that all scores of a view rest on the lab
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, time
 from functools import cached_property
 
 from heldout.board.history import Status, Submission
 from heldout.board.legacy import OldEntry, OldTable
 from heldout.board.manifest import team_key
-from heldout.board.similarity import nearest
+from heldout.board.similarity import TOP, nearest
 from heldout.board.spec import BoardSpec, View
 from heldout.errors import StoreError
 from heldout.measures.spec import parse_measure
@@ -122,7 +123,7 @@ def find_alike_runs(desk: Desk, board: BoardScores) -> tuple[AlikeRuns, ...]:
         signatures = signatures_of(desk.vault, submissions[entry.id], mend=lambda _: False)
         if query_set not in signatures or entry.baseline:
             continue
-        mine = signatures[query_set]
+        mine = _cut(signatures[query_set])
         others = ((one.id, run) for one, run in known if team_key(one.team) != team_key(entry.team))
         found += [
             AlikeRuns(a=other.id, b=entry.id, rbo=other.likeness.top.rbo.mean)
@@ -131,6 +132,11 @@ def find_alike_runs(desk: Desk, board: BoardScores) -> tuple[AlikeRuns, ...]:
         ]
         known.append((entry, mine))
     return tuple(found)
+
+
+def _cut(run: Signature) -> Signature:
+    """The documents that decide; all of every run would be half a gigabyte on a large board."""
+    return replace(run, documents=run.documents[:, :TOP].copy())
 
 
 class _Scores:

@@ -39,6 +39,12 @@ __all__ = ["teams"]
 @click.option(
     "--window", type=click.IntRange(min=1), default=30, show_default=True, help="In days."
 )
+@click.option(
+    "--alike/--no-alike",
+    default=True,
+    show_default=True,
+    help="Whether to compare the runs of different teams; half a minute for a hundred entries.",
+)
 @click.option("--trials", type=click.IntRange(min=1), default=2000, show_default=True)
 @seed_option
 @output_options
@@ -50,6 +56,7 @@ def teams(
     reserve: str | None,
     by: "By",
     window: int,
+    alike: bool,
     trials: int,
     seed: int,
     output: Output,
@@ -65,18 +72,17 @@ def teams(
     """
     known = load_board(board, csv_file=csv_file)
     if csv_file is None:
-        public, alike = known.view(board.view), load_alike(board, known)
+        public = known.view(board.view)
         other = known.reserve_view(public) if reserve is None else known.view(reserve)
     else:
-        public, alike = known.view(board.view or "dev"), None
-        other = known.view(reserve or "eval")
+        public, other = known.view(board.view or "dev"), known.view(reserve or "eval")
     result = look_at_teams(
         known,
         public,
         other,
         rng=np.random.Generator(np.random.PCG64(seed)),
         by=by,
-        alike=alike,
+        alike=load_alike(board, known) if alike and csv_file is None else None,
         window=window,
         trials=trials,
     )
