@@ -1,6 +1,7 @@
 """Wilcoxon's signed-rank test, with exact ties, exact or approximate, and its own interval."""
 
 import math
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -130,8 +131,13 @@ def _estimate(values: Scores, level: float) -> tuple[float, float | None, float 
 def _place_of_end(size: int, tail: float) -> int:
     """Place of the Walsh average that a tail leaves as the end; 0 where it leaves none."""
     if size <= EXACT_AT_MOST:
-        below = np.cumsum(_sum_chances(np.arange(1, size + 1)))
-        return int(np.searchsorted(below, tail, "right"))
+        return int(_untied_chances(size).searchsorted(tail, "right"))
     mean = size * (size + 1) / 4
     error = math.sqrt(size * (size + 1) * (2 * size + 1) / 24)
     return math.floor(mean + 0.5 + float(ndtri(tail)) * error)
+
+
+@cache
+def _untied_chances(size: int) -> Scores:
+    """Chance of each sum of positive ranks, or of a smaller one, where no two are tied."""
+    return np.cumsum(_sum_chances(np.arange(1, size + 1)))

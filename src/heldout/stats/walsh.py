@@ -55,6 +55,6 @@ class WalshAverages:
 
     def _count_to(self, limit: float) -> int:
         """How many averages are at most this."""
-        partners = self._below[np.searchsorted(self._values, 2 * limit - self._values, "right")]
-        own = self._below[np.searchsorted(self._values, limit, "right")]
+        partners = self._below[self._values.searchsorted(2 * limit - self._values, "right")]
+        own = self._below[self._values.searchsorted(limit, "right")]
         return int(self._weights @ partners + own) // 2
