@@ -226,3 +226,20 @@ def test_no_board_is_founded_whose_held_out_labels_are_in_the_open(
     text = found(tmp_path, "--dev", *dev, "--eval", dev[0], held_out)
     assert "open-labels  view eval" in text
     assert "every label of 'eval' is also one of 'dev', in the open" in text
+
+
+def test_labels_that_were_changed_after_a_score_are_told_until_they_are_logged(town: Town) -> None:
+    labels = town.vault / "labels/eval.qrels"
+    kept = labels.read_bytes()
+    labels.write_bytes(b"".join(kept.splitlines(keepends=True)[:5]))
+    events = town.kinds()
+    for command in ("rebuild", "inbox"):
+        answer = town.organiser(command, now=NEXT)
+        assert answer.code == 0
+        assert "changed   labels/eval.qrels in the vault: no score is told by it" in answer.out
+        assert 'heldout correct ID --why "…"' in answer.out
+    assert town.organiser("rebuild", "--json", now=NEXT).json["unlogged"] == ["labels/eval.qrels"]
+    assert town.kinds() == events
+    assert town.organiser("correct", "20261102-first", "--why", "a copy", now=NEXT).code == 0
+    answer = town.organiser("rebuild", now=NEXT)
+    assert "in the vault" not in answer.out

@@ -85,15 +85,23 @@ def rules_facts(rules: NotedRules | None) -> Facts:
     """That an edited board.toml was logged, and what changed in it."""
     if rules is None:
         return []
-    files = [f"labels/{held_out_file(name)} in the vault" for name in rules.files]
+    files = _say_files(rules.files)
     keys = ", ".join((*rules.keys, *files)) or "comments or layout only"
     return [("logged", f"changed-rules (event {rules.event}): {keys}")]
+
+
+def _say_files(names: Sequence[str]) -> list[str]:
+    return [f"labels/{held_out_file(name)} in the vault" for name in names]
 
 
 def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
     """What a rebuild logged, revealed and changed; baselines are no entries, as on the page."""
     rows = {row.id: row for row in rebuilt.standings.every}
     facts = rules_facts(rebuilt.rules)
+    if rebuilt.unlogged:
+        files = ", ".join(_say_files(rebuilt.unlogged))
+        facts.append(("changed", f"{files}: no score is told by it until the change is logged"))
+        facts.append(("", 'put the old file back, or: heldout correct ID --why "…"'))
     facts += [("revealed", f"{name}: {rows[name].team}") for name in rebuilt.revealed]
     baselines = sum(row.baseline for row in rows.values())
     told = plural(len(rows) - baselines, "entry", "entries")
@@ -110,6 +118,7 @@ def rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
         "changed": rebuilt.changed,
         "commit": rebuilt.commit,
         "revealed": list(rebuilt.revealed),
+        "unlogged": [f"labels/{held_out_file(name)}" for name in rebuilt.unlogged],
         "changed_rules": None if rebuilt.rules is None else list(rebuilt.rules.keys),
     }
 

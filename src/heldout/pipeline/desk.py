@@ -30,6 +30,7 @@ __all__ = [
     "check_same",
     "commit_held_out",
     "is_behind",
+    "list_unlogged",
     "note_labels",
     "note_rules",
 ]
@@ -229,6 +230,18 @@ def commit_held_out(desk: Desk) -> None:
     keep_versions(desk.vault, held.files)
     if held.files != held.before:
         _log_rules(desk, history.rules[-1][1], held, held.files, why=_say_why(held))
+
+
+def list_unlogged(desk: Desk) -> tuple[str, ...]:
+    """The held-out files that were changed after scores had been told, which wait for a reason.
+
+    Raises:
+        StoreError: labels that were committed to are missing.
+    """
+    history = desk.history()
+    if not _has_told(history):
+        return ()
+    return compare_held_out(desk.vault, history, desk.repository.spec()).changed
 
 
 def _has_told(history: History) -> bool:

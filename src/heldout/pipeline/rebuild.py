@@ -12,7 +12,7 @@ from heldout.board.standings import Standings, project
 from heldout.board.template import format_recipients
 from heldout.board.workflows import WORKFLOW_PATHS, workflow_files
 from heldout.errors import StoreError
-from heldout.pipeline.desk import Desk, NotedRules, is_behind, note_rules
+from heldout.pipeline.desk import Desk, NotedRules, is_behind, list_unlogged, note_rules
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 from heldout.site.trust import list_trust
@@ -40,6 +40,7 @@ class Rebuilt:
         commit: the new commit, `None` where nothing differed.
         revealed: entries whose embargo has ended since the last commit.
         rules: the edited board.toml that was logged first, `None` where it was not edited.
+        unlogged: held-out files that are others than the log commits to, and wait for a reason.
     """
 
     standings: Standings
@@ -47,6 +48,7 @@ class Rebuilt:
     commit: str | None
     revealed: tuple[str, ...] = ()
     rules: NotedRules | None = None
+    unlogged: tuple[str, ...] = ()
 
 
 def rebuild(desk: Desk) -> Rebuilt:
@@ -73,7 +75,12 @@ def rebuild(desk: Desk) -> Rebuilt:
     revealed = () if before is None else _find_revealed(before, public)
     commit = _commit(desk, _message(desk, before, public, revealed))
     return Rebuilt(
-        standings=standings, changed=changed + pages, commit=commit, revealed=revealed, rules=rules
+        standings=standings,
+        changed=changed + pages,
+        commit=commit,
+        revealed=revealed,
+        rules=rules,
+        unlogged=list_unlogged(desk),
     )
 
 
@@ -83,7 +90,7 @@ def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
         return rebuild(desk)
     entries = desk.vault.entries()
     standings, _ = current_standings(entries, desk.repository.spec(), now=desk.now)
-    return Rebuilt(standings=standings, changed=0, commit=None)
+    return Rebuilt(standings=standings, changed=0, commit=None, unlogged=list_unlogged(desk))
 
 
 def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
