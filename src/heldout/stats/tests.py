@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
-import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 from heldout.stats.bootstrap import bootstrap_test
+from heldout.stats.checks import check_ask, check_scores, problem_of
 from heldout.stats.margins import equivalence_test, non_inferiority_test
 from heldout.stats.options import Option, check_options, choice, count, number, switch
 from heldout.stats.permutation import permutation_test
@@ -27,7 +27,6 @@ from heldout.stats.wins import binomial_test, compare_wins, sign_test
 
 __all__ = ["TESTS", "Test", "compare_counts", "run_test"]
 
-_LARGEST = 1e50  # squares of squares are finite too
 _ALL: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 
 
@@ -93,11 +92,11 @@ def run_test(
     """
     test = _find(name)
     values = check_options(options, test.options, test=name)
-    ask = _check_ask(name, test, alternative, level)
-    first, second = _check_scores(a, "A"), _check_scores(b, "B")
+    ask = _ask(name, test, alternative, level)
+    first, second = check_scores(a, "A"), check_scores(b, "B")
     if test.paired and len(first) != len(second):
         raise InputError(
-            _problem(
+            problem_of(
                 "test-lengths",
                 f"test {name}",
                 f"{len(first)} scores of A and {len(second)} of B",
@@ -107,7 +106,7 @@ def run_test(
     if not (len(first) and len(second)):
         found = Found(used=0, difference=None, why="no query")
     else:
-        drawn = {"rng": _check_rng(name, rng)} if test.draws else {}
+        drawn = {"rng": _need_rng(name, rng)} if test.draws else {}
         found = test.run(first, second, ask, **values, **drawn)
         if max(len(first), len(second)) == 1:
             why = "a single query says nothing of others"
@@ -137,10 +136,10 @@ def compare_counts(
     Raises:
         InputError: code `test-option`: a count is negative, or the level is none.
     """
-    ask = _check_ask("binomial", TESTS["binomial"], alternative, level)
+    ask = _ask("binomial", TESTS["binomial"], alternative, level)
     if min(a_wins, b_wins) < 0:
         raise InputError(
-            _problem("test-option", "test binomial", f"{a_wins} and {b_wins}", "counts from 0")
+            problem_of("test-option", "test binomial", f"{a_wins} and {b_wins}", "counts from 0")
         )
     return _result("binomial", a_wins + b_wins, compare_wins(a_wins, b_wins, ask), ask, {})
 
@@ -166,53 +165,20 @@ def _result(
 
 def _find(name: str) -> Test:
     if name not in TESTS:
-        raise InputError(_problem("test-name", "test", quote(name), f"one of {', '.join(TESTS)}"))
+        raise InputError(problem_of("test-name", "test", quote(name), f"one of {', '.join(TESTS)}"))
     return TESTS[name]
 
 
-def _check_ask(name: str, test: Test, alternative: Alternative | None, level: float) -> Ask:
+def _ask(name: str, test: Test, alternative: Alternative | None, level: float) -> Ask:
     chosen = test.alternatives[0] if alternative is None else alternative
     least = 0.5 if "margin" in test.options else 0.0
-    problems = []
-    if chosen not in test.alternatives:
-        expected = " or ".join(test.alternatives)
-        found = f"alternative {quote(chosen)}"
-        problems.append(_problem("test-option", f"test {name}", found, expected))
-    if not least < level < 1:
-        found = f"level {level}"
-        expected = f"a number between {least:g} and 1"
-        problems.append(_problem("test-option", f"test {name}", found, expected))
-    if problems:
-        raise InputError(problems)
-    return Ask(alternative=chosen, level=float(level))
+    return check_ask(name, test.alternatives, chosen, level=level, least=least)
 
 
-def _check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
-    values = np.asarray(scores, np.float64)
-    if values.ndim != 1:
-        raise ValueError(f"scores of {system} have {values.ndim} dimensions, not one")
-    broken = np.flatnonzero(~(np.abs(values) <= _LARGEST))
-    if len(broken):
-        place = int(broken[0])
-        problem = _problem(
-            "not-finite",
-            f"scores of {system}",
-            f"{values[place]} at place {place + 1}",
-            f"finite numbers, up to {_LARGEST:g}",
-            hint="a score that is missing or undefined is none: leave its query out",
-        )
-        raise InputError(problem)
-    return values
-
-
-def _check_rng(name: str, rng: Generator | None) -> Generator:
+def _need_rng(name: str, rng: Generator | None) -> Generator:
     if rng is None:
         raise ValueError(f"the test {name} draws: give it a numpy.random.Generator")
     return rng
-
-
-def _problem(code: str, path: str, found: str, expected: str, hint: str = "") -> Problem:
-    return Problem(code=code, path=path, found=found, expected=expected, hint=hint)
 
 
 _BY = choice(
