@@ -43,7 +43,12 @@ def test_a_registration_of_its_own_team_has_nothing_wrong(town: Town, own: bytes
     assert check(town, {OWN: ("100644", own)}) == (0, TEAM, [])
 
 
-@pytest.mark.parametrize("extra", ["board.toml", "x.py", f"{SUBMISSION}.key.age", OTHERS])
+# Teams' handles are drawn anew, so they may not name a test: workers would not find the same ones.
+@pytest.mark.parametrize(
+    "extra",
+    ["board.toml", "x.py", f"{SUBMISSION}.key.age", OTHERS],
+    ids=["rules", "program", "submission", "registration"],
+)
 def test_a_registration_beside_another_file(town: Town, own: bytes, extra: str) -> None:
     files = {OWN: ("100644", own), extra: ("100644", b"x")}
     assert check(town, files) == (1, None, ["foreign-change"])
@@ -68,7 +73,11 @@ def test_a_registration_without_end(town: Town, own: bytes) -> None:
     assert check(town, {OWN: ("100644", own + b" " * 70_000)}) == (1, None, ["too-large"])
 
 
-@pytest.mark.parametrize("path", [OTHERS, "registrations/x.json", f"registrations/a/{TEAM}.json"])
+@pytest.mark.parametrize(
+    "path",
+    [OTHERS, "registrations/x.json", f"registrations/a/{TEAM}.json"],
+    ids=["other-team", "no-team", "deeper"],
+)
 def test_a_registration_under_a_name_that_is_not_its_team_s(
     town: Town, own: bytes, path: str
 ) -> None:
