@@ -197,7 +197,7 @@ class BoardLog:
 
     def propose(self, name: str, manifest: Manifest) -> None:
         files = {f"{name}-metadata.json.age": _hash(repr(manifest))}
-        public = {"files": files, "fingerprint": _hash(repr(manifest) + name)}
+        public = {"files": files, "fingerprint": _hash(repr(manifest) + name), "source": "here"}
         sealed = {"identity": identity_fields(manifest), "revision": manifest.revision}
         self.add("proposed", name, public, sealed)
 

@@ -3,7 +3,7 @@
 import msgspec
 from boardlog import BoardLog, make_manifest
 
-from heldout.board.amendments import list_amendments
+from heldout.board.amendments import last_proposal, list_amendments
 from heldout.board.efficiency import Efficiency
 
 NAME = "20261101-a"
@@ -43,3 +43,22 @@ def test_costs_are_compared_one_by_one() -> None:
         ("efficiency.hardware", "one GPU", ""),
         ("efficiency.parameters", "11", ""),
     ]
+
+
+def test_what_a_team_asked_for_waits_or_was_refused_until_something_newer_holds() -> None:
+    log = BoardLog().open()
+    log.submit(NAME, make_manifest(), "0.4")
+    assert last_proposal(log.entries, NAME) is None
+    log.propose(NAME, make_manifest("Lamp", revision=2))
+    waits = last_proposal(log.entries, NAME)
+    assert waits is not None
+    assert (waits.state, waits.why, waits.at) == ("waits", "", log.now)
+    log.wait(days=1)
+    log.decline(NAME)
+    refused = last_proposal(log.entries, NAME)
+    assert refused is not None
+    assert (refused.state, refused.at, refused.files) == ("declined", log.now, waits.files)
+    assert refused.why
+    assert last_proposal(log.entries, "20261101-b") is None
+    log.update(NAME, make_manifest(revision=3))
+    assert last_proposal(log.entries, NAME) is None

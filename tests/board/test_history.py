@@ -7,7 +7,8 @@ from boardlog import RULES, START, BoardLog, make_manifest
 
 from heldout.board.event_fields import FIELDS
 from heldout.board.events import KINDS, redact
-from heldout.board.history import _CHANGES, Submission, read_history
+from heldout.board.history import Submission, read_history
+from heldout.board.submission import _CHANGES
 
 NAME = "20261101-a"
 
