@@ -46,6 +46,20 @@ def test_what_was_left_is_taken_in_published_and_answered_once(town: Town) -> No
     assert reply.read_text("utf-8") == told
 
 
+def test_an_erratum_is_told_once_where_the_submission_was_left(town: Town) -> None:
+    submission = leave(town, "one")
+    town.take_in(now=DAY)
+    assert town.publish(submission, now=DAY).code == 0
+    labels = town.vault / "labels" / "eval.qrels"
+    labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
+    for _ in range(2):
+        answer = town.organiser("correct", submission, "--why", "a wrong label", now=NEXT)
+        assert (answer.code, answer.err) == (0, "")
+    told = (town.root / "left" / f"{submission}.reply.txt").read_text("utf-8")
+    assert told.count("was corrected") == 1
+    assert "What was wrong: `a wrong label`" in told
+
+
 def test_what_a_forge_missed_is_told_there_later(town: Town) -> None:
     submission = leave(town, "one")
     town.take_in(now=DAY)
