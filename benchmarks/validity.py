@@ -2,12 +2,15 @@
 
     python benchmarks/validity.py                       all rows: some minutes
     python benchmarks/validity.py --only "Table 4" --repeats 5
+    python benchmarks/validity.py --processor           seconds of processor, on a busy machine
     python benchmarks/validity.py --quick               shows that it runs; no measurement
 
 Everything runs in one process that has started, on scores drawn from a seed: 116 systems by 5,793
 queries, RR@100 with means from .23 to .53 and a mean correlation of .67, and nDCG@10 of the same
 ranks of three graded documents. A peer's loop is timed on a part of its work and scaled by the
-share stated. A new row is one more `Row` in `validity_rows.ROWS`.
+share stated. With OPENBLAS_NUM_THREADS=1 the only threads are ours; then `--processor`, which adds
+up what all threads take, tells what the work costs one core, whoever else is at work. A new row
+is one more `Row` in `validity_rows.ROWS`.
 """
 
 import argparse
@@ -63,11 +66,13 @@ def main() -> int:
     systems, queries = (12, 200) if given.quick else (given.systems, given.queries)
     scores = simulate(systems=systems, queries=queries, seed=given.seed)
     wanted = [row for row in ROWS if not given.only or any(o in row.what for o in given.only)]
+    repeats = 1 if given.quick else given.repeats
+    clock = time.process_time if given.processor else time.perf_counter
     load = os.getloadavg()[0]
     measured = []
     for row in wanted:
         _tell(row.what)
-        measured.append(measure_row(row, scores, repeats=1 if given.quick else given.repeats))
+        measured.append(measure_row(row, scores, repeats=repeats, clock=clock))
     print(f"{systems} systems x {queries:,} queries; load {load:.1f} to {os.getloadavg()[0]:.1f}\n")
     print(format_measured(measured))
     return 0 if given.quick or all(each.met is not False for each in measured) else 1
@@ -83,30 +88,35 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--queries", type=int, default=5793)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="12 systems, 200 queries, once")
+    parser.add_argument("--processor", action="store_true", help="time of the processor")
     return parser.parse_args()
 
 
-def measure_row(row: Row, scores: Simulated, *, repeats: int) -> Measured:
+def measure_row(
+    row: Row, scores: Simulated, *, repeats: int, clock: Callable[[], float]
+) -> Measured:
     """Time one row: ourselves once unseen (warm), then in turn with the floor, the peer once."""
     row.ours(scores)
     ours, floors = [], []
     for _ in range(repeats):
-        ours.append(_seconds(row.ours, scores))
+        ours.append(_seconds(row.ours, scores, clock))
         if row.floor is not None:
-            floors.append(_seconds(row.floor, scores))
+            floors.append(_seconds(row.floor, scores, clock))
     peer = None
     if row.peer is not None:
-        start = time.perf_counter()
+        start = clock()
         share = row.peer(scores)
-        peer = (time.perf_counter() - start) / share
+        peer = (clock() - start) / share
     floor = statistics.median(floors) if floors else None
     return Measured(row=row, ours=tuple(ours), peer=peer, floor=floor)
 
 
-def _seconds(call: Callable[[Simulated], object], scores: Simulated) -> float:
-    start = time.perf_counter()
+def _seconds(
+    call: Callable[[Simulated], object], scores: Simulated, clock: Callable[[], float]
+) -> float:
+    start = clock()
     call(scores)
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def format_measured(measured: Sequence[Measured]) -> str:
