@@ -1,4 +1,4 @@
-"""Where an analysis gets a board's scores: its vault, or the table of an old board."""
+"""Where an analysis gets a board's scores: its vault."""
 
 import functools
 from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heldout.validity.entries import BoardScores, ViewScores
     from heldout.validity.teams import AlikeRuns
 
-__all__ = ["BoardSource", "board_options", "csv_option", "load_alike", "load_board", "tell_view"]
+__all__ = ["BoardSource", "board_options", "load_alike", "load_board", "tell_view"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -82,39 +82,15 @@ def board_options(function: Function) -> Function:
     return wrapped  # type: ignore[return-value] # click's decorators keep the callable
 
 
-def csv_option(function: Function) -> Function:
-    """`--csv`: the file of an MS MARCO leaderboard instead of a board."""
-    return click.option(
-        "--csv",
-        "csv_file",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="The table of an MS MARCO leaderboard instead: means alone, so no tests.",
-    )(function)
-
-
-def load_board(source: BoardSource, *, csv_file: Path | None = None) -> "BoardScores":
-    """A board's entries and scores, read from its vault or from an old table; nothing is written.
+def load_board(source: BoardSource) -> "BoardScores":
+    """A board's entries and scores, read from its vault; nothing is written.
 
     Raises:
-        click.UsageError: neither is named, or both.
         StoreError: no board or vault there, or nothing is published yet.
-        InputError: the table has errors.
     """
-    if (source.folder is None) == (csv_file is None):
-        raise click.UsageError("which scores? --board DIR --vault DIR, or --csv FILE")
-    if csv_file is not None:
-        return _read_csv(csv_file)
-    return _read_vault(source)
+    from heldout.pipeline.board_scores import read_board_scores  # noqa: PLC0415 - heavy, --help is not
 
-
-def _read_csv(path: Path) -> "BoardScores":
-    from heldout.board.legacy import parse_table  # noqa: PLC0415 - heavy, --help is not
-    from heldout.pipeline.board_scores import scores_of_old_table  # noqa: PLC0415 - the same
-    from heldout.trec.reading.streams import open_input  # noqa: PLC0415 - the same
-
-    with open_input(path) as file:
-        return scores_of_old_table(parse_table(file.read(), path=path.name))
+    return read_board_scores(_open_desk(source), unpublished=source.unpublished)
 
 
 def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, ...]":
@@ -127,12 +103,6 @@ def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, .
     from heldout.pipeline.board_scores import find_alike_runs  # noqa: PLC0415 - the same
 
     return find_alike_runs(_open_desk(source), known)
-
-
-def _read_vault(source: BoardSource) -> "BoardScores":
-    from heldout.pipeline.board_scores import read_board_scores  # noqa: PLC0415 - the same
-
-    return read_board_scores(_open_desk(source), unpublished=source.unpublished)
 
 
 def _open_desk(source: BoardSource) -> "Desk":

@@ -6,13 +6,8 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from heldout.cli.board_source import (
-    BoardSource,
-    board_options,
-    csv_option,
-    load_board,
-    tell_view,
-)
+from heldout.cli.board_source import tell_view
+from heldout.cli.dated_source import DatedSource, dated_options, load_dated
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
 from heldout.report import drift as report
@@ -26,9 +21,14 @@ __all__ = ["drift"]
 
 
 @click.command()
-@board_options
-@csv_option
+@dated_options
 @click.option("--dev", metavar="VIEW", help="The dev view [public labels, the same measure].")
+@click.option(
+    "--dev-scores",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="TABLE.csv",
+    help="With --runs or --scores: the scores on dev, by query.",
+)
 @click.option(
     "--plot",
     type=click.Choice(["time", "dev"]),
@@ -42,9 +42,9 @@ __all__ = ["drift"]
 @reports_errors
 def drift(
     *,
-    board: BoardSource,
-    csv_file: Path | None,
+    dated: DatedSource,
     dev: str | None,
+    dev_scores: Path | None,
     plot: "Plot",
     trials: int,
     seed: int,
@@ -56,8 +56,8 @@ def drift(
     Example:
       heldout analyse drift --csv msmarco-doc-leaderboard.csv --plot dev --chart drift.svg
     """
-    known = load_board(board, csv_file=csv_file)
-    official = known.view(board.view)
+    known = load_dated(dated, second=dev_scores, name="dev", held_out=False)
+    official = known.view(dated.view)
     other = known.dev_view(official) if dev is None else known.view(dev)
     rng = np.random.Generator(np.random.PCG64(seed))
     result = find_drift(known, official, other, rng=rng, trials=trials)

@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from heldout.cli.board_source import (
-    BoardSource,
-    board_options,
-    csv_option,
-    load_alike,
-    load_board,
-    tell_view,
-)
+from heldout.cli.board_source import load_alike, tell_view
+from heldout.cli.dated_source import DatedSource, dated_options, load_dated
 from heldout.cli.printing import plural, reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
 from heldout.report import teams as report
@@ -26,9 +20,14 @@ __all__ = ["teams"]
 
 
 @click.command()
-@board_options
-@csv_option
+@dated_options
 @click.option("--reserve", metavar="VIEW", help="The reserve [a view that is not public].")
+@click.option(
+    "--reserve-scores",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="TABLE.csv",
+    help="With --runs or --scores: the scores on the reserve, by query.",
+)
 @click.option(
     "--by",
     type=click.Choice(["team", "institution"]),
@@ -51,9 +50,9 @@ __all__ = ["teams"]
 @reports_errors
 def teams(
     *,
-    board: BoardSource,
-    csv_file: Path | None,
+    dated: DatedSource,
     reserve: str | None,
+    reserve_scores: Path | None,
     by: "By",
     window: int,
     alike: bool,
@@ -70,19 +69,19 @@ def teams(
     Example:
       heldout analyse teams --board kb --vault ../kb-vault --by institution
     """
-    known = load_board(board, csv_file=csv_file)
-    if csv_file is None:
-        public = known.view(board.view)
+    known = load_dated(dated, second=reserve_scores, name="reserve")
+    if dated.csv_file is None:
+        public = known.view(dated.view)
         other = known.reserve_view(public) if reserve is None else known.view(reserve)
     else:
-        public, other = known.view(board.view or "dev"), known.view(reserve or "eval")
+        public, other = known.view(dated.view or "dev"), known.view(reserve or "eval")
     result = look_at_teams(
         known,
         public,
         other,
         rng=np.random.Generator(np.random.PCG64(seed)),
         by=by,
-        alike=load_alike(board, known) if alike and csv_file is None else None,
+        alike=load_alike(dated.board, known) if alike and dated.board is not None else None,
         window=window,
         trials=trials,
     )

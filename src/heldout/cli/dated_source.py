@@ -1,0 +1,147 @@
+"""Where an analysis over time gets its scores: a board, an old table, or scores with dates."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from heldout.board.legacy import parse_table
+from heldout.cli.board_source import BoardSource, load_board
+from heldout.cli.score_source import Source, load_scores, source_options
+from heldout.pipeline.board_scores import scores_of_old_table
+from heldout.scores import ScoreTable
+from heldout.trec.reading.streams import open_input
+from heldout.validity.entries import BoardScores, ViewScores
+from heldout.validity.entry_table import parse_entries
+
+__all__ = ["DatedSource", "dated_options", "load_dated"]
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedSource:
+    """What a command was told of scores over time.
+
+    Attributes:
+        scores: runs, a table of scores, or a board.
+        csv_file: the file of an MS MARCO leaderboard instead.
+        entries: a table that says when each system of runs or a score table came.
+    """
+
+    scores: Source
+    csv_file: Path | None
+    entries: Path | None
+
+    @property
+    def board(self) -> BoardSource | None:
+        """The board, `None` where none was named."""
+        board = self.scores.board
+        return None if board is None or board.folder is None else board
+
+    @property
+    def view(self) -> str | None:
+        """Name of the view, `None` for the one that ranks."""
+        return None if self.scores.board is None else self.scores.board.view
+
+
+def dated_options(function: Function) -> Function:
+    """`source_options`, `--csv` and `--entries`, as one `dated` argument."""
+
+    @source_options
+    @click.option(
+        "--entries",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="With --runs or --scores: a CSV table with id, date, and team, institution, "
+        "description, baseline (yes or no).",
+    )
+    @click.option(
+        "--csv",
+        "csv_file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="The table of an MS MARCO leaderboard instead: means alone, so no tests.",
+    )
+    @functools.wraps(function)
+    def wrapped(
+        *args: Any, source: Source, csv_file: Path | None, entries: Path | None, **rest: Any
+    ) -> object:
+        dated = DatedSource(scores=source, csv_file=csv_file, entries=entries)
+        return function(*args, dated=dated, **rest)
+
+    return wrapped  # type: ignore[return-value] # click's decorators keep the callable
+
+
+def load_dated(
+    source: DatedSource, *, second: Path | None = None, name: str = "", held_out: bool = True
+) -> BoardScores:
+    """Entries with their days and scores.
+
+    Args:
+        source: what the command was told.
+        second: a table of scores of the same systems on a second view; its queries are taken for
+            others than those of the first.
+        name: of the second view.
+        held_out: whether nobody but the organisers has the second view's labels.
+
+    Raises:
+        click.UsageError: not just one source is named, or the dates are missing.
+        InputError: a file has errors, or a system has no row among the entries.
+        StoreError: the board or its vault cannot be read.
+    """
+    scores = source.scores
+    board = source.board
+    named = [source.csv_file is not None, board is not None, bool(scores.runs or scores.table)]
+    if sum(named) != 1:
+        raise click.UsageError(
+            "which scores? --board DIR --vault DIR, --csv FILE, or --runs or --scores with "
+            "--entries FILE"
+        )
+    if (source.entries is None) == named[2]:
+        raise click.UsageError("--entries FILE says when each system of --runs or --scores came")
+    if second is not None and not named[2]:
+        raise click.UsageError("a board and an old table have their views: name one of them")
+    if source.csv_file is not None:
+        with open_input(source.csv_file) as file:
+            return scores_of_old_table(parse_table(file.read(), path=source.csv_file.name))
+    if board is not None:
+        return load_board(board)
+    return _join(source, second, name, held_out=held_out)
+
+
+def _join(source: DatedSource, second: Path | None, name: str, *, held_out: bool) -> BoardScores:
+    first = load_scores(source.scores)
+    views = [_as_view("scores", first.table, first.measure, first.better, held_out=True)]
+    if second is not None:
+        table = load_scores(Source(table=str(second))).table
+        view = _as_view(name, table, first.measure, first.better, held_out=held_out)
+        views.append(view)
+    path = source.entries or Path()
+    with open_input(path) as file:
+        text = file.read().decode("utf-8-sig", "replace")
+    return BoardScores(
+        board=path.stem,
+        entries=parse_entries(text, path=path.name, systems=first.table.systems),
+        views={view.view: view for view in views},
+        primary=views[0].view,
+    )
+
+
+def _as_view(
+    name: str, table: ScoreTable, measure: str, better: str, *, held_out: bool
+) -> ViewScores:
+    means = {system: table.mean(system) for system in table.systems}
+    return ViewScores(
+        view=name,
+        queries=name,
+        measure=measure,
+        public=name != "reserve",
+        held_out=held_out,
+        means={system: mean for system, mean in means.items() if mean is not None},
+        table=table,
+        better=better,
+    )
