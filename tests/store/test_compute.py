@@ -125,3 +125,14 @@ def test_one_job_needs_no_executor() -> None:
 def test_a_worker_that_is_lost_is_said() -> None:
     with pytest.raises(SetupError, match="ended from outside"), open_executor(jobs=2):
         raise BrokenExecutor
+
+
+def test_products_take_one_thread_each_while_ours_share_the_work() -> None:
+    def blas() -> list[int]:
+        pools = import_module("threadpoolctl").threadpool_info()
+        return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
+
+    before = blas()
+    with open_executor(jobs=2):
+        assert blas() == [1] * len(before)
+    assert blas() == before

@@ -1,7 +1,9 @@
 """Where work is computed: on this machine's cores, or on a Dask cluster.
 
 Both are a `concurrent.futures.Executor`, so an analysis does not know which it has. Threads do for
-this machine: what takes long is numpy's, which lets other threads run meanwhile.
+this machine: what takes long is numpy's, which lets other threads run meanwhile. Each of our
+threads multiplies on its own: threads of the linear algebra library below them would wait for each
+other, busily, and on a machine that does other things too take ten times as long.
 """
 
 import pickle
@@ -27,7 +29,8 @@ def open_executor(*, jobs: int | None = None, dask: str | None = None) -> Iterat
     """An executor that ends with the block.
 
     Args:
-        jobs: threads on this machine, >= 1; `None` for one for each core.
+        jobs: threads on this machine, >= 1; `None` for one for each core. While the block
+            runs, nothing in this process multiplies on more.
         dask: address of a Dask scheduler, as in `tcp://10.0.0.1:8786`, instead of threads.
             Its workers need the same versions of heldout and numpy.
 
@@ -42,15 +45,21 @@ def open_executor(*, jobs: int | None = None, dask: str | None = None) -> Iterat
         if dask is not None:
             with _open_cluster(dask) as executor:
                 yield executor
-        elif (jobs or count_cores()) == 1:
-            yield None
         else:
-            with ThreadPoolExecutor(jobs or count_cores()) as executor:
-                yield executor
+            with import_module("threadpoolctl").threadpool_limits(1, user_api="blas"):
+                yield from _open_threads(jobs or count_cores())
     except BrokenExecutor as error:
         raise SetupError(
             "a worker was ended from outside; is there enough memory? fewer need less: --jobs 1"
         ) from error
+
+
+def _open_threads(jobs: int) -> Iterator[Executor | None]:
+    if jobs == 1:
+        yield None
+        return
+    with ThreadPoolExecutor(jobs) as executor:
+        yield executor
 
 
 @contextmanager
