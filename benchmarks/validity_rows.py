@@ -10,6 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from resampling import (
+    FLIPS,
+    LOOPED_TRIALS,
+    flip_all_pairs,
+    loop_over_trials,
+    multiply_counts,
+    multiply_signs,
+    permute_one_pair,
+    range_all_pairs,
+    rank_resampled,
+)
 from scipy import stats
 from validity_scores import Simulated
 
@@ -102,6 +113,35 @@ def _loop_over_outcomes(ranks: NDArray[np.int64]) -> float:
 
 
 ROWS: tuple[Row, ...] = (
+    Row(
+        what="bootstrap ranks, 1,000 trials",
+        ours=lambda scores: rank_resampled(scores.rr, 1000),
+        peer=lambda scores: loop_over_trials(scores.rr, 1000),
+        peer_name=f"numpy index loop, {LOOPED_TRIALS} trials",
+        floor=lambda scores: multiply_counts(scores.rr, 1000),
+        at_most_ratio=1 / 10,
+    ),
+    Row(
+        what="bootstrap ranks, 10,000 trials",
+        ours=lambda scores: rank_resampled(scores.rr, 10_000),
+        peer=lambda scores: loop_over_trials(scores.rr, 10_000),
+        peer_name=f"numpy index loop, {LOOPED_TRIALS} trials",
+        floor=lambda scores: multiply_counts(scores.rr, 10_000),
+        at_most_seconds=0.7,
+    ),
+    Row(
+        what=f"sign flips of all pairs, {FLIPS:,}",
+        ours=lambda scores: flip_all_pairs(scores.rr),
+        peer=lambda scores: permute_one_pair(scores.rr),
+        peer_name="scipy, a tenth of one pair",
+        floor=lambda scores: multiply_signs(scores.rr),
+        at_most_seconds=0.3,
+    ),
+    Row(
+        what=f"max-t with step-down, {FLIPS:,}",
+        ours=lambda scores: range_all_pairs(scores.rr),
+        floor=lambda scores: multiply_signs(scores.rr),
+    ),
     Row(
         what="Table 4, RR",
         ours=lambda scores: _reliability(scores.rr_table),
