@@ -5,7 +5,6 @@ part is timed; and a floor, the least that anybody has to compute.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,7 @@ from validity_scores import Simulated
 
 from heldout.scores import ScoreTable
 from heldout.stats.all_pairs import count_outcomes
-from heldout.trec.accelerators import count_cores
+from heldout.store.compute import open_executor
 from heldout.validity.reliability import measure_reliability
 
 __all__ = ["ROWS", "Row"]
@@ -61,7 +60,7 @@ class Row:
 
 
 def _reliability(scores: ScoreTable, *, compiled: bool = True) -> object:
-    with ThreadPoolExecutor(count_cores()) as executor:
+    with open_executor() as executor:
         return measure_reliability(
             scores,
             np.random.default_rng(0),
