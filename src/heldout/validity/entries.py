@@ -149,19 +149,28 @@ class BoardScores:
             InputError: code `no-view`: there is none.
         """
         others = [v for v in self.views.values() if v.view != public.view and not v.public]
-        return _first_of(others, public, "a view with public = false in board.toml")
+        return _first_of(
+            others,
+            public,
+            "a view with public = false in board.toml",
+            hint="--view dev --reserve eval asks the same of labels that everybody has",
+        )
 
     def scored(self, *views: ViewScores) -> tuple[BoardEntry, ...]:
         """The entries that have a score on each of the views, in the order they came."""
         return tuple(e for e in self.entries if all(e.id in view.means for view in views))
 
 
-def _first_of(views: Sequence[ViewScores], like: ViewScores, expected: str) -> ViewScores:
+def _first_of(
+    views: Sequence[ViewScores], like: ViewScores, expected: str, *, hint: str = ""
+) -> ViewScores:
     for view in views:
         if view.measure == like.measure:
             return view
-    raise _no_view(f"no such view of {like.measure}", expected)
+    raise _no_view(f"no such view of {like.measure}", expected, hint=hint)
 
 
-def _no_view(found: str, expected: str) -> InputError:
-    return InputError(Problem(code="no-view", path="--view", found=found, expected=expected))
+def _no_view(found: str, expected: str, *, hint: str = "") -> InputError:
+    return InputError(
+        Problem(code="no-view", path="--view", found=found, expected=expected, hint=hint)
+    )
