@@ -187,3 +187,18 @@ def test_trec_covid_round_1_is_told_apart_at_its_ends_only(data: Callable[[str],
     assert found["rank_low"][-1] > 1
     for rank, low, high in zip(range(1, n + 1), found["rank_low"], found["rank_high"], strict=True):
         assert low <= rank <= high
+
+
+@pytest.mark.real
+def test_the_first_of_dl_2021_is_stable_and_still_not_alone(data: Callable[[str], Path]) -> None:
+    found = as_json(
+        "--runs", data("trec-dl-2021-passage/runs") / "*.gz",
+        "--qrels", data("trec-dl-2021-passage/qrels.dl21-passage.txt.gz"),
+        "-m", "nDCG@10", "--order", "trec9",
+    )  # fmt: skip
+
+    # the figures of docs/validity.md
+    assert (len(found["systems"]), found["queries"], found["pairs"]) == (45, 53, 990)
+    assert found["systems"][0] == "NLE_P_v1"
+    assert found["rank_probability"][0][0] > 0.99
+    assert len(found["lead"]) == 7
