@@ -1,0 +1,161 @@
+"""`heldout compare`: is B better than A? Two runs, or two groups of seeds."""
+
+from collections.abc import Sequence
+from glob import glob
+from pathlib import Path
+
+import click
+from numpy.random import PCG64, Generator
+
+from heldout.cli.files import order_option, run_name
+from heldout.cli.outcome_options import level_option, rules_options
+from heldout.cli.printing import reports_errors
+from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.score_source import Source, load_scores
+from heldout.errors import InputError, Problem, quote
+from heldout.report.outcome_charts import curves_spec, curves_title
+from heldout.report.outcomes import facts, tables, value
+from heldout.trec.qrels import read_qrels
+from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import open_input
+from heldout.validity.first_ranks import Side, first_ranks
+from heldout.validity.outcomes import analyse_outcomes
+from heldout.validity.success_curves import Band, success_curves
+from heldout.validity.verdicts import Rules
+
+__all__ = ["compare"]
+
+_HIGHEST = 1000
+
+
+@click.command
+@click.argument("a")
+@click.argument("b")
+@click.option("--qrels", required=True, metavar="Q", help="Judgments.")
+@click.option(
+    "-k",
+    "k",
+    type=click.IntRange(1, _HIGHEST),
+    default=100,
+    show_default=True,
+    help="Documents of each list that are looked at.",
+)
+@click.option(
+    "--rel",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Lowest grade that is relevant.",
+)
+@order_option
+@rules_options
+@click.option(
+    "--intervals",
+    type=click.Choice(["simultaneous", "pointwise"]),
+    default="simultaneous",
+    show_default=True,
+    help="Of Success@j: all depths at once, or each by itself.",
+)
+@level_option
+@seed_option
+@output_options
+@reports_errors
+def compare(
+    a: str,
+    b: str,
+    output: Output,
+    *,
+    qrels: str,
+    k: int,
+    rel: int,
+    order: Order | None,
+    rules: Rules,
+    intervals: Band,
+    level: float,
+    seed: int,
+) -> None:
+    r"""Is B better than A? Who finds what, how high, and what can be said of it.
+
+    A and B are run files. Each may be a group of runs that differ in their random seed: a pattern
+    in quotes, or paths with commas between them.
+
+    \b
+    Examples:
+      heldout compare dense.run monot5.run --qrels dev.qrels
+      heldout compare 'ours-seed*.run' 'theirs-seed*.run' --qrels dev.qrels -k 10
+    """
+    groups = [_find_runs(words, name) for words, name in ((a, "A"), (b, "B"))]
+    _check_apart(*groups)
+    source = Source(runs=(*groups[0], *groups[1]), qrels=qrels, order=order)
+    scores = load_scores(source, measure=f"RR(rel={rel})@{k}")
+    ranks = first_ranks(scores.table, k=k)
+    first, second = (
+        Side(name=_name(words, paths), runs=tuple(run_name(path) for path in paths))
+        for words, paths in zip((a, b), groups, strict=True)
+    )
+    found = analyse_outcomes(ranks, [(first, second)], rules, level=level)
+    curves = success_curves(
+        ranks, first, second, Generator(PCG64(seed)), band=intervals, level=level
+    )
+    several = _count_several(qrels, ranks.queries, rel)
+    print_answer(
+        Answer(
+            facts=facts(found),
+            tables=tables(found, curves, several=several),
+            value=value(found, curves, several=several) | {"seed": seed, "rel": rel},
+            chart=lambda: curves_spec(curves),
+            title=curves_title(curves),
+        ),
+        output,
+    )
+
+
+def _find_runs(words: str, side: str) -> tuple[str, ...]:
+    """The files of one side: a path, else patterns and paths between commas."""
+    patterns = [words] if Path(words).is_file() else [part for part in words.split(",") if part]
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern
+        if not paths:
+            raise InputError(
+                Problem(
+                    code="no-run",
+                    path=side,
+                    found=f"no file for {quote(pattern)}",
+                    expected="a run file, a pattern in quotes, or paths with commas between them",
+                )
+            )
+        found |= dict.fromkeys(paths)
+    return tuple(found)
+
+
+def _check_apart(first: Sequence[str], second: Sequence[str]) -> None:
+    places = {Path(path).resolve() for path in first}
+    for path in second:
+        if Path(path).resolve() in places:
+            raise InputError(
+                Problem(
+                    code="same-run",
+                    path=path,
+                    found="the same run as A and as B",
+                    expected="different runs",
+                )
+            )
+
+
+def _name(words: str, paths: Sequence[str]) -> str:
+    """The run's name; of a group its patterns without their folders."""
+    if len(paths) == 1:
+        return run_name(paths[0])
+    return ", ".join(Path(part).name for part in words.split(",") if part)
+
+
+def _count_several(qrels: str, queries: Sequence[str], rel: int) -> int:
+    """Queries with more than one relevant document."""
+    with open_input(Path(qrels)) as file:
+        judgments = read_qrels(file, path=qrels).judgments
+    return sum(
+        sum(grade >= rel for grade in judgments[query].values()) > 1
+        for query in queries
+        if query in judgments
+    )

@@ -1,0 +1,222 @@
+"""Outcomes of many pairs as tables and JSON, laid out as table 2 of the paper."""
+
+from typing import Any
+
+from heldout.report.outcome_words import declare, tell_family, tell_rules
+from heldout.report.outcomes import pair_value
+from heldout.report.table import Cell, Column, Table
+from heldout.validity.outcome_tests import Line
+from heldout.validity.outcomes import Outcomes
+from heldout.validity.run_order import RunOrder
+from heldout.validity.verdicts import Judged
+
+__all__ = ["facts", "opposes", "tables", "value"]
+
+
+def facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
+    """How many pairs have a verdict, and where tests and means disagree."""
+    words = [one.verdict.word for one in result.pairs]
+    lines = [
+        ("pairs", f"{len(words):,}, k = {result.k}"),
+        (
+            "verdicts",
+            (
+                f"{words.count('strict'):,} strict, {words.count('do no harm'):,} do no harm, "
+                f"{words.count('no verdict'):,} none"
+            ),
+        ),
+    ]
+    apart, both = _count_opposed(result)
+    lines.append(
+        (
+            "ESL, RR",
+            f"{apart:,} pairs are ordered otherwise by ESL than by RR, {both} significantly",
+        )
+    )
+    return tuple(lines)
+
+
+_TESTS: tuple[tuple[Line, Line], ...] = (("esl_signed_rank", "rr_signed_rank"), ("esl_t", "rr_t"))
+
+
+def _count_opposed(result: Outcomes) -> tuple[int, int]:
+    """Pairs whose means of ESL and RR favour different runs; those where both tests do too."""
+    opposed = [one for one in result.pairs if opposes(one)]
+    sure = [
+        one
+        for one in opposed
+        if any(_both_hold(one, esl, rr, result.rules.alpha) for esl, rr in _TESTS)
+    ]
+    return len(opposed), len(sure)
+
+
+def _both_hold(one: Judged, esl: Line, rr: Line, alpha: float) -> bool:
+    """Whether both are significant, and by their own differences for different runs."""
+    ps = one.corrected[esl], one.corrected[rr]
+    longer, higher = one.pair.tests[esl].difference, one.pair.tests[rr].difference
+    if longer is None or higher is None or longer * higher <= 0:
+        return False
+    return all(p is not None and p <= alpha for p in ps)
+
+
+def opposes(one: Judged) -> bool:
+    """Whether in case (3) one run has the lower ESL and the other the higher RR."""
+    esl, rr = one.pair.esl, one.pair.rr
+    if esl.a is None or esl.b is None or rr.a is None or rr.b is None:
+        return False
+    return (esl.a - esl.b) * (rr.b - rr.a) < 0
+
+
+def tables(result: Outcomes) -> tuple[Table, ...]:
+    """Counts and verdicts, search lengths, and the runs in a line."""
+    order = () if result.order is None else (_order_table(result.order, result),)
+    return (_found_table(result), _rank_table(result), *order)
+
+
+def _found_table(result: Outcomes) -> Table:
+    columns = (
+        Column(name="A"),
+        Column(name="B"),
+        Column(name="(1)", form="share", decimals=3),
+        Column(name="A wins", form="share", decimals=3),
+        Column(name="B wins", form="share", decimals=3),
+        Column(name="(3)", form="share", decimals=3),
+        Column(name="p", form="p"),
+        Column(name="corrected", form="p"),
+        Column(name="better"),
+        Column(name="verdict"),
+    )
+    size = result.queries
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            one.pair.a.name,
+            one.pair.b.name,
+            one.pair.neither / size,
+            one.pair.a_only / size,
+            one.pair.b_only / size,
+            one.pair.both / size,
+            one.pair.tests["binomial"].p,
+            one.corrected["binomial"],
+            one.verdict.better or "",
+            one.verdict.word,
+        )
+        for one in result.pairs
+    )
+    return Table(
+        title=f"Outcomes at k = {result.k}: shares of {size:,} queries",
+        columns=columns,
+        rows=rows,
+        notes=(
+            (
+                "(1) found by neither, (2) by one alone: A wins or B wins, (3) by both; p by the "
+                "exact binomial on (2), undefined where no query is found by one alone"
+            ),
+            "where several documents are relevant the first one found counts",
+            *tell_family(result),
+            *tell_rules(result),
+        ),
+    )
+
+
+def _rank_table(result: Outcomes) -> Table:
+    ps = [
+        Column(name=f"{test} p" if not corrected else f"{test} corr.", form="p")
+        for test in ("WSR", "t")
+        for corrected in (False, True)
+    ]
+    columns = (
+        Column(name="A"),
+        Column(name="B"),
+        Column(name="A ESL", form="score", decimals=2),
+        Column(name="B ESL", form="score", decimals=2),
+        *ps,
+        Column(name="A RR", form="score"),
+        Column(name="B RR", form="score"),
+        *ps,
+    )
+    return Table(
+        title="Case (3): search length (ESL) and reciprocal rank, where both found",
+        columns=columns,
+        rows=tuple(_rank_row(one) for one in result.pairs),
+        notes=(
+            (
+                "ESL: lower is better; WSR: signed-rank; t: paired t; no p where no query "
+                "is found by both or no two differ"
+            ),
+            "case (3) is selected on its outcome: heldout compare shows Success@j for all queries",
+        ),
+    )
+
+
+def _rank_row(one: Judged) -> tuple[Cell, ...]:
+    tests, corrected, pair = one.pair.tests, one.corrected, one.pair
+    return (
+        pair.a.name,
+        pair.b.name,
+        pair.esl.a,
+        pair.esl.b,
+        tests["esl_signed_rank"].p,
+        corrected["esl_signed_rank"],
+        tests["esl_t"].p,
+        corrected["esl_t"],
+        pair.rr.a,
+        pair.rr.b,
+        tests["rr_signed_rank"].p,
+        corrected["rr_signed_rank"],
+        tests["rr_t"].p,
+        corrected["rr_t"],
+    )
+
+
+def _order_table(order: RunOrder, result: Outcomes) -> Table:
+    circles = [" > ".join(circle) for circle in order.cycles]
+    notes = [
+        (
+            f"{order.verdicts:,} of {len(result.pairs):,} pairs have a verdict; a run stands "
+            "behind all that beat it, and by mean RR where no verdict decides"
+        ),
+        f"runs that beat each other in a circle, by mean RR: {'; '.join(circles)}"
+        if circles
+        else "no circle: no runs beat each other in turn",
+    ]
+    return Table(
+        title="A line by verdict",
+        columns=(
+            Column(name="place", form="count"),
+            Column(name="run"),
+            Column(name="below the one before"),
+        ),
+        rows=tuple(
+            (place, name, "" if place == 1 else "by verdict" if told else "by mean RR")
+            for place, (name, told) in enumerate(
+                zip(order.systems, (False, *order.told), strict=True), start=1
+            )
+        ),
+        notes=tuple(notes),
+    )
+
+
+def value(result: Outcomes) -> dict[str, Any]:
+    """The whole result for JSON."""
+    apart, both = _count_opposed(result)
+    return {
+        "k": result.k,
+        "queries": result.queries,
+        "pairs": [
+            {"a": one.pair.a.name, "b": one.pair.b.name, **pair_value(one)} for one in result.pairs
+        ],
+        "esl_and_rr_disagree": {"pairs": apart, "significant": both},
+        "order": None if result.order is None else _order_value(result.order),
+        **({} if result.order is not None else {"why": "a single pair has no order"}),
+        **declare(result),
+        "digest": result.digest,
+    }
+
+
+def _order_value(order: RunOrder) -> dict[str, Any]:
+    return {
+        "systems": list(order.systems),
+        "told": list(order.told),
+        "cycles": [list(circle) for circle in order.cycles],
+        "verdicts": order.verdicts,
+    }

@@ -1,0 +1,75 @@
+"""What every report of outcomes says of its family, its correction and its rules."""
+
+from typing import Any
+
+from heldout.validity.outcomes import Outcomes
+
+__all__ = ["declare", "tell_family", "tell_rules"]
+
+_CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "no correction"}
+
+
+def tell_family(result: Outcomes) -> tuple[str, ...]:
+    """Which hypotheses form the family of the corrected p-values."""
+    rules, pairs = result.rules, len(result.pairs)
+    many = "1 pair" if pairs == 1 else f"{pairs:,} pairs"
+    test = result.pairs[0].declared.removeprefix(f"{rules.by}_").replace("_", " ")
+    case_2 = "crossed t" if result.pairs[0].pair.grouped else "exact binomial"
+    return (
+        (
+            f"corrected: {_CORRECTIONS[rules.correction]} over {result.hypotheses:,} hypotheses, "
+            f"{many} × 2 outcomes: (2) by {case_2}, (3) by {test} on {rules.by.upper()}, as "
+            "declared; a test that was not declared is corrected as if it had been"
+        ),
+    )
+
+
+def tell_rules(result: Outcomes) -> tuple[str, ...]:
+    """What the verdicts ask for."""
+    rules, pairs = result.rules, len(result.pairs)
+    better = "a lower ESL" if rules.by == "esl" else "a higher RR"
+    over = (
+        "" if pairs == 1 else f", corrected over {pairs:,} pairs ({_CORRECTIONS[rules.correction]})"
+    )
+    strict = (
+        f"strict: more of (2) and {better} in (3), both at α {rules.alpha:g} (intersection-union)"
+        f"{over}"
+    )
+    if rules.by == "rr":
+        return (strict, "do no harm is defined by ESL and not asked with RR")
+    if rules.harm == "plain":
+        return (
+            strict,
+            (
+                "do no harm, the paper's plain rule: one outcome significantly better, the other "
+                "not significantly worse; that is no evidence that there is no harm"
+            ),
+        )
+    return (
+        strict,
+        (
+            f"do no harm: one outcome better and the other not worse by a margin, α "
+            f"{rules.alpha / 2:g} for each way{over}; margins: found {rules.margins.found:g} of "
+            f"the queries (score test), mean ESL {rules.margins.esl:g} (t)"
+        ),
+    )
+
+
+def declare(result: Outcomes) -> dict[str, Any]:
+    """The rules for JSON."""
+    rules, declared = result.rules, result.pairs[0]
+    return {
+        "correction": rules.correction,
+        "family": {
+            "size": result.hypotheses,
+            "pairs": len(result.pairs),
+            "outcomes": 2,
+            "tests": [next(iter(declared.pair.tests)), declared.declared],
+        },
+        "alpha": rules.alpha,
+        "decide": rules.decide,
+        "by": rules.by,
+        "harm": rules.harm,
+        "margins": {"found": rules.margins.found, "esl": rules.margins.esl},
+        "level": result.level,
+    }

@@ -1,0 +1,290 @@
+"""Outcomes of one pair of runs, or of two groups of seeds, as tables and JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heldout.report.outcome_words import declare, tell_family, tell_rules
+from heldout.report.table import Cell, Column, Table
+from heldout.validity.outcome_tests import FOUND, LINES, Line
+from heldout.validity.outcomes import Outcomes
+from heldout.validity.success_curves import SuccessCurves
+from heldout.validity.verdicts import Judged
+
+__all__ = ["facts", "pair_value", "tables", "value"]
+
+_GROUPED = "groups of seeds are compared across seeds: see the lines that end in crossed_t"
+_DEPTHS = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+_CROSSED: tuple[Line, ...] = ("found_crossed_t", "esl_crossed_t", "rr_crossed_t")
+
+
+def facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
+    """The verdict and what was compared."""
+    (judged,) = result.pairs
+    pair, verdict = judged.pair, judged.verdict
+    if verdict.better:
+        winner = pair.a if verdict.better == "A" else pair.b
+        said = f"{verdict.better} is better, {verdict.word}: {winner.name}"
+    else:
+        said = "none"
+    return (
+        ("verdict", said),
+        ("", verdict.why),
+        ("A", _name(pair.a.name, len(pair.a.runs))),
+        ("B", _name(pair.b.name, len(pair.b.runs))),
+        ("queries", f"{result.queries:,}, k = {result.k}"),
+    )
+
+
+def _name(name: str, seeds: int) -> str:
+    return name if seeds == 1 else f"{name} ({seeds} seeds)"
+
+
+def tables(result: Outcomes, curves: SuccessCurves, *, several: int | None) -> tuple[Table, ...]:
+    """Who found it; how high where both did; how many at every depth.
+
+    Args:
+        result: of a single pair.
+        curves: of the same.
+        several: queries with several relevant documents; `None` where nobody knows.
+    """
+    (judged,) = result.pairs
+    return (
+        _found_table(judged, result, several),
+        _rank_table(judged, result),
+        _curve_table(curves),
+    )
+
+
+def _found_table(judged: Judged, result: Outcomes, several: int | None) -> Table:
+    pair = judged.pair
+    line = next(line for line in FOUND if line in pair.tests)
+    test = pair.tests[line]
+    more = {True: "A more", False: "B more"}.get(pair.a_only > pair.b_only)
+    if pair.a_only == pair.b_only:
+        more = "as many"
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, _count(count), count / result.queries, *rest)
+        for name, count, *rest in (
+            ("(1) by neither", pair.neither, "", "", ""),
+            ("(2) by A alone", pair.a_only, "", "", ""),
+            ("(2) by B alone", pair.b_only, more, test.p, judged.corrected[line]),
+            ("(3) by both", pair.both, "", "", ""),
+        )
+    )
+    return Table(
+        title=f"Queries with a relevant document among the first {result.k}",
+        columns=(
+            Column(name="found"),
+            Column(name="queries", form="score" if pair.grouped else "count", decimals=1),
+            Column(name="share", form="share", decimals=3),
+            Column(name=""),
+            Column(name="p", form="p"),
+            Column(name="corrected", form="p"),
+        ),
+        rows=rows,
+        notes=(*_found_notes(judged, several), *tell_family(result)),
+    )
+
+
+def _count(count: float) -> Cell:
+    return int(count) if float(count).is_integer() else count
+
+
+def _found_notes(judged: Judged, several: int | None) -> list[str]:
+    test = next(judged.pair.tests[line] for line in FOUND if line in judged.pair.tests)
+    notes = []
+    if judged.pair.grouped:
+        notes.append("counts are means over all pairs of a seed of A and one of B")
+    if test.why:
+        notes.append(f"case (2): {test.why}")
+    if several:
+        have = "1 query has" if several == 1 else f"{several:,} queries have"
+        notes.append(f"{have} several relevant documents: the first one found counts")
+    elif several is None:
+        notes.append("where several documents are relevant the first one found counts")
+    return notes
+
+
+def _rank_table(judged: Judged, result: Outcomes) -> Table:
+    rows = tuple(_rank_row(judged, line) for line in (*LINES, *_CROSSED) if line in _case_3(judged))
+    pair = judged.pair
+    reasons = dict.fromkeys(
+        f"case (3): {pair.tests[line].why}" for line in _case_3(judged) if pair.tests[line].why
+    )
+    return Table(
+        title=f"Case (3): how high, where both found it ({_words(pair.both)} queries)",
+        columns=(
+            Column(name="mean of"),
+            Column(name="A", form="score", decimals=3),
+            Column(name="B", form="score", decimals=3),
+            Column(name=""),
+            Column(name="test"),
+            Column(name="B - A", form="difference"),
+            Column(name="low", form="difference"),
+            Column(name="high", form="difference"),
+            Column(name="p", form="p"),
+            Column(name="corrected", form="p"),
+        ),
+        rows=rows,
+        notes=(*reasons, *_rank_notes(judged, result), *tell_rules(result)),
+    )
+
+
+def _case_3(judged: Judged) -> list[Line]:
+    return [line for line in judged.pair.tests if line not in FOUND]
+
+
+def _words(count: float) -> str:
+    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
+
+
+def _rank_row(judged: Judged, line: Line) -> tuple[Cell, ...]:
+    pair, test = judged.pair, judged.pair.tests[line]
+    length = line.startswith("esl")
+    means = pair.esl if length else pair.rr
+    word = ""
+    if means.a is not None and means.b is not None and means.a != means.b:
+        word = "lower" if means.b < means.a else "higher"
+    return (
+        "ESL" if length else "RR",
+        means.a,
+        means.b,
+        word,
+        test.test,
+        test.difference,
+        test.low,
+        test.high,
+        test.p,
+        judged.corrected[line],
+    )
+
+
+def _rank_notes(judged: Judged, result: Outcomes) -> list[str]:
+    notes = [
+        "ESL: expected search length, the rank of the first relevant document; lower is better",
+        (
+            "case (3) depends on which queries both find, so it is selected on its outcome: "
+            "see Success@j, which has all queries"
+        ),
+    ]
+    if judged.pair.grouped:
+        freedom = judged.pair.tests[judged.declared].options.get("freedom")
+        free = f", {freedom:.1f} degrees of freedom" if isinstance(freedom, float) else ""
+        notes.append(
+            "crossed-t: seeds and queries are both samples; the variances of queries, of A's "
+            f"seeds and of B's add up (conservative){free}"
+        )
+        if 1 in (len(judged.pair.a.runs), len(judged.pair.b.runs)):
+            notes.append("a side with a single run stands for that run, not for its method")
+    else:
+        notes.append(
+            "signed-rank: the difference is the pseudomedian of differences that are not 0; "
+            f"t: the mean difference; intervals at {result.level:.0%}, not corrected"
+        )
+    return notes
+
+
+def _curve_table(curves: SuccessCurves) -> Table:
+    k = len(curves.success_a)
+    depths = [depth for depth in _DEPTHS if depth < k] + [k]
+    rows = tuple(
+        (
+            depth,
+            curves.success_a[depth - 1],
+            curves.success_b[depth - 1],
+            curves.success_b[depth - 1] - curves.success_a[depth - 1],
+            curves.low[depth - 1],
+            curves.high[depth - 1],
+        )
+        for depth in depths
+    )
+    notes = [
+        f"intervals: {curves.band} at {curves.level:.0%}, by {curves.method}",
+    ]
+    if None in curves.low:
+        notes.append("no interval where no query differs")
+    return Table(
+        title="Success@j: share of queries answered among the first j documents",
+        columns=(
+            Column(name="j", form="count"),
+            Column(name="A", form="share", decimals=3),
+            Column(name="B", form="share", decimals=3),
+            Column(name="B - A", form="difference", decimals=3),
+            Column(name="low", form="difference", decimals=3),
+            Column(name="high", form="difference", decimals=3),
+        ),
+        rows=rows,
+        notes=tuple(notes),
+    )
+
+
+def value(result: Outcomes, curves: SuccessCurves, *, several: int | None) -> dict[str, Any]:
+    """The whole result for JSON.
+
+    Args:
+        result: of a single pair.
+        curves: of the same.
+        several: queries with several relevant documents; `None` where nobody knows.
+    """
+    (judged,) = result.pairs
+    return {
+        "a": {"name": judged.pair.a.name, "runs": list(judged.pair.a.runs)},
+        "b": {"name": judged.pair.b.name, "runs": list(judged.pair.b.runs)},
+        "k": result.k,
+        "queries": result.queries,
+        "several_relevant": several,
+        **pair_value(judged),
+        **declare(result),
+        "success": {
+            "a": list(curves.success_a),
+            "b": list(curves.success_b),
+            "low": list(curves.low),
+            "high": list(curves.high),
+            "why": "null: no query differs at this depth",
+            "intervals": curves.band,
+            "method": curves.method,
+            "level": curves.level,
+        },
+        "digest": result.digest,
+    }
+
+
+def pair_value(judged: Judged) -> dict[str, Any]:
+    """What JSON has of each pair: counts, means, tests, verdict."""
+    pair, verdict = judged.pair, judged.verdict
+    whys = {line: test.why for line, test in pair.tests.items() if test.p is None}
+    absent = (*LINES,) if pair.grouped else ()
+    whys |= dict.fromkeys(absent, _GROUPED)
+    ps = {line: test.p for line, test in pair.tests.items()}
+    return {
+        "neither": _count(pair.neither),
+        "a_only": _count(pair.a_only),
+        "b_only": _count(pair.b_only),
+        "both": _count(pair.both),
+        "esl": _means(pair.esl.a, pair.esl.b),
+        "rr": _means(pair.rr.a, pair.rr.b),
+        "difference": {
+            line: {"estimate": test.difference, "low": test.low, "high": test.high}
+            | ({"why": test.why} if test.why else {})
+            for line, test in pair.tests.items()
+        },
+        "p": _with_why(ps, absent, whys),
+        "p_corrected": _with_why(judged.corrected, absent, whys),
+        "verdict": verdict.word,
+        "better": verdict.better,
+        "why": verdict.why,
+        "p_verdict": {"strict": verdict.p_strict, "do_no_harm": verdict.p_no_harm},
+    }
+
+
+def _means(a: float | None, b: float | None) -> dict[str, Any]:
+    why = {"why": "no query is found by both"} if a is None else {}
+    return {"a": a, "b": b} | why
+
+
+def _with_why(
+    ps: Mapping[Line, float | None], absent: tuple[Line, ...], whys: Mapping[Line, str | None]
+) -> dict[str, Any]:
+    """All lines of the fixed form, the undefined ones as null with a reason beside them."""
+    found: dict[str, Any] = {line: ps.get(line) for line in (*absent, *ps)}
+    return found | ({"why": dict(whys)} if whys else {})

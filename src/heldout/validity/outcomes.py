@@ -1,0 +1,172 @@
+"""How two runs differ: what they find, how high they rank it, and whether one is the better.
+
+For every pair each query is found by neither run, by one alone or by both; no mean mixes these
+outcomes (significant-improvements-2021, sections 4 and 5). Counts, tests, correction and verdicts
+of all pairs; see `outcome_tests`, `verdicts`, `run_order`.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from heldout.errors import InputError, Problem, quote
+from heldout.ids import Digest
+from heldout.validity.first_ranks import FirstRanks, Side
+from heldout.validity.outcome_tests import PairTests, compare_pair
+from heldout.validity.run_order import RunOrder, order_runs
+from heldout.validity.verdicts import Judged, Rules, judge_pairs
+
+__all__ = ["Outcomes", "all_pairs", "analyse_outcomes", "pairs_with"]
+
+Pair = tuple[Side, Side]
+_TASKS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """Pairs of runs or of groups with their outcomes.
+
+    Attributes:
+        pairs: all that were looked at: they form the family.
+        order: the runs in a line by verdict; `None` for a single pair.
+        rules: what was declared.
+        level: of intervals.
+        k: how deep was looked.
+        queries: how many there are.
+        digest: of the table of scores.
+    """
+
+    pairs: tuple[Judged, ...]
+    order: RunOrder | None
+    rules: Rules
+    level: float
+    k: int
+    queries: int
+    digest: Digest
+
+    @property
+    def hypotheses(self) -> int:
+        """Size of the family of tests: pairs × outcomes."""
+        return 2 * len(self.pairs)
+
+
+def all_pairs(ranks: FirstRanks) -> tuple[Pair, ...]:
+    """Every two runs, the earlier in the table as A."""
+    sides = [_single(name) for name in ranks.systems]
+    return tuple((a, b) for row, a in enumerate(sides) for b in sides[row + 1 :])
+
+
+def pairs_with(ranks: FirstRanks, baseline: str) -> tuple[Pair, ...]:
+    """A baseline as A against every other run.
+
+    Raises:
+        InputError: code `no-run`: there is none of this name.
+    """
+    if baseline not in ranks.systems:
+        known = ", ".join(ranks.systems[:3])
+        raise InputError(
+            Problem(
+                code="no-run",
+                path="--baseline",
+                found=quote(baseline),
+                expected=f"one of the {len(ranks.systems):,} runs, such as {known}",
+            )
+        )
+    a = _single(baseline)
+    return tuple((a, _single(name)) for name in ranks.systems if name != baseline)
+
+
+def _single(name: str) -> Side:
+    return Side(name=name, runs=(name,))
+
+
+def analyse_outcomes(
+    ranks: FirstRanks,
+    pairs: Sequence[Pair],
+    rules: Rules,
+    *,
+    level: float = 0.95,
+    executor: Executor | None = None,
+) -> Outcomes:
+    """Count, test, correct and judge pairs.
+
+    Args:
+        ranks: positions of all runs that the pairs name.
+        pairs: at least one; all of runs, or a single one with a group of seeds.
+        rules: what is declared.
+        level: of intervals.
+        executor: where to compute; `None` for here.
+
+    Raises:
+        InputError: codes `too-few-systems`, `same-run`.
+    """
+    _check(pairs)
+    tested = _test(ranks, pairs, rules, level, executor)
+    judged = judge_pairs(tested, rules)
+    return Outcomes(
+        pairs=judged,
+        order=_order(ranks, judged) if len(judged) > 1 else None,
+        rules=rules,
+        level=level,
+        k=ranks.k,
+        queries=len(ranks.queries),
+        digest=ranks.digest,
+    )
+
+
+def _check(pairs: Sequence[Pair]) -> None:
+    if not pairs:
+        raise InputError(
+            Problem(code="too-few-systems", path="runs", found="no pair", expected="two runs")
+        )
+    for a, b in pairs:
+        shared = [run for run in a.runs if run in b.runs]
+        if shared:
+            raise InputError(
+                Problem(
+                    code="same-run",
+                    path=quote(shared[0]),
+                    found="the same run as A and as B",
+                    expected="different runs",
+                )
+            )
+
+
+def _test(
+    ranks: FirstRanks,
+    pairs: Sequence[Pair],
+    rules: Rules,
+    level: float,
+    executor: Executor | None,
+) -> list[PairTests]:
+    if executor is None:
+        return _test_some(ranks, pairs, rules, level)
+    # Few tasks: each carries the ranks to whoever does it
+    length = -(-len(pairs) // _TASKS)
+    futures = [
+        executor.submit(_test_some, ranks, pairs[start : start + length], rules, level)
+        for start in range(0, len(pairs), length)
+    ]
+    return [pair for future in futures for pair in future.result()]
+
+
+def _test_some(
+    ranks: FirstRanks, pairs: Sequence[Pair], rules: Rules, level: float
+) -> list[PairTests]:
+    return [compare_pair(ranks, a, b, rules.margins, level=level) for a, b in pairs]
+
+
+def _order(ranks: FirstRanks, judged: Sequence[Judged]) -> RunOrder:
+    """The runs by verdict; mean reciprocal rank decides between those without one."""
+    beats = {
+        (one.pair.a.name, one.pair.b.name)
+        if one.verdict.better == "A"
+        else (one.pair.b.name, one.pair.a.name)
+        for one in judged
+        if one.verdict.better
+    }
+    shares = np.divide(1.0, ranks.ranks, out=np.zeros(ranks.ranks.shape), where=ranks.ranks > 0)
+    means = np.round(shares.mean(axis=1), 12).tolist()
+    return order_runs(ranks.systems, means, beats)

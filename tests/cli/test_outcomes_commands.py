@@ -1,0 +1,166 @@
+"""`heldout compare` and `heldout analyse outcomes`: what they print, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from heldout.cli.analyses.outcomes import outcomes
+from heldout.cli.comparison import compare
+
+QUERIES = 60
+FIXED = {"k", "queries", "neither", "a_only", "b_only", "both", "esl", "rr", "p", "p_corrected"}
+FIXED |= {"correction", "verdict", "why"}
+LINES = {"binomial", "esl_signed_rank", "esl_t", "rr_signed_rank", "rr_t"}
+
+
+def _write(path: Path, ranks: list[int]) -> str:
+    """A run that has the one relevant document of each query at a rank, or nowhere (0)."""
+    lines = []
+    for query, rank in enumerate(ranks):
+        for place in range(1, 31):
+            document = f"relevant{query}" if place == rank else f"other{place}"
+            lines.append(f"q{query} Q0 {document} {place} {100 - place} tag")
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(3)
+    base = rng.integers(5, 25, QUERIES)
+    rows = {"a1": base, "a2": base + 1, "b1": base - 4, "b2": base - 3}
+    for name, row in rows.items():
+        ranks = row.copy()
+        ranks[: 20 if name.startswith("a") else 2] = 0
+        _write(tmp_path / f"{name}.run", ranks.tolist())
+    qrels = [f"q{query} 0 relevant{query} 1" for query in range(QUERIES)]
+    (tmp_path / "qrels").write_text("\n".join([*qrels, "q0 0 second 1"]) + "\n")
+    return tmp_path
+
+
+def _compare(files: Path, *arguments: str) -> Result:
+    names = [",".join(str(files / part) for part in word.split(",")) for word in arguments[:2]]
+    return CliRunner().invoke(compare, [*names, "--qrels", str(files / "qrels"), *arguments[2:]])
+
+
+def _outcomes(files: Path, *arguments: str) -> Result:
+    source = ["--runs", str(files / "*.run"), "--qrels", str(files / "qrels")]
+    return CliRunner().invoke(outcomes, [*source, *arguments])
+
+
+def test_compare_prints_the_verdict_first_then_the_evidence(files: Path) -> None:
+    result = _compare(files, "a1.run", "b1.run")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["verdict", "B", "is", "better,", "strict:", "b1"]
+    for words in ("(2) by B alone", "B more", "ESL", "lower", "Success@j", "simultaneous at 95%"):
+        assert words in result.stdout
+    assert "Holm over 2 hypotheses, 1 pair × 2 outcomes" in result.stdout
+    assert "1 query has several relevant documents" in result.stdout
+
+
+def test_compare_gives_the_fixed_json(files: Path) -> None:
+    value = json.loads(_compare(files, "a1.run", "b1.run", "--json").stdout)
+    assert value.keys() >= FIXED
+    assert value["p"].keys() - {"why"} == value["p_corrected"].keys() - {"why"} == LINES
+    assert (value["neither"], value["a_only"], value["b_only"], value["both"]) == (2, 0, 18, 40)
+    assert value["neither"] + value["a_only"] + value["b_only"] + value["both"] == QUERIES
+    assert value["esl"]["b"] == pytest.approx(value["esl"]["a"] - 4)
+    assert (value["verdict"], value["better"], value["correction"]) == ("strict", "B", "holm")
+    assert (value["k"], value["several_relevant"]) == (100, 1)
+    assert len(value["success"]["a"]) == 100
+    assert value["p"]["esl_t"] is None  # every difference is 4
+    assert "no standard error" in value["p"]["why"]["esl_t"]
+    assert value["p"]["why"] == value["p_corrected"]["why"]
+
+
+def test_the_same_seed_gives_the_same_bytes(files: Path) -> None:
+    first, second = (_compare(files, "a1.run", "b2.run", "--json").stdout for _ in range(2))
+    assert first == second
+
+
+def test_groups_of_seeds_are_compared_across_seeds(files: Path) -> None:
+    for side in ("a1.run,a2.run", "a*.run"):
+        value = json.loads(_compare(files, side, "b1.run,b2.run", "--json").stdout)
+        assert value["a"]["runs"] == ["a1", "a2"]
+        assert value["p"]["binomial"] is None
+        assert "crossed_t" in value["p"]["why"]["binomial"]
+        assert value["p"]["found_crossed_t"] is not None
+    text = _compare(files, "a*.run", "b*.run").stdout
+    assert "a*.run (2 seeds)" in text
+    assert "means over all pairs of a seed of A and one of B" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("a1.run", "a1.run"), "same-run"),
+        (("a*.run", "a1.run,b1.run"), "same-run"),
+        (("a1.run", "none*.run"), "no-run"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_by_name(
+    files: Path, arguments: tuple[str, ...], code: str
+) -> None:
+    result = _compare(files, *arguments)
+    assert result.exit_code == 2
+    assert code in result.stderr
+
+
+def test_a_run_that_finds_nothing_leaves_case_3_undefined(files: Path) -> None:
+    _write(files / "nothing.run", [0] * QUERIES)
+    value = json.loads(_compare(files, "nothing.run", "b1.run", "--json").stdout)
+    assert value["esl"] == {"a": None, "b": None, "why": "no query is found by both"}
+    assert value["p"]["rr_t"] is None
+    assert value["p"]["why"]["rr_t"] == "no query"
+    assert _compare(files, "nothing.run", "b1.run").exit_code == 0
+
+
+@pytest.mark.parametrize("form", ["--markdown", "--latex"])
+def test_tables_can_go_into_a_paper(files: Path, form: str) -> None:
+    result = _compare(files, "a1.run", "b1.run", form)
+    assert result.exit_code == 0
+    assert ("toprule" in result.stdout) == (form == "--latex")
+
+
+@pytest.mark.parametrize("extra", [(), ("--baseline", "a1")])
+def test_all_pairs_or_a_baseline_against_all(files: Path, extra: tuple[str, ...]) -> None:
+    value = json.loads(_outcomes(files, "--json", *extra).stdout)
+    pairs = 3 if extra else 6
+    assert len(value["pairs"]) == pairs
+    assert value["family"]["size"] == 2 * pairs
+    assert value["order"]["systems"][0] == "b1"
+    text = _outcomes(files, *extra).stdout
+    assert f"{pairs} pairs × 2 outcomes" in text
+    assert "A line by verdict" in text
+
+
+def test_outcomes_takes_a_table_of_reciprocal_ranks_and_no_other(tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text(f"query,a,b\nx,1,0.5\ny,0,{1 / 3!r}\nz,0.25,1\n")
+    value = json.loads(CliRunner().invoke(outcomes, ["--scores", str(table), "--json"]).stdout)
+    assert value["pairs"][0]["both"] == 2
+    table.write_text("query,a,b\nx,1,0.5\ny,0,0.33\n")
+    result = CliRunner().invoke(outcomes, ["--scores", str(table)])
+    assert (result.exit_code, "not-reciprocal-ranks" in result.stderr) == (2, True)
+
+
+def test_outcomes_refuses_a_measure_that_has_no_ranks_and_a_depth_beyond_it(files: Path) -> None:
+    assert "counted from RR" in _outcomes(files, "-m", "nDCG@10").stderr
+    assert "nothing of what stands deeper" in _outcomes(files, "-m", "RR@10", "-k", "20").stderr
+    assert "no-run" in _outcomes(files, "--baseline", "c").stderr
+
+
+def test_charts_are_drawn(files: Path) -> None:
+    pytest.importorskip("vl_convert", reason="the `site` extra draws charts")
+    for chart in (files / "curves.svg", files / "bars.svg"):
+        run = _compare(files, "a1.run", "b1.run", "--chart", str(chart))
+        if chart.name == "bars.svg":
+            run = _outcomes(files, "--chart", str(chart))
+        assert run.exit_code == 0
+        text = chart.read_text()
+        assert text.startswith("<svg")
+        assert "a1" in text

@@ -1,0 +1,425 @@
+"""Outcomes of pairs: counted as by hand, tested as scipy does, corrected as the paper should."""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+from scipy import stats
+
+from heldout.errors import InputError
+from heldout.scores import table_of
+from heldout.stats.all_pairs import count_outcomes
+from heldout.validity.first_ranks import FirstRanks, Side, first_ranks
+from heldout.validity.outcome_tests import Margins, compare_pair
+from heldout.validity.outcomes import all_pairs, analyse_outcomes, pairs_with
+from heldout.validity.run_order import order_runs
+from heldout.validity.success_curves import success_curves
+from heldout.validity.verdicts import Rules, Verdict, correct_lines
+
+A, B = Side(name="a", runs=("a",)), Side(name="b", runs=("b",))
+
+
+def _ranks(rows: dict[str, list[int]], *, k: int = 100) -> FirstRanks:
+    scores = {
+        name: {f"q{at}": 1 / rank if rank else 0.0 for at, rank in enumerate(row)}
+        for name, row in rows.items()
+    }
+    return first_ranks(table_of(scores), k=k)
+
+
+def _judge(a: list[int], b: list[int], rules: Rules | None = None) -> Verdict:
+    ranks = _ranks({"a": a, "b": b})
+    (pair,) = analyse_outcomes(ranks, [(A, B)], rules or Rules()).pairs
+    return pair.verdict
+
+
+# What is read off scores
+
+
+@given(st.integers(1, 10_000))
+def test_a_reciprocal_rank_gives_its_rank_back(rank: int) -> None:
+    ranks = _ranks({"a": [rank, 0]}, k=10_000)
+    assert ranks.ranks.tolist() == [[rank, 0]]
+
+
+def test_what_stands_deeper_than_k_is_not_found() -> None:
+    assert _ranks({"a": [3, 10, 11, 100]}, k=10).ranks.tolist() == [[3, 10, 0, 0]]
+
+
+@pytest.mark.parametrize("score", [0.3333, 0.7, 1.5, -0.5, 1e-300, 2.0])
+def test_scores_that_are_no_reciprocal_ranks_are_refused(score: float) -> None:
+    with pytest.raises(InputError, match="not-reciprocal-ranks"):
+        first_ranks(table_of({"a": {"q": score}}), k=100)
+
+
+def test_a_missing_score_is_not_a_query_that_nothing_found() -> None:
+    with pytest.raises(InputError, match="missing-scores"):
+        first_ranks(table_of({"a": {"q": 1.0, "r": None}}), k=100)
+
+
+def test_no_query_at_all_is_refused() -> None:
+    with pytest.raises(InputError, match="too-few-queries"):
+        first_ranks(table_of({"a": {}}), k=100)
+
+
+# Counts and tests
+
+
+@given(hnp.arrays(np.int64, st.tuples(st.just(2), st.integers(2, 60)), elements=st.integers(0, 20)))
+def test_counts_are_those_of_all_pairs_at_once(table: NDArray[np.int64]) -> None:
+    ranks = _ranks({"a": table[0].tolist(), "b": table[1].tolist()})
+    pair = compare_pair(ranks, A, B, Margins(), level=0.95)
+    batch = count_outcomes(ranks.ranks)
+    assert (pair.neither, pair.a_only, pair.b_only, pair.both) == (
+        batch.neither[0, 1],
+        batch.a_only[0, 1],
+        batch.a_only[1, 0],
+        batch.both[0, 1],
+    )
+    assert pair.neither + pair.a_only + pair.b_only + pair.both == table.shape[1]
+    if pair.both:
+        assert pair.esl.a == pytest.approx(batch.ranks[0, 1] / pair.both)
+        assert pair.rr.b == pytest.approx(batch.reciprocals[1, 0] / pair.both)
+    else:
+        assert pair.esl.a is pair.esl.b is pair.rr.a is pair.rr.b is None
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 1000))
+def test_tests_are_those_of_scipy_on_the_queries_that_both_find(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, 101, (2, 150))
+    ranks = _ranks({"a": first.tolist(), "b": second.tolist()})
+    tests = compare_pair(ranks, A, B, Margins(), level=0.95).tests
+    both = (first > 0) & (second > 0)
+    wins = int(((second > 0) & (first == 0)).sum())
+    losses = int(((first > 0) & (second == 0)).sum())
+    if wins + losses:
+        oracle = stats.binomtest(wins, wins + losses).pvalue
+        assert tests["binomial"].p == pytest.approx(oracle, abs=1e-11)
+    x, y = first[both].astype(float), second[both].astype(float)
+    oracle = stats.wilcoxon(x, y, correction=True, method="approx").pvalue
+    assert tests["esl_signed_rank"].p == pytest.approx(oracle, abs=1e-11)
+    assert tests["esl_t"].p == pytest.approx(stats.ttest_rel(x, y).pvalue, abs=1e-11)
+    assert tests["rr_t"].p == pytest.approx(stats.ttest_rel(1 / x, 1 / y).pvalue, abs=1e-11)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 1000))
+def test_swapping_the_runs_swaps_all_that_is_said(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = rng.integers(0, 8, (2, 60)).tolist()
+    ranks = _ranks({"a": one, "b": other})
+    rules = Rules(margins=Margins(found=0.2, esl=2))
+    (there,) = analyse_outcomes(ranks, [(A, B)], rules).pairs
+    (back,) = analyse_outcomes(ranks, [(B, A)], rules).pairs
+    assert there.verdict.word == back.verdict.word
+    assert {there.verdict.better, back.verdict.better} in ({None}, {"A", "B"})
+    assert there.verdict.p_no_harm == pytest.approx(back.verdict.p_no_harm)
+    for line, p in there.corrected.items():
+        assert back.corrected[line] == pytest.approx(p)
+
+
+def test_without_a_query_in_an_outcome_its_p_is_undefined_and_says_why() -> None:
+    same = compare_pair(_ranks({"a": [1, 0, 2], "b": [1, 0, 2]}), A, B, Margins(), level=0.95)
+    assert {test.p for test in same.tests.values()} == {None}
+    assert all(test.why for test in same.tests.values())
+    apart = compare_pair(_ranks({"a": [1, 0], "b": [0, 1]}), A, B, Margins(), level=0.95)
+    assert apart.esl.a is None
+    assert apart.tests["esl_t"].p is None
+    assert apart.tests["esl_t"].why == "no query"
+    assert apart.b_not_longer is None
+
+
+# Correction, with the p-values of the paper's table 2
+
+_ESL_T = (
+    *(1.60e-07, 1.34e-05, 0.004918, 0.813828, 0.381946, 0.022938, 8.68e-08),
+    *(4.33e-17, 1.46e-06, 1.61e-02, 2.82e-03, 0.866769, 0.024494, 0.009061),
+)
+_ESL_SIGNED_RANK = (
+    *(3.22e-12, 4.62e-06, 0.000249, 0.609428, 0.886547, 0.279188, 7.94e-08),
+    *(2.03e-16, 4.79e-06, 2.07e-03, 2.71e-04, 0.017467, 0.534906, 0.328843),
+)
+_R1_R13, _R12_R13 = 11, 13
+
+
+def _table_2() -> list[dict[str, float | None]]:
+    """The paper has no p of case (2): there it is undefined, and counts in the family."""
+    return [
+        {"binomial": None, "esl_signed_rank": rank, "esl_t": t}
+        for rank, t in zip(_ESL_SIGNED_RANK, _ESL_T, strict=True)
+    ]
+
+
+def test_r12_against_r13_is_not_significant_on_the_t_test_once_corrected() -> None:
+    p = _ESL_T[_R12_R13]
+    assert p < 0.05 < p * len(_ESL_T) == pytest.approx(0.127, abs=5e-4)
+    for correction in ("bonferroni", "holm"):
+        rows = correct_lines(_table_2(), declared="esl_t", correction=correction)
+        corrected = rows[_R12_R13]["esl_t"]
+        assert corrected is not None
+        assert corrected > 0.05
+    rows = correct_lines(_table_2(), declared="esl_t", correction="bonferroni")
+    assert rows[_R12_R13]["esl_t"] == pytest.approx(p * 28)
+
+
+def test_r1_against_r13_is_significant_on_signed_ranks_only_as_long_as_it_is_not_corrected() -> (
+    None
+):
+    assert _ESL_SIGNED_RANK[_R1_R13] < 0.05
+    for correction in ("bonferroni", "holm"):
+        rows = correct_lines(_table_2(), declared="esl_signed_rank", correction=correction)
+        corrected = rows[_R1_R13]["esl_signed_rank"]
+        assert corrected is not None
+        assert corrected > 0.05
+    plain = correct_lines(_table_2(), declared="esl_signed_rank", correction="none")
+    assert plain[_R1_R13]["esl_signed_rank"] == 0.017467
+
+
+def test_signed_ranks_and_t_disagree_on_r12_against_r13_before_correction() -> None:
+    assert _ESL_T[_R12_R13] < 0.05 < _ESL_SIGNED_RANK[_R12_R13]
+
+
+def test_a_line_that_was_not_declared_does_not_enlarge_the_family() -> None:
+    rows = [{"binomial": 0.01, "esl_signed_rank": 0.02, "esl_t": 0.5, "rr_t": 0.02}]
+    (corrected,) = correct_lines(rows, declared="esl_signed_rank", correction="holm")
+    assert corrected == {"binomial": 0.02, "esl_signed_rank": 0.02, "esl_t": 0.5, "rr_t": 0.02}
+    (other,) = correct_lines(rows, declared="esl_t", correction="bonferroni")
+    assert other["esl_t"] == 1.0
+
+
+# Verdicts
+
+_BOTH = [5, 6, 7, 8, 9] * 12
+
+
+def test_strict_asks_for_more_found_and_for_a_lower_search_length() -> None:
+    better = [rank - 4 for rank in _BOTH]
+    verdict = _judge([*_BOTH, *[0] * 15], [*better, *[3] * 15])
+    assert (verdict.word, verdict.better) == ("strict", "B")
+    assert _judge([*better, *[3] * 15], [*_BOTH, *[0] * 15]).better == "A"
+
+
+def test_what_pulls_in_opposite_directions_has_no_verdict() -> None:
+    """As the paper's R1 and R2: more is answered, and what both answer ranks lower."""
+    worse = [rank + 4 for rank in _BOTH]
+    for harm in ("margin", "plain"):
+        verdict = _judge([*_BOTH, *[0] * 15], [*worse, *[3] * 15], Rules(harm=harm))
+        assert (verdict.word, verdict.better) == ("no verdict", None)
+        assert "opposite directions" in verdict.why
+
+
+def test_equal_shares_and_a_lower_search_length_do_no_harm() -> None:
+    """As the paper's R1 and R8."""
+    better = [rank - 4 for rank in _BOTH]
+    a, b = [*_BOTH, 0, 2, *[1] * 40], [*better, 2, 0, *[1] * 40]
+    assert _judge(a, b, Rules(harm="plain")).word == "do no harm"
+    wide = Rules(margins=Margins(found=0.1))
+    assert (_judge(a, b, wide).word, _judge(a, b, wide).better) == ("do no harm", "B")
+
+
+def test_no_significant_harm_is_no_evidence_of_none() -> None:
+    """On 30 queries nothing excludes a loss of one query in a hundred; the plain rule asks not."""
+    a, b = [9] * 20 + [0, 3] * 5, [1] * 20 + [3, 0] * 5
+    assert _judge(a, b, Rules(harm="plain")).word == "do no harm"
+    verdict = _judge(a, b)
+    assert verdict.word == "no verdict"
+    assert "harm is not ruled out" in verdict.why
+
+
+def test_every_line_in_favour_of_one_run_is_no_verdict_yet() -> None:
+    verdict = _judge([4, 9, 2, 0, 5, 5], [2, 8, 2, 3, 5, 4])
+    assert verdict.why == "every line favours B, none significantly"
+
+
+def test_of_runs_that_are_equal_nothing_is_said() -> None:
+    verdict = _judge([1, 2, 0], [1, 2, 0])
+    assert (verdict.word, verdict.p_strict, verdict.p_no_harm) == ("no verdict", None, None)
+
+
+def test_false_verdicts_are_rarer_than_alpha_where_runs_are_exchangeable() -> None:
+    rng = np.random.default_rng(11)
+    trials, hits = 150, 0
+    rules = Rules(margins=Margins(found=0.1, esl=10))  # so wide that superiority decides
+    for _ in range(trials):
+        # Two draws of one distribution, correlated by query
+        base = rng.integers(0, 30, 80)
+        a, b = (np.maximum(0, base + rng.integers(-4, 5, 80)) for _ in range(2))
+        hits += _judge(a.tolist(), b.tolist(), rules).word != "no verdict"
+    assert hits / trials <= 0.08
+
+
+def test_search_length_and_reciprocal_rank_can_choose_different_runs() -> None:
+    a, b = [1] * 30 + [40] * 10, [2] * 30 + [10] * 10
+    tests = compare_pair(_ranks({"a": a, "b": b}), A, B, Margins(), level=0.95)
+    assert tests.esl.b < tests.esl.a  # type: ignore[operator] # both find all
+    assert tests.rr.b < tests.rr.a  # type: ignore[operator]
+
+
+# Many runs
+
+
+def test_a_baseline_is_compared_with_every_other_run() -> None:
+    ranks = _ranks({name: [1, 2, 0, 4] for name in "abcd"})
+    assert [b.name for _, b in pairs_with(ranks, "c")] == ["a", "b", "d"]
+    assert len(all_pairs(ranks)) == 6
+    with pytest.raises(InputError, match="no-run"):
+        pairs_with(ranks, "e")
+
+
+def test_a_run_against_itself_and_a_lone_run_are_refused() -> None:
+    ranks = _ranks({"a": [1, 2], "b": [2, 1]})
+    with pytest.raises(InputError, match="same-run"):
+        analyse_outcomes(ranks, [(A, A)], Rules())
+    with pytest.raises(InputError, match="too-few-systems"):
+        analyse_outcomes(ranks, [], Rules())
+
+
+def test_workers_change_nothing() -> None:
+    rng = np.random.default_rng(2)
+    ranks = _ranks({name: rng.integers(0, 9, 40).tolist() for name in "abcde"})
+    alone = analyse_outcomes(ranks, all_pairs(ranks), Rules())
+    with ThreadPoolExecutor(2) as executor:
+        shared = analyse_outcomes(ranks, all_pairs(ranks), Rules(), executor=executor)
+    assert alone == shared
+
+
+def test_the_order_of_queries_changes_nothing() -> None:
+    rng = np.random.default_rng(2)
+    rows = {name: rng.integers(0, 9, 40).tolist() for name in "abc"}
+    turned = {name: row[::-1] for name, row in rows.items()}
+    there, back = (
+        analyse_outcomes(ranks, all_pairs(ranks), Rules())
+        for ranks in (_ranks(rows), _ranks(turned))
+    )
+    for one, other in zip(there.pairs, back.pairs, strict=True):
+        assert one.verdict == other.verdict
+        assert one.corrected == pytest.approx(other.corrected)
+
+
+@given(st.sets(st.sampled_from(sorted(permutations("abcdef", 2)))))
+def test_the_line_respects_every_verdict_outside_of_circles(beats: set[tuple[str, str]]) -> None:
+    once = {pair for pair in beats if pair[::-1] not in beats or pair < pair[::-1]}
+    order = order_runs("abcdef", [0.6, 0.5, 0.5, 0.3, 0.2, 0.1], once)
+    assert sorted(order.systems) == sorted("abcdef")
+    place = {name: at for at, name in enumerate(order.systems)}
+    circle = {name: group for group in order.cycles for name in group}
+    for better, worse in once:
+        if circle.get(better, better) != circle.get(worse, worse):
+            assert place[better] < place[worse]
+
+
+def test_a_circle_is_reported_and_stands_together() -> None:
+    beats = {("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")}
+    order = order_runs("dcba", [0.9, 0.3, 0.2, 0.1], beats)
+    assert order.systems == ("c", "b", "a", "d")
+    assert order.cycles == (("c", "b", "a"),)
+
+
+def test_without_verdicts_the_mean_decides_and_says_so() -> None:
+    order = order_runs("abc", [0.1, 0.3, 0.3], set())
+    assert order.systems == ("b", "c", "a")
+    assert order.told == (False, False)
+
+
+# Curves of Success@j
+
+
+def test_curves_count_what_is_found_so_far() -> None:
+    ranks = _ranks({"a": [1, 2, 0, 3], "b": [1, 1, 2, 0]}, k=3)
+    curves = success_curves(ranks, A, B, np.random.default_rng(0))
+    assert curves.success_a == (0.25, 0.5, 0.75)
+    assert curves.success_b == (0.5, 0.75, 0.75)
+
+
+def test_equal_runs_have_no_interval() -> None:
+    ranks = _ranks({"a": [1, 0, 2], "b": [1, 0, 2]}, k=3)
+    curves = success_curves(ranks, A, B, np.random.default_rng(0))
+    assert curves.low == curves.high == (None, None, None)
+
+
+@pytest.mark.parametrize("band", ["simultaneous", "pointwise"])
+def test_a_band_of_one_seed_is_one_band_and_pointwise_is_the_narrower(band: str) -> None:
+    rng = np.random.default_rng(7)
+    ranks = _ranks(
+        {"a": rng.integers(0, 9, 90).tolist(), "b": rng.integers(0, 9, 90).tolist()}, k=9
+    )
+    once, again = (
+        success_curves(ranks, A, B, np.random.default_rng(3), band=band) for _ in range(2)
+    )
+    assert (once.low, once.high) == (again.low, again.high)
+    point = success_curves(ranks, A, B, np.random.default_rng(3), band="pointwise")
+    for wide, narrow in zip(once.high, point.high, strict=True):
+        assert wide >= narrow
+
+
+def test_a_simultaneous_band_holds_at_all_depths_at_once() -> None:
+    rng = np.random.default_rng(4)
+    k, size, trials, held = 20, 150, 200, 0
+    # Both runs find at a depth from 1 to k + 10, and B at one depth less where A is odd
+    for _ in range(trials):
+        first = rng.integers(1, k + 11, size)
+        second = np.where(rng.random(size) < 0.5, rng.integers(1, k + 11, size), first)
+        rows = {n: np.where(r > k, 0, r).tolist() for n, r in (("a", first), ("b", second))}
+        curves = success_curves(_ranks(rows, k=k), A, B, rng, draws=500)
+        pairs = zip(curves.low, curves.high, strict=True)
+        held += all(low is None or low <= 0 <= high for low, high in pairs)
+    assert 0.90 <= held / trials <= 0.99
+
+
+# Groups of seeds
+
+
+def test_groups_are_averaged_over_pairs_of_seeds() -> None:
+    ranks = _ranks({"a": [1, 0, 2, 4], "b": [2, 3, 0, 2], "c": [1, 3, 1, 0]})
+    group = Side(name="b, c", runs=("b", "c"))
+    pair = compare_pair(ranks, A, group, Margins(), level=0.95)
+    one, other = (
+        compare_pair(ranks, A, Side(name=name, runs=(name,)), Margins(), level=0.95)
+        for name in "bc"
+    )
+    assert pair.both == (one.both + other.both) / 2
+    assert pair.a_only == (one.a_only + other.a_only) / 2
+    lengths = [(1 + 4) + 0, (1 + 2)]
+    assert pair.esl.a == pytest.approx(sum(lengths) / (one.both + other.both))
+
+
+def test_one_method_with_other_seeds_is_not_told_from_itself() -> None:
+    """A test of two of the runs over queries calls the luck of a seed significant."""
+    rng = np.random.default_rng(9)
+    runs = [f"{name}{at}" for name in "ab" for at in range(4)]
+    groups = Side(name="a", runs=tuple(runs[:4])), Side(name="b", runs=tuple(runs[4:]))
+    trials, hits, naive = 200, 0, 0
+    for _ in range(trials):
+        hard = rng.exponential(8, 120)
+        luck = np.exp(rng.normal(0, 0.3, (8, 1)) + rng.normal(0, 0.5, (8, 120)))
+        drawn = np.ceil(hard * luck).astype(int)
+        drawn[drawn > 30] = 0
+        ranks = _ranks(dict(zip(runs, drawn.tolist(), strict=True)))
+        across = compare_pair(ranks, *groups, Margins(), level=0.95).tests["esl_crossed_t"].p
+        first, second = drawn[0], drawn[4]
+        both = (first > 0) & (second > 0)
+        hits += across is not None and across <= 0.05
+        naive += stats.ttest_rel(first[both], second[both]).pvalue <= 0.05
+    assert hits / trials <= 0.08
+    assert naive / trials > 0.3
+
+
+def test_groups_are_judged_by_the_test_across_seeds() -> None:
+    rng = np.random.default_rng(1)
+    base = rng.integers(6, 12, 100)
+    rows = {f"a{at}": (base + rng.integers(0, 3, 100)).tolist() for at in range(3)}
+    rows |= {f"b{at}": (base - 5 + rng.integers(0, 3, 100)).tolist() for at in range(3)}
+    groups = [Side(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
+    found = analyse_outcomes(_ranks(rows), [(groups[0], groups[1])], Rules())
+    (judged,) = found.pairs
+    assert judged.declared == "esl_crossed_t"
+    assert judged.pair.tests["found_crossed_t"].p is None  # every seed finds every query
+    assert judged.verdict.word == "no verdict"
+    assert "B has the lower ESL, significantly" in judged.verdict.why
