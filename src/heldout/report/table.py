@@ -6,6 +6,7 @@ shown as 0.
 
 import re
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 __all__ = [
@@ -85,10 +86,12 @@ class Table:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(row)
+            if any(isinstance(cell, float) and not isfinite(cell) for cell in row):
+                raise ValueError(f"a number is not finite: {row}")
 
 
 def format_p(p: float | None) -> str:
-    """A p-value with two digits that say something: `.042`, `.00031`, `<.0001`, never 0."""
+    """A p-value with two to four digits: `.24`, `.042`, `.0003`, `<.0001`, never 0."""
     if p is None:
         return UNDEFINED
     if p < _SMALLEST_P:
@@ -107,9 +110,9 @@ def format_cell(cell: Cell, column: Column) -> str:
     if column.form == "p":
         return format_p(cell)
     if column.form in ("score", "share"):
-        return f"{cell:.{column.decimals}f}"
+        return f"{cell:z.{column.decimals}f}"
     if column.form == "difference":
-        return f"{cell:+.{column.decimals}f}"
+        return f"{cell:+z.{column.decimals}f}"
     return f"{cell:,}"
 
 
