@@ -125,6 +125,15 @@ def test_a_run_that_two_teams_sent_is_found(played: Town) -> None:
     assert find_alike_runs(desk, read_board_scores(desk)) == ()
 
 
+def test_progress_is_told_from_the_board(played: Town) -> None:
+    found = played.organiser("analyse", "progress", "--json", now=NOW.isoformat()).json
+    ids = [entry.id for entry in _read(played).entries]
+    assert [point["id"] for point in found["points"]] == ids
+    assert found["tested"]
+    assert found["queries"] == 30
+    assert all(one["p"].keys() == {"rank_sum", "signed_rank", "t"} for one in found["comparisons"])
+
+
 def test_drift_and_teams_are_told_from_the_board(played: Town) -> None:
     now = NOW.isoformat()
     drift = played.organiser("analyse", "drift", "--json", now=now).json

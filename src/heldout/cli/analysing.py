@@ -8,8 +8,10 @@ import click
 __all__ = ["ANALYSES", "analyse"]
 
 ANALYSES: Mapping[str, str] = {
+    "outcomes": "what each of two runs finds, how high, and which is the better",
     "reliability": "how often two halves of the queries lead to the same conclusion",
     "stability": "which ranks a system may have, and has on resampled queries",
+    "progress": "how the best score rose, and which steps are more than luck",
     "drift": "whether official scores fall behind dev scores, and whether a ratio explains it",
     "teams": "who submits often, and whether they climb on the public view alone",
 }

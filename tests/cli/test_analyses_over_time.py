@@ -1,0 +1,116 @@
+"""`heldout analyse progress`, `drift` and `teams`, from tables; from a board see tests/scenario."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from heldout.cli import main
+
+SYSTEMS = ("bm25", "lamp1", "lamp2", "lamp3")
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> dict[str, str]:
+    """Scores on three views, and who sent what."""
+    lines = {"scores": ["query,bm25,lamp1,lamp2,lamp3"], "dev": [], "reserve": []}
+    lines["dev"], lines["reserve"] = list(lines["scores"]), list(lines["scores"])
+    for n in range(30):
+        for shift, name in enumerate(lines):
+            row = [
+                ((n * 7 + 3 * shift) % 10) / 20 + 0.1 * s + (n % (s + 2)) / 100 for s in range(4)
+            ]
+            lines[name].append(f"q{n}," + ",".join(f"{value:.4f}" for value in row))
+    for name, rows in lines.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows) + "\n")
+    entries = ["id,date,team,description,baseline", "bm25,2026-01-01,us,BM25,yes"]
+    entries += [f"lamp{n},2026-0{n + 1}-01,Lamp,BERT number {n},no" for n in (1, 2, 3)]
+    (tmp_path / "entries.csv").write_text("\n".join(entries) + "\n")
+    return {name: str(tmp_path / f"{name}.csv") for name in (*lines, "entries")}
+
+
+def call(*arguments: str) -> Result:
+    result = CliRunner().invoke(main, ["analyse", *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def answer(*arguments: str) -> Any:
+    result = call(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_progress_of_a_table_with_dates(tables: dict[str, str], tmp_path: Path) -> None:
+    told = ("progress", "--scores", tables["scores"], "--entries", tables["entries"])
+    found = answer(*told, "--decide", "signed-rank", "--chart", str(tmp_path / "progress.svg"))
+    assert [step["id"] for step in found["line"]] == ["lamp1", "lamp2", "lamp3"]
+    assert found["line"][0]["displaced"] == "bm25"
+    assert found["tested"]
+    assert found["family"] == len(found["comparisons"]) == 4
+    assert "★ BERT number 1" in (tmp_path / "progress.svg").read_text()
+    text = call(*told, "--filter", "bert").output
+    assert "3 entries with “bert”" in text
+    assert "Holm" in text
+
+
+def test_drift_of_two_tables_with_dates(tables: dict[str, str]) -> None:
+    told = ("--scores", tables["scores"], "--entries", tables["entries"])
+    found = answer("drift", *told, "--dev-scores", tables["dev"], "--trials", "50")
+    assert found["entries"] == 3
+    assert found["trials"] == 50
+    assert found["per_year"]["difference"]["low"] is not None
+    assert found == answer("drift", *told, "--dev-scores", tables["dev"], "--trials", "50")
+
+
+def test_teams_of_two_tables_with_dates(tables: dict[str, str]) -> None:
+    told = ("--scores", tables["scores"], "--entries", tables["entries"])
+    found = answer("teams", *told, "--reserve-scores", tables["reserve"], "--trials", "50")
+    assert [group["name"] for group in found["groups"]] == ["Lamp"]
+    assert found["groups"][0]["slope"]["low"] is not None
+    assert found["variants"] is None
+
+
+@pytest.mark.parametrize("form", ["--markdown", "--latex"])
+@pytest.mark.parametrize("analysis", ["progress", "drift", "teams"])
+def test_tables_can_go_into_a_paper(tables: dict[str, str], analysis: str, form: str) -> None:
+    told = ("--scores", tables["scores"], "--entries", tables["entries"])
+    more = {
+        "progress": (),
+        "drift": ("--dev-scores", tables["dev"], "--trials", "9"),
+        "teams": ("--reserve-scores", tables["reserve"], "--trials", "9"),
+    }[analysis]
+    result = call(analysis, *told, *more, form)
+    assert result.exit_code == 0
+    assert ("\\toprule" in result.output) == (form == "--latex")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("progress",), "which scores?"),
+        (("progress", "--scores", "{scores}"), "--entries FILE"),
+        (("progress", "--csv", "{scores}", "--entries", "{entries}"), "--entries FILE"),
+        (("progress", "--csv", "{scores}"), "unknown-table"),
+        (("progress", "--csv", "{scores}", "--scores", "{scores}"), "which scores?"),
+        (("progress", "--scores", "{scores}", "--entries", "{dev}"), "entries-header"),
+        (("drift", "--scores", "{scores}", "--entries", "{entries}"), "no-view"),
+        (("teams", "--scores", "{scores}", "--entries", "{entries}"), "public = false"),
+    ],
+)
+def test_what_is_missing_is_said(
+    tables: dict[str, str], arguments: tuple[str, ...], told: str
+) -> None:
+    result = call(*(argument.format(**tables) for argument in arguments))
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_teams_have_no_picture(tables: dict[str, str], tmp_path: Path) -> None:
+    told = ("--scores", tables["scores"], "--entries", tables["entries"])
+    more = ("--reserve-scores", tables["reserve"], "--chart", str(tmp_path / "x.svg"))
+    result = call("teams", *told, *more)
+    assert result.exit_code == 2
+    assert "no picture" in result.output
