@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, Command] = {
     "validate": Command(
         "validation:validate", "files", "Every problem of a run file, with its line."
     ),
+    "compare": Command("comparison:compare", "files", "Is one run better than another?"),
     "analyse": Command("analysing:analyse", "files", "Can a ranking be believed?"),
     "rank": Command("ranking:rank", "files", "Make a run."),
     "register": Command("registering:register", "participant", "Register a team, once."),
