@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -83,6 +83,7 @@ def plain_step_down(values: Scores, signs: NDArray[np.int64]) -> Scores:
 
 
 @given(tables(RR, least=2))
+@example(np.array([[0.2, 0.2, 0, 0, 0], [1 / 9, 0, 0, 0, 0], [0] * 5, [1, 0, 1, 0, 0]], float))
 def test_step_down_is_that_of_its_definition(values: Scores) -> None:
     flips = 40
     (child,) = rng().spawn(1)

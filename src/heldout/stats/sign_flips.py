@@ -24,6 +24,8 @@ from heldout.stats.whole import Whole, whole_numbers
 __all__ = ["flip_test", "max_t"]
 
 _QUERIES = 512
+_ROUNDING = 1e-12
+"""Values of t that differ by less than this share are equal, as those of two pairs may be."""
 
 
 def flip_test(
@@ -130,7 +132,7 @@ def _family(whole: Whole, *, step_down: bool) -> _Family:
         better=better[rising],
         worse=worse[rising],
         scale=scale[rising],
-        least=(found - _slack(whole) * scale)[rising],
+        least=(found * (1 - _ROUNDING) - _slack(whole) * scale)[rising],
         step_down=step_down,
     )
 
