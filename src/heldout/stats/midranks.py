@@ -65,12 +65,13 @@ def sort_elements(
     """
     # 16 bits are sorted by their digits, but only where the order of equal keys is to be kept
     places = np.argsort(keys, axis=1, kind="stable" if keys.itemsize <= _DIGITS else None)
-    ordered = np.take_along_axis(keys, places, axis=1)
+    flat = places + np.arange(len(keys))[:, None] * keys.shape[1]
+    ordered = keys.take(flat)
     starts = np.ones(keys.shape, np.bool_)
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=starts[:, 1:])
     return Sorted(
         order=places % queries,
-        labels=np.take_along_axis(labels, places, axis=1),
+        labels=labels.take(flat),
         starts=starts,
         skip=skip,
     )
