@@ -2,6 +2,7 @@
 
 import re
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -65,6 +66,26 @@ def test_the_same_chart_is_the_same_bytes(name: str) -> None:
     path = Path(name)
 
     assert picture(SPEC, path, title="x") == picture(SPEC, path, title="x")
+
+
+def test_a_png_has_the_texts_and_the_paper() -> None:
+    empty = {**SPEC, "data": {"values": [{"x": 1, "name": " "}, {"x": 3, "name": " "}]}}
+    drawn, blank = (_pixels(picture(spec, Path("a.png"), title="x")) for spec in (SPEC, empty))
+    paper = bytes.fromhex(LIGHT["--paper"][1:])
+
+    assert paper in blank
+    assert sum(one != other for one, other in zip(drawn, blank, strict=True)) > 100
+
+
+def _pixels(png: bytes) -> bytes:
+    """The pixels of a PNG as its rows are filtered."""
+    data, place = b"", 8
+    while place < len(png):
+        size = int.from_bytes(png[place : place + 4])
+        if png[place + 4 : place + 8] == b"IDAT":
+            data += png[place + 8 : place + 8 + size]
+        place += size + 12
+    return zlib.decompress(data)
 
 
 def test_a_png_has_twice_the_points_and_is_not_empty() -> None:

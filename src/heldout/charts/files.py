@@ -80,8 +80,11 @@ def picture(spec: Mapping[str, Any], path: Path, *, title: str) -> bytes:
 
 
 def _in_light(spec: Mapping[str, Any], *, title: str) -> str:
-    """The same picture with plain colours, which a program without CSS variables can read."""
+    """The same picture with plain colours and font, for a program that knows no CSS variables."""
     drawn = stand_alone(spec, title=title)
     for variable in COLOURS.values():
         drawn = drawn.replace(variable, LIGHT[variable.removeprefix("var(").removesuffix(")")])
-    return drawn
+    before, _, styled = drawn.partition("<style>")
+    paper = f'<rect width="100%" height="100%" fill="{LIGHT["--paper"]}"/>'
+    plain = before.replace("<svg ", '<svg font-family="sans-serif" ', 1)
+    return plain + paper + styled.partition("</style>")[2]

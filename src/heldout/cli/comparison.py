@@ -74,7 +74,7 @@ def compare(
     level: float,
     seed: int,
 ) -> None:
-    r"""Is B better than A? Who finds what, how high, and what can be said of it.
+    """Is B better than A? Who finds what, how high, and what can be said of it.
 
     A and B are run files. Each may be a group of runs that differ in their random seed: a pattern
     in quotes, or paths with commas between them.

@@ -45,7 +45,7 @@ def outcomes(
     level: float,
     dask: str | None,
 ) -> None:
-    r"""For every two runs: who finds what, how high, and which is the better.
+    """For every two runs: who finds what, how high, and which is the better.
 
     The measure is a reciprocal rank, RR@100 if not given; RR(rel=2)@100 counts grade 2 and above.
 

@@ -73,7 +73,7 @@ def stability(
     seed: int,
     dask: str | None,
 ) -> None:
-    r"""Which ranks may each system have, and how often does it have them on resampled queries?
+    """Which ranks may each system have, and how often does it have them on resampled queries?
 
     The range of ranks holds for all systems at once. The shares of resamplings describe the
     ranking and are no confidence statement.
