@@ -1,0 +1,95 @@
+"""ESL and RR on real runs: they can order two runs differently (significant-improvements-2021)."""
+
+import gzip
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from heldout.cli.score_source import Source, load_scores
+from heldout.report.outcome_pairs import opposes
+from heldout.stats.all_pairs import count_outcomes
+from heldout.validity.first_ranks import FirstRanks, first_ranks
+from heldout.validity.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
+from heldout.validity.verdicts import Rules
+
+Data = Callable[[str], Path]
+K = 100
+
+
+@pytest.fixture(scope="module")
+def ranks(data: Data) -> FirstRanks:
+    folder = data("trec-dl-2021-passage")
+    source = Source(
+        runs=(str(folder / "runs" / "*.gz"),),
+        qrels=str(folder / "qrels.dl21-passage.txt.gz"),
+        measure=f"RR(rel=2)@{K}",
+        jobs=1,
+    )
+    return first_ranks(load_scores(source).table, k=K)
+
+
+@pytest.fixture(scope="module")
+def found(ranks: FirstRanks) -> Outcomes:
+    return analyse_outcomes(ranks, all_pairs(ranks), Rules())
+
+
+def test_positions_are_those_of_the_official_run_files(data: Data, ranks: FirstRanks) -> None:
+    folder = data("trec-dl-2021-passage")
+    with gzip.open(folder / "qrels.dl21-passage.txt.gz", "rt") as file:
+        rows = [line.split() for line in file]
+    relevant = {(query, document) for query, _, document, grade in rows if int(grade) >= 2}
+    with gzip.open(folder / "runs" / "p_bm25.gz", "rt") as file:
+        lines = [line.split() for line in file]
+    first: dict[str, int] = {}
+    for query, _, document, rank, *_ in lines:
+        if (query, document) in relevant and int(rank) <= K:
+            first[query] = min(first.get(query, K), int(rank))
+    row = ranks.rows(("p_bm25",))[0].tolist()
+    ours = {query: rank for query, rank in zip(ranks.queries, row, strict=True) if rank}
+    # The file's own ranks differ from the order by score only where scores are tied
+    agree = sum(ours.get(query) == rank for query, rank in first.items())
+    assert ours.keys() == first.keys()
+    assert agree >= len(first) - 2
+
+
+def test_the_counts_of_every_pair_are_those_of_all_pairs_at_once(
+    ranks: FirstRanks, found: Outcomes
+) -> None:
+    batch = count_outcomes(ranks.ranks)
+    place = {name: row for row, name in enumerate(ranks.systems)}
+    for one in found.pairs:
+        a, b = place[one.pair.a.name], place[one.pair.b.name]
+        assert one.pair.neither == batch.neither[a, b]
+        assert (one.pair.a_only, one.pair.b_only) == (batch.a_only[a, b], batch.a_only[b, a])
+        assert one.pair.esl.a == pytest.approx(batch.ranks[a, b] / batch.both[a, b])
+
+
+def test_esl_and_rr_disagree_in_a_sixth_of_the_pairs_and_never_significantly(
+    found: Outcomes,
+) -> None:
+    opposed = [one.pair for one in found.pairs if opposes(one)]
+    assert (len(found.pairs), len(opposed)) == (990, 169)
+    for pair in opposed:
+        ps = pair.tests["esl_t"].p, pair.tests["rr_t"].p
+        assert None in ps or max(p for p in ps if p is not None) > 0.05
+    one_alone = [
+        pair
+        for pair in opposed
+        if any((p := pair.tests[line].p) is not None and p <= 0.05 for line in ("esl_t", "rr_t"))
+    ]
+    assert len(one_alone) == 29
+
+
+def test_on_53_queries_no_margin_can_be_excluded(found: Outcomes) -> None:
+    assert {one.verdict.word for one in found.pairs} == {"no verdict"}
+    assert found.order is not None
+    assert found.order.verdicts == 0
+
+
+def test_processes_give_the_same(ranks: FirstRanks) -> None:
+    pairs = pairs_with(ranks, "p_bm25")[:6]
+    with ProcessPoolExecutor(1) as executor:
+        there = analyse_outcomes(ranks, pairs, Rules(), executor=executor)
+    assert there == analyse_outcomes(ranks, pairs, Rules())
