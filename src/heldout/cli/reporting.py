@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from heldout.charts.files import SUFFIXES
 from heldout.cli.printing import (
     Console,
     answers,
@@ -75,6 +76,7 @@ def output_options(function: Function) -> Function:
         "--chart",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
+        callback=_check_form,
         help="Write the picture, as .svg or .png.",
     )
     @functools.wraps(function)
@@ -89,12 +91,19 @@ def output_options(function: Function) -> Function:
     return wrapped  # type: ignore[return-value] # click's decorators keep the callable
 
 
+def _check_form(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a form that cannot be written before an analysis takes its time, not after."""
+    del context, option
+    if path is not None and path.suffix.lower() not in SUFFIXES:
+        raise click.BadParameter(f"{path.name} ends in none of {', '.join(SUFFIXES)}")
+    return path
+
+
 def print_answer(answer: Answer, output: Output) -> None:
     """Write an answer in the form that was asked for, and the chart where one was.
 
     Raises:
         click.UsageError: a chart was asked for, but there is none of this.
-        InputError: code `chart-form`.
         SetupError: the `site` extra is not installed.
     """
     if output.chart is not None:

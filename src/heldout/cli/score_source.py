@@ -29,6 +29,7 @@ __all__ = ["Scores", "Source", "load_measures", "load_scores", "source_options"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 _SHOWN = 3
+_WHICH = "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +143,7 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
         return _read_table(source.table, measure or source.measure)
     name = measure or source.measure
     if name is None:
-        raise click.UsageError("which measure? for example -m RR@10")
+        raise click.UsageError("which measure? for example -m RR@10" if source.runs else _WHICH)
     (scores,) = load_measures(source, [name]).values()
     return scores
 
@@ -176,9 +177,7 @@ def load_measures(source: Source, measures: Sequence[str]) -> Mapping[str, Score
 def _find_runs(patterns: Sequence[str]) -> list[str]:
     """The files that the patterns name, each once, sorted within a pattern."""
     if not patterns:
-        raise click.UsageError(
-            "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
-        )
+        raise click.UsageError(_WHICH)
     found: dict[str, None] = {}
     for pattern in patterns:
         paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern

@@ -1,0 +1,125 @@
+"""How an analysis answers: one answer, in whichever form was asked for."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from heldout.cli.printing import reports_errors
+from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.report.table import Column, Table
+
+TABLE = Table(
+    title="Two systems",
+    columns=(Column(name="system"), Column(name="mean", form="score"), Column(name="p", form="p")),
+    rows=(("bm25", 0.25, None), ("dense", 0.5, 0.0002)),
+    notes=("Holm over 1 pair.",),
+)
+VALUE = {"systems": ["bm25", "dense"], "p": [None, 0.0002]}
+
+
+def draw() -> Mapping[str, Any]:
+    return {
+        "width": 20,
+        "height": 10,
+        "autosize": "none",
+        "data": {"values": [{"x": 1}]},
+        "mark": {"type": "point", "color": "#000001"},
+        "encoding": {"x": {"field": "x", "type": "quantitative", "axis": None}},
+    }
+
+
+def answer(*, drawn: bool = True) -> Answer:
+    return Answer(
+        facts=[("lead", "dense")],
+        tables=[TABLE],
+        value=VALUE,
+        chart=draw if drawn else None,
+        title="Means",
+    )
+
+
+@click.command
+@output_options
+@reports_errors
+def drawing(output: Output) -> None:
+    """Stands for an analysis with a picture."""
+    print_answer(answer(), output)
+
+
+@click.command
+@output_options
+@reports_errors
+def telling(output: Output) -> None:
+    """Stands for an analysis without one."""
+    print_answer(answer(drawn=False), output)
+
+
+def call(command: click.Command, *arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def test_the_terminal_says_the_answer_first_then_the_evidence() -> None:
+    assert call(drawing).stdout == (
+        "lead      dense\n"
+        "\n"
+        "Two systems\n"
+        "\n"
+        "system    mean      p\n"
+        "bm25    0.2500      -\n"
+        "dense   0.5000  .0002\n"
+        "          Holm over 1 pair.\n"
+    )
+
+
+def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
+    result = call(drawing, "--json", "--chart", tmp_path / "a.svg")
+
+    assert json.loads(result.stdout) == VALUE
+    assert "a.svg" in result.stderr
+
+
+def test_markdown_and_latex_have_the_cells_of_the_terminal() -> None:
+    assert "| dense | 0.5000 | .0002 |" in call(drawing, "--markdown").stdout
+    assert r"dense & 0.5000 & .0002 \\" in call(drawing, "--latex").stdout
+
+
+@pytest.mark.parametrize("forms", [("--json", "--latex"), ("--markdown", "--latex")], ids="+".join)
+def test_two_forms_at_once_are_no_answer(forms: tuple[str, str]) -> None:
+    result = call(drawing, *forms)
+
+    assert result.exit_code == 2
+    assert "exclude each other" in result.stderr
+
+
+def test_a_chart_is_written_once_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.svg"
+
+    assert call(drawing, "--chart", path).stderr == f"chart     {path}\n"
+    assert path.read_text().startswith("<svg ")
+    assert call(drawing, "--chart", path).stderr == f"as before {path}\n"
+
+
+def test_a_form_that_no_chart_has_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
+    @click.command
+    @output_options
+    def slow(output: Output) -> None:
+        raise AssertionError(output)
+
+    result = call(slow, "--chart", tmp_path / "a.pdf")
+
+    assert result.exit_code == 2
+    assert "a.pdf ends in none of .svg, .png" in result.stderr
+
+
+def test_where_there_is_no_picture_none_is_made(tmp_path: Path) -> None:
+    result = call(telling, "--chart", tmp_path / "a.svg")
+
+    assert result.exit_code == 2
+    assert "there is no picture of this" in result.stderr
+    assert result.stdout == ""
+    assert list(tmp_path.iterdir()) == []
