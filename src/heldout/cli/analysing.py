@@ -13,6 +13,7 @@ ANALYSES: Mapping[str, str] = {
     "stability": "which ranks a system may have, and has on resampled queries",
     "progress": "how the best score rose, and which steps are more than luck",
     "drift": "whether official scores fall behind dev scores, and whether a ratio explains it",
+    "facets": "whether a ranking holds for every kind of query; cuts out a domain",
     "teams": "who submits often, and whether they climb on the public view alone",
 }
 """Every analysis, with what it answers; `heldout.cli.analyses.NAME` has the command."""

@@ -1,0 +1,299 @@
+"""Does a ranking hold for every kind of query? Standings, differences and interactions by facet.
+
+Three questions, each with its own family:
+
+- the standings on each facet that is large enough;
+- for every system and a reference, the difference on each facet: paired t, its interval alone and
+  with all at once (Bonferroni over facets and systems);
+- system by facet: is a system better or worse on a facet than outside it, beyond what the facet
+  does to all systems? Scores less the mean of all systems on the same query are compared inside
+  and outside (`stats.subgroups`), corrected over all systems and facets.
+
+Only the third can say that systems differ in what they are good at: a difference that is
+significant on one facet and not on another is no evidence of that.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem, quote
+from heldout.ids import Digest
+from heldout.scores import ScoreTable
+from heldout.stats.subgroups import compare_subgroups
+from heldout.stats.tests import run_test
+from heldout.validity.score_matrix import Better, ScoreMatrix, score_matrix
+from heldout.validity.subsets import cut_queries
+
+__all__ = ["Facet", "FacetDifference", "Facets", "Interaction", "compare_facets"]
+
+_SIDES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facet:
+    """A kind of query.
+
+    Attributes:
+        name: of the facet; "" for all queries.
+        queries: how many have scores.
+        means: by system, in the order of `Facets.systems`.
+        ranks: likewise, from 1; equal means share the best of their ranks.
+    """
+
+    name: str
+    queries: int
+    means: tuple[float, ...]
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FacetDifference:
+    """A system against the reference on one facet.
+
+    Attributes:
+        facet: its name; "" for all queries, which is outside the family.
+        system: who is compared.
+        queries: how many.
+        difference: of the means, system - reference.
+        low, high: its interval, alone; `None` where undefined.
+        low_all, high_all: the interval that holds with all of the family.
+        p: paired t, two-sided; `None` where undefined.
+        p_corrected: by Bonferroni over the family; `None` where undefined.
+        why: the reason where p is undefined, else "".
+    """
+
+    facet: str
+    system: str
+    queries: int
+    difference: float
+    low: float | None
+    high: float | None
+    low_all: float | None
+    high_all: float | None
+    p: float | None
+    p_corrected: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interaction:
+    """How much more of a system's advantage over all systems it has inside a facet than outside.
+
+    Attributes:
+        facet, system: which.
+        effect: mean of (score - mean of all systems) inside the facet, less the same outside.
+        error: its standard error.
+        p: corrected over all systems and facets; `None` where scores do not vary.
+    """
+
+    facet: str
+    system: str
+    effect: float
+    error: float
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """Standings, differences and interactions by facet.
+
+    Attributes:
+        systems: names, the best on all queries first.
+        overall: all queries.
+        facets: those that are large enough.
+        left_out: facets with too few queries -> how many they have.
+        unlabelled: queries in no facet.
+        reference: whom systems are compared with.
+        differences: all queries first, then the family: each system on each facet.
+        family: how many differences there are on facets.
+        interactions: of systems with facets that leave queries outside; the smallest p first.
+        least: fewest queries of a facet.
+        level: of intervals.
+        draws: of the interactions.
+        better: which scores are better.
+        digest: of the table of scores.
+    """
+
+    systems: tuple[str, ...]
+    overall: Facet
+    facets: tuple[Facet, ...]
+    left_out: Mapping[str, int]
+    unlabelled: int
+    reference: str
+    differences: tuple[FacetDifference, ...]
+    family: int
+    interactions: tuple[Interaction, ...]
+    least: int
+    level: float
+    draws: int
+    better: Better
+    digest: Digest
+
+
+def compare_facets(
+    table: ScoreTable,
+    facets: Mapping[str, AbstractSet[str]],
+    rng: Generator,
+    *,
+    against: str | None = None,
+    system: str | None = None,
+    least: int = 20,
+    level: float = 0.95,
+    draws: int = 9999,
+    better: Better = "higher",
+    executor: Executor | None = None,
+) -> Facets:
+    """Split a ranking by facets of its queries.
+
+    Args:
+        table: at least two systems on at least two queries, none missing.
+        facets: queries by facet; a query may be in several, or in none.
+        rng: where draws come from.
+        against: the reference; `None` for the system that is best on all queries.
+        system: the one system to compare with it, declared beforehand; `None` for all.
+        least: fewest queries of a facet, at least 2; a smaller one is left out, and named.
+        level: of intervals, in (0, 1).
+        draws: permutations behind the interactions, >= 1.
+        better: which scores are better.
+        executor: where to compute; `None` for here.
+
+    Raises:
+        InputError: codes `too-few-systems`, `too-few-queries`, `missing-scores`, `no-facet`,
+            `unknown-system`.
+    """
+    matrix = score_matrix(table, better=better)
+    cuts = cut_queries(table, facets, least=max(least, _SIDES))
+    sizes = {name: len(queries & set(table.queries)) for name, queries in facets.items()}
+    if not cuts:
+        raise _no_facet(sizes, least)
+    reference = matrix.systems[0] if against is None else _known(against, matrix, "--against")
+    others = [name for name in matrix.systems if name != reference]
+    if system is not None:
+        others = [_known(system, matrix, "--system")]
+        if system == reference:
+            raise _unknown("--system", system, "another system than the reference")
+    family = len(cuts) * len(others)
+    differences = [
+        _compare(cut, name, reference, other, level=level, family=family if name else 1)
+        for name, cut in {"": table, **cuts}.items()
+        for other in others
+    ]
+    return Facets(
+        systems=matrix.systems,
+        overall=_stand("", table, matrix.systems, better),
+        facets=tuple(_stand(name, cut, matrix.systems, better) for name, cut in cuts.items()),
+        left_out={name: size for name, size in sizes.items() if name not in cuts},
+        unlabelled=len(set(table.queries).difference(*facets.values())),
+        reference=reference,
+        differences=tuple(differences),
+        family=family,
+        interactions=_interact(matrix, cuts, rng, draws, executor),
+        least=least,
+        level=level,
+        draws=draws,
+        better=better,
+        digest=table.digest,
+    )
+
+
+def _stand(name: str, table: ScoreTable, systems: tuple[str, ...], better: Better) -> Facet:
+    means = [table.mean(system) or 0.0 for system in systems]
+    signed = np.round(means, 12) * (1 if better == "higher" else -1)
+    return Facet(
+        name=name,
+        queries=len(table.queries),
+        means=tuple(means),
+        ranks=tuple(int(1 + (signed > own).sum()) for own in signed),
+    )
+
+
+def _compare(
+    table: ScoreTable, facet: str, reference: str, system: str, *, level: float, family: int
+) -> FacetDifference:
+    a, b = (table.values[table.systems.index(name)] for name in (reference, system))
+    alone = run_test("t", a, b, level=level)
+    together = run_test("t", a, b, level=1 - (1 - level) / family)
+    return FacetDifference(
+        facet=facet,
+        system=system,
+        queries=len(table.queries),
+        difference=float(np.mean(b - a)),
+        low=alone.low,
+        high=alone.high,
+        low_all=together.low,
+        high_all=together.high,
+        p=alone.p,
+        p_corrected=None if alone.p is None else min(1.0, alone.p * family),
+        why=alone.why or "",
+    )
+
+
+def _interact(
+    matrix: ScoreMatrix,
+    cuts: Mapping[str, ScoreTable],
+    rng: Generator,
+    draws: int,
+    executor: Executor | None,
+) -> tuple[Interaction, ...]:
+    # In the order of names, so that shuffled columns give the same draws.
+    inside = {name: set(cut.queries) for name, cut in cuts.items()}
+    names = [name for name in cuts if len(matrix.queries) - len(inside[name]) >= _SIDES]
+    if not names:
+        return ()
+    member = np.array([[query in inside[name] for query in matrix.queries] for name in names])
+    values = _unsigned(matrix)
+    found = compare_subgroups(
+        values - values.mean(axis=0), member, rng, draws=draws, executor=executor
+    )
+    interactions = [
+        Interaction(
+            facet=facet,
+            system=system,
+            effect=float(found.difference[row, column]),
+            error=float(found.error[row, column]),
+            p=None if np.isnan(found.p[row, column]) else float(found.p[row, column]),
+        )
+        for row, system in enumerate(matrix.systems)
+        for column, facet in enumerate(names)
+    ]
+    return tuple(sorted(interactions, key=_by_p))
+
+
+def _unsigned(matrix: ScoreMatrix) -> NDArray[np.float64]:
+    """Scores as they are, systems and queries in the order of the matrix."""
+    return matrix.values if matrix.better == "higher" else -matrix.values
+
+
+def _by_p(one: Interaction) -> tuple[float, float]:
+    return (2.0 if one.p is None else one.p, -abs(one.effect) / one.error if one.error else 0.0)
+
+
+def _known(name: str, matrix: ScoreMatrix, option: str) -> str:
+    if name not in matrix.systems:
+        raise _unknown(option, name, "a system that has scores")
+    return name
+
+
+def _unknown(option: str, name: str, expected: str) -> InputError:
+    return InputError(
+        Problem(code="unknown-system", path=option, found=quote(name), expected=expected)
+    )
+
+
+def _no_facet(sizes: Mapping[str, int], least: int) -> InputError:
+    largest = max(sizes.values(), default=0)
+    return InputError(
+        Problem(
+            code="no-facet",
+            path="facets",
+            found=f"{len(sizes)} facets, the largest with {largest} queries that have scores",
+            expected=f"at least one with {least}",
+            hint="are these the ids of the queries? a smaller facet says little",
+        )
+    )

@@ -1,0 +1,333 @@
+"""Facets: standings, differences and interactions; coverage by simulation; subsets written out."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.cli.analyses.facets import facets as command
+from heldout.errors import InputError
+from heldout.report import facets as report
+from heldout.report.table import to_latex, to_markdown
+from heldout.scores import ScoreTable, parse_scores, table_of
+from heldout.trec.qrels import parse_qrels
+from heldout.trec.queries import parse_queries
+from heldout.validity.facets import Facets, compare_facets
+from heldout.validity.query_facets import by_length, by_question, by_words
+from heldout.validity.subsets import cut_queries, cut_subset, cut_table, format_scores
+
+
+def seeded(seed: int = 0) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def table(rows: dict[str, list[float]]) -> ScoreTable:
+    return table_of(
+        {name: {f"q{n}": score for n, score in enumerate(row)} for name, row in rows.items()}
+    )
+
+
+def halves(size: int) -> dict[str, frozenset[str]]:
+    names = [f"q{n}" for n in range(size)]
+    return {"first": frozenset(names[: size // 2]), "last": frozenset(names[size // 2 :])}
+
+
+def crossing() -> Facets:
+    rng = seeded(4)
+    base = rng.random(80).round(3)
+    a = base + np.repeat([0.3, 0.0], 40)
+    b = base + np.repeat([0.0, 0.28], 40) + rng.normal(0, 0.05, 80).round(3)
+    scores = table({"a": a.tolist(), "b": b.tolist()})
+    return compare_facets(scores, halves(80), seeded(), draws=199)
+
+
+def test_two_systems_that_are_good_at_different_things_interact() -> None:
+    found = crossing()
+
+    assert [facet.ranks for facet in found.facets] == [(1, 2), (2, 1)]
+    assert found.overall.ranks == (1, 2)
+    assert {one.p for one in found.interactions} == {1 / 200}
+    by_facet = {one.facet: one for one in found.differences}
+    assert by_facet["first"].difference == pytest.approx(-0.3, abs=0.03)
+    assert by_facet["last"].difference == pytest.approx(0.28, abs=0.03)
+    assert found.family == 2
+
+
+def test_the_interval_of_all_holds_the_interval_alone_and_p_follows_it() -> None:
+    for one in crossing().differences:
+        assert one.low is not None
+        assert one.low_all is not None
+        assert one.high is not None
+        assert one.high_all is not None
+        assert one.low_all <= one.low <= one.difference <= one.high <= one.high_all
+        assert one.p_corrected is not None
+        assert (one.p_corrected < 0.05) == (one.low_all > 0 or one.high_all < 0)
+
+
+def test_intervals_on_all_facets_hold_at_once_as_often_as_they_say() -> None:
+    """Reciprocal ranks of two systems on four facets of 25, whose true differences differ."""
+    names = [f"q{n}" for n in range(100)]
+    facets = {f"f{k}": frozenset(names[25 * k : 25 * k + 25]) for k in range(4)}
+    ranks = np.arange(1, 11)
+    weights = np.array([np.exp(-ranks * rate) for rate in (0.3, 0.4, 0.5, 0.6)])
+    weights /= weights.sum(axis=1, keepdims=True)
+    truth = weights @ (1 / ranks) - weights[0] @ (1 / ranks)
+    held = 0
+    trials = 300
+    for seed in range(trials):
+        rng = seeded(seed)
+        a = 1 / rng.choice(ranks, 100, p=weights[0])
+        b = np.concatenate([1 / rng.choice(ranks, 25, p=row) for row in weights])
+        found = compare_facets(
+            table({"a": a.tolist(), "b": b.tolist()}), facets, rng, against="a", draws=1
+        )
+        held += all(
+            (one.low_all or 0) <= truth[int(one.facet[1])] <= (one.high_all or 0)
+            for one in found.differences
+            if one.facet
+        )
+    assert held / trials >= 0.92  # 95% at least; 2.4 standard errors below
+
+
+@given(st.permutations(range(12)))
+def test_the_order_of_queries_changes_nothing(order: list[int]) -> None:
+    rng = seeded(2)
+    rows = {name: rng.random(12).round(2).tolist() for name in ("a", "b", "c")}
+    scores = {name: {f"q{n}": row[n] for n in range(12)} for name, row in rows.items()}
+    shuffled = {name: {f"q{n}": row[f"q{n}"] for n in order} for name, row in scores.items()}
+
+    def run(these: dict[str, dict[str, float]]) -> Facets:
+        return compare_facets(table_of(these), halves(12), seeded(), least=5, draws=19)
+
+    assert run(scores).interactions == run(shuffled).interactions
+    assert run(scores).facets == run(shuffled).facets
+
+
+def test_small_facets_are_left_out_and_named() -> None:
+    rng = seeded(1)
+    scores = table({name: rng.random(30).tolist() for name in "ab"})
+    facets = {
+        "large": frozenset(f"q{n}" for n in range(22)),
+        "small": frozenset({"q1", "q25"}),
+        "elsewhere": frozenset({"x1", "x2"}),
+    }
+    found = compare_facets(scores, facets, seeded(), draws=9)
+
+    assert [facet.name for facet in found.facets] == ["large"]
+    assert found.left_out == {"small": 2, "elsewhere": 0}
+    assert found.unlabelled == 7
+    assert any("small (2)" in note for table in report.tables(found) for note in table.notes)
+
+
+def test_a_facet_of_all_queries_has_no_outside_to_interact_with() -> None:
+    scores = table({"a": [0.1] * 10 + [0.2] * 10, "b": [0.3] * 15 + [0.2] * 5})
+    found = compare_facets(scores, {"all": frozenset(scores.queries)}, seeded())
+
+    assert found.interactions == ()
+    assert "no facet leaves queries outside" in dict(report.facts(found))["interact"]
+
+
+def test_equal_systems_have_no_p_and_no_interval() -> None:
+    scores = table({"a": [0.5, 0.25] * 20, "b": [0.5, 0.25] * 20})
+    found = compare_facets(scores, halves(40), seeded(), draws=9)
+
+    for one in found.differences:
+        assert (one.p, one.p_corrected, one.low, one.low_all) == (None, None, None, None)
+        assert one.why
+    assert {one.p for one in found.interactions} == {None}
+    assert 'p": 0' not in json.dumps(report.value(found))
+
+
+def test_lower_is_better_turns_ranks_round() -> None:
+    scores = table({"near": [1.0, 2.0] * 20, "far": [5.0, 4.0] * 20})
+    found = compare_facets(scores, halves(40), seeded(), better="lower", draws=9)
+
+    assert found.systems == ("near", "far")
+    assert [facet.ranks for facet in found.facets] == [(1, 2), (1, 2)]
+    assert found.differences[0].difference == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"least": 21}, "no-facet"),
+        ({"against": "nobody"}, "unknown-system"),
+        ({"system": "nobody"}, "unknown-system"),
+        ({"against": "a", "system": "a"}, "unknown-system"),
+    ],
+    ids=["too small", "no reference", "no system", "itself"],
+)
+def test_what_cannot_be_compared_is_refused(options: dict[str, Any], code: str) -> None:
+    scores = table({"a": [0.1, 0.3] * 20, "b": [0.2, 0.1] * 20})
+    with pytest.raises(InputError) as caught:
+        compare_facets(scores, halves(40), seeded(), **options)
+    assert [problem.code for problem in caught.value.problems] == [code]
+
+
+def test_facets_of_texts_hold_each_query_once() -> None:
+    texts = {"1": "What is RNA", "2": "heart art", "3": "Can cats see in the dark at all", "4": "?"}
+
+    assert by_length(texts) == {"1-3 words": {"1", "2", "4"}, "7-9 words": {"3"}}
+    assert by_question(texts) == {"other": {"2", "4"}, "what": {"1"}, "yes or no": {"3"}}
+
+
+def test_a_word_is_matched_whole_and_a_phrase_in_order() -> None:
+    texts = {
+        "1": "the HEART of art",
+        "2": "blood pressure?",
+        "3": "pressure of blood",
+        "4": "hearts",
+    }
+    found = by_words(texts, ["heart", "Blood-Pressure", "  "], name="medical")
+
+    assert found == {"medical": {"1", "2"}, "other": {"3", "4"}}
+
+
+def test_cut_tables_keep_scores_and_missing_ones() -> None:
+    scores = parse_scores("query,a,b\nx,0.1,\ny,0.2,0.3\nz,0.30000000000000004,1\n", path="t")
+    cut = cut_table(scores, {"x", "z", "other"})
+
+    assert cut.queries == ("x", "z")
+    assert cut.known.tolist() == [[True, True], [False, True]]
+    assert parse_scores(format_scores(cut).decode(), path="t").digest == cut.digest
+    assert cut_queries(scores, {"f": {"x"}, "g": {"y", "z"}}, least=2).keys() == {"g"}
+
+
+def test_a_subset_has_pairs_of_relevant_documents_only() -> None:
+    judgments = {"1": {"d1": 0, "d2": 2, "d3": 1}, "2": {"d1": 1}, "3": {"d9": -1}}
+    subset = cut_subset({"1": "a", "2": "b", "3": "c"}, judgments, {"1", "3"}, relevant=2)
+
+    assert subset.pairs == (("1", "d2"),)
+    assert subset.texts == {"1": "a", "3": "c"}
+    files = subset.files()
+    assert parse_qrels(files["qrels.txt"], path="q").judgments == {
+        "1": judgments["1"],
+        "3": judgments["3"],
+    }
+    assert parse_queries(files["queries.tsv"], path="q").texts == subset.texts
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [*map(str, arguments)])
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    rng = seeded(8)
+    path = tmp_path / "scores.csv"
+    rows = rng.random((50, 3)).round(3) + np.array([0, 0.1, 0.2])
+    path.write_text(
+        "query,a,b,c\n" + "".join(f"q{n},{x},{y},{z}\n" for n, (x, y, z) in enumerate(rows))
+    )
+    (tmp_path / "facets.tsv").write_text(
+        "".join(f"q{n}\t{'odd' if n % 2 else 'even'}\n" for n in range(50))
+    )
+    return path
+
+
+def test_the_command_prints_draws_and_answers_in_json(scores: Path) -> None:
+    labels = scores.parent / "facets.tsv"
+    chart = scores.parent / "facets.svg"
+    told = ("--scores", scores, "--facets", labels, "--draws", 99)
+
+    found = json.loads(run(*told, "--json").stdout)
+    text = run(*told, "--chart", chart).output
+
+    assert [facet["name"] for facet in found["facets"]] == ["all queries", "even", "odd"]
+    assert (found["family"], found["interaction_family"]) == (4, 6)
+    assert "one family of 4 differences" in text
+    assert "no evidence that they differ" in text
+    drawn = chart.read_text()
+    assert ">even (25)</text>" in drawn
+    for form, mark in (("--markdown", "| --: |"), ("--latex", "\\toprule")):
+        assert mark in run(*told, form).output
+    assert run(*told, "--json").stdout_bytes == run(*told, "--json", "--jobs", 1).stdout_bytes
+
+
+def test_a_facet_is_written_out_with_its_scores(scores: Path) -> None:
+    folder = scores.parent / "odd"
+    labels = scores.parent / "facets.tsv"
+    done = run("--scores", scores, "--facets", labels, "--facet", "odd", "--write", folder)
+
+    assert done.exit_code == 0, done.output
+    cut = parse_scores((folder / "scores.csv").read_text(), path="s")
+    assert cut.queries == tuple(f"q{n}" for n in range(1, 50, 2))
+    assert sorted(path.name for path in folder.iterdir()) == ["scores.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "which facets?"),
+        (("--by", "length"), "which texts?"),
+        (("--write", "d", "--facets", "facets.tsv"), "which facet should be written?"),
+        (("--write", "d", "--facets", "facets.tsv", "--facet", "odd"), "nothing to write"),
+        (("--write", "d", "--facets", "facets.tsv", "--facet", "x"), "no-facet"),
+        (("--facets", "missing.tsv"), "unreadable-file"),
+    ],
+    ids=["no facets", "no texts", "no facet", "nothing", "unknown", "no file"],
+)
+def test_what_is_not_said_is_asked_for(
+    scores: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], told: str
+) -> None:
+    monkeypatch.chdir(scores.parent)
+    done = run(*arguments)
+
+    assert done.exit_code == 2
+    assert told in done.output
+    assert "Traceback" not in done.output
+
+
+def test_a_facet_named_like_a_path_or_markup_stays_text(scores: Path) -> None:
+    labels = scores.parent / "facets.tsv"
+    labels.write_text("".join(f"q{n}\t../<b>|x\n" for n in range(30)))
+    chart = scores.parent / "x.svg"
+    done = run("--scores", scores, "--facets", labels, "--markdown", "--chart", chart)
+
+    assert done.exit_code == 0, done.output
+    assert "\\<b\\>\\|x" in done.output
+    assert "<b>" not in chart.read_text()
+    folder = scores.parent / "out"
+    assert (
+        run(
+            "--scores", scores, "--facets", labels, "--facet", "../<b>|x", "--write", folder
+        ).exit_code
+        == 0
+    )
+    assert [path.name for path in folder.iterdir()] == ["scores.csv"]
+
+
+def test_tables_have_a_form_for_papers() -> None:
+    for one in report.tables(crossing(), measure="RR@10"):
+        assert to_markdown(one)
+        assert to_latex(one)
+
+
+@pytest.mark.real
+def test_a_domain_is_cut_out_of_ms_marco_dev(data: Callable[[str], Path], tmp_path: Path) -> None:
+    words = tmp_path / "medical.txt"
+    words.write_text("# a few\ndisease\nsymptoms\ncancer\nblood pressure\nsurgery\n")
+    done = run(
+        "--queries", data("qrels/queries.msmarco-passage.dev-subset.tsv.gz"),
+        "--qrels", data("qrels/qrels.msmarco-passage.dev-subset.txt.gz"),
+        "--words", words, "--write", tmp_path / "med", "--json",
+    )  # fmt: skip
+
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    texts = parse_queries((tmp_path / "med/queries.tsv").read_bytes(), path="q").texts
+    qrels = parse_qrels((tmp_path / "med/qrels.txt").read_bytes(), path="q").judgments
+    assert found["queries"] == len(texts) == len(qrels)
+    assert 50 < len(texts) < 400
+    assert all(
+        any(word in text.lower() for word in ("disease", "symptoms", "cancer", "blood", "surgery"))
+        for text in texts.values()
+    )
+    pairs = (tmp_path / "med/pairs.tsv").read_text().splitlines()
+    assert len(pairs) == sum(len(grades) for grades in qrels.values()) == found["training_pairs"]
