@@ -206,6 +206,30 @@ def test_strict_asks_for_more_found_and_for_a_lower_search_length() -> None:
     assert _judge([*better, *[3] * 15], [*_BOTH, *[0] * 15]).better == "A"
 
 
+def test_to_find_more_without_a_longer_search_does_no_harm() -> None:
+    """As the paper's R1 and R6, with evidence that the search is not longer by half a position."""
+    a, b = [*_BOTH, *[0] * 15], [*_BOTH[:-1], _BOTH[-1] + 1, *[3] * 15]
+    there, back = _judge(a, b), _judge(b, a)
+    assert (there.word, there.better) == ("do no harm", "B")
+    assert (back.word, back.better) == ("do no harm", "A")
+    assert "its ESL is not higher by 0.5" in there.why
+    longer = [*(rank + at % 2 for at, rank in enumerate(_BOTH)), *[3] * 15]
+    assert _judge(a, longer).word == "no verdict"
+
+
+def test_groups_that_find_more_without_a_longer_search_do_no_harm() -> None:
+    rng = np.random.default_rng(1)
+    rows = {}
+    for at in range(3):
+        noise = rng.integers(0, 2, (2, 400))
+        rows[f"a{at}"] = [*(6 + noise[0]), *[0] * 60]
+        rows[f"b{at}"] = [*(6 + noise[1]), *rng.integers(0, 3, 60)]
+    groups = [Side(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
+    for first, second, better in ((*groups, "B"), (*groups[::-1], "A")):
+        (one,) = analyse_outcomes(_ranks(rows), [(first, second)], Rules()).pairs
+        assert (one.verdict.word, one.verdict.better) == ("do no harm", better)
+
+
 def test_what_pulls_in_opposite_directions_has_no_verdict() -> None:
     """As the paper's R1 and R2: more is answered, and what both answer ranks lower."""
     worse = [rank + 4 for rank in _BOTH]

@@ -1,6 +1,7 @@
 """Pictures of outcomes: Success@j of two runs, and bars of the outcomes of many pairs."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from math import log10
 from typing import Any
 
@@ -97,12 +98,15 @@ def _steps(shares: Sequence[float], depths: Sequence[int]) -> list[tuple[float, 
 
 
 def _band(curves: SuccessCurves, depths: Sequence[int], frame: Frame) -> list[Layer]:
+    """A box for each stretch of depths where nothing changes."""
     boxes = []
-    for depth, left, right in _ends(depths):
-        low, high = curves.low[depth - 1], curves.high[depth - 1]
-        if low is None or high is None:
+    rows = (curves.success_a, curves.success_b, curves.low, curves.high)
+    stretches = groupby(_ends(depths), key=lambda step: tuple(row[step[0] - 1] for row in rows))
+    for (a, b, low, high), steps in stretches:
+        if a is None or b is None or low is None or high is None:
             continue
-        a, b = curves.success_a[depth - 1], curves.success_b[depth - 1]
+        stretch = [*steps]
+        (depth, left, _), (_, _, right) = stretch[0], stretch[-1]
         said = f"j = {depth}: A {a:.3f}, B {b:.3f}, B - A from {low:+.3f} to {high:+.3f}"
         corners = (left, max(0.0, a + low), right, min(1.0, a + high))
         boxes.append(draw_box(corners, frame, _HAIR, said))
