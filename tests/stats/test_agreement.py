@@ -1,0 +1,111 @@
+"""Kappa and alpha: their laws, their intervals, and where there is none."""
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.random import PCG64, Generator
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.stats.agreement import (
+    Scale,
+    cohen_kappa,
+    fleiss_kappa,
+    krippendorff_alpha,
+    krippendorff_interval,
+)
+
+SCALES: tuple[Scale, ...] = get_args(Scale)
+RATINGS = arrays(
+    np.float64, (3, 8), elements=st.sampled_from([float("nan"), 0.0, 1.0, 2.0, 3.0, 5.0])
+)
+
+
+def test_a_category_between_counts_for_weights_though_nobody_chose_it() -> None:
+    first, second = "aadbd", "abdbb"
+    found = cohen_kappa(first, second, weights="linear")
+    assert found == cohen_kappa([1, 1, 3, 2, 3], [1, 2, 3, 2, 2], weights="linear")
+    assert found != cohen_kappa(first, second, weights="linear", categories="abcd")
+    assert found == cohen_kappa(first, second, weights="linear", categories="abdxyz")
+
+
+@given(RATINGS, st.sampled_from(SCALES))
+def test_who_rated_which_and_the_order_of_units_change_nothing(
+    ratings: NDArray[np.float64], scale: Scale
+) -> None:
+    found = krippendorff_alpha(ratings, scale=scale)
+    turned = krippendorff_alpha(ratings[::-1, ::-1], scale=scale)
+    assert found.units == turned.units
+    assert (found.value is None) == (turned.value is None)
+    assert (found.value or 0) == pytest.approx(turned.value or 0, abs=1e-12)
+
+
+def test_raters_by_chance_agree_by_nothing() -> None:
+    ratings = np.random.default_rng(2).integers(0, 3, (2, 20_000)).astype(float)
+    first, second = ratings[0].tolist(), ratings[1].tolist()
+    assert cohen_kappa(first, second).value == pytest.approx(0, abs=0.02)
+    assert krippendorff_alpha(ratings).value == pytest.approx(0, abs=0.02)
+
+
+def test_one_category_alone_is_undefined_and_not_perfect() -> None:
+    one = "all ratings are in one category"
+    assert cohen_kappa([1, 1], [1, 1]).why == one
+    assert fleiss_kappa([[3, 0], [3, 0]]).why == one
+    assert krippendorff_alpha([[1, 1], [1, 1]]).why == one
+    # 3 stands alone in its unit: what is compared is all in one category
+    assert krippendorff_alpha([[1.0, 1.0, 3.0], [1.0, 1.0, np.nan]]).why == one
+
+
+def test_without_ratings_it_is_undefined() -> None:
+    none = "no unit has two ratings"
+    assert cohen_kappa([], []).why == none
+    assert fleiss_kappa(np.zeros((0, 3))).why == none
+    assert krippendorff_alpha([[1.0, np.nan], [np.nan, 2.0]]).why == none
+    assert krippendorff_alpha(np.zeros((2, 0))).why == none
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_interval_is_about_the_value_and_follows_the_seed(scale: Scale) -> None:
+    rng = np.random.default_rng(7)
+    truth = rng.integers(1, 5, 60)
+    ratings = np.where(rng.random((3, 60)) < 0.8, truth, rng.integers(1, 5, (3, 60))).astype(float)
+    value = krippendorff_alpha(ratings, scale=scale).value
+    found = [
+        krippendorff_interval(ratings, Generator(PCG64(seed)), scale=scale, trials=200)
+        for seed in (0, 0, 1)
+    ]
+    assert found[0] == found[1] != found[2]
+    assert found[0] is not None
+    assert value is not None
+    assert found[0][0] < value < found[0][1]
+
+
+def test_an_interval_that_no_draw_can_tell_is_none() -> None:
+    rng = Generator(PCG64(0))
+    assert krippendorff_interval([[1, 2, 3, 4], [1, 2, 3, 4]], rng) is None
+    assert krippendorff_interval([[1, 1], [1, 1]], rng) is None
+    assert krippendorff_interval([[1.0, np.nan], [2.0, np.nan]], rng) is None
+    assert krippendorff_interval([[1, 2], [1, 1]], rng) is None
+
+
+def test_what_is_no_rating_is_refused() -> None:
+    nan = float("nan")
+    with pytest.raises(InputError, match="unequal-ratings"):
+        cohen_kappa([1], [1, 2])
+    with pytest.raises(InputError, match="bad-rating"):
+        cohen_kappa([1, nan], [1, nan])
+    with pytest.raises(InputError, match="bad-rating"):
+        cohen_kappa(["a"], ["b"], categories=["a"])
+    with pytest.raises(InputError, match="unequal-ratings"):
+        fleiss_kappa([[2, 0], [1, 2]])
+    for counts in ([[1, 0]], [[3, -1]], [[1.5, 0.5]], [[nan, 2]]):
+        with pytest.raises(InputError, match="unequal-ratings"):
+            fleiss_kappa(counts)
+    with pytest.raises(InputError, match="bad-rating"):
+        krippendorff_alpha([[1, float("inf")], [1, 2]])
+    with pytest.raises(InputError, match="bad-rating"):
+        krippendorff_alpha([[-1, 2], [1, 2]], scale="ratio")
