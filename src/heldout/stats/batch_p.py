@@ -4,18 +4,18 @@ The formulas are those of `sign`, `wins`, `signed_rank`, `rank_sum` and `student
 common shape. NaN stands for undefined: there is nothing to test. A p is never 0.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr, stdtr
 
+from heldout.stats.rank_sum import Corrections
 from heldout.stats.result import SMALLEST
+from heldout.stats.signed_rank import Zeros
 
-__all__ = ["Corrections", "Zeros", "rank_sum_p", "sign_p", "signed_rank_p", "t_p"]
+__all__ = ["rank_sum_p", "sign_p", "signed_rank_p", "t_p"]
 
-Zeros = Literal["wilcox", "pratt", "zsplit"]
-Corrections = Literal["mann-whitney", "ranksums"]
 Numbers = NDArray[Any]
 Ps = NDArray[np.float64]
 

@@ -15,7 +15,8 @@ from heldout.store.compute import open_executor
 from heldout.validity.reliability import COLUMNS, measure_reliability
 
 if TYPE_CHECKING:
-    from heldout.stats.batch_p import Corrections, Zeros
+    from heldout.stats.rank_sum import Corrections
+    from heldout.stats.signed_rank import Zeros
     from heldout.validity.reliability import Better, Equal, Reliability
 
 __all__ = ["reliability"]
