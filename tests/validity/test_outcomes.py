@@ -230,6 +230,29 @@ def test_groups_that_find_more_without_a_longer_search_do_no_harm() -> None:
         assert (one.verdict.word, one.verdict.better) == ("do no harm", better)
 
 
+def test_two_ways_to_do_no_harm_have_half_of_alpha_each() -> None:
+    """Seven queries more: p is 2 / 2**7, and the search is surely not longer by 50 positions."""
+    a, b = [*_BOTH, *[0] * 7], [*_BOTH[:-1], _BOTH[-1] + 1, *[3] * 7]
+    verdict = _judge(a, b, Rules(margins=Margins(esl=50)))
+    assert verdict.p_no_harm == pytest.approx(2 * 2 / 2**7)
+
+
+@pytest.mark.parametrize(("lost", "word"), [(0, "do no harm"), (80, "no verdict")])
+def test_groups_that_rank_better_must_not_find_fewer(lost: int, word: str) -> None:
+    rng = np.random.default_rng(6)
+    rows = {}
+    for at in range(3):
+        noise = rng.integers(0, 2, (2, 400))
+        rows[f"a{at}"] = [*(8 + noise[0]), at % 2]
+        rows[f"b{at}"] = [*(5 + noise[1]), (at + 1) % 2]
+        rows[f"b{at}"][:lost] = [0] * lost
+    groups = [Side(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
+    for first, second, better in ((*groups, "B"), (*groups[::-1], "A")):
+        (one,) = analyse_outcomes(_ranks(rows), [(first, second)], Rules()).pairs
+        assert one.verdict.word == word
+        assert one.verdict.better == (better if lost == 0 else None)
+
+
 def test_what_pulls_in_opposite_directions_has_no_verdict() -> None:
     """As the paper's R1 and R2: more is answered, and what both answer ranks lower."""
     worse = [rank + 4 for rank in _BOTH]
