@@ -33,6 +33,7 @@ def test_swapping_systems_mirrors_it_and_shuffling_changes_nothing(seed: int) ->
     found = crossed_t(totals, weights)
     mirrored = crossed_t(-totals.transpose(1, 0, 2), weights.transpose(1, 0, 2))
     assert mirrored.p == pytest.approx(found.p)
+    assert found.difference is not None
     assert mirrored.difference == pytest.approx(-found.difference)
     order = rng.permutation(20)
     shuffled = crossed_t(totals[::-1][:, :, order], weights[::-1][:, :, order])
