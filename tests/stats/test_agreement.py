@@ -106,6 +106,6 @@ def test_what_is_no_rating_is_refused() -> None:
         with pytest.raises(InputError, match="unequal-ratings"):
             fleiss_kappa(counts)
     with pytest.raises(InputError, match="bad-rating"):
-        krippendorff_alpha([[1, float("inf")], [1, 2]])
+        krippendorff_alpha([[1.0, float("inf")], [1.0, 2.0]])
     with pytest.raises(InputError, match="bad-rating"):
         krippendorff_alpha([[-1, 2], [1, 2]], scale="ratio")
