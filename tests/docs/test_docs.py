@@ -26,6 +26,7 @@ from heldout.board.spec import (
     View,
 )
 from heldout.board.spec_file import parse_spec
+from heldout.board.trust import Trust
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -148,6 +149,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "policy.": Policy,
     "release.": ReleaseRule,
     "archive.": Archive,
+    "trust.": Trust,
     "forge.": ForgeSpec,
     "registration.": Registration,
 }

@@ -15,6 +15,7 @@ import msgspec
 
 from heldout.board.efficiency import Efficiency
 from heldout.board.events import Entry
+from heldout.board.figures import Figures
 from heldout.board.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
 
@@ -196,6 +197,17 @@ class _RevokedRegistration(_Reason, frozen=True, kw_only=True):
     team: _Team
 
 
+class _Measured(_Fields, frozen=True, kw_only=True):
+    view: str
+    season: str
+    due: date
+    seed: Annotated[int, msgspec.Meta(ge=0)]
+    entries: _Names
+    left_out: dict[str, str]
+    figures: Figures
+    table: _Digest
+
+
 class _Closed(_Fields, frozen=True, kw_only=True):
     open_runs: _Names
     agreed: _Names = ()
@@ -246,6 +258,12 @@ FIELDS: Mapping[str, EventFields] = {
     ),
     "rekeyed": EventFields(
         fields=_Rekeyed, in_the_open=("board.toml", "sealed_again"), about_board=True
+    ),
+    "measured": EventFields(
+        fields=_Measured,
+        in_the_open=("view", "season", "due", "seed", "entries", "left_out", "figures"),
+        under_seal=("table",),
+        about_board=True,
     ),
     "closed-board": EventFields(fields=_Closed, in_the_open=("open_runs",), about_board=True),
     "changed-agreement": EventFields(

@@ -62,6 +62,7 @@ KINDS: Mapping[str, str] = {
     "imported-board": "an old board's table was taken over; its entries follow",
     "imported": "an entry of an old board, as that board published it",
     "rekeyed": "the organisers' keys changed; which go, which come, what was sealed again",
+    "measured": "what board.toml allows by now to be told of the ranking beside the scores",
     "closed-board": "the board takes nothing any more; its labels are opened",
     "changed-agreement": "the text that teams agree to changed; from here on it holds",
     "registered": "a team registered, or agreed to a changed text",
@@ -69,8 +70,10 @@ KINDS: Mapping[str, str] = {
 }
 """Every kind of event, with what it says."""
 
-AFTER_CLOSING = frozenset(("changed-rules", "corrected", "extended", "rekeyed", "reviewed"))
-"""The kinds that may come after `closed-board`: what mends, and nothing that is new."""
+AFTER_CLOSING = frozenset(
+    ("changed-rules", "corrected", "extended", "measured", "rekeyed", "reviewed")
+)
+"""The kinds that may come after `closed-board`: what mends or was due, and nothing that is new."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
-from heldout.board.event_fields import check_fields
+from heldout.board.event_fields import check_fields, place_of
 from heldout.board.event_order import State, check_order
 from heldout.board.events import Entry
+from heldout.board.measured import Measured, read_measured
 from heldout.board.submission import (
     Identity,
     Proposal,
@@ -68,6 +69,7 @@ class History:
         board: hash of the first event, by which signatures name this board.
         teams: handle -> registered team, in the order of registration.
         agreements: the texts that teams agree to, in order; the last one holds.
+        measured: what was told of the ranking beside the scores, in order.
     """
 
     submissions: Mapping[str, Submission]
@@ -78,6 +80,7 @@ class History:
     board: str = ""
     teams: Mapping[str, Team] = field(default_factory=dict)
     agreements: tuple[Agreement, ...] = ()
+    measured: tuple[Measured, ...] = ()
 
     def in_any_case(self, name: str) -> Submission | None:
         """What has an id or a name, upper and lower case alike: some disks know no difference."""
@@ -127,6 +130,7 @@ class _Fold:
     board: str = ""
     teams: Mapping[str, Team] = field(default_factory=dict)
     agreements: list[Agreement] = field(default_factory=list)
+    measured: list[Measured] = field(default_factory=list)
 
     def take(self, entry: Entry) -> None:
         self.board = self.board or str(entry.hash)
@@ -142,6 +146,8 @@ class _Fold:
             self.closed = entry.time
         elif entry.event.kind == "changed-agreement":
             self.agreements.append(read_agreement(entry))
+        elif entry.event.kind == "measured":
+            self.measured.append(_read_measured(entry, self.submissions))
         elif entry.event.kind in ("registered", "revoked-registration"):
             self.teams = fold_team(self.teams, entry)
         elif "board.toml" in entry.event.public:
@@ -171,7 +177,23 @@ class _Fold:
             board=self.board,
             teams=self.teams,
             agreements=tuple(self.agreements),
+            measured=tuple(self.measured),
         )
+
+
+def _read_measured(entry: Entry, submissions: Mapping[str, Submission]) -> Measured:
+    event = entry.event
+    shown = {s.id for s in submissions.values() if s.status == "published" and not s.baseline}
+    try:
+        return read_measured(
+            event.public,
+            event=event.seq,
+            at=entry.time,
+            digest=event.sealed["table"],
+            known=shown,
+        )
+    except ValueError as error:
+        raise StoreError(f"{place_of(entry)}: {error}") from None
 
 
 def _is_embargoed(known: Submission, day: date) -> bool:

@@ -4,7 +4,8 @@
 they were. A correction may say anything, and a new climb begins with it; so does one where the
 rule changes. Both can only count too much. A final score is one more text, of a reserve. An entry
 of several seeds has a second text beside each score, their spread; it counts also where neither is
-told, for both could have been.
+told, for both could have been. Figures of the ranking, such as ranges of ranks, are a row of their
+own.
 """
 
 import math
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from heldout.board.figures import count_bits
 from heldout.board.history import History, Submission
 from heldout.board.manifest import team_key
 from heldout.board.quota import quota_window
@@ -66,6 +68,8 @@ class Ledger:
         uncounted: such views whose measure has no highest value, so that no bits can be counted.
         teams: a row each, most bits first.
         baselines: the organisers' own runs, each told whatever it is.
+        figures: what was told of the ranking beside the scores: ranges, shares, counts. A release
+            is an event, and its bits are those of all that its figures could have been.
         board: all together. Its `bits_at_most` takes every further submission for the first of a
             new team, which is the worst that could be: a Ladder begins anew with every name.
     """
@@ -74,6 +78,7 @@ class Ledger:
     uncounted: tuple[str, ...]
     teams: tuple[LedgerRow, ...]
     baselines: LedgerRow
+    figures: LedgerRow
     board: LedgerRow
 
 
@@ -166,16 +171,18 @@ def make_ledger(history: History) -> Ledger:
     left = max(0, seasons[0].terms.rule.submissions - len(own))
     teams = [_team_row(group, when, seasons, left) for group in _by_team(own).values()]
     baselines = _baselines_row([s for s in published if s.baseline], when)
-    bits = math.fsum(row.bits for row in (*teams, baselines))
+    figures = _figures_row(history)
+    bits = math.fsum(row.bits for row in (*teams, baselines, figures))
     return Ledger(
         views=_unique(view for s in seasons for view in (*s.terms.views, *s.terms.final)),
         uncounted=_unique(view for s in seasons for view in s.terms.uncounted),
         teams=tuple(sorted(teams, key=lambda row: (-row.bits, row.name))),
         baselines=baselines,
+        figures=figures,
         board=LedgerRow(
             name="board",
             submissions=len(own),
-            releases=sum(row.releases for row in (*teams, baselines)),
+            releases=sum(row.releases for row in (*teams, baselines, figures)),
             bits=bits,
             most=len(own) + left,
             bits_at_most=bits + left * _widest(seasons),
@@ -275,6 +282,20 @@ def _baselines_row(group: Sequence[Submission], when: Mapping[str, _Terms]) -> L
         releases=_count_releases(group, when),
         bits=bits,
         most=len(group),
+        bits_at_most=bits,
+    )
+
+
+def _figures_row(history: History) -> LedgerRow:
+    """Each event is counted by itself: what an earlier one said may be known or not."""
+    bits = math.fsum(count_bits(one.figures, len(one.entries)) for one in history.measured)
+    compared = frozenset[str]().union(*(one.entries for one in history.measured))
+    return LedgerRow(
+        name="figures",
+        submissions=len(compared),
+        releases=len(history.measured),
+        bits=bits,
+        most=len(compared),
         bits_at_most=bits,
     )
 

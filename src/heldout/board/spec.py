@@ -7,6 +7,7 @@ import msgspec
 
 from heldout.board.forge import ForgeSpec
 from heldout.board.release import ReleaseRule
+from heldout.board.trust import Trust
 from heldout.measures.facets import Summary
 from heldout.trec.ranking import Order
 
@@ -272,6 +273,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             its own, but the first season's view.
         forge: where submissions are opened as pull requests; absent, git alone is asked.
         registration: whether teams register; absent, there is no registration.
+        trust: what is told of the ranking beside the scores; absent, nothing is.
     """
 
     schema: int = 1
@@ -303,6 +305,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     seasons: tuple[Season, ...] = ()
     forge: ForgeSpec | None = None
     registration: Registration | None = None
+    trust: Trust | None = None
 
     def view(self, name: str) -> View:
         """The view of that name; raises KeyError."""
@@ -333,6 +336,11 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """The last day of the board, or of the season that a day is in; `None` if there is none."""
         season = self.season_on(day)
         return self.closes if season is None else season.closes
+
+    def last_day_of(self, season: str) -> date | None:
+        """The last day of the season of that name, of the board for ""; `None` if there is none."""
+        closes = next((one.closes for one in self.seasons if one.name == season), None)
+        return self.closes if closes is None else closes
 
     @property
     def final_views(self) -> tuple[View, ...]:

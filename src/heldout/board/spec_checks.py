@@ -8,6 +8,7 @@ from heldout.board.forge import check_forge
 from heldout.board.manifest import is_link
 from heldout.board.release import check_rule
 from heldout.board.spec import RULE_NAMES, BoardSpec, Season, View
+from heldout.board.trust import check_trust
 from heldout.board.view_checks import check_view_files, check_view_keys
 from heldout.errors import InputError
 from heldout.measures.spec import parse_measure
@@ -187,6 +188,8 @@ def _check_numbers(spec: BoardSpec) -> Iterator[Wrong]:
         if not least <= getattr(spec.policy, name) <= most:
             yield (f"policy.{name}", getattr(spec.policy, name), f"{least} to {most}", "")
     yield from check_rule(spec.release, decimals=spec.decimals)
+    if spec.trust is not None:
+        yield from check_trust(spec.trust)
     if spec.kind == "one-shot" and spec.release.rule != "rounded":
         hint = "scores of a one-shot board are told once, so there is nothing to climb"
         yield ("release.rule", spec.release.rule, "rounded", hint)

@@ -16,6 +16,8 @@ from heldout.board.deadlines import (
 from heldout.board.efficiency import Efficiency
 from heldout.board.events import Entry, redact
 from heldout.board.history import History, Identity, Submission, read_history
+from heldout.board.measured import Measured
+from heldout.board.rank_ranges import RankRange, find_measured, is_stale, list_ranges
 from heldout.board.release import UNTOLD, not_above
 from heldout.board.spec import BoardSpec, Season
 from heldout.board.training import list_reasons
@@ -60,7 +62,8 @@ class Row:
         reveal_due: the embargo's day has come, but this log does not hold the identity yet.
         embargo_until: the day of the reveal, also after it; `None` without an embargo.
         baseline: an organiser's baseline.
-        rank_low, rank_high: simultaneous rank range; `None` where not computed.
+        rank_low, rank_high: simultaneous rank range; `None` where not told.
+        unranged: why there is none where the board tells ranges; "" where it tells none.
         unranked: why an entry has no rank; "" for one that has, and for a baseline.
         not_above: view -> "not above 0.412" where its score is not told for that; `UNTOLD` while an
             embargo hides above what.
@@ -95,6 +98,7 @@ class Row:
     spreads: Mapping[str, str] = field(default_factory=dict)
     rank_low: int | None = None
     rank_high: int | None = None
+    unranged: str = ""
     unranked: str = ""
     imported: bool = False
     trophy_by_rule: bool = False
@@ -121,6 +125,8 @@ class Standings:
         waiting: received submissions without a decision.
         decision_days: median days from submission to decision, `None` before the first.
         season: whose entries these are; "" for a board without seasons.
+        measured: what was told of the ranking beside the scores; `None` where nothing was, or
+            scores were corrected since.
     """
 
     board: str
@@ -131,6 +137,7 @@ class Standings:
     decision_days: float | None
     unranked: tuple[Row, ...] = ()
     season: str = ""
+    measured: Measured | None = None
 
     @property
     def every(self) -> tuple[Row, ...]:
@@ -243,12 +250,17 @@ def make_standings(
         place = None if submission.baseline else rank
         row = _row(submission, place, trophy=submission.id in trophies, today=now.date())
         rows.append(_unlist(row, unlisted[submission.id]))
+    named = "" if season is None else season.name
+    measured = find_measured(history.measured, season=named, view=spec.primary, now=now)
+    corrected = {s.id: max(at for at, _ in s.errata) for s in every if s.errata}
+    if measured is not None and is_stale(measured, corrected):
+        measured = None
     others = sorted((s for s in every if why[s.id]), key=lambda s: (s.received, s.id))
     return Standings(
         board=spec.name,
         as_of=now,
         primary=spec.primary,
-        rows=tuple(rows),
+        rows=_add_ranges(rows, measured, spec, season=named, closed=history.closed),
         unranked=tuple(
             replace(
                 _unlist(_row(s, None, trophy=False, today=now.date()), unlisted[s.id]),
@@ -258,7 +270,30 @@ def make_standings(
         ),
         waiting=sum(s.pending for s in history.submissions.values()),
         decision_days=_median_days(history),
-        season="" if season is None else season.name,
+        season=named,
+        measured=measured,
+    )
+
+
+def _add_ranges(
+    rows: Sequence[Row],
+    measured: Measured | None,
+    spec: BoardSpec,
+    *,
+    season: str,
+    closed: datetime | None,
+) -> tuple[Row, ...]:
+    """The rows with their ranges, or why they have none."""
+    if spec.trust is None and measured is None:
+        return tuple(rows)
+    days = {row.id: row.published.date() for row in rows if row.rank is not None}
+    ranges = list_ranges(
+        measured, days, spec.trust, last=spec.last_day_of(season), closed=closed and closed.date()
+    )
+    unknown = RankRange(why="a baseline has no rank")
+    found = ((row, ranges.get(row.id, unknown)) for row in rows)
+    return tuple(
+        replace(row, rank_low=one.low, rank_high=one.high, unranged=one.why) for row, one in found
     )
 
 

@@ -65,4 +65,5 @@ def _place(row: Row, rank: int | None, why: str) -> Row:
         trophy_by_rule=False,
         rank_low=None,
         rank_high=None,
+        unranged="",
     )

@@ -16,12 +16,16 @@ def print_ledger(console: Console, ledger: Ledger) -> None:
         console: where to.
         ledger: the organisers'.
     """
-    rows = [*ledger.teams, ledger.baselines, ledger.board]
+    rows = [*ledger.teams, ledger.baselines]
+    rows += [ledger.figures] * bool(ledger.figures.releases)
+    rows.append(ledger.board)
     head = ["team", "entries", "told", "bits", "at most", "bits then"]
     console.print()
     print_table(console, head, [_cells(row) for row in rows])
     counted = ", ".join(ledger.views) or "no view on held-out labels"
     facts = [("ledger", f"what releases on {counted} could have carried")]
+    if ledger.figures.releases:
+        facts.append(("figures", "of the ranking, by [trust] in board.toml: docs/release.md"))
     if ledger.uncounted:
         facts.append(
             ("", f"not counted, for scores without a highest: {', '.join(ledger.uncounted)}")
@@ -36,6 +40,7 @@ def ledger_json(ledger: Ledger) -> dict[str, Any]:
         "uncounted": list(ledger.uncounted),
         "teams": [_row_json(row) for row in ledger.teams],
         "baselines": _row_json(ledger.baselines),
+        "figures": _row_json(ledger.figures),
         "board": _row_json(ledger.board),
         "statement": STATEMENT,
     }

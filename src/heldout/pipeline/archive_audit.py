@@ -25,6 +25,7 @@ from heldout.pipeline.archive_labels import (
 )
 from heldout.pipeline.audit import Audit, count_releases
 from heldout.pipeline.evidence import follows_on, make_evidence
+from heldout.pipeline.measured_audit import check_measured, tell_measured
 from heldout.pipeline.opening import list_agreed
 from heldout.pipeline.replay import replay_releases
 from heldout.pipeline.score import score_run, score_views
@@ -67,6 +68,7 @@ def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
     runs = [s for s in unpacked.published if unpacked.runs(s)]
     checked = [*_CHECKED, *say_labels(unpacked), _FOLLOWS]
     checked.append(f"{count_releases(replay)} by the release rule of the day")
+    checked += ["what was told of the ranking, computed again"] * bool(unpacked.history.measured)
     checked += [f"scores by query of {len(runs)} against their runs"] * bool(runs)
     checked += ["the log against the board's public one"] * bool(public)
     return Audit(
@@ -102,6 +104,7 @@ def _check(unpacked: Unpacked) -> Iterator[str]:
     for submission in unpacked.published:
         faults = [*_check_scores(unpacked, submission)]
         yield from faults or _check_runs(unpacked, submission)
+    yield from check_measured(unpacked)
     named = {s.id for s in unpacked.published}
     for name in sorted(unpacked.names):
         top, _, rest = name.partition("/")
@@ -252,6 +255,7 @@ def _rescore(
 def _tell(unpacked: Unpacked) -> Iterator[str]:
     """What holds and is worth knowing, above all what could not be checked."""
     yield from tell_labels(unpacked)
+    yield from tell_measured(unpacked)
     for submission in unpacked.published:
         yield from _tell_of(unpacked, submission)
 

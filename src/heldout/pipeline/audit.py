@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.deadlines import list_moved
+from heldout.board.early_figures import list_early
 from heldout.board.events import Entry, parse_time
 from heldout.board.held_out import held_out_file
 from heldout.board.history import History, Submission, read_history
@@ -65,7 +66,7 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
             return Audit(events=0, checked=(), faults=("log.jsonl is missing or empty",))
         history = read_history(public)
         faults = [*_check_files(repository, history), *_check_leaderboard(repository, public)]
-        faults += list_moved(history)
+        faults += [*list_moved(history), *list_early(history)]
         if history.teams or history.agreements:
             checked.append("registrations and the agreements' texts")
             faults += registration_faults(public)

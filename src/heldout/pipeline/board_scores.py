@@ -4,7 +4,7 @@ Nothing is written and nothing leaves the vault. A score that was made with earl
 is damaged, is made anew in memory, so that all scores of a view rest on the labels of today.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
 from functools import cached_property
@@ -27,7 +27,7 @@ from heldout.trec.scans import Signature
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
 from heldout.validity.teams import AlikeRuns
 
-__all__ = ["find_alike_runs", "read_board_scores", "scores_of_old_table"]
+__all__ = ["assemble_scores", "find_alike_runs", "read_board_scores", "scores_of_old_table"]
 
 _PUBLISHED: tuple[Status, ...] = ("published", "imported")
 _UNPUBLISHED: tuple[Status, ...] = ("received", "reviewed", "asked", "rejected")
@@ -57,14 +57,32 @@ def read_board_scores(desk: Desk, *, unpublished: bool = False) -> BoardScores:
     if not known:
         raise StoreError("nothing is published on this board yet, so there is nothing to analyse")
     spec = desk.repository.spec()
+    return assemble_scores(spec, chosen, known, primary=spec.on(desk.now.date()).primary)
+
+
+def assemble_scores(
+    spec: BoardSpec,
+    submissions: Sequence[Submission],
+    known: Mapping[str, Mapping[str, ViewScore]],
+    *,
+    primary: str,
+) -> BoardScores:
+    """Entries and their scores, wherever these were read.
+
+    Args:
+        spec: the rules, for their views.
+        submissions: in the order they came.
+        known: id -> view -> true score; those that are not in it are left out.
+        primary: the view that ranks.
+    """
     return BoardScores(
         board=spec.name,
-        entries=tuple(_as_entry(one) for one in chosen if one.id in known),
+        entries=tuple(_as_entry(one) for one in submissions if one.id in known),
         views={
-            view.name: _read_view(view, chosen, known, held_out=_is_held_out(spec, view))
+            view.name: _read_view(view, submissions, known, held_out=_is_held_out(spec, view))
             for view in spec.views
         },
-        primary=spec.on(desk.now.date()).primary,
+        primary=primary,
     )
 
 
@@ -184,7 +202,7 @@ def _as_entry(submission: Submission) -> BoardEntry:
 
 def _read_view(
     view: View,
-    submissions: list[Submission],
+    submissions: Sequence[Submission],
     known: Mapping[str, Mapping[str, ViewScore]],
     *,
     held_out: bool,
@@ -216,7 +234,7 @@ def _make_table(scored: Mapping[str, ViewScore]) -> ScoreTable:
     return table_of(rows, queries=tuple(defined))
 
 
-def _told(view: View, submissions: list[Submission]) -> Iterator[tuple[str, float]]:
+def _told(view: View, submissions: Sequence[Submission]) -> Iterator[tuple[str, float]]:
     """What an old board published; its scores by query are lost."""
     for one in submissions:
         if _is_old(one) and view.name in one.scores:

@@ -159,6 +159,7 @@ _NEVER_PUBLIC = {
     "baseline": ("runs", "evidence"),
     "published": ("evidence", "compared"),
     "corrected": ("evidence", "compared"),
+    "measured": ("table",),
 }
 """The fields that the public log keeps sealed and an archive opens, by the kind of event."""
 

@@ -13,6 +13,7 @@ from heldout.board.template import format_recipients
 from heldout.board.workflows import WORKFLOW_PATHS, workflow_files
 from heldout.errors import StoreError
 from heldout.pipeline.desk import Desk, NotedRules, is_behind, list_unlogged, note_rules
+from heldout.pipeline.trusting import measure_due
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 from heldout.site.trust import list_trust
@@ -54,7 +55,8 @@ class Rebuilt:
 def rebuild(desk: Desk) -> Rebuilt:
     """Bring the board up to the vault's log: sealed files, public log, page, one commit.
 
-    An embargo that ended is revealed here. A board.toml that was edited is logged first.
+    An embargo that ended is revealed here. A board.toml that was edited is logged first, and then
+    what it allows by now to be told of the ranking beside the scores.
 
     Raises:
         StoreError: the clock is behind: what the committed log shows would be sealed again.
@@ -62,6 +64,7 @@ def rebuild(desk: Desk) -> Rebuilt:
     before = _committed_log(desk.repository)
     _check_clock(desk, before or ())
     rules = note_rules(desk)
+    measure_due(desk)
     entries = desk.vault.entries()
     public = project(entries, now=desk.now)
     changed = int(

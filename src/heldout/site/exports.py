@@ -16,6 +16,7 @@ from heldout.site.wording import clean
 
 __all__ = ["format_csv", "format_json", "safe_cell"]
 
+_NO_RANGES = "rank ranges were not computed"
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
 
 
@@ -134,7 +135,7 @@ def _reasons(row: Row, columns: tuple[Column, ...], *, over: bool) -> dict[str, 
         if column.key not in row.scores:
             reasons[f"scores.{column.key}"] = _why_no_score(row, column, over=over)
     if row.rank_low is None or row.rank_high is None:
-        reasons["rank_low"] = reasons["rank_high"] = "rank ranges were not computed"
+        reasons["rank_low"] = reasons["rank_high"] = row.unranged or _NO_RANGES
     costs = row.efficiency or Efficiency()
     unsaid = "withheld by an embargo" if row.embargoed else "not stated"
     stated = {"parameters": costs.parameters, "latency_ms": costs.query_latency_ms}

@@ -1,0 +1,195 @@
+"""What a board tells of its ranking beside the scores: the fields of an event `measured`.
+
+Small and rounded, for each digit can carry something about labels that nobody else has. Ranges,
+shares and counts say nothing of a system that was left out.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+
+__all__ = [
+    "Drift",
+    "Figures",
+    "Outcome",
+    "Ranges",
+    "Stability",
+    "Step",
+    "count_bits",
+    "list_wrong",
+]
+
+_Whole = Annotated[int, msgspec.Meta(ge=0)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+_SHARES = 101  # of two decimals
+_NUMBERS = 20_001  # of four decimals, from -1 to 1
+_SIGNIFICANT = 3
+_VERDICTS = 5  # strict and do no harm for either, or none
+
+
+class Ranges(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Ranges of ranks that hold for all compared entries at once.
+
+    Attributes:
+        low, high: first and last rank of each, among the compared ones.
+        level: chance that all hold.
+        flips: sign flips drawn.
+        pairs: how many were tested; both directions of each form the family.
+    """
+
+    low: tuple[_Whole, ...]
+    high: tuple[_Whole, ...]
+    level: _Level
+    flips: _Whole
+    pairs: _Whole
+
+
+class Stability(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Shares of resamplings of the queries in which an entry had a rank.
+
+    Attributes:
+        trials: how many there were.
+        shares: a row for each entry, a column for each rank, to two decimals.
+    """
+
+    trials: Annotated[int, msgspec.Meta(ge=1)]
+    shares: tuple[tuple[_Share, ...], ...]
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry that was the best when it came.
+
+    Attributes:
+        entry: its id.
+        significant: whether significantly better than the best before it, corrected for all that
+            had come by then; `None` where there was nothing to test against.
+        family: hypotheses that it was corrected for.
+    """
+
+    entry: str
+    significant: bool | None
+    family: _Whole
+
+
+class Drift(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Scores that rank against dev scores, over time.
+
+    Attributes:
+        dev: the view with labels that everybody has.
+        ratio, gap: median of official / dev and of official - dev; `None` where undefined.
+        per_year: trend of the difference, with its interval; `None` where undefined.
+        low, high: of that interval.
+        verdict: `no drift`, `mask or difficulty`, `not explained` or `undefined`.
+        why: the reason, in words.
+    """
+
+    dev: str
+    ratio: float | None
+    gap: float | None
+    per_year: float | None
+    low: float | None
+    high: float | None
+    verdict: Literal["no drift", "mask or difficulty", "not explained", "undefined"]
+    why: str
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Two neighbours in the ranking: queries by who finds a relevant document.
+
+    Attributes:
+        a, b: ids; `a` stood above `b`.
+        neither, a_alone, b_alone, both: numbers of queries.
+        better: `A` or `B` by the verdict, "" for none.
+        verdict: `strict`, `do no harm` or `no verdict`.
+    """
+
+    a: str
+    b: str
+    neither: _Whole
+    a_alone: _Whole
+    b_alone: _Whole
+    both: _Whole
+    better: Literal["", "A", "B"]
+    verdict: Literal["strict", "do no harm", "no verdict"]
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that is told at once.
+
+    Attributes:
+        queries: how many the scores are over.
+        k: how deep outcomes look; 0 without them.
+        ranges, stability, progress, drift, outcomes: `None` where not told.
+        why: part that was to be told -> why it cannot be.
+    """
+
+    queries: _Whole
+    k: _Whole = 0
+    ranges: Ranges | None = None
+    stability: Stability | None = None
+    progress: tuple[Step, ...] | None = None
+    drift: Drift | None = None
+    outcomes: tuple[Outcome, ...] | None = None
+    why: dict[str, str] = {}
+
+    @property
+    def told(self) -> frozenset[str]:
+        """The parts of which something is said, if only why not."""
+        parts = ("ranges", "stability", "progress", "drift", "outcomes")
+        return frozenset(self.why) | {part for part in parts if getattr(self, part) is not None}
+
+
+def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
+    """What does not fit the entries that figures are of.
+
+    Args:
+        figures: of right types.
+        entries: ids of the compared ones, in the order of ranges and shares.
+    """
+    n = len(entries)
+    if len(set(entries)) < n:
+        yield "an entry is named twice"
+    ranges = figures.ranges
+    if ranges is not None and (
+        len(ranges.low) != n
+        or len(ranges.high) != n
+        or not all(1 <= a <= b <= n for a, b in zip(ranges.low, ranges.high, strict=True))
+    ):
+        yield f"ranges are not of {n} entries"
+    shares = () if figures.stability is None else figures.stability.shares
+    if figures.stability is not None and {len(shares), *map(len, shares)} != {n}:
+        yield f"shares are not of {n} entries and ranks"
+    named = {step.entry for step in figures.progress or ()}
+    named |= {name for pair in figures.outcomes or () for name in (pair.a, pair.b)}
+    if not named <= set(entries):
+        yield "an entry is named that was not compared"
+    if any(
+        pair.neither + pair.a_alone + pair.b_alone + pair.both != figures.queries
+        for pair in figures.outcomes or ()
+    ):
+        yield f"outcomes are not of {figures.queries} queries"
+
+
+def count_bits(figures: Figures, entries: int) -> float:
+    """How many bits figures could have carried at most: the logarithm of what they could be.
+
+    Args:
+        figures: as told.
+        entries: how many were compared.
+    """
+    n = entries
+    bits = 0.0
+    if figures.ranges is not None:
+        bits += n * math.log2(max(1, n * (n + 1) // 2))
+    if figures.stability is not None:
+        bits += n * n * math.log2(_SHARES)
+    if figures.progress is not None:
+        # Any entry may or may not be a step, and a step is significant, is not, or is undefined.
+        bits += n * math.log2(1 + _SIGNIFICANT)
+    if figures.drift is not None:
+        bits += 5 * math.log2(_NUMBERS) + 2
+    outcome = math.log2(math.comb(figures.queries + 3, 3)) + math.log2(_VERDICTS)
+    return bits + len(figures.outcomes or ()) * outcome

@@ -1,0 +1,137 @@
+"""When a board may tell more of its ranking than the scores, and of which entries.
+
+Ranges of ranks, shares and counts carry bits about held-out labels: counts between two runs that
+differ in one query give away that query's label. So nothing is told before the day that `[trust]`
+in board.toml names, and of runs that are nearly the same only the first is compared.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import date, timedelta
+from typing import Literal
+
+import msgspec
+
+__all__ = [
+    "FEWEST_DIFFERENT",
+    "PARTS",
+    "Trust",
+    "TrustPart",
+    "check_trust",
+    "due_day",
+    "keep_apart",
+    "say_after",
+]
+
+TrustPart = Literal["ranges", "stability", "progress", "drift", "outcomes"]
+"""What a page may tell of a ranking beside its scores."""
+
+PARTS: tuple[TrustPart, ...] = ("ranges", "stability", "progress", "drift", "outcomes")
+"""All of them, in the order of the page."""
+
+FEWEST_DIFFERENT = 10
+"""Fewest queries with different scores between two entries that are compared."""
+
+_DAYS = re.compile(r"([1-9][0-9]{0,3}) days?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[trust]`: what is told of the ranking beside the scores, and from when.
+
+    Attributes:
+        show: ranges of ranks, ranks under the bootstrap, records with their significance, official
+            against dev scores, outcomes of neighbours in the ranking.
+        after: `season`: when the season, or the board, is over. `closing`: when the board was
+            closed for good. A delay, `30 days`: an entry so long after it was published. A day,
+            `2027-04-01`: what was published before it. What waits for a delay or a day comes with
+            the end of the season at the latest.
+    """
+
+    show: tuple[TrustPart, ...] = PARTS
+    after: str = "season"
+
+
+def check_trust(trust: Trust) -> Iterator[tuple[str, object, str, str]]:
+    """What is wrong with a `[trust]` table: key, value, what is expected, a hint."""
+    if len(set(trust.show)) < len(trust.show):
+        yield ("trust.show", ", ".join(trust.show), "each part once", "")
+    if trust.after not in ("season", "closing") and _parse_after(trust.after) is None:
+        expected = '"season", "closing", a delay as "30 days", or a day as "2027-04-01"'
+        yield ("trust.after", trust.after, expected, "nothing is shown before it")
+
+
+def _parse_after(text: str) -> timedelta | date | None:
+    """A delay or a day; `None` for anything else."""
+    if found := _DAYS.fullmatch(text):
+        return timedelta(int(found[1]))
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def due_day(
+    trust: Trust, published: date, *, last: date | None, closed: date | None
+) -> date | None:
+    """The first day on which an entry may be compared.
+
+    Args:
+        trust: the rule.
+        published: when its score was released.
+        last: last day of the board or season, `None` where there is none yet.
+        closed: when the board was closed for good, `None` before.
+
+    Returns:
+        Never a day before it was published; `None` where the day is not known yet.
+    """
+    ends = [] if last is None or trust.after == "closing" else [last + timedelta(1)]
+    ends += [] if closed is None else [closed]
+    days = list(ends)
+    after = _parse_after(trust.after)
+    if isinstance(after, timedelta):
+        days.append(published + min(after, date.max - published))
+    elif isinstance(after, date) and published < after:
+        days.append(after)
+    return max(published, min(days)) if days else None
+
+
+def say_after(trust: Trust, *, last: date | None) -> str:
+    """When figures are shown, in words that end a sentence."""
+    after = _parse_after(trust.after)
+    if isinstance(after, timedelta):
+        days = "day" if after.days == 1 else "days"
+        return f"{after.days} {days} after an entry is published"
+    if isinstance(after, date):
+        return f"from {after:%d %b %Y} on, of what was published before"
+    if trust.after == "closing" or last is None:
+        return "once the board is closed"
+    return f"from {last + timedelta(1):%d %b %Y} on"
+
+
+def keep_apart(
+    entries: Sequence[str], alike: Mapping[str, AbstractSet[str]]
+) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """Of entries that are nearly the same only the first.
+
+    Args:
+        entries: ids in the order they came.
+        alike: id -> ids of others that it is nearly the same as; read both ways.
+
+    Returns:
+        The ids that are compared, no two of them alike; and the others with the one that each is
+        like.
+    """
+    kept: list[str] = []
+    left_out: dict[str, str] = {}
+    for name in entries:
+        like = (one for one in kept if one in alike.get(name, ()) or name in alike.get(one, ()))
+        first = next(like, None)
+        if first is None:
+            kept.append(name)
+        else:
+            left_out[name] = first
+    return tuple(kept), left_out
