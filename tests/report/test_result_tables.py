@@ -115,3 +115,11 @@ def test_hostile_markup_in_a_name_is_text() -> None:
     assert "\n# head" not in to_markdown(made)
     assert r"\input" not in to_latex(made)
     assert r"\textbackslash{}input\{/etc/passwd\}" in to_latex(made)
+
+
+@pytest.mark.parametrize("mark", ["\x1b[2J", "\u202e", "\x07", "\x9b"], ids=ascii)
+def test_nothing_that_moves_a_cursor_is_in_a_table(mark: str) -> None:
+    made = table((f"a{mark}b", 1, 0.5, 0.0, 1.0), notes=(mark,))
+
+    assert mark not in to_markdown(made)
+    assert mark not in to_latex(made)

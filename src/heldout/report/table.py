@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
+from heldout.errors import printable
+
 __all__ = [
     "UNDEFINED",
     "Cell",
@@ -155,7 +157,8 @@ def to_latex(table: Table) -> str:
 
 
 def _flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
+    """On one line, with nothing that moves a cursor or turns the direction of reading."""
+    return printable(re.sub(r"\s+", " ", text))
 
 
 def _escape_latex(text: str) -> str:

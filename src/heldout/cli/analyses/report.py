@@ -1,0 +1,96 @@
+"""`heldout analyse report`: everything, for the organisers alone."""
+
+from pathlib import Path
+
+import click
+
+from heldout.cli.board_source import BoardSource, board_options, load_alike, load_board
+from heldout.cli.computing import dask_option
+from heldout.cli.printing import answers, plural, print_facts, reports_errors
+from heldout.cli.reporting import seed_option
+from heldout.errors import StoreError
+from heldout.report.chapters import Chapter, Draws, write_chapters
+from heldout.site.private_report import Heading, render_report
+from heldout.store.compute import open_executor
+from heldout.store.files import write_whole
+
+__all__ = ["report"]
+
+
+@click.command()
+@board_options
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="FOLDER",
+    help="A new folder, outside of the board.",
+)
+@click.option(
+    "--alike/--no-alike",
+    default=True,
+    show_default=True,
+    help="Whether to compare the runs of different teams; half a minute for a hundred entries.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes side by side [up to one for each core, where that pays].",
+)
+@seed_option
+@dask_option
+@reports_errors
+def report(
+    *, board: BoardSource, out: Path, alike: bool, jobs: int | None, seed: int, dask: str | None
+) -> None:
+    """Write every analysis of a board into a private folder, the reserve views too.
+
+    A page (index.html), the same as report.md, every table as CSV and every picture as SVG. It
+    holds true scores, so no folder of a public board takes it.
+
+    \b
+    Example:
+      heldout analyse report --board kb --vault ../kb-vault --out ../kb-report
+    """
+    if board.folder is None:
+        raise click.UsageError("which board? --board DIR --vault DIR")
+    _check_place(out)
+    known = load_board(board)
+    pairs = load_alike(board, known) if alike else None
+    with open_executor(jobs=jobs, dask=dask) as executor:
+        draws = Draws(seed=seed, executor=executor)
+        chapters = tuple(write_chapters(known, alike=pairs, draws=draws, view=board.view))
+    heading = Heading(board=known.board, entries=len(known.entries), as_of=board.now, seed=seed)
+    files = render_report(heading, chapters)
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path, data in files.items():
+        write_whole(out / path, data, mode=0o600)
+    print_facts(answers(), _tell(out, chapters, len(files)))
+
+
+def _check_place(out: Path) -> None:
+    """Refuse a folder that git would publish, or that holds something.
+
+    Raises:
+        StoreError: it lies in a board or a clone of one, or is not empty.
+    """
+    whole = out.resolve()
+    for folder in (whole, *whole.parents):
+        if (folder / "board.toml").exists():
+            raise StoreError(
+                f"{out} lies in a public board ({folder}), where git would publish the report; "
+                "name a folder outside of it"
+            )
+    if whole.is_dir() and any(whole.iterdir()):
+        raise StoreError(f"{out} is not empty; name a folder that does not exist yet")
+
+
+def _tell(out: Path, chapters: tuple[Chapter, ...], files: int) -> list[tuple[str, str]]:
+    made = sum(chapter.found is not None for chapter in chapters)
+    lacking = [("not made", f"{c.title}: {c.why_not}") for c in chapters if c.found is None]
+    return [
+        ("report", f"{plural(made, 'analysis', 'analyses')} in {plural(files, 'file')}"),
+        *lacking,
+        ("open", str(out / "index.html")),
+    ]

@@ -1,0 +1,215 @@
+"""Every analysis of a board, the reserve views too, as chapters of one report for its organisers.
+
+An analysis that cannot be made of this board is a chapter that says why.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from numpy.random import PCG64, Generator
+
+from heldout.errors import InputError, Problem
+from heldout.measures.spec import parse_measure
+from heldout.report import drift, outcome_pairs, progress, reliability, stability, teams
+from heldout.report.outcome_charts import bars_spec, bars_title
+from heldout.report.table import Table
+from heldout.scores import ScoreTable
+from heldout.validity.drift import find_drift
+from heldout.validity.entries import BoardScores, ViewScores
+from heldout.validity.first_ranks import first_ranks
+from heldout.validity.outcomes import analyse_outcomes, pairs_with
+from heldout.validity.progress import trace_progress
+from heldout.validity.ranges import rank_ranges
+from heldout.validity.reliability import measure_reliability
+from heldout.validity.score_matrix import Better
+from heldout.validity.stability import bootstrap_stability
+from heldout.validity.teams import AlikeRuns, look_at_teams
+from heldout.validity.verdicts import Rules
+
+__all__ = ["Chapter", "Draws", "Findings", "write_chapters"]
+
+_UNCUT = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What an analysis found.
+
+    Attributes:
+        tables: the evidence.
+        facts: the answer, in lines of (name, words).
+        chart: Vega-Lite dict of the picture, `None` where there is none.
+        shows: what the picture shows, for those who do not see it.
+    """
+
+    tables: tuple[Table, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    chart: Mapping[str, Any] | None = None
+    shows: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """One analysis of one view.
+
+    Attributes:
+        name: of its files; lower case, digits and hyphens.
+        title: its heading.
+        found: what there is to say, `None` where the analysis cannot be made.
+        why_not: why it cannot; "" where it can.
+    """
+
+    name: str
+    title: str
+    found: Findings | None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draws:
+    """How the analyses draw, and where they are computed.
+
+    Attributes:
+        seed: of every analysis anew, so that each is what its command prints.
+        trials: resamplings of the queries.
+        flips: sign flips of all pairs.
+        splits: of the queries into halves.
+        executor: where to compute; `None` for here.
+    """
+
+    seed: int = 0
+    trials: int = 1000
+    flips: int = 10_000
+    splits: int = 100
+    executor: Executor | None = None
+
+    def rng(self) -> Generator:
+        """A generator at its start."""
+        return Generator(PCG64(self.seed))
+
+
+def write_chapters(
+    board: BoardScores,
+    *,
+    alike: Iterable[AlikeRuns] | None,
+    draws: Draws,
+    view: str | None = None,
+) -> Iterator[Chapter]:
+    """The chapters, one after the other: view by view, then the board over time and its teams.
+
+    Args:
+        board: entries and scores.
+        alike: pairs of nearly identical runs of different teams; `None` where no runs are known.
+        draws: seed and numbers.
+        view: whose progress, drift and teams; `None` for the view that ranks.
+
+    Raises:
+        InputError: code `no-view`.
+    """
+    official = board.view(view)
+    for number, shown in enumerate(board.views.values(), start=1):
+        told = f"{shown.title}, {'public' if shown.public else 'reserve'}"
+        for name, title, make in (
+            ("stability", "Ranks", _stability),
+            ("reliability", "Halves of the queries", _reliability),
+            ("outcomes", "The best against all others", _outcomes),
+        ):
+            yield _attempt(f"view-{number}-{name}", f"{title}: {told}", partial(make, shown, draws))
+    yield _attempt("progress", "Progress", partial(_progress, board, official))
+    yield _attempt("drift", "Drift from dev", partial(_drift, board, official, draws))
+    yield _attempt("teams", "Teams", partial(_teams, board, official, alike, draws))
+
+
+def _attempt(name: str, title: str, make: Callable[[], Findings]) -> Chapter:
+    try:
+        return Chapter(name=name, title=title, found=make())
+    except InputError as error:
+        first = error.problems[0]
+        why = f"{first.found}; this needs {first.expected}" if first.expected else first.found
+        return Chapter(name=name, title=title, found=None, why_not=why)
+
+
+def _stability(view: ViewScores, draws: Draws) -> Findings:
+    table = _by_query(view)
+    better: Better = "lower" if view.better == "lower" else "higher"
+    found = bootstrap_stability(
+        table, draws.rng(), better=better, trials=draws.trials, executor=draws.executor
+    )
+    ranges = rank_ranges(
+        table, draws.rng(), better=better, flips=draws.flips, executor=draws.executor
+    )
+    return Findings(
+        facts=stability.facts(found, ranges),
+        tables=stability.tables(found, ranges, measure=view.measure),
+        chart=stability.spec(found, ranges),
+        shows=stability.title(found),
+    )
+
+
+def _reliability(view: ViewScores, draws: Draws) -> Findings:
+    found = measure_reliability(
+        _by_query(view), draws.rng(), splits=draws.splits, executor=draws.executor
+    )
+    return Findings(
+        tables=reliability.tables(found),
+        chart=reliability.spec(found),
+        shows=reliability.title(found),
+    )
+
+
+def _outcomes(view: ViewScores, draws: Draws) -> Findings:
+    measure = parse_measure(view.measure)
+    if measure.name != "RR":
+        raise _cannot("not-reciprocal-ranks", view, str(measure), "a view of RR")
+    ranks = first_ranks(_by_query(view), k=measure.cutoff or _UNCUT)
+    best = max(view.means, key=view.means.__getitem__)
+    found = analyse_outcomes(ranks, pairs_with(ranks, best), Rules(), executor=draws.executor)
+    return Findings(
+        facts=outcome_pairs.facts(found),
+        tables=outcome_pairs.tables(found),
+        chart=bars_spec(found),
+        shows=bars_title(found),
+    )
+
+
+def _progress(board: BoardScores, official: ViewScores) -> Findings:
+    found = trace_progress(board, official)
+    return Findings(
+        tables=progress.tables(found), chart=progress.spec(found), shows=progress.title(found)
+    )
+
+
+def _drift(board: BoardScores, official: ViewScores, draws: Draws) -> Findings:
+    dev = board.dev_view(official)
+    found = find_drift(
+        board, official, dev, rng=draws.rng(), trials=draws.trials, executor=draws.executor
+    )
+    return Findings(
+        facts=(("drift", found.verdict),),
+        tables=drift.tables(found),
+        chart=drift.spec(found, "time") if found.points else None,
+        shows=drift.title(found, "time"),
+    )
+
+
+def _teams(
+    board: BoardScores, public: ViewScores, alike: Iterable[AlikeRuns] | None, draws: Draws
+) -> Findings:
+    reserve = board.reserve_view(public)
+    found = look_at_teams(
+        board, public, reserve, rng=draws.rng(), alike=alike, executor=draws.executor
+    )
+    return Findings(tables=teams.tables(found))
+
+
+def _by_query(view: ViewScores) -> ScoreTable:
+    if view.table is None:
+        raise _cannot("no-query-scores", view, "means alone", "a score for each query")
+    return view.table
+
+
+def _cannot(code: str, view: ViewScores, found: str, expected: str) -> InputError:
+    return InputError(Problem(code=code, path=f"view {view.view}", found=found, expected=expected))

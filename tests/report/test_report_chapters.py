@@ -1,0 +1,185 @@
+"""The organisers' report: every analysis of every view, and a reason where there is none."""
+
+import csv
+import io
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from heldout.errors import InputError
+from heldout.report.chapters import Chapter, Draws, Findings, write_chapters
+from heldout.report.table import Column, Table
+from heldout.scores import table_of
+from heldout.site.private_report import Heading, render_report
+from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
+from heldout.validity.ranges import rank_ranges
+
+NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
+HEADING = Heading(board="A board", entries=6, as_of=NOW, seed=0)
+DRAWS = Draws(trials=50, flips=199, splits=5)
+SYSTEMS = tuple(f"202611{day:02}-run{day}" for day in range(1, 7))
+
+
+def view(name: str, *, measure: str = "RR@10", public: bool = True) -> ViewScores:
+    rng = default_rng(sum(map(ord, name)))
+    ranks = rng.integers(1, 12, (len(SYSTEMS), 24))
+    values = np.where(ranks > 10, 0, 1 / ranks)
+    table = table_of(
+        {
+            system: {f"q{n}": value for n, value in enumerate(row.tolist())}
+            for system, row in zip(SYSTEMS, values, strict=True)
+        }
+    )
+    means = {system: mean for system in SYSTEMS if (mean := table.mean(system)) is not None}
+    return ViewScores(
+        view=name,
+        queries=name,
+        measure=measure,
+        public=public,
+        held_out=name != "dev",
+        means=means,
+        table=table,
+    )
+
+
+def board(*views: ViewScores) -> BoardScores:
+    entries = tuple(
+        BoardEntry(
+            id=system,
+            received=NOW - timedelta(days=30 - day),
+            description=f"Run {day}",
+            team=f"team{day % 2}",
+        )
+        for day, system in enumerate(SYSTEMS)
+    )
+    by_name = {one.view: one for one in views}
+    return BoardScores(board="A board", entries=entries, views=by_name, primary="eval")
+
+
+FULL = board(view("eval"), view("dev"), view("reserve", public=False))
+
+
+def chapters(of: BoardScores, *, draws: Draws = DRAWS) -> dict[str, Chapter]:
+    return {one.name: one for one in write_chapters(of, alike=None, draws=draws)}
+
+
+def test_every_view_has_its_chapters_the_reserve_too() -> None:
+    made = chapters(FULL)
+
+    assert all(chapter.found is not None for chapter in made.values())
+    assert {f"view-3-{name}" for name in ("stability", "reliability", "outcomes")} < set(made)
+    assert made["view-3-stability"].title == "Ranks: reserve RR@10, reserve"
+    assert made["view-1-stability"].title == "Ranks: eval RR@10, public"
+    assert list(made)[-3:] == ["progress", "drift", "teams"]
+
+
+def test_the_ranges_are_those_of_the_command_with_the_same_seed() -> None:
+    draws = replace(DRAWS, seed=7)
+    (found,) = (chapters(FULL, draws=draws)["view-2-stability"].found,)
+    table = FULL.view("dev").table
+    assert table is not None
+    assert found is not None
+
+    ranges = rank_ranges(table, draws.rng(), flips=draws.flips)
+    expected = [
+        str(low) if low == high else f"{low}–{high}"
+        for low, high in zip(ranges.low, ranges.high, strict=True)
+    ]
+    assert [row[1] for row in found.tables[0].rows] == expected
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    first, again = (
+        render_report(HEADING, tuple(write_chapters(FULL, alike=None, draws=DRAWS)))
+        for _ in range(2)
+    )
+    assert first == again
+
+
+def test_means_alone_and_no_reserve_are_said_and_stop_nothing() -> None:
+    bare = replace(view("eval"), table=None)
+    made = chapters(board(bare, view("dev")))
+
+    assert made["view-1-stability"].found is None
+    assert made["view-1-stability"].why_not == "means alone; this needs a score for each query"
+    assert made["view-2-stability"].found is not None
+    assert "public = false" in made["teams"].why_not
+    page = render_report(HEADING, tuple(made.values()))["index.html"].decode()
+    assert "Not made: means alone; this needs a score for each query." in page
+
+
+def test_no_outcomes_are_counted_from_another_measure() -> None:
+    made = chapters(board(view("eval", measure="nDCG@10"), view("dev")))
+
+    assert made["view-1-outcomes"].why_not == "nDCG@10; this needs a view of RR"
+    assert made["view-2-outcomes"].found is not None
+
+
+def test_a_single_system_has_a_report_of_reasons() -> None:
+    one = view("eval")
+    assert one.table is not None
+    name = SYSTEMS[0]
+    row = dict(zip(one.table.queries, one.table.values[0].tolist(), strict=True))
+    lonely = replace(one, means={name: one.means[name]}, table=table_of({name: row}))
+    made = chapters(board(lonely))
+
+    assert "1 system" in made["view-1-stability"].why_not
+    assert made["view-1-reliability"].found is None
+    assert made["view-1-outcomes"].found is None
+
+
+def test_a_view_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InputError) as refused:
+        list(write_chapters(FULL, alike=None, draws=DRAWS, view="none"))
+    assert refused.value.problems[0].code == "no-view"
+
+
+def test_every_table_and_picture_is_a_file_and_on_the_page() -> None:
+    made = tuple(write_chapters(FULL, alike=None, draws=DRAWS))
+    files = render_report(HEADING, made)
+    found = [(chapter.name, chapter.found) for chapter in made if chapter.found is not None]
+
+    tables = {f"tables/{name}-{n + 1}.csv" for name, f in found for n in range(len(f.tables))}
+    charts = {f"charts/{name}.svg" for name, f in found if f.chart is not None}
+    assert set(files) == {"index.html", "report.md"} | tables | charts
+    page, markdown = files["index.html"].decode(), files["report.md"].decode()
+    assert page.count("<table>") == len(tables)
+    assert page.count('<figure class="drawn"') == len(charts)
+    for chart in charts:
+        assert f"]({chart})" in markdown
+        ET.fromstring(files[chart])  # noqa: S314 - our own output
+
+
+def test_the_page_asks_nothing_of_anybody() -> None:
+    page = render_report(HEADING, tuple(write_chapters(FULL, alike=None, draws=DRAWS)))
+    text = page["index.html"].decode()
+
+    assert "default-src 'none'" in text
+    assert "<script" not in text
+    assert not re.findall(r"(?:src|href)=\"(?!#)[^\"]*\"", text)
+
+
+def test_hostile_names_are_text_on_the_page_in_markdown_and_in_a_spreadsheet() -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    table = Table(
+        title=hostile,
+        columns=(Column(name="system"), Column(name="gain", form="difference")),
+        rows=(("=HYPERLINK(1)", -0.25), (hostile, None), ("a\u202eb\x1b[2J", 0.5)),
+    )
+    chapter = Chapter(
+        name="x", title=hostile, found=Findings(tables=(table,), facts=((hostile, hostile),))
+    )
+    files = render_report(replace(HEADING, board=hostile), (chapter,))
+
+    assert "<img" not in files["index.html"].decode()
+    assert "<img" not in files["report.md"].decode().replace(r"\<img", "")
+    rows = list(csv.reader(io.StringIO(files["tables/x-1.csv"].decode(), newline="")))
+    assert rows[1:] == [["'=HYPERLINK(1)", "-0.25"], [hostile, ""], ["ab [2J", "0.5"]]
+    for data in files.values():
+        assert "\x1b" not in data.decode()
+        assert "\u202e" not in data.decode()
