@@ -253,12 +253,17 @@ def test_the_command_prints_draws_and_answers_in_json(scores: Path) -> None:
 def test_a_facet_is_written_out_with_its_scores(scores: Path) -> None:
     folder = scores.parent / "odd"
     labels = scores.parent / "facets.tsv"
-    done = run("--scores", scores, "--facets", labels, "--facet", "odd", "--write", folder)
+    qrels = scores.parent / "qrels.txt"
+    qrels.write_text("q1 0 d1 1\nq2 0 d2 1\n")
+    told = ("--scores", scores, "--facets", labels, "--facet", "odd")
+    done = run(*told, "--qrels", qrels, "--write", folder)
 
     assert done.exit_code == 0, done.output
+    assert (folder / "pairs.tsv").read_text() == "q1\td1\n"
     cut = parse_scores((folder / "scores.csv").read_text(), path="s")
     assert cut.queries == tuple(f"q{n}" for n in range(1, 50, 2))
-    assert sorted(path.name for path in folder.iterdir()) == ["scores.csv"]
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["pairs.tsv", "qrels.txt", "scores.csv"]
 
 
 @pytest.mark.parametrize(

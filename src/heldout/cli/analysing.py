@@ -13,8 +13,11 @@ ANALYSES: Mapping[str, str] = {
     "stability": "which ranks a system may have, and has on resampled queries",
     "progress": "how the best score rose, and which steps are more than luck",
     "drift": "whether official scores fall behind dev scores, and whether a ratio explains it",
+    "views": "whether the ranking holds on other measures, queries, labels, collections",
+    "scales": "which values a measure can take, and whether they are an interval scale",
     "facets": "whether a ranking holds for every kind of query; cuts out a domain",
     "teams": "who submits often, and whether they climb on the public view alone",
+    "report": "all of these of a board, the reserve views too, in a private folder",
 }
 """Every analysis, with what it answers; `heldout.cli.analyses.NAME` has the command."""
 

@@ -3,10 +3,10 @@
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import click
 
@@ -21,13 +21,14 @@ from heldout.measures.spec import Measure, parse_measure
 from heldout.scores import ScoreTable, parse_scores, table_of
 from heldout.store.cache import code_version, find_cache
 from heldout.trec.accelerators import find_accelerators
-from heldout.trec.qrels import read_qrels
+from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 
 __all__ = ["Scores", "Source", "load_measures", "load_scores", "source_options"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
+Transform = Literal["interval"]
 _SHOWN = 3
 _WHICH = "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
 
@@ -44,6 +45,7 @@ class Source:
         table: a CSV table of scores instead of runs.
         board: a board instead; `None` or without a folder where none was named.
         jobs: processes that read runs side by side; `None` for what pays.
+        transform: what scores are turned into; `None` for scores as they are.
     """
 
     runs: tuple[str, ...] = ()
@@ -53,6 +55,7 @@ class Source:
     table: str | None = None
     board: BoardSource | None = None
     jobs: int | None = None
+    transform: Transform | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,11 @@ def source_options(function: Function) -> Function:
         metavar="N",
         help="Processes side by side [up to one for each core, where that pays].",
     )
+    @click.option(
+        "--transform",
+        type=click.Choice(get_args(Transform)),
+        help="Of runs: each score's rank among all attainable on its query, from 0 to 1.",
+    )
     @functools.wraps(function)
     def wrapped(
         *args: Any,
@@ -107,6 +115,7 @@ def source_options(function: Function) -> Function:
         table: str | None,
         board: BoardSource,
         jobs: int | None,
+        transform: Transform | None,
         **rest: Any,
     ) -> object:
         source = Source(
@@ -117,6 +126,7 @@ def source_options(function: Function) -> Function:
             table=table,
             board=board,
             jobs=jobs,
+            transform=transform,
         )
         return function(*args, source=source, **rest)
 
@@ -135,6 +145,8 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
         InputError: a file has errors, two runs have one name, or a system lacks a score.
         StoreError: the board or its vault cannot be read.
     """
+    if source.transform is not None and (measure is not None or not source.runs):
+        raise click.UsageError("--transform is for --runs, and for analyses of any measure")
     if source.board is not None and source.board.folder is not None:
         return _read_board(source, source.board, measure)
     if source.table is not None:
@@ -144,23 +156,47 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
     name = measure or source.measure
     if name is None:
         raise click.UsageError("which measure? for example -m RR@10" if source.runs else _WHICH)
-    (scores,) = load_measures(source, [name]).values()
-    return scores
+    qrels = _read_judgments(source)
+    (scores,) = _load(source, [name], qrels).values()
+    return scores if source.transform is None else _transform(scores, qrels)
 
 
 def load_measures(source: Source, measures: Sequence[str]) -> Mapping[str, Scores]:
     """Several measures of the same runs, in one pass over each.
 
     Raises:
-        click.UsageError: runs or judgments are not named.
+        click.UsageError: runs or judgments are not named, or scores should be transformed.
         InputError: a file has errors, two runs have one name, or a system lacks a score.
     """
-    paths = _find_runs(source.runs)
+    if source.transform is not None:
+        raise click.UsageError("this reads positions off scores as they are: no --transform")
+    return _load(source, measures, _read_judgments(source))
+
+
+def _read_judgments(source: Source) -> Qrels:
+    """The judgments; what is missing is asked for in the order of the options."""
+    if not source.runs:
+        raise click.UsageError(_WHICH)
     if source.qrels is None:
         raise click.UsageError("which judgments? --qrels Q")
+    with open_input(Path(source.qrels)) as file:
+        return read_qrels(file, path=source.qrels)
+
+
+def _transform(scores: Scores, qrels: Qrels) -> Scores:
+    from heldout.validity.interval_transform import to_interval  # noqa: PLC0415 - few ask for it
+
+    measure = parse_measure(scores.measure, path="-m")
+    table = to_interval(scores.table, measure, qrels.judgments)
+    told = ("transform", "interval: rank among the attainable scores of each query, from 0 to 1")
+    return replace(scores, table=table, facts=(*scores.facts, told))
+
+
+def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:
+    paths = _find_runs(source.runs)
     parsed = {name: parse_measure(name, path="-m") for name in measures}
-    runs = _score(paths, source, tuple(parsed.values()))
-    facts = _tell(runs, source.qrels)
+    runs = _score(paths, source, tuple(parsed.values()), qrels)
+    facts = _tell(runs, source.qrels or "")
     return {
         name: Scores(
             table=_complete(
@@ -176,8 +212,6 @@ def load_measures(source: Source, measures: Sequence[str]) -> Mapping[str, Score
 
 def _find_runs(patterns: Sequence[str]) -> list[str]:
     """The files that the patterns name, each once, sorted within a pattern."""
-    if not patterns:
-        raise click.UsageError(_WHICH)
     found: dict[str, None] = {}
     for pattern in patterns:
         paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern
@@ -195,9 +229,9 @@ def _find_runs(patterns: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _score(paths: Sequence[str], source: Source, measures: tuple[Measure, ...]) -> list[Scored]:
-    with open_input(Path(source.qrels or "")) as file:
-        qrels = read_qrels(file, path=source.qrels or "")
+def _score(
+    paths: Sequence[str], source: Source, measures: tuple[Measure, ...], qrels: Qrels
+) -> list[Scored]:
     work = Work(
         qrels=qrels,
         judged=prepare(qrels.judgments, measures),

@@ -1,7 +1,7 @@
 """Writing out a facet as a collection of its own, for `heldout analyse facets --write DIR`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -57,7 +57,9 @@ def write_subset(
     subset = _cut(source, told, facets[name], asked.relevant)
     files = dict(subset.files())
     if source.table is not None or (source.board is not None and source.board.folder is not None):
-        files["scores.csv"] = format_scores(cut_table(load_scores(source).table, facets[name]))
+        # Judgments are for the files here; the scores have theirs behind them.
+        scores = load_scores(replace(source, qrels=None)).table
+        files["scores.csv"] = format_scores(cut_table(scores, facets[name]))
     if not files:
         raise click.UsageError("nothing to write: name --queries, --qrels or --scores")
     for file, data in files.items():

@@ -1,0 +1,124 @@
+"""On what scale is a measure? Its attainable values, their gaps, and the solvability condition.
+
+A difference structure on result lists asks that, where a difference cd fits between a and b, some
+list lies as far above a, and some list as far below b (solvability). A finite set of values does
+that exactly where its values are equally spaced. Held against the whole range, every gap between
+two values must be attainable above the lowest value and below the highest one; where a gap is not,
+it is told with the values that are missing. Sources: msmarco-benchmarking, section 4.1 and Table 3;
+Ferrante, Ferro and Fuhr 2021.
+
+The paper's authors hold that users' perception, and not the set of lists, should be equally
+spaced; this module computes and takes no side.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.stats.exact import DECIMALS, scale_of
+from heldout.validity.attainable import Universe, find_values, list_values
+
+__all__ = ["Scale", "Violation", "describe_scale"]
+
+_FEW = 1024
+_COMPARED = 128
+_DENOMINATOR = 10_000
+_NEAR = 1e-11
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A gap between two values that cannot be laid off from the ends of the scale.
+
+    Attributes:
+        low, high: the first two values that are so far apart, `high` the larger.
+        gap: how far.
+        missing: what is not attainable of lowest value + gap and highest value - gap.
+    """
+
+    low: float
+    high: float
+    gap: float
+    missing: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """The values of a measure on all lists.
+
+    Attributes:
+        universe: the lists.
+        listed: every list with its value, where there are at most 1,024; else empty.
+        values: distinct ones, falling.
+        fractions: the same as fractions; `None` where they are none of small denominator.
+        gaps: between neighbours, one less than `values`.
+        equally_spaced: whether all gaps are equal, which is the solvability condition.
+        violations: gaps that break it, the smallest first; `None` where there are more than 128
+            values, and they were not looked for.
+    """
+
+    universe: Universe
+    listed: tuple[tuple[tuple[int, ...], float], ...]
+    values: tuple[float, ...]
+    fractions: tuple[Fraction, ...] | None
+    gaps: tuple[float, ...]
+    equally_spaced: bool
+    violations: tuple[Violation, ...] | None
+
+
+def describe_scale(universe: Universe) -> Scale:
+    """All values of a measure, and whether they are an interval scale on the lists.
+
+    Args:
+        universe: the lists.
+
+    Raises:
+        InputError: code `no-scale`: too many lists, or values, to be enumerated.
+    """
+    values = find_values(universe)
+    exact = scale_of(values, most=_FEW)
+    gaps = np.round(np.diff(values), DECIMALS)
+    if exact is not None:
+        # Of the fractions, so that 1/2 - 1/3 and 1/6 are one gap.
+        places = np.arange(len(values) - 1)
+        gaps = exact.gaps[exact.classes[places, places + 1]]
+    fractions = None
+    if exact is not None:
+        fractions = tuple(
+            Fraction(value).limit_denominator(_DENOMINATOR) for value in reversed(values.tolist())
+        )
+    equal = not len(gaps) or bool(np.ptp(gaps) <= _NEAR)
+    return Scale(
+        universe=universe,
+        listed=tuple(list_values(universe)) if universe.lists <= _FEW else (),
+        values=tuple(reversed(values.tolist())),
+        fractions=fractions,
+        gaps=tuple(reversed(gaps.tolist())),
+        equally_spaced=equal,
+        violations=_violations(values) if len(values) <= _COMPARED else None,
+    )
+
+
+def _violations(values: NDArray[np.float64]) -> tuple[Violation, ...]:
+    """Gaps that do not fit at one of the ends; the two ends suffice to find any."""
+    if not len(values):
+        return ()
+    first, second = np.triu_indices(len(values), 1)
+    sizes = np.round(values[second] - values[first], DECIMALS)
+    gaps, at = np.unique(sizes, return_index=True)
+    found = []
+    for gap, pair in zip(gaps.tolist(), at.tolist(), strict=True):
+        wanted = (float(values[0]) + gap, float(values[-1]) - gap)
+        missing = [value for value in wanted if np.abs(values - value).min() > _NEAR]
+        if missing:
+            found.append(
+                Violation(
+                    low=float(values[first[pair]]),
+                    high=float(values[second[pair]]),
+                    gap=gap,
+                    missing=tuple(sorted({round(value, DECIMALS) for value in missing})),
+                )
+            )
+    return tuple(found)
