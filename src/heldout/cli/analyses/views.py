@@ -1,0 +1,131 @@
+"""`heldout analyse views`: does the ranking hold on other measures, queries, labels?"""
+
+import re
+from pathlib import Path
+
+import click
+from numpy.random import PCG64, Generator
+
+from heldout.cli.computing import dask_option
+from heldout.cli.printing import reports_errors
+from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.view_source import ViewSource, load_views, view_options
+from heldout.report import views as report
+from heldout.scores import ScoreTable, parse_scores
+from heldout.stats.resample import TieRule
+from heldout.store.compute import open_executor
+from heldout.trec.reading.streams import open_input
+from heldout.validity.transfer import compare_rankings
+from heldout.validity.views import bootstrap_views
+
+__all__ = ["views"]
+
+
+@click.command
+@view_options
+@click.option(
+    "--transfer",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="TABLE.csv",
+    help="Means instead: a header `collection` and system names, then a row per collection; "
+    "empty where there is no score.",
+)
+@click.option(
+    "--run",
+    "named",
+    multiple=True,
+    metavar="NAME",
+    help="A run to look at closely; many times [the best of each view].",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="Systems over which the agreement at the top is taken.",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Resamplings of each view's queries.",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["earlier", "shared"]),
+    default="earlier",
+    show_default=True,
+    help="Of equal means the earlier system has the better rank, or all share the best.",
+)
+@seed_option
+@dask_option
+@output_options
+@reports_errors
+def views(
+    source: ViewSource,
+    output: Output,
+    *,
+    transfer: Path | None,
+    named: tuple[str, ...],
+    top: int,
+    trials: int,
+    ties: TieRule,
+    seed: int,
+    dask: str | None,
+) -> None:
+    r"""Does the ranking hold on other measures, other queries, other labels, other collections?
+
+    Each measure with each file of judgments, each table of scores, or each view of a board is a
+    view. The ranks of named runs are resampled on each; tau says how alike two views rank.
+
+    \b
+    Example:
+      heldout analyse views --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 -m nDCG@10 --chart v.svg
+    """
+    if transfer is not None:
+        if source.named or named:
+            raise click.UsageError("--transfer has means of everything: leave the others away")
+        print_answer(_compare(transfer, top), output)
+        return
+    loaded = load_views(source)
+    with open_executor(jobs=source.jobs, dask=dask) as executor:
+        result = bootstrap_views(
+            loaded.views,
+            Generator(PCG64(seed)),
+            named=named,
+            trials=trials,
+            ties=ties,
+            top=top,
+            executor=executor,
+        )
+    print_answer(
+        Answer(
+            facts=(*report.facts(result.transfer), *loaded.facts),
+            tables=report.tables(result),
+            value=report.value(result) | {"seed": seed},
+            chart=(lambda: report.spec(result)) if result.ranks else None,
+            title=report.title(result),
+        ),
+        output,
+    )
+
+
+def _compare(path: Path, top: int) -> Answer:
+    found = compare_rankings(_read_means(path), top=top)
+    return Answer(
+        facts=(
+            *report.facts(found),
+            ("systems", f"{found.systems:,} on {len(found.views):,} collections, in {path}"),
+        ),
+        tables=report.transfer_tables(found),
+        value=report.transfer_value(found),
+    )
+
+
+def _read_means(path: Path) -> ScoreTable:
+    """A table of means: one of scores whose queries are collections."""
+    with open_input(path) as file:
+        text = file.read().decode("utf-8-sig", "replace")
+    text = re.sub(r"^collection(?=\s*,)", "query", text, flags=re.IGNORECASE)
+    return parse_scores(text, path=str(path))
