@@ -14,9 +14,11 @@ from simulated_boards import board_of, entries_of, view_of
 
 from heldout.charts.svg import draw
 from heldout.cli.analysing import analyse
+from heldout.cli.score_source import Source, load_measures
 from heldout.errors import InputError
 from heldout.report.views import spec
 from heldout.scores import ScoreTable, table_of
+from heldout.stats.rank_correlation import kendall
 from heldout.validity.stability import bootstrap_stability
 from heldout.validity.views import View, Views, bootstrap_views
 
@@ -269,3 +271,24 @@ def test_measures_on_covid_runs(data: Callable[[str], Path]) -> None:
     assert len(found["systems"]) == 143
     assert found["agreement"]["pairs"][0]["tau"] == pytest.approx(0.920, abs=5e-4)
     assert found["named"][0] == "run1"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("measure", "tau"),
+    [pytest.param("nDCG@10", 0.77, id="ndcg"), pytest.param("RR@10", 0.61, id="rr")],
+)
+def test_random_halves_of_the_covid_topics_rank_as_alike_as_the_page_says(
+    data: Callable[[str], Path], measure: str, tau: float
+) -> None:
+    """The yardstick of docs/validity.md: what tau chance alone leaves."""
+    folder = data("trec-covid-round1")
+    runs, qrels = str(folder / "runs-depth100" / "*"), str(folder / "qrels-round1.txt.gz")
+    (loaded,) = load_measures(Source(runs=(runs,), qrels=qrels), [measure]).values()
+    values, rng = loaded.table.values, np.random.default_rng(0)
+    found = []
+    for _ in range(200):
+        order = rng.permutation(values.shape[1])
+        halves = values[:, order[:15]].mean(axis=1), values[:, order[15:]].mean(axis=1)
+        found.append(kendall(*(half.round(12) for half in halves)) or 0)
+    assert np.mean(found) == pytest.approx(tau, abs=0.005)
