@@ -92,7 +92,7 @@ def entry_page(one: Row) -> EntryPage:
 
 
 def sources() -> dict[str, str]:
-    names = ("base.html", "board.html", "entry.html", "macros.html")
+    names = ("base.html", "board.html", "entry.html", "macros.html", "ranking_trust.html")
     return {name: render._read("templates", name).decode() for name in names}
 
 

@@ -13,6 +13,7 @@ from heldout.charts.days import day_words
 from heldout.site.efficiency import say_cost
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
+from heldout.site.ranking_trust import OutcomeRow, list_neighbours
 from heldout.site.rows import Column, TableRow, make_row
 from heldout.site.wording import clean, count, safe_link
 
@@ -96,6 +97,7 @@ class EntryPage:
         cost: what the team states of the system's cost, as (name, words); empty while withheld.
         findings: codes of the findings it was accepted with.
         errata: its corrections.
+        neighbours: what it finds that its neighbours in the ranking do not, where that is told.
         history: what happened to it, in order.
         files: its sealed files.
         permalink: its address, or "" where the board's address is not known.
@@ -110,6 +112,7 @@ class EntryPage:
     cost: tuple[tuple[str, str], ...]
     findings: tuple[str, ...]
     errata: tuple[Erratum, ...]
+    neighbours: tuple[OutcomeRow, ...]
     history: tuple[Moment, ...]
     files: tuple[Sealed, ...]
     permalink: str
@@ -158,6 +161,9 @@ def make_entry_page(
         cost=say_cost(row.efficiency),
         findings=tuple(map(clean, row.findings)),
         errata=tuple(Erratum(when=day_words(at), why=clean(why)) for at, why in row.errata),
+        neighbours=tuple(
+            list_neighbours(standings, row.id, {one.id: make_row(one, columns) for one in rows})
+        ),
         history=tuple(
             Moment(
                 when=format_time(at),

@@ -19,6 +19,8 @@ from heldout.site.listings import (
     make_further,
     make_listings,
 )
+from heldout.site.ranking_marks import add_marks
+from heldout.site.ranking_trust import RankingTrust, make_ranking_trust
 from heldout.site.rows import (
     Column,
     TableRow,
@@ -89,6 +91,7 @@ class BoardPage:
         submit: the organisers' own words on submitting.
         contact: where to reach them.
         rules: the board's rules in words.
+        ranking_trust: "Can I trust this ranking?", `None` where the board tells nothing of it.
         trust: what others can check the organisers by, in order.
         downloads: its files.
         repository: address of its repository, or "".
@@ -119,6 +122,7 @@ class BoardPage:
     submit: str
     contact: str
     rules: tuple[Rule, ...]
+    ranking_trust: RankingTrust | None
     trust: tuple[TrustLine, ...]
     downloads: tuple[Download, ...]
     repository: str
@@ -135,7 +139,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
     views = make_columns(spec)
     columns = tuple(c for c in filled_columns(views, shown) if c.key not in further_views(spec))
     every = tuple(make_row(row, columns) for row in shown)
-    rows = tuple(row for row in every if not row.unranked)
+    rows = add_marks([row for row in every if not row.unranked], standings)
     ranked = tuple(row for row in shown if not row.unranked)
     unranked = tuple(row for row in every if row.unranked)
     standing = say_standing(rows, columns[0], spec.opens, standings.as_of.date(), unranked=unranked)
@@ -176,6 +180,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         submit=clean(spec.submit),
         contact=clean(spec.contact),
         rules=list_rules(spec),
+        ranking_trust=make_ranking_trust(standings, rows, spec, closed=facts.closed),
         trust=facts.trust,
         downloads=list_downloads(spec, facts),
         repository=safe_link(facts.repository),

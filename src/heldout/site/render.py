@@ -15,6 +15,7 @@ from heldout.site.facts import BoardFacts
 from heldout.site.feed import FEED, format_feed
 from heldout.site.listings import render_listings
 from heldout.site.pages import BoardPage, make_board_page
+from heldout.site.ranking_trust import FIGURES, format_figures
 from heldout.site.rows import make_columns, public_rows
 from heldout.site.season_pages import SeasonsPage, make_seasons_page, season_files
 from heldout.site.wording import file_stem, tie
@@ -61,6 +62,7 @@ def render_board(
         "leaderboard.csv": format_csv(standings, here),
         "leaderboard.json": format_json(standings, here),
         **render_listings(standings, here),
+        **_figures_file(standings),
         **_render_entries(environment, standings, here, facts),
     }
     if seasons:
@@ -77,6 +79,11 @@ def render_board(
     for name in STATIC:
         files[f"static/{name}"] = _read("static", name)
     return {f"leaderboard/{path}": data for path, data in files.items()}
+
+
+def _figures_file(standings: Standings) -> dict[str, bytes]:
+    data = format_figures(standings)
+    return {} if data is None else {FIGURES: data}
 
 
 def _render_entries(

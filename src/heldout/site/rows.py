@@ -132,6 +132,9 @@ class TableRow:
         unranked: why it has no rank, as a sentence begins; "" for what has one, and baselines.
         imported: an old board's entry: its day and its trophy are that board's claims.
         rule: what the rule says of its trophy, where that is not what the old board gave.
+        star: `significant` or `noise` where it is told what the trophy was worth when it came.
+        span: low, high and number of ranks, where a range is told.
+        lead_end: whether the lead group ends below it.
     """
 
     rank: int | None
@@ -158,6 +161,9 @@ class TableRow:
     unranked: str
     imported: bool
     rule: str
+    star: str = ""
+    span: tuple[int, int, int] | None = None
+    lead_end: bool = False
 
 
 def make_columns(spec: BoardSpec) -> tuple[Column, ...]:

@@ -84,11 +84,13 @@ def _say_lead(entries: Sequence[TableRow], column: Column) -> Phrase:
 
 
 def _say_worth(entries: Sequence[TableRow]) -> Phrase:
-    if not all(row.ranks for row in entries):
+    if not entries[0].ranks:
         return phrase(" Whether such gaps are more than luck has not been tested here.")
     group = [row for row in entries[1:] if row.ranks.startswith("1–")]
-    if not group:
+    if not group and all(row.ranks for row in entries):
         return phrase(" The lead is significant.")
+    if not group:
+        return phrase(" Of those compared with it none can lead.")
     shown = 3
     if len(group) <= shown:
         return phrase(

@@ -1,0 +1,271 @@
+"""The section "Can I trust this ranking?": what was told of it, in words, and what comes when."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from heldout.board.figures import Ranges
+from heldout.board.measured import Measured
+from heldout.board.spec import BoardSpec
+from heldout.board.standings import Standings
+from heldout.charts.days import day_words
+from heldout.site.ranking_marks import STARS
+from heldout.site.ranking_words import (
+    list_notes,
+    say_coming,
+    say_drift,
+    say_lead,
+    say_left_out,
+    say_verdict,
+)
+from heldout.site.rows import TableRow
+from heldout.site.sentences import name_entry
+from heldout.site.wording import Part, Phrase, count
+
+__all__ = [
+    "FIGURES",
+    "Cell",
+    "OutcomeRow",
+    "RankRow",
+    "RankingTrust",
+    "StepRow",
+    "format_figures",
+    "list_neighbours",
+    "make_ranking_trust",
+]
+
+FIGURES = "trust.json"
+"""The file of all that was told, in `leaderboard/`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A rank that an entry had in some resamplings: its column from 0, and the share."""
+
+    column: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRow:
+    """A compared entry.
+
+    Attributes:
+        entry: its name.
+        ranks: its range in words, "" without ranges.
+        low, high: of the range among the compared ones, from 1; 0 without ranges.
+        cells: of the heat map; none without stability.
+        says: the most frequent rank, in words.
+    """
+
+    entry: Part
+    ranks: str
+    low: int
+    high: int
+    cells: tuple[Cell, ...]
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """A record: the entry, and what its significance is in words."""
+
+    entry: Part
+    star: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeRow:
+    """Two neighbours: queries by who finds a relevant document.
+
+    Attributes:
+        a, b: their names; `a` stood above.
+        a_alone, both, b_alone, neither: numbers of queries.
+        queries: how many there are.
+        verdict: in words.
+    """
+
+    a: Part
+    b: Part
+    a_alone: int
+    both: int
+    b_alone: int
+    neither: int
+    queries: int
+    verdict: Phrase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingTrust:
+    """All of the section.
+
+    Attributes:
+        coming: what is not told yet and when it will be.
+        as_of: day of what is told, in words; "" where nothing is.
+        compared: how many entries.
+        says: who may lead, as a sentence.
+        ranks: compared entries by score.
+        has_ranges, has_shares: whether the rows have them.
+        steps: the records.
+        drift: in a sentence, "" without it.
+        outcomes: of neighbours.
+        notes: tests, corrections and families.
+        left_out: entries that are not compared, with the reason.
+    """
+
+    coming: tuple[str, ...]
+    as_of: str = ""
+    compared: int = 0
+    says: Phrase = ()
+    ranks: tuple[RankRow, ...] = ()
+    has_ranges: bool = False
+    has_shares: bool = False
+    steps: tuple[StepRow, ...] = ()
+    drift: str = ""
+    outcomes: tuple[OutcomeRow, ...] = ()
+    notes: tuple[str, ...] = ()
+    left_out: tuple[Phrase, ...] = ()
+
+
+def make_ranking_trust(
+    standings: Standings, rows: Sequence[TableRow], spec: BoardSpec, *, closed: datetime | None
+) -> RankingTrust | None:
+    """The section; `None` on a board that tells nothing but scores.
+
+    Args:
+        standings: of the board or season.
+        rows: of the table, best first.
+        spec: its rules.
+        closed: when the board was closed for good.
+    """
+    measured = standings.measured
+    if measured is None and spec.trust is None:
+        return None
+    coming = say_coming(standings, spec, closed)
+    if measured is None:
+        return RankingTrust(coming=coming)
+    figures, known = measured.figures, {row.id: row for row in rows}
+    return RankingTrust(
+        coming=coming,
+        as_of=day_words(measured.at),
+        compared=len(measured.entries),
+        says=say_lead(measured, known),
+        ranks=_rank_rows(measured, rows),
+        has_ranges=figures.ranges is not None,
+        has_shares=figures.stability is not None,
+        steps=_step_rows(measured, known),
+        drift=say_drift(figures.drift),
+        outcomes=tuple(_outcome_rows(measured, known)),
+        notes=tuple(list_notes(measured)),
+        left_out=tuple(say_left_out(measured, known)),
+    )
+
+
+def list_neighbours(
+    standings: Standings, entry: str, rows: Mapping[str, TableRow]
+) -> Sequence[OutcomeRow]:
+    """The outcomes of an entry against those that stand beside it.
+
+    Args:
+        standings: of the board or season.
+        entry: its id.
+        rows: id -> row of the table.
+    """
+    if standings.measured is None:
+        return ()
+    return _outcome_rows(standings.measured, rows, entry=entry)
+
+
+def format_figures(standings: Standings) -> bytes | None:
+    """What was told, as JSON; `None` where nothing was."""
+    one = standings.measured
+    if one is None:
+        return None
+    document = {
+        "event": one.event,
+        "view": one.view,
+        "season": one.season,
+        "due": one.due,
+        "seed": one.seed,
+        "entries": one.entries,
+        "left_out": one.left_out,
+        "figures": one.figures,
+    }
+    return (
+        msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=1) + b"\n"
+    )
+
+
+def _rank_rows(measured: Measured, rows: Sequence[TableRow]) -> tuple[RankRow, ...]:
+    ranges, stability = measured.figures.ranges, measured.figures.stability
+    if ranges is None and stability is None:
+        return ()
+    place = {name: at for at, name in enumerate(measured.entries)}
+    shown = [row for row in rows if row.id in place]
+    made = []
+    for row in shown:
+        at = place[row.id]
+        shares = () if stability is None else stability.shares[at]
+        best = max(range(len(shares)), key=shares.__getitem__, default=0)
+        made.append(
+            RankRow(
+                entry=name_entry(row),
+                ranks=_say_range(ranges, at),
+                low=0 if ranges is None else ranges.low[at],
+                high=0 if ranges is None else ranges.high[at],
+                cells=tuple(Cell(column=n, share=s) for n, s in enumerate(shares) if s > 0),
+                says=f"rank {best + 1} in {shares[best]:.0%}" if shares else "",
+            )
+        )
+    return tuple(made)
+
+
+def _say_range(ranges: Ranges | None, at: int) -> str:
+    if ranges is None:
+        return ""
+    low, high = ranges.low[at], ranges.high[at]
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
+def _step_rows(measured: Measured, known: Mapping[str, TableRow]) -> tuple[StepRow, ...]:
+    words = {
+        True: "significantly better than the best before it",
+        False: "within noise of the best before it",
+        None: "nothing before it to compare with",
+    }
+    return tuple(
+        StepRow(
+            entry=name_entry(known[step.entry]),
+            star=STARS[step.significant],
+            says=words[step.significant]
+            + (
+                f", t test, Holm over {count(step.family, 'hypothesis', 'hypotheses')}"
+                * (step.significant is not None)
+            ),
+        )
+        for step in measured.figures.progress or ()
+        if step.entry in known
+    )
+
+
+def _outcome_rows(
+    measured: Measured, known: Mapping[str, TableRow], *, entry: str = ""
+) -> list[OutcomeRow]:
+    """The pairs, or those of one entry."""
+    return [
+        OutcomeRow(
+            a=name_entry(known[pair.a]),
+            b=name_entry(known[pair.b]),
+            a_alone=pair.a_alone,
+            both=pair.both,
+            b_alone=pair.b_alone,
+            neither=pair.neither,
+            queries=measured.figures.queries,
+            verdict=say_verdict(pair, known),
+        )
+        for pair in measured.figures.outcomes or ()
+        if pair.a in known and pair.b in known and entry in ("", pair.a, pair.b)
+    ]

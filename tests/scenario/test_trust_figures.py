@@ -1,0 +1,120 @@
+"""What a board tells of its ranking: announced while it waits, shown on its day, then audited."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from town import OTHER_TEAM, TEAM, Town, call, found_town, git
+from trusting import DAY, DECIDED, THIRD_TEAM, add_baseline, forge
+
+pytestmark = pytest.mark.slow
+DUE = "2026-12-01T10:00:00Z"
+TRUST = '\n[trust]\nafter = "2026-12-01"\n'
+CLOSED = "2027-06-01T10:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Town:
+    """A live board whose figures wait for a day; the fourth run is a copy of the first."""
+    town = found_town(tmp_path_factory.mktemp("waiting"))
+    with (town.board / "board.toml").open("a") as rules:
+        rules.write(TRUST)
+    assert town.organiser("rebuild", now="2026-11-01T12:00:00Z").code == 0
+    town.push()
+    add_baseline(town)
+    fourth = {**THIRD_TEAM, "team": "Fourth", "institution": "Fourth College"}
+    for name, seed, team in (
+        ("one", 1, TEAM),
+        ("two", 2, OTHER_TEAM),
+        ("three", 3, THIRD_TEAM),
+        ("x-copy", 1, fourth),
+    ):
+        town.send(name, now=DAY, seed=seed, team={**team, "open_runs": True})
+    town.take_in(now=DAY)
+    ids = [f"20261102-{name}" for name in ("one", "two", "three", "x-copy")]
+    told = ("--why", "known people", "--yes")
+    answer = town.organiser("publish", *ids, *told, now=DECIDED)
+    assert answer.code == 0, answer
+    town.push()
+    return town
+
+
+@pytest.fixture
+def town(waiting: Town, tmp_path: Path) -> Town:
+    shutil.copytree(waiting.root, tmp_path / "town", symlinks=True)
+    copy = Town(tmp_path / "town")
+    for place in (copy.board, copy.clone):
+        git(place, "remote", "set-url", "origin", str(copy.forge))
+    return copy
+
+
+def page(town: Town) -> str:
+    return (town.board / "leaderboard" / "index.html").read_text("utf-8")
+
+
+def measured(town: Town) -> list[dict[str, Any]]:
+    return [event["public"] for event in town.events() if event["kind"] == "measured"]
+
+
+def test_while_it_waits_the_page_says_from_when_and_nothing_else(town: Town) -> None:
+    assert measured(town) == []
+    assert "Can I trust this ranking?" in page(town)
+    assert "from 01 Dec 2026 on" in page(town).replace("\u00a0", " ")
+    for row in town.rows():
+        assert row["rank_low"] is None
+        assert row["baseline"] or row["why"]["rank_low"].startswith("told from 2026-12-01")
+
+
+def test_on_its_day_it_is_shown_once_and_copies_are_not_compared(town: Town) -> None:
+    for _ in range(2):
+        assert town.organiser("rebuild", now=DUE).code == 0
+    [figures] = measured(town)
+    assert figures["entries"] == ["20261102-one", "20261102-three", "20261102-two"]
+    assert figures["left_out"] == {"20261102-x-copy": "20261102-one"}
+    rows = {row["id"]: row for row in town.rows()}
+    for name in figures["entries"]:
+        assert 1 <= rows[name]["rank_low"] <= rows[name]["rank"] <= rows[name]["rank_high"] <= 4
+    assert rows["20261102-x-copy"]["rank_low"] is None
+    assert "nearly the same as 20261102-one" in rows["20261102-x-copy"]["why"]["rank_low"]
+    assert "resampl" in page(town)
+    assert town.audit()["ok"]
+    ledger = town.organiser("board", "--json", now=DUE)
+    assert ledger.code in (0, 2)
+
+
+def test_a_clone_makes_the_same_page_from_the_public_log(town: Town) -> None:
+    assert town.organiser("rebuild", now=DUE).code == 0
+    town.push()
+    town.pull()
+    before = page(town)
+    answer = call(town.root, "rebuild", "--board", town.clone, "--now", DUE)
+    assert answer.code == 0, answer
+    assert (town.clone / "leaderboard" / "index.html").read_text("utf-8") == before
+
+
+def test_the_archive_s_audit_computes_it_again(town: Town) -> None:
+    assert town.organiser("rebuild", now=DUE).code == 0
+    archive = town.root / "kb.zip"
+    answer = town.organiser("archive", archive, "--yes", now=CLOSED)
+    assert answer.code == 0, answer
+    answer = call(town.root, "audit", archive, "--json")
+    assert answer.json["faults"] == []
+    assert answer.json["notes"] == []
+    with zipfile.ZipFile(archive) as opened:
+        assert b'"measured"' in opened.read("log.jsonl")
+    wrong = forge(archive, _change_a_score, town.root / "wrong.zip")
+    answer = call(town.root, "audit", wrong, "--json")
+    assert any("'measured'" in fault for fault in answer.json["faults"]), answer.json
+
+
+def _change_a_score(files: dict[str, bytes]) -> None:
+    """Two queries change their scores, so that the mean stays."""
+    name = "scores/20261102-two.json"
+    scores = json.loads(files[name])
+    per_query = scores["views"]["eval"]["per_query"]
+    low, high = min(per_query, key=per_query.get), max(per_query, key=per_query.get)
+    per_query[low], per_query[high] = per_query[high], per_query[low]
+    files[name] = json.dumps(scores).encode()
