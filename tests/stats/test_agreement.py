@@ -84,6 +84,25 @@ def test_the_interval_is_about_the_value_and_follows_the_seed(scale: Scale) -> N
     assert found[0][0] < value < found[0][1]
 
 
+def test_the_interval_holds_about_as_often_as_it_says_on_fifty_units() -> None:
+    shares = [0.5, 0.3, 0.15, 0.05]
+
+    def rate(rng: Generator, units: int) -> NDArray[np.float64]:
+        truth = rng.choice(4, units, p=shares)
+        guessed = rng.choice(4, (3, units), p=shares)
+        return np.where(rng.random((3, units)) < 0.6, truth, guessed).astype(float)
+
+    value = krippendorff_alpha(rate(np.random.default_rng(1), 100_000)).value
+    assert value == pytest.approx(0.36, abs=0.01)
+    rng, held = np.random.default_rng(2), 0
+    for _ in range(150):
+        found = krippendorff_interval(rate(rng, 50), rng, trials=150)
+        assert found is not None
+        held += found[0] <= value <= found[1]
+    # 94% of 300 with more draws; three standard errors of 150 below that
+    assert held >= 0.88 * 150
+
+
 def test_an_interval_that_no_draw_can_tell_is_none() -> None:
     rng = Generator(PCG64(0))
     assert krippendorff_interval([[1, 2, 3, 4], [1, 2, 3, 4]], rng) is None
