@@ -22,7 +22,7 @@ FLAGS = (
 PAPER = {"light": "rgb(252, 252, 250)", "dark": "rgb(21, 24, 27)"}
 AXE = {"rules": {"target-size": {"enabled": True}}, "preload": False}
 """WCAG 2.2's target size too; without fetching the style sheets again, which the page forbids."""
-PAGES = ("busy", "empty", "one", "hostile", "crowded")
+PAGES = ("busy", "empty", "one", "hostile", "crowded", "trusted", "announced")
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +280,9 @@ def test_axe_finds_nothing(
 ) -> None:
     page = visit(width=width, color_scheme=theme)
     entries = [entries_of(boards, "busy")[n] for n in (20, -3)]
-    indexes = [f"{name}/leaderboard/index.html" for name in ("busy", "empty", "hostile")]
+    names = ("busy", "empty", "hostile", "trusted", "announced")
+    indexes = [f"{name}/leaderboard/index.html" for name in names]
+    entries.append(entries_of(boards, "trusted")[2])
     for path in [*indexes, *entries]:
         page.goto(boards.as_uri() + "/" + path)
         page.locator("details").evaluate_all("all => all.forEach(d => d.open = true)")

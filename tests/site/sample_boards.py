@@ -9,12 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from heldout.board.efficiency import Efficiency
+from heldout.board.figures import Figures, Outcome, Ranges, Stability, Step
+from heldout.board.measured import Measured
 from heldout.board.spec import BoardSpec, Example, Policy, QuerySet, Runs, View
 from heldout.board.standings import Row, Standings
+from heldout.board.trust import Trust
 from heldout.ids import Digest
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
@@ -299,6 +303,65 @@ def hostile() -> Standings:
     return standings(rows)
 
 
+def trusted(entries: int = 12, compared: int = 10) -> Standings:
+    """A board whose log tells of its ranking; the last entries are newer, or nearly the same."""
+    board = busy(entries)
+    ranked = [one for one in board.rows if one.rank is not None]
+    ids = tuple(one.id for one in ranked[:compared])
+    near = ranked[compared].id
+    low = tuple(max(1, n - 1) for n in range(1, compared + 1))
+    high = tuple(min(compared, n + 2) for n in range(1, compared + 1))
+    shares = tuple(
+        tuple(0.6 if n == m else 0.2 if abs(n - m) == 1 else 0.0 for m in range(compared))
+        for n in range(compared)
+    )
+    steps = (True, False, None)
+    figures = Figures(
+        queries=1_050,
+        k=10,
+        ranges=Ranges(low=low, high=high, level=0.95, flips=10_000, pairs=45),
+        stability=Stability(trials=1_000, shares=shares),
+        progress=tuple(
+            Step(entry=name, significant=steps[n % 3], family=n + 1)
+            for n, name in enumerate(one.id for one in ranked[:compared] if one.trophy)
+        ),
+        outcomes=tuple(
+            Outcome(
+                a=a,
+                b=b,
+                neither=45,
+                a_alone=32,
+                b_alone=46,
+                both=927,
+                better=("", "A", "B")[n % 3],
+                verdict=("no verdict", "strict", "do no harm")[n % 3],
+            )
+            for n, (a, b) in enumerate(pairwise(ids))
+        ),
+        why={"drift": "there is no view of the same measure whose labels are public"},
+    )
+    measured = Measured(
+        event=188,
+        at=AS_OF - timedelta(days=1),
+        season="",
+        view="eval",
+        due=AS_OF.date() - timedelta(days=1),
+        seed=0,
+        entries=ids,
+        left_out={near: "near"},
+        figures=figures,
+        digest=_digest("scores"),
+    )
+    spans = dict(zip(ids, zip(low, high, strict=True), strict=True))
+    rows = tuple(
+        replace(one, rank_low=spans[one.id][0], rank_high=spans[one.id][1] + len(ranked) - compared)
+        if one.id in spans
+        else replace(one, unranged="told from 2027-04-01 on")
+        for one in board.rows
+    )
+    return replace(board, rows=rows, measured=measured)
+
+
 def empty() -> Standings:
     """A board with a baseline and nobody else."""
     return standings([baseline()], as_of=OPENS, waiting=0, decision_days=None)
@@ -423,8 +486,14 @@ BOARDS: Mapping[str, Standings] = {
     "one": standings([baseline(), row("0.341", "0.352", days=20)]),
     "many": busy(200),
     "crowded": crowded(),
+    "trusted": trusted(),
+    "announced": busy(6),
 }
-RULES: Mapping[str, BoardSpec] = {name: spec() for name in BOARDS} | {"crowded": one_set()}
+RULES: Mapping[str, BoardSpec] = {name: spec() for name in BOARDS} | {
+    "crowded": one_set(),
+    "trusted": spec(trust=Trust()),
+    "announced": spec(trust=Trust(after="30 days")),
+}
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import msgspec
 
 from heldout.board.efficiency import Efficiency
 from heldout.board.events import Entry
-from heldout.board.figures import Figures
+from heldout.board.figures import Figures, LeftOut
 from heldout.board.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
 
@@ -203,7 +203,7 @@ class _Measured(_Fields, frozen=True, kw_only=True):
     due: date
     seed: Annotated[int, msgspec.Meta(ge=0)]
     entries: _Names
-    left_out: dict[str, str]
+    left_out: dict[str, LeftOut]
     figures: Figures
     table: _Digest
 

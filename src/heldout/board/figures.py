@@ -13,6 +13,7 @@ import msgspec
 __all__ = [
     "Drift",
     "Figures",
+    "LeftOut",
     "Outcome",
     "Ranges",
     "Stability",
@@ -20,6 +21,10 @@ __all__ = [
     "count_bits",
     "list_wrong",
 ]
+
+LeftOut = Literal["near", "incomplete", "withheld"]
+"""Why an entry is not compared: nearly the same as an earlier one, which is not named, for that
+would say who is behind an embargo; no score for each query; not said while an embargo holds."""
 
 _Whole = Annotated[int, msgspec.Meta(ge=0)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.figures import Figures, list_wrong
+from heldout.board.figures import Figures, LeftOut, list_wrong
 
 __all__ = ["Measured", "read_measured"]
 
@@ -25,8 +25,7 @@ class Measured:
         due: the day from which it may be shown.
         seed: of what was drawn.
         entries: ids of those that were compared, in the order they came.
-        left_out: id -> the earlier entry that it is nearly the same as, or "" where it has no
-            score for each query.
+        left_out: id -> why it was not compared.
         figures: what is told.
         digest: salted digest of the scores by query.
     """
@@ -38,7 +37,7 @@ class Measured:
     due: date
     seed: int
     entries: tuple[str, ...]
-    left_out: Mapping[str, str]
+    left_out: Mapping[str, LeftOut]
     figures: Figures
     digest: str
 

@@ -8,10 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from heldout.board.figures import LeftOut
 from heldout.board.measured import Measured
 from heldout.board.trust import Trust, due_day, say_after
 
 __all__ = ["RankRange", "find_measured", "is_stale", "list_ranges"]
+
+
+_LEFT_OUT: Mapping[LeftOut, str] = {
+    "near": "nearly the same as an earlier entry, so not compared",
+    "incomplete": "no score for each query, so not compared",
+    "withheld": "not compared; an embargo withholds why",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +113,7 @@ def _say_why(
     closed: date | None,
 ) -> str:
     if measured is not None and name in measured.left_out:
-        like = measured.left_out[name]
-        return f"nearly the same as {like}, so not compared" if like else "no score for each query"
+        return _LEFT_OUT[measured.left_out[name]]
     if measured is not None and name in measured.entries:
         return measured.figures.why.get("ranges", "rank ranges were not computed")
     if trust is None or "ranges" not in trust.show:

@@ -10,6 +10,7 @@ from datetime import date
 
 import msgspec
 
+from heldout.board.figures import LeftOut
 from heldout.board.history import History
 from heldout.board.rank_ranges import is_stale
 from heldout.board.seasons import list_seasons
@@ -128,14 +129,12 @@ def _log(desk: Desk, board: BoardScores, due: _Due) -> None:
     arrived = [e.id for e in board.entries if e.id in set(due.ranked)]
     view = board.view()
     scored = [name for name in arrived if view.table is not None and name in view.table.systems]
-    left_out = {name: "" for name in due.ranked if name not in scored}
     alike = _find_alike(desk, scored, view.queries)
     every = choose_compared(board, [name for name in due.ranked if name in scored])
     if every is not None:
-        near = find_near_scores(every.table)
-        alike = {name: alike.get(name, frozenset()) | near[name] for name in scored}
-    kept, near_ones = keep_apart(scored, alike)
-    left_out |= near_ones
+        same = find_near_scores(every.table)
+        alike = {name: alike.get(name, frozenset()) | same[name] for name in scored}
+    kept, near = keep_apart(scored, alike)
     compared = choose_compared(
         board, [name for name in due.ranked if name in kept], bar=due.spec.baselines.bar
     )
@@ -148,10 +147,19 @@ def _log(desk: Desk, board: BoardScores, due: _Due) -> None:
         "due": due.since.isoformat(),
         "seed": SEED,
         "entries": list(compared.table.systems),
-        "left_out": left_out,
+        "left_out": {
+            name: _say_why(desk, name, "near" if name in near else "incomplete")
+            for name in due.ranked
+            if name not in kept
+        },
         "figures": msgspec.to_builtins(figures),
     }
     desk.log("measured", None, public=public, sealed={"table": str(compared.table.digest)})
+
+
+def _say_why(desk: Desk, entry: str, why: LeftOut) -> LeftOut:
+    hidden = desk.history().submissions[entry].is_hidden(desk.now.date())
+    return "withheld" if hidden else why
 
 
 def _find_alike(desk: Desk, entries: Sequence[str], query_set: str) -> Mapping[str, frozenset[str]]:

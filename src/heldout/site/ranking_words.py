@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from heldout.board.figures import Drift, Outcome
+from heldout.board.figures import Drift, LeftOut, Outcome
 from heldout.board.measured import Measured
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Standings
@@ -26,6 +26,11 @@ _WHY = (
     "Until then nothing of it is: each such figure says something about labels that only the "
     "organisers have."
 )
+_LEFT_OUT: Mapping[LeftOut, str] = {
+    "near": " (nearly the same as an earlier entry)",
+    "incomplete": " (no score for each query)",
+    "withheld": " (an embargo withholds why)",
+}
 _PARTS_UNDEFINED = "No {part}: {why}."
 
 
@@ -93,10 +98,11 @@ def say_drift(drift: Drift | None) -> str:
         if drift.low is not None and drift.high is not None:
             trend += f" (95% interval {drift.low:+.3f} to {drift.high:+.3f})"
         trend += "."
-    return (
+    said = (
         f"Official scores are {drift.ratio:.3f} of {drift.dev} scores in the median, and differ by "
         f"{drift.gap:+.3f}.{trend} {drift.verdict.capitalize()}: {drift.why}."
     )
+    return said.replace(" -", " \u2212")
 
 
 def say_verdict(pair: Outcome, known: Mapping[str, TableRow]) -> Phrase:
@@ -122,7 +128,8 @@ def list_notes(measured: Measured) -> list[str]:
             f"Ranges: from 1 + entries significantly better to {n} − entries significantly worse. "
             f"All hold together in {one.level:.0%} of samples of queries: paired sign flips "
             f"({one.flips:,} drawn), max-t over one family of {2 * one.pairs:,} hypotheses, "
-            f"{count(one.pairs, 'pair')} in both directions."
+            f"{count(one.pairs, 'pair')} in both directions. Among all entries of the "
+            "table the range is wider by one rank for each that was not compared."
         )
     if figures.stability is not None:
         notes.append(
@@ -147,12 +154,8 @@ def list_notes(measured: Measured) -> list[str]:
 
 def say_left_out(measured: Measured, known: Mapping[str, TableRow]) -> list[Phrase]:
     """The entries that are not compared, each with its reason."""
-    said = []
-    for name, like in measured.left_out.items():
-        if name not in known:
-            continue
-        why = phrase(" has no score for each query")
-        if like in known:
-            why = phrase(" is nearly the same as ", name_entry(known[like]))
-        said.append(phrase(name_entry(known[name]), why))
-    return said
+    return [
+        phrase(name_entry(known[name]), _LEFT_OUT[why])
+        for name, why in measured.left_out.items()
+        if name in known
+    ]
