@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from heldout.report.views import facts, transfer_tables, transfer_value
+from heldout.report.views import transfer_facts, transfer_tables, transfer_value
 from heldout.scores import ScoreTable, table_of
 from heldout.validity.transfer import compare_rankings
 
@@ -59,7 +59,7 @@ def test_what_is_undefined_is_said_and_no_number() -> None:
     assert "undefined: all systems have the same score on c" in notes
     assert transfer_value(found)["pairs"][0]["tau"] is None
     alone = compare_rankings(table({"a": [1], "b": [2]}))
-    assert facts(alone) == (("views", "no two views share systems that both tell apart"),)
+    assert transfer_facts(alone) == (("views", "no two views share systems that both tell apart"),)
 
 
 def test_all_that_tie_with_the_last_of_the_top_are_in_it() -> None:

@@ -16,7 +16,8 @@ from heldout.charts.svg import draw
 from heldout.cli.analysing import analyse
 from heldout.cli.score_source import Source, load_measures
 from heldout.errors import InputError
-from heldout.report.views import spec
+from heldout.report.view_charts import spec
+from heldout.report.views import facts
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.rank_correlation import kendall
 from heldout.validity.stability import bootstrap_stability
@@ -126,6 +127,7 @@ def test_a_view_of_means_has_no_ranks_but_an_agreement() -> None:
     assert (tuple(found.stability), found.means_only) == (("eval",), ("old",))
     assert (found.systems, found.left_out) == (first.systems, ())
     assert (found.transfer.pairs[0].systems, found.transfer.pairs[0].tau) == (3, 1)
+    assert facts(found)[-1] == ("", "means alone are known of old: no ranks")
 
 
 def test_the_same_seed_gives_the_same_and_another_does_not() -> None:

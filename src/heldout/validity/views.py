@@ -192,7 +192,7 @@ def _check_named(named: Sequence[str], systems: Sequence[str]) -> None:
                 path="--run",
                 found=", ".join(quote(name) for name in unknown[:_NAMED]),
                 expected="a system that all views with scores by query have",
-                hint=f"for example {', '.join(quote(name) for name in systems[:_NAMED])}",
+                hint=", ".join(quote(name) for name in systems[:_NAMED]) or "there is none",
             )
         )
 

@@ -10,6 +10,7 @@ from heldout.cli.computing import dask_option
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
 from heldout.cli.view_source import ViewSource, load_views, view_options
+from heldout.report import view_charts
 from heldout.report import views as report
 from heldout.scores import ScoreTable, parse_scores
 from heldout.stats.resample import TieRule
@@ -74,7 +75,7 @@ def views(
     seed: int,
     dask: str | None,
 ) -> None:
-    r"""Does the ranking hold on other measures, other queries, other labels, other collections?
+    """Does the ranking hold on other measures, other queries, other labels, other collections?
 
     Each measure with each file of judgments, each table of scores, or each view of a board is a
     view. The ranks of named runs are resampled on each; tau says how alike two views rank.
@@ -101,11 +102,11 @@ def views(
         )
     print_answer(
         Answer(
-            facts=(*report.facts(result.transfer), *loaded.facts),
+            facts=(*report.facts(result), *loaded.facts),
             tables=report.tables(result),
             value=report.value(result) | {"seed": seed},
-            chart=(lambda: report.spec(result)) if result.ranks else None,
-            title=report.title(result),
+            chart=(lambda: view_charts.spec(result)) if result.ranks else None,
+            title=view_charts.title(result),
         ),
         output,
     )
@@ -115,7 +116,7 @@ def _compare(path: Path, top: int) -> Answer:
     found = compare_rankings(_read_means(path), top=top)
     return Answer(
         facts=(
-            *report.facts(found),
+            *report.transfer_facts(found),
             ("systems", f"{found.systems:,} on {len(found.views):,} collections, in {path}"),
         ),
         tables=report.transfer_tables(found),
