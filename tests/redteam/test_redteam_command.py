@@ -17,7 +17,7 @@ from heldout.cli.redteam import redteam
 from heldout.pipeline.baseline import add_baseline
 from heldout.pipeline.found import GivenSet, found_board
 from heldout.redteam.attacks import ATTACKS
-from heldout.trec.qrels import read_qrels
+from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import read_queries
 
 QUERIES = 40
@@ -70,12 +70,17 @@ def json_of(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
+def judged(path: str) -> Qrels:
+    with Path(path).open("rb") as source:
+        return read_qrels(source, path=path)
+
+
 def found(files: Path, *, baselines: tuple[str, ...] = ()) -> None:
     """A board in `board` with its vault in `vault`."""
     with Path("queries.tsv").open("rb") as source:
         queries = read_queries(source, path="queries.tsv")
-    with Path("dev.qrels").open("rb") as source:
-        qrels = read_qrels(source, path="dev.qrels")
+    # Held-out labels have to hold something that the open ones do not.
+    Path("eval.qrels").write_text(Path("dev.qrels").read_text() + "q0 0 elsewhere 1\n")
     plan = NewBoard(
         name="kb",
         title="KB",
@@ -90,7 +95,7 @@ def found(files: Path, *, baselines: tuple[str, ...] = ()) -> None:
         primary="eval",
     )
     sets = {
-        name: GivenSet(queries=queries, qrels=qrels, public=public)
+        name: GivenSet(queries=queries, qrels=judged(f"{name}.qrels"), public=public)
         for name, public in plan.sets.items()
     }
     desk = found_board(files / "board", files / "vault", plan, sets, now=NOW)

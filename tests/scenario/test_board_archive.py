@@ -336,15 +336,16 @@ def test_without_the_labels_of_its_day_a_score_is_not_believed(
     assert still_open.organiser("correct", ONE, "--why", "a wrong document", now=LAST).code == 0
     kept.unlink()
     assert "eval.qrels of before" in still_open.audit()["notes"][0]
-    assert still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
-    faults = "\n".join(audited(still_open, tmp_path / "a.zip").json["faults"])
-    assert f'the labels that "{BASELINE}" was scored with are not here' in faults
-    assert ONE not in faults
+    refused = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
+    assert (refused.code, (tmp_path / "a.zip").exists()) == (2, False)
+    assert f'the labels that "{BASELINE}" was scored with are not here' in refused.err
+    assert ONE not in refused.err
+    assert "closed-board" not in still_open.kinds()
     # Scored anew, it is told by labels that are here.
     assert still_open.organiser("correct", BASELINE, "--why", "the same", now=LAST).code == 0
     hidden = next(row["id"] for row in still_open.rows() if "anon" in row["id"])
     assert still_open.organiser("correct", hidden, "--why", "the same", now=LAST).code == 0
-    assert still_open.organiser("archive", tmp_path / "b.zip", now=LAST).code == 0
+    assert still_open.organiser("archive", tmp_path / "b.zip", "--yes", now=LAST).code == 0
     assert audited(still_open, tmp_path / "b.zip").json["faults"] == []
 
 
@@ -495,7 +496,10 @@ TAMPERED: Mapping[str, tuple[Callable[[Files], object], str]] = {
     ),
     "labels claimed as older archives do": (other_labels_claimed_as_before, "nobody committed to"),
     "a query left out": (without_a_query, "not those of its queries: eval"),
-    "labels claimed that nobody committed to": (other_labels_claimed, "nobody committed to"),
+    "labels claimed that nobody committed to": (
+        other_labels_claimed,
+        "was scored with are not here",
+    ),
     "an infinite mean": (infinite, "damaged"),
     "scores left out": (lambda files: files.pop(f"scores/{ONE}.json"), "are missing"),
     "scores of nobody": (
