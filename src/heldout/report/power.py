@@ -1,0 +1,173 @@
+"""A plan of power as tables, a picture and JSON."""
+
+from dataclasses import asdict
+from math import log10
+from typing import Any
+
+from heldout.charts.labels import Label
+from heldout.charts.layers import (
+    INK,
+    MUTED,
+    Canvas,
+    Frame,
+    draw_dots,
+    draw_line,
+    draw_texts,
+    join_layers,
+)
+from heldout.charts.ticks import Tick, log_ticks
+from heldout.report.table import Cell, Column, Table
+from heldout.validity.power import Plan, Power
+
+__all__ = ["facts", "spec", "tables", "title", "value"]
+
+_WIDTH, _HEIGHT = 560, 300
+
+
+def facts(result: Power) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines: what was asked for.
+
+    Args:
+        result: the plan.
+    """
+    asked = {(one.queries, one.difference) for one in result.simulated}
+    lines = [("plan", _say(plan)) for plan in result.plans if _key(plan) in asked]
+    spread = (
+        f"differences of two systems have a standard deviation of {result.deviation:.3f} "
+        f"({result.deviation_low:.3f} to {result.deviation_high:.3f}) in the middle of "
+        f"{result.pairs:,} pairs"
+    )
+    return (*lines, ("spread", spread))
+
+
+def tables(result: Power, *, measure: str = "") -> tuple[Table, ...]:
+    """What numbers of queries find, and what simulation says of it.
+
+    Args:
+        result: the plan.
+        measure: what was measured, for the heading.
+    """
+    plans = _plan_table(result, measure or "score")
+    return (plans, _simulation_table(result)) if result.simulated else (plans,)
+
+
+def value(result: Power) -> dict[str, Any]:
+    """The whole result for JSON."""
+    return asdict(result)
+
+
+def title(result: Power) -> str:
+    """What the picture shows."""
+    return (
+        f"The smallest difference that a number of queries finds with power {result.power:g} at "
+        f"level {result.alpha:g}"
+    )
+
+
+def spec(result: Power) -> dict[str, Any]:
+    """The smallest difference found over the number of queries, both on logarithmic axes."""
+    plans = [plan for plan in result.plans if plan.asked == "queries"]
+    ends = [plan.difference_low for plan in plans] + [plan.difference_high for plan in plans]
+    x = (log10(plans[0].queries), log10(plans[-1].queries))
+    y = (log10(min(ends)), log10(max(ends)))
+    frame = Frame(
+        canvas=Canvas(width=_WIDTH, height=_HEIGHT, left=64, right=24, top=34, bottom=48),
+        x=x,
+        y=y,
+        x_ticks=tuple(Tick(at=log10(n), label=f"{n:,}") for n in (plan.queries for plan in plans)),
+        y_ticks=log_ticks(y, most=8),
+    )
+    places = [(log10(plan.queries), plan) for plan in plans]
+    spots = [
+        (at, log10(plan.difference), f"{plan.queries:,} queries: {plan.difference:.4f}")
+        for at, plan in places
+    ]
+    up = Label(x=-54, y=-18, text="smallest difference found", align="left")
+    right = Label(x=_WIDTH, y=_HEIGHT - 12, text="queries", align="right")
+    return join_layers(
+        frame,
+        [
+            draw_line([(at, log10(plan.difference_low)) for at, plan in places], frame, MUTED,
+                      dash=[4, 4]),
+            draw_line([(at, log10(plan.difference_high)) for at, plan in places], frame, MUTED,
+                      dash=[4, 4]),
+            draw_line([(at, y) for at, y, _ in spots], frame, INK),
+            draw_dots(spots, frame, "disc"),
+            *draw_texts([up, right], MUTED),
+        ],
+    )  # fmt: skip
+
+
+def _key(plan: Plan) -> tuple[int, float]:
+    return plan.queries, plan.difference
+
+
+def _say(plan: Plan) -> str:
+    if plan.asked == "difference":
+        span = f"{plan.queries_low:,} to {plan.queries_high:,}"
+        return f"a difference of {plan.difference:g} takes {plan.queries:,} queries ({span})"
+    span = f"{plan.difference_low:.4f} to {plan.difference_high:.4f}"
+    return f"{plan.queries:,} queries find a difference of {plan.difference:.4f} ({span})"
+
+
+def _plan_table(result: Power, measure: str) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for plan in result.plans:
+        given = plan.asked == "queries"
+        known = (plan.difference_low, plan.difference_high) if given else (None, None)
+        needed = (None, None) if given else (plan.queries_low, plan.queries_high)
+        rows.append((plan.asked, plan.queries, *needed, plan.difference, *known))
+    quartiles = f"{result.quartiles[0]:.3f} and {result.quartiles[1]:.3f}"
+    return Table(
+        title=f"Queries and differences, {measure}",
+        columns=(
+            Column(name="given"),
+            Column(name="queries", form="count"),
+            Column(name="from", form="count"),
+            Column(name="to", form="count"),
+            Column(name="difference", form="score"),
+            Column(name="from", form="score"),
+            Column(name="to", form="score"),
+        ),
+        rows=tuple(rows),
+        notes=(
+            (
+                f"Found by a two-sided paired t test at {result.alpha:g} in {result.power:.0%} of "
+                "samples, one comparison, none of a family; noncentral t."
+            ),
+            (
+                f"Planned for the middle of {result.pairs:,} pairs of {result.systems} pilot "
+                f"systems on {result.queries:,} queries; quartiles of the pairs' standard "
+                f"deviations: {quartiles}. From and to: {result.level:.0%} interval of the "
+                f"middle's, by {result.trials:,} resamplings of the pilot's queries."
+            ),
+        ),
+    )
+
+
+def _simulation_table(result: Power) -> Table:
+    why = sorted({one.why for one in result.simulated if one.why})
+    return Table(
+        title="The same, simulated",
+        columns=(
+            Column(name="test"),
+            Column(name="queries", form="count"),
+            Column(name="difference", form="score"),
+            Column(name="power", form="share", decimals=3),
+            Column(name="error", form="share", decimals=3),
+            Column(name="wrong", form="share", decimals=3),
+        ),
+        rows=tuple(
+            (one.test, one.queries, one.difference, one.power, one.error, one.wrong)
+            for one in result.simulated
+        ),
+        notes=(
+            (
+                f"Differences of {result.simulated_pair[1]} and {result.simulated_pair[0]} "
+                f"(standard deviation {result.simulated_deviation:.3f}), reweighted to the mean "
+                f"planned for; {result.simulated[0].trials:,} query sets; wrong: significant the "
+                "other way; error: standard error of the simulation."
+            ),
+            *(f"Undefined: {reason}." for reason in why),
+        ),
+    )

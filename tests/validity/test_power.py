@@ -1,0 +1,180 @@
+"""Power planned from a pilot: plans, simulation, and what bad input is told."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from heldout.board.resolution import measure_spread, resolve
+from heldout.cli.analyses.power import power as command
+from heldout.errors import InputError
+from heldout.report import power as report
+from heldout.report.table import to_latex, to_markdown
+from heldout.scores import ScoreTable, table_of
+from heldout.stats.power import queries_needed
+from heldout.validity.power import plan_power
+from heldout.validity.power_simulation import simulate_power
+
+
+def pilot(systems: int = 5, queries: int = 60, seed: int = 0) -> ScoreTable:
+    rng = np.random.default_rng(seed)
+    ease = rng.normal(size=queries)
+    ranks = np.floor(np.exp(1 + ease + 0.8 * rng.normal(size=(systems, queries)))) + 1
+    values = np.where(ranks <= 10, 1 / ranks, 0.0).tolist()
+    return table_of(
+        {f"s{n}": {f"q{q}": score for q, score in enumerate(row)} for n, row in enumerate(values)}
+    )
+
+
+def seeded(seed: int = 0) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def test_plans_follow_from_the_middle_deviation_and_its_interval() -> None:
+    found = plan_power(pilot(), seeded(), differences=[0.05], queries=[60], trials=50, tests=["t"])
+    asked = {
+        plan.asked: plan for plan in found.plans if plan.queries == 60 or plan.difference == 0.05
+    }
+
+    assert asked["difference"].queries == queries_needed(0.05, found.deviation)
+    assert found.deviation_low < found.deviation < found.deviation_high
+    plan = asked["difference"]
+    assert plan.queries_low < plan.queries < plan.queries_high
+    plan = asked["queries"]
+    assert plan.difference_low < plan.difference < plan.difference_high
+    assert [one.queries for one in found.plans] == sorted(one.queries for one in found.plans)
+
+
+def test_a_board_is_described_by_the_same_figures() -> None:
+    scores = pilot()  # ten pairs: of an even number the lower middle is planned for
+    board = resolve(500, measure_spread(pilot(systems=3)))
+    plan = next(
+        one for one in plan_power(pilot(systems=3), seeded(), trials=9).plans if one.queries == 500
+    )
+
+    assert plan.difference == pytest.approx(board.difference)
+    assert plan_power(scores, seeded(), trials=9).deviation <= measure_spread(scores).deviation
+
+
+def test_simulated_t_has_the_power_that_was_planned() -> None:
+    found = plan_power(pilot(queries=200), seeded(1), differences=[0.05], trials=1000, tests=["t"])
+    (simulated,) = found.simulated
+
+    # The pair that is simulated is only near to the middle.
+    assert found.simulated_deviation == pytest.approx(found.deviation, rel=0.1)
+    assert simulated.power == pytest.approx(0.8, abs=0.06)
+    assert simulated.wrong == 0
+
+
+def test_without_a_difference_a_simulated_test_keeps_its_level() -> None:
+    rng = seeded(3)
+    differences = np.where(rng.random(80) < 0.4, 0.0, rng.normal(0.1, 0.3, 80))
+    found = simulate_power(differences, "t", rng, difference=0.0, queries=80, trials=2000)
+
+    assert found.power is not None
+    assert found.wrong is not None
+    assert found.power + found.wrong == pytest.approx(0.05, abs=0.02)
+
+
+def test_a_difference_beyond_the_pilots_has_no_simulation() -> None:
+    found = simulate_power(
+        np.array([0.1, -0.1, 0.2]), "sign", seeded(), difference=0.2, queries=50, trials=5
+    )
+    assert (found.power, found.wrong, found.error) == (None, None, None)
+    assert "beyond 0.2" in found.why
+
+
+def test_workers_change_nothing() -> None:
+    alone = plan_power(pilot(), seeded(), trials=300, tests=["t"])
+    with ThreadPoolExecutor(3) as executor:
+        shared = plan_power(pilot(), seeded(), trials=300, tests=["t"], executor=executor)
+    assert alone == shared
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"differences": [0.0]}, "power-option"),
+        ({"differences": [float("nan")]}, "power-option"),
+        ({"queries": [1]}, "power-option"),
+        ({"alpha": 0.9}, "power-option"),
+        ({"power": 0.04}, "power-option"),
+    ],
+    ids=["no difference", "nan", "one query", "high alpha", "low power"],
+)
+def test_plans_that_make_no_sense_are_refused(options: dict[str, Any], code: str) -> None:
+    with pytest.raises(InputError) as caught:
+        plan_power(pilot(), seeded(), **options)
+    assert [problem.code for problem in caught.value.problems] == [code]
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ({"a": [0.1, 0.2, 0.3]}, "too-few-systems"),
+        ({"a": [0.1], "b": [0.2]}, "too-few-queries"),
+        ({"a": [0.1, 0.2], "b": [0.1, 0.2]}, "no-spread"),
+        ({"a": [0.1, 0.2], "b": [0.2, 0.3]}, "no-spread"),
+    ],
+    ids=["one system", "one query", "equal", "shifted"],
+)
+def test_pilots_that_say_nothing_are_refused(rows: dict[str, list[float]], code: str) -> None:
+    scores = table_of(
+        {name: {str(n): score for n, score in enumerate(row)} for name, row in rows.items()}
+    )
+    with pytest.raises(InputError) as caught:
+        plan_power(scores, seeded(), trials=5)
+    assert [problem.code for problem in caught.value.problems] == [code]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [*map(str, arguments)])
+
+
+def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
+    path = tmp_path / "pilot.csv"
+    scores = pilot()
+    path.write_text(
+        ",".join(scores.systems)
+        + "\n"
+        + "\n".join(",".join(map(repr, row)) for row in scores.values.T.tolist())
+        + "\n"
+    )
+    told = ("--scores", path, "--difference", 0.05, "--trials", 60)
+    found = json.loads(run(*told, "--json").stdout)
+    text = run(*told, "--chart", tmp_path / "p.svg").output
+
+    assert found["pairs"] == 10
+    assert {one["test"] for one in found["simulated"]} == {"t", "signed-rank", "sign"}
+    assert "a difference of 0.05 takes" in text
+    assert "one comparison, none of a family" in text
+    assert ">10,000</text>" in (tmp_path / "p.svg").read_text()
+    assert run(*told, "--json", "--jobs", 1).stdout_bytes == run(*told, "--json").stdout_bytes
+    done = run("--scores", path, "--difference", 0)
+    assert done.exit_code == 2
+    assert "power-option" in done.output
+    result = plan_power(scores, seeded(), trials=5)
+    for one in report.tables(result):
+        assert to_markdown(one)
+        assert to_latex(one)
+
+
+@pytest.mark.real
+def test_trec_dl_2021_can_tell_eight_hundredths_apart(data: Callable[[str], Path]) -> None:
+    done = run(
+        "--runs", data("trec-dl-2021-passage/runs") / "*.gz",
+        "--qrels", data("trec-dl-2021-passage/qrels.dl21-passage.txt.gz"),
+        "-m", "nDCG@10", "--size", 53, "--trials", 300, "--test", "t", "--json",
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    plan = next(one for one in found["plans"] if one["queries"] == 53)
+
+    assert plan["difference"] == pytest.approx(0.080, abs=0.001)
+    assert plan["difference_low"] > 0.065
+    assert plan["difference_high"] < 0.095
+    assert found["simulated"][0]["power"] == pytest.approx(0.8, abs=0.1)
