@@ -71,10 +71,6 @@ class Transfer:
     pairs: tuple[ViewAgreement, ...]
     digest: Digest
 
-    def tau(self, first: str, second: str) -> float | None:
-        """Tau of two views, in any order; `None` where it is undefined."""
-        return next(p.tau for p in self.pairs if {p.first, p.second} == {first, second})
-
 
 def compare_rankings(means: ScoreTable, *, top: int = 10) -> Transfer:
     """Agreement between every two columns of a table of means.
