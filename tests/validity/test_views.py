@@ -143,6 +143,8 @@ def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
 
 
 def test_bad_input_is_told() -> None:
+    with pytest.raises(InputError, match="too-few-views views: found 1: v0"):
+        compare(scores(1))
     with pytest.raises(InputError, match=r'unknown-system --run: found "z"'):
         compare(scores(1), scores(2), named=["a", "z"])
     with pytest.raises(InputError, match="too-few-systems"):

@@ -175,27 +175,19 @@ def _read_tables(source: ViewSource) -> "list[View]":
 
 
 def _read_board(source: BoardSource) -> LoadedViews:
-    from heldout.validity.views import View  # noqa: PLC0415 - heavy, --help is not
+    from heldout.validity.views import views_of_board  # noqa: PLC0415 - heavy, --help is not
 
     known = load_board(source)
-    views = [
-        View(name=view.title, means=view.means, table=None, better=_better(view.better))
-        if view.table is None
-        else View.of(view.title, view.table, better=_better(view.better))
-        for view in known.views.values()
-    ]
+    views = views_of_board(known)
     facts = (("board", known.board), ("views", ", ".join(view.name for view in views)))
-    return LoadedViews(views=tuple(views), facts=facts)
+    return LoadedViews(views=views, facts=facts)
 
 
 def _as_view(name: str, scores: Scores) -> "View":
     from heldout.validity.views import View  # noqa: PLC0415 - the same
 
-    return View.of(name, scores.table, better=_better(scores.better))
-
-
-def _better(word: str) -> "Better":
-    return "lower" if word == "lower" else "higher"
+    better: Better = "lower" if scores.better == "lower" else "higher"
+    return View.of(name, scores.table, better=better)
 
 
 def _stem(path: str) -> str:

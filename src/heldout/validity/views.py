@@ -14,12 +14,14 @@ from numpy.random import PCG64, Generator
 from heldout.errors import InputError, Problem, quote
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.resample import TieRule
+from heldout.validity.entries import BoardScores
 from heldout.validity.score_matrix import Better
 from heldout.validity.stability import Stability, bootstrap_stability
 from heldout.validity.transfer import Transfer, compare_rankings
 
-__all__ = ["NamedRanks", "View", "Views", "bootstrap_views"]
+__all__ = ["NamedRanks", "View", "Views", "bootstrap_views", "views_of_board"]
 
+_LEAST = 2
 _NAMED = 3
 _SEEDS = 1 << 63
 
@@ -46,6 +48,19 @@ class View:
         complete = [s for s, known in zip(table.systems, table.known, strict=True) if known.all()]
         means = {system: table.mean(system) or 0.0 for system in complete}
         return cls(name=name, means=means, table=table, better=better)
+
+
+def views_of_board(board: BoardScores) -> tuple[View, ...]:
+    """Every view of a board, the reserve views too."""
+    views = []
+    for view in board.views.values():
+        better: Better = "lower" if view.better == "lower" else "higher"
+        if view.table is None:
+            one = View(name=view.title, means=view.means, table=None, better=better)
+        else:
+            one = View.of(view.title, view.table, better=better)
+        views.append(one)
+    return tuple(views)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +134,20 @@ def bootstrap_views(
         executor: where to compute; `None` for here.
 
     Raises:
-        InputError: codes `unknown-system`, `too-few-systems`, `too-few-queries`.
+        InputError: codes `too-few-views`, `unknown-system`, `too-few-systems`, `too-few-queries`.
 
     Source: msmarco-benchmarking, section 3.2.
     """
+    if len(views) < _LEAST:
+        raise InputError(
+            Problem(
+                code="too-few-views",
+                path="views",
+                found=f"{len(views)}: {', '.join(view.name for view in views)}",
+                expected="at least two",
+                hint="another measure, query set or file of judgments is another view",
+            )
+        )
     tables = {view.name: (view, view.table) for view in views if view.table is not None}
     systems = _find_shared([view for view, _ in tables.values()])
     # A seed for each set of queries, in the order of the views
