@@ -65,6 +65,12 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_jobs(scores: Path
     assert other != first
 
 
+def test_the_ranges_do_not_depend_on_the_number_of_trials(scores: Path) -> None:
+    few, many = (as_json("--scores", scores, "--flips", 999, "--trials", n) for n in (10, 500))
+
+    assert few["p_corrected"] == many["p_corrected"]
+
+
 def test_the_terminal_says_who_leads_and_which_hypotheses_were_tested(scores: Path) -> None:
     text = run("--scores", scores, "--flips", 999).output
 

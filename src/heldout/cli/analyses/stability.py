@@ -1,7 +1,5 @@
 """`heldout analyse stability`: would the ranking look the same on other queries?"""
 
-from functools import partial
-
 import click
 from numpy.random import PCG64, Generator
 
@@ -85,10 +83,9 @@ def stability(
     scores = load_scores(source)
     better: Better = "lower" if scores.better == "lower" else "higher"
     with open_executor(jobs=source.jobs, dask=dask) as executor:
-        draw = partial(Generator, PCG64(seed))
         found = bootstrap_stability(
             scores.table,
-            draw(),
+            Generator(PCG64(seed)),
             better=better,
             trials=trials,
             size=size,
@@ -97,7 +94,7 @@ def stability(
         )
         ranges = rank_ranges(
             scores.table,
-            draw(),
+            Generator(PCG64(seed)),
             better=better,
             level=level,
             flips=flips,
