@@ -75,7 +75,8 @@ def test_every_view_has_its_chapters_the_reserve_too() -> None:
     assert {f"view-3-{name}" for name in ("stability", "reliability", "outcomes")} < set(made)
     assert made["view-3-stability"].title == "Ranks: reserve RR@10, reserve"
     assert made["view-1-stability"].title == "Ranks: eval RR@10, public"
-    assert list(made)[-3:] == ["progress", "drift", "teams"]
+    assert list(made)[-4:] == ["views", "progress", "drift", "teams"]
+    assert made["views"].found is not None
 
 
 def test_the_ranges_are_those_of_the_command_with_the_same_seed() -> None:

@@ -13,7 +13,16 @@ from numpy.random import PCG64, Generator
 
 from heldout.errors import InputError, Problem
 from heldout.measures.spec import parse_measure
-from heldout.report import drift, outcome_pairs, progress, reliability, stability, teams
+from heldout.report import (
+    drift,
+    outcome_pairs,
+    progress,
+    reliability,
+    stability,
+    teams,
+    view_charts,
+    views,
+)
 from heldout.report.outcome_charts import bars_spec, bars_title
 from heldout.report.table import Table
 from heldout.scores import ScoreTable
@@ -28,6 +37,7 @@ from heldout.validity.score_matrix import Better
 from heldout.validity.stability import bootstrap_stability
 from heldout.validity.teams import AlikeRuns, look_at_teams
 from heldout.validity.verdicts import Rules
+from heldout.validity.views import bootstrap_views, views_of_board
 
 __all__ = ["Chapter", "Draws", "Findings", "write_chapters"]
 
@@ -98,7 +108,7 @@ def write_chapters(
     draws: Draws,
     view: str | None = None,
 ) -> Iterator[Chapter]:
-    """The chapters, one after the other: view by view, then the board over time and its teams.
+    """The chapters, one after the other: view by view, all views, then over time and by team.
 
     Args:
         board: entries and scores.
@@ -118,6 +128,7 @@ def write_chapters(
             ("outcomes", "The best against all others", _outcomes),
         ):
             yield _attempt(f"view-{number}-{name}", f"{title}: {told}", partial(make, shown, draws))
+    yield _attempt("views", "Views side by side", partial(_views, board, draws))
     yield _attempt("progress", "Progress", partial(_progress, board, official))
     yield _attempt("drift", "Drift from dev", partial(_drift, board, official, draws))
     yield _attempt("teams", "Teams", partial(_teams, board, official, alike, draws))
@@ -172,6 +183,18 @@ def _outcomes(view: ViewScores, draws: Draws) -> Findings:
         tables=outcome_pairs.tables(found),
         chart=bars_spec(found),
         shows=bars_title(found),
+    )
+
+
+def _views(board: BoardScores, draws: Draws) -> Findings:
+    found = bootstrap_views(
+        views_of_board(board), draws.rng(), trials=draws.trials, executor=draws.executor
+    )
+    return Findings(
+        facts=views.facts(found),
+        tables=views.tables(found),
+        chart=view_charts.spec(found) if found.ranks else None,
+        shows=view_charts.title(found),
     )
 
 
