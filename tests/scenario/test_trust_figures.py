@@ -3,12 +3,18 @@
 import json
 import shutil
 import zipfile
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from town import OTHER_TEAM, TEAM, Town, call, found_town, git
 from trusting import DAY, DECIDED, THIRD_TEAM, add_baseline, forge
+
+from heldout.board.figures import Figures
+from heldout.pipeline import trusting
+from heldout.pipeline.measuring import measure_ranking
 
 pytestmark = pytest.mark.slow
 DUE = "2026-12-01T10:00:00Z"
@@ -108,6 +114,35 @@ def test_the_archive_s_audit_computes_it_again(town: Town) -> None:
     wrong = forge(archive, _change_a_score, town.root / "wrong.zip")
     answer = call(town.root, "audit", wrong, "--json")
     assert any("'measured'" in fault for fault in answer.json["faults"]), answer.json
+
+
+def test_an_organiser_who_makes_a_rival_s_range_wider_cannot_close_the_board(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lie(*arguments: Any, **options: Any) -> Figures:
+        found = measure_ranking(*arguments, **options)
+        assert found.ranges is not None
+        wider = msgspec.structs.replace(found.ranges, low=(1, 1, 1), high=(3, 3, 2))
+        return msgspec.structs.replace(found, ranges=wider)
+
+    monkeypatch.setattr(trusting, "measure_ranking", lie)
+    assert town.organiser("rebuild", now=DUE).code == 0
+    answer = town.organiser("archive", town.root / "kb.zip", "--yes", now=CLOSED)
+    assert answer.code == 2
+    assert "figures that the scores by query do not give" in answer.err
+    assert "closed-board" not in town.kinds()
+
+
+def test_figures_told_before_their_day_are_found_by_anybody(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    today = lambda *_, **__: date(2026, 11, 3)  # noqa: E731 - a rule that is not board.toml's
+    monkeypatch.setattr(trusting, "due_day", today)
+    assert town.organiser("rebuild", now="2026-11-04T10:00:00Z").code == 0
+    town.push()
+    town.pull()
+    answer = call(town.root, "audit", "--board", town.clone, "--now", DUE, "--json")
+    assert any("before the day of board.toml" in fault for fault in answer.json["faults"])
 
 
 def _change_a_score(files: dict[str, bytes]) -> None:
