@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -15,6 +15,7 @@ from heldout.cli.files import order_option
 from heldout.cli.many_runs import score_all
 from heldout.cli.printing import plural
 from heldout.cli.scoring import Failed, Scored, Work
+from heldout.cli.transforms import Transform, prefer_scores, rank_scores
 from heldout.errors import InputError, Problem
 from heldout.measures.evaluate import prepare
 from heldout.measures.spec import Measure, parse_measure
@@ -28,7 +29,6 @@ from heldout.trec.reading.streams import open_input
 __all__ = ["Scores", "Source", "load_measures", "load_scores", "source_options"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
-Transform = Literal["interval"]
 _SHOWN = 3
 _WHICH = "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
 
@@ -46,6 +46,7 @@ class Source:
         board: a board instead; `None` or without a folder where none was named.
         jobs: processes that read runs side by side; `None` for what pays.
         transform: what scores are turned into; `None` for scores as they are.
+        preferences: file of the judgments that a transform is calibrated on.
     """
 
     runs: tuple[str, ...] = ()
@@ -56,6 +57,7 @@ class Source:
     board: BoardSource | None = None
     jobs: int | None = None
     transform: Transform | None = None
+    preferences: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,13 @@ def source_options(function: Function) -> Function:
     @click.option(
         "--transform",
         type=click.Choice(get_args(Transform)),
-        help="Of runs: each score's rank among all attainable on its query, from 0 to 1.",
+        help="Of runs: ranks of scores among all attainable, or what people prefer.",
+    )
+    @click.option(
+        "--preferences",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="For --transform preference: query, item, item, the preferred one.",
     )
     @functools.wraps(function)
     def wrapped(
@@ -116,6 +124,7 @@ def source_options(function: Function) -> Function:
         board: BoardSource,
         jobs: int | None,
         transform: Transform | None,
+        preferences: Path | None,
         **rest: Any,
     ) -> object:
         source = Source(
@@ -127,6 +136,7 @@ def source_options(function: Function) -> Function:
             board=board,
             jobs=jobs,
             transform=transform,
+            preferences=preferences,
         )
         return function(*args, source=source, **rest)
 
@@ -145,6 +155,8 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
         InputError: a file has errors, two runs have one name, or a system lacks a score.
         StoreError: the board or its vault cannot be read.
     """
+    if (source.transform == "preference") != (source.preferences is not None):
+        raise click.UsageError("--transform preference and --preferences FILE go together")
     if source.transform is not None and (measure is not None or not source.runs):
         raise click.UsageError("--transform is for --runs, and for analyses of any measure")
     if source.board is not None and source.board.folder is not None:
@@ -158,7 +170,7 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
         raise click.UsageError("which measure? for example -m RR@10" if source.runs else _WHICH)
     qrels = _read_judgments(source)
     (scores,) = _load(source, [name], qrels).values()
-    return scores if source.transform is None else _transform(scores, qrels)
+    return scores if source.transform is None else _transform(scores, qrels, source)
 
 
 def load_measures(source: Source, measures: Sequence[str]) -> Mapping[str, Scores]:
@@ -183,13 +195,13 @@ def _read_judgments(source: Source) -> Qrels:
         return read_qrels(file, path=source.qrels)
 
 
-def _transform(scores: Scores, qrels: Qrels) -> Scores:
-    from heldout.validity.interval_transform import to_interval  # noqa: PLC0415 - few ask for it
-
+def _transform(scores: Scores, qrels: Qrels, source: Source) -> Scores:
     measure = parse_measure(scores.measure, path="-m")
-    table = to_interval(scores.table, measure, qrels.judgments)
-    told = ("transform", "interval: rank among the attainable scores of each query, from 0 to 1")
-    return replace(scores, table=table, facts=(*scores.facts, told))
+    if source.transform == "interval":
+        table, told = rank_scores(scores.table, measure, qrels)
+    else:
+        table, told = prefer_scores(scores.table, measure, qrels, source.preferences)
+    return replace(scores, table=table, facts=(*scores.facts, ("transform", told)))
 
 
 def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:

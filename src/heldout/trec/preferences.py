@@ -1,0 +1,76 @@
+"""Preference judgments: query, item A, item B, the preferred one; four columns between blanks.
+
+Items are documents, or systems where people judged whole result lists.
+"""
+
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from heldout.errors import Problem
+from heldout.trec.problems import ProblemLog, show
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.text import check_line
+
+__all__ = ["Preference", "read_preferences"]
+
+_COLUMNS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """One judgment.
+
+    Attributes:
+        query: its id.
+        preferred: the item that was preferred.
+        other: the one that was not.
+    """
+
+    query: str
+    preferred: str
+    other: str
+
+
+def read_preferences(
+    source: BinaryIO, *, path: str, limits: Limits | None = None
+) -> tuple[Preference, ...]:
+    """Read judgments to their end: plain, gzip, bzip2 or zstd; a pair may be judged many times.
+
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        limits: how much is read.
+
+    Raises:
+        InputError: all problems up to `limits.problems`: `wrong-columns`, `bad-preference`,
+            `empty-file`, `bad-utf8`, `control-character`, and those of `TextReader`.
+    """
+    limits = limits or Limits()
+    log = ProblemLog(limits.problems)
+    found = []
+    with TextReader(source, path=path, limits=limits) as reader:
+        for number, line in read_lines(reader):
+            problem = check_line(line, path=path, number=number)
+            if problem is None:
+                problem = _check(line.decode().split(), line, path, number)
+            if problem is None:
+                query, a, b, preferred = line.decode().split()
+                other = b if preferred == a else a
+                found.append(Preference(query=query, preferred=preferred, other=other))
+            elif problem.severity == "error":
+                log.add(problem)
+    if not found and not log.errors:
+        log.add(Problem(code="empty-file", path=path, found="no row", expected="at least one"))
+    log.raise_errors()
+    return tuple(found)
+
+
+def _check(columns: list[str], line: bytes, path: str, number: int) -> Problem | None:
+    code = None
+    if len(columns) != _COLUMNS:
+        code, expected = "wrong-columns", "query, item A, item B, the preferred one"
+    elif columns[1] == columns[2] or columns[3] not in columns[1:3]:
+        code, expected = "bad-preference", "two different items, and one of them again"
+    if code is None:
+        return None
+    return Problem(code=code, path=path, line=number, found=show(line.decode()), expected=expected)
