@@ -122,3 +122,12 @@ def test_the_same_board_gives_the_same_bytes() -> None:
     first, second = (render_board(trusted(), RULES["trusted"], facts()) for _ in range(2))
     assert first == second
     assert BOARDS["trusted"].as_of == AS_OF
+
+
+def test_the_chart_of_records_says_which_were_significant() -> None:
+    text = page(BOARDS["trusted"], RULES["trusted"])
+    chart = re.search(r'<figure class="figure progress".*?</figure>', text)
+    assert chart is not None
+    assert "★: significantly better than the best before it when it came" in chart[0]
+    assert re.search(r">[★☆] \w", chart[0])
+    assert "★" not in page(BOARDS["busy"], RULES["busy"])

@@ -1,13 +1,14 @@
 """The charts of a page with what is said of them, from standings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from statistics import median
 
 from heldout.board.standings import ANONYMOUS, Row, Standings, best_so_far
 from heldout.charts.plots import Canvas, Names, Point, progress_spec, scatter_spec
 from heldout.charts.svg import draw
+from heldout.site.ranking_marks import stars_of
 from heldout.site.rows import Column, Embargo, TableRow, make_row
 from heldout.site.sentences import name_entry
 from heldout.site.wording import Part, Phrase, count, phrase
@@ -78,7 +79,15 @@ def make_figures(
     records = best_so_far(rows, columns[0].key, bar=bar)
     points = _points(rows, columns, dev, records)
     steps = [make_row(row, columns) for row in records]
-    figures = [_progress(points, steps, columns[0], today, bar=bar)] if one_by_one else []
+    stars = stars_of(standings.measured)
+    starred = [
+        replace(point, label=_add_star(point.label, stars.get(row.id, "")))
+        for point, row in zip(points, rows, strict=True)
+    ]
+    told = any(stars.values())
+    figures = (
+        [_progress(starred, steps, columns[0], today, bar=bar, starred=told)] if one_by_one else []
+    )
     if dev is not None:
         figures += _scatter(points, columns[0], dev)
     if record and dev is not None:
@@ -114,6 +123,14 @@ def _points(
     ]
 
 
+_STARS = " ★: significantly better than the best before it when it came; ☆: within noise of it."
+
+
+def _add_star(label: str, star: str) -> str:
+    signs = {"significant": "★ ", "noise": "☆ "}
+    return signs.get(star, "") + label
+
+
 def _label(row: TableRow) -> str:
     embargo: Embargo | None = row.embargo
     return row.system if embargo is None else ANONYMOUS
@@ -126,6 +143,7 @@ def _progress(
     today: date,
     *,
     bar: bool,
+    starred: bool,
 ) -> Figure:
     names = Names(y=official.title)
     wide, narrow = (
@@ -134,7 +152,7 @@ def _progress(
     return Figure(
         key="progress",
         title="Scores over time",
-        says=_say_progress(records, official, bar=bar),
+        says=phrase(_say_progress(records, official, bar=bar), _STARS * starred),
         key_words=_key(points, baseline="dash"),
         wide=wide,
         narrow=narrow,

@@ -7,7 +7,7 @@ from heldout.board.measured import Measured
 from heldout.board.standings import Standings
 from heldout.site.rows import TableRow
 
-__all__ = ["STARS", "add_marks"]
+__all__ = ["STARS", "add_marks", "stars_of"]
 
 STARS: Mapping[bool | None, str] = {True: "significant", False: "noise", None: ""}
 """Whether a record was significant when it came -> its star."""
@@ -23,7 +23,7 @@ def add_marks(rows: Sequence[TableRow], standings: Standings) -> tuple[TableRow,
     measured = standings.measured
     if measured is None:
         return tuple(rows)
-    stars = _stars(measured)
+    stars = stars_of(measured)
     of = sum(row.rank is not None for row in standings.rows)
     spans = {r.id: (r.rank_low, r.rank_high) for r in standings.rows if r.rank_low is not None}
     end = _find_lead_end([row for row in rows if row.rank is not None])
@@ -43,9 +43,9 @@ def _whole(span: tuple[int | None, int | None]) -> tuple[int, int]:
     return low or 1, high or 1
 
 
-def _stars(measured: Measured) -> Mapping[str, str]:
+def stars_of(measured: Measured | None) -> Mapping[str, str]:
     """Id -> `significant` or `noise`, of records whose significance is defined."""
-    steps = measured.figures.progress or ()
+    steps = () if measured is None else measured.figures.progress or ()
     return {step.entry: STARS[step.significant] for step in steps}
 
 
