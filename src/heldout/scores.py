@@ -2,6 +2,7 @@
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,6 +15,9 @@ from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 
 __all__ = ["ScoreTable", "parse_scores", "table_of"]
+
+_SHOWN = 5
+_NAME_THEM = "head the first column `query` if it names the queries"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,9 +103,9 @@ def parse_scores(text: str, *, path: str) -> ScoreTable:
         path: its name, for errors.
 
     Raises:
-        InputError: all problems at once, with their lines. Codes `scores-syntax`,
-            `scores-empty`, `scores-header`, `scores-columns`, `scores-number`,
-            `scores-repeated-query`.
+        InputError: the first problems of each code, with their lines, and how many there are.
+            Codes `scores-syntax`, `scores-empty`, `scores-header`, `scores-columns`,
+            `scores-number`, `scores-repeated-query`.
     """
     reader = csv.reader(StringIO(text, newline=""), strict=True)
     try:
@@ -124,7 +128,7 @@ def parse_scores(text: str, *, path: str) -> ScoreTable:
         *_check_rows(body, width=len(header), named=named, path=path),
     ]
     if problems:
-        raise InputError(problems)
+        raise _refuse(problems)
     queries = [row[0] if named else str(count) for count, (_, row) in enumerate(body, start=1)]
     columns = {
         system: {query: _number(row[index]) for query, (_, row) in zip(queries, body, strict=True)}
@@ -139,6 +143,17 @@ def _number(cell: str) -> float | None:
 
 def _problem(code: str, path: str, line: int | None, found: str, expected: str) -> Problem:
     return Problem(code=code, path=path, line=line, found=found, expected=expected)
+
+
+def _refuse(problems: Sequence[Problem]) -> InputError:
+    """A file that is no table of scores at all has a problem in every cell; a few tell as much."""
+    counts: Counter[str] = Counter()
+    shown = []
+    for problem in problems:
+        counts[problem.code] += 1
+        if counts[problem.code] <= _SHOWN:
+            shown.append(problem)
+    return InputError(shown, counts=counts)
 
 
 def _check_header(systems: list[str], path: str, line: int) -> Iterator[Problem]:
@@ -162,10 +177,16 @@ def _check_rows(
             yield _problem("scores-repeated-query", path, line, found, "each query once")
         if named:
             seen.setdefault(row[0], line)
-        for cell in row[named:]:
+        for column, cell in enumerate(row[named:]):
             if not _is_score(cell):
-                expected = "a finite number, or nothing where a score is missing"
-                yield _problem("scores-number", path, line, repr(cell[:100]), expected)
+                yield Problem(
+                    code="scores-number",
+                    path=path,
+                    line=line,
+                    found=repr(cell[:100]),
+                    expected="a finite number, or nothing where a score is missing",
+                    hint="" if named or column else _NAME_THEM,
+                )
 
 
 def _is_score(cell: str) -> bool:

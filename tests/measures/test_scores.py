@@ -117,3 +117,22 @@ def test_every_problem_has_its_line() -> None:
 )
 def test_refused(text: str, code: str) -> None:
     assert problems(text)[0][0] == code
+
+
+def test_a_file_that_is_no_table_of_scores_is_told_in_a_few_lines() -> None:
+    rows = "".join(f"20200811{n},team {n},0.3\n" for n in range(100))
+    with pytest.raises(InputError) as refused:
+        parse_scores(f"id,team,score\n{rows}", path="board.csv")
+
+    error = refused.value
+    assert error.counts == {"scores-number": 100}
+    assert [problem.line for problem in error.problems] == [2, 3, 4, 5, 6]
+
+
+def test_a_first_column_of_names_without_the_heading_has_a_hint() -> None:
+    with pytest.raises(InputError) as refused:
+        parse_scores("topic,A\nt1,0.5\nt2,0.25\n", path="t.csv")
+
+    assert {p.hint for p in refused.value.problems} == {
+        "head the first column `query` if it names the queries"
+    }
