@@ -123,7 +123,7 @@ def spec(result: Facets) -> dict[str, Any]:
             *layers,
             draw_dots(spots, frame, "disc"),
             *draw_texts(labels, INK),
-            *draw_texts([Label(x=-_LEFT, y=-18, text=head, align="left")], INK),
+            *draw_texts([Label(x=8 - _LEFT, y=-18, text=head, align="left")], INK),
             *draw_texts(
                 [
                     Label(

@@ -17,7 +17,7 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import Tick, log_ticks
 from heldout.report.table import Cell, Column, Table
-from heldout.validity.power import Plan, Power
+from heldout.validity.power import LADDER, Plan, Power
 
 __all__ = ["facts", "spec", "tables", "title", "value"]
 
@@ -68,13 +68,13 @@ def spec(result: Power) -> dict[str, Any]:
     """The smallest difference found over the number of queries, both on logarithmic axes."""
     plans = [plan for plan in result.plans if plan.asked == "queries"]
     ends = [plan.difference_low for plan in plans] + [plan.difference_high for plan in plans]
-    x = (log10(plans[0].queries), log10(plans[-1].queries))
+    x = (log10(min(LADDER[0], plans[0].queries)), log10(max(LADDER[-1], plans[-1].queries)))
     y = (log10(min(ends)), log10(max(ends)))
     frame = Frame(
         canvas=Canvas(width=_WIDTH, height=_HEIGHT, left=64, right=24, top=34, bottom=48),
         x=x,
         y=y,
-        x_ticks=tuple(Tick(at=log10(n), label=f"{n:,}") for n in (plan.queries for plan in plans)),
+        x_ticks=tuple(Tick(at=log10(n), label=f"{n:,}") for n in LADDER),
         y_ticks=log_ticks(y, most=8),
     )
     places = [(log10(plan.queries), plan) for plan in plans]
@@ -83,7 +83,7 @@ def spec(result: Power) -> dict[str, Any]:
         for at, plan in places
     ]
     up = Label(x=-54, y=-18, text="smallest difference found", align="left")
-    right = Label(x=_WIDTH, y=_HEIGHT - 12, text="queries", align="right")
+    below = Label(x=8, y=_HEIGHT - 12, text="queries", align="left")
     return join_layers(
         frame,
         [
@@ -93,7 +93,7 @@ def spec(result: Power) -> dict[str, Any]:
                       dash=[4, 4]),
             draw_line([(at, y) for at, y, _ in spots], frame, INK),
             draw_dots(spots, frame, "disc"),
-            *draw_texts([up, right], MUTED),
+            *draw_texts([up, below], MUTED),
         ],
     )  # fmt: skip
 
