@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Kind = Literal["package", "program", "compiled"]
-Group = Literal["base", "reading", "boards", "rankers"]
+Group = Literal["base", "reading", "analyses", "boards", "rankers"]
 State = Literal["in use", "ready", "off", "missing", "broken"]
 """`in use` when runs are read, `ready` to be imported or started, `off` by `HELDOUT_WITHOUT`."""
 
@@ -91,9 +91,11 @@ _BASE = tuple(
         "rapidfuzz",
         "rich",
         "scipy",
+        "threadpoolctl",
         "zstandard",
     )
 )
+_FAST = "pip install 'heldout[fast]'"
 _PAGES = "the pages of boards: heldout board new, publish and rebuild, and the demo"
 _SITE = "pip install 'heldout[site]'"
 _RANKERS = "pip install 'heldout[rankers]'"
@@ -124,7 +126,23 @@ PARTS: tuple[Part, ...] = (
         group="reading",
         use="runs in gz",
         brings=f"gzip is unpacked by faster code; {_GAIN}",
-        get="pip install 'heldout[fast]'",
+        get=_FAST,
+    ),
+    Part(
+        name="numba",
+        kind="package",
+        group="analyses",
+        use="tests of all pairs",
+        brings="heldout analyse reliability computes compiled; without it the answers are the same",
+        get=_FAST,
+    ),
+    Part(
+        name="distributed",
+        kind="package",
+        group="analyses",
+        use="analyses on a cluster",
+        brings="heldout analyse --dask spreads the work over a Dask cluster",
+        get="pip install 'heldout[cluster]'",
     ),
     Part(
         name="git",
