@@ -13,7 +13,7 @@ from town import OTHER_TEAM, TEAM, Town, call, found_town, git
 from trusting import DAY, DECIDED, THIRD_TEAM, add_baseline, forge
 
 from heldout.board.figures import Figures
-from heldout.pipeline import trusting
+from heldout.pipeline import measured_event, trusting
 from heldout.pipeline.measuring import measure_ranking
 
 pytestmark = pytest.mark.slow
@@ -125,7 +125,7 @@ def test_an_organiser_who_makes_a_rival_s_range_wider_cannot_close_the_board(
         wider = msgspec.structs.replace(found.ranges, low=(1, 1, 1), high=(3, 3, 2))
         return msgspec.structs.replace(found, ranges=wider)
 
-    monkeypatch.setattr(trusting, "measure_ranking", lie)
+    monkeypatch.setattr(measured_event, "measure_ranking", lie)
     assert town.organiser("rebuild", now=DUE).code == 0
     answer = town.organiser("archive", town.root / "kb.zip", "--yes", now=CLOSED)
     assert answer.code == 2
