@@ -60,27 +60,27 @@ def compare_subgroups(
         draws: how many, >= 1.
         executor: where to compute; `None` for here.
     """
-    # Centred, so that sums of squares lose nothing.
     centred = values - values.mean(axis=1, keepdims=True)
-    difference, error = _welch(centred, member)
-    found = _sizes(difference, error)
-    width = max(values.shape[1], values.shape[0] * len(member))
-    blocks = map_blocks(
-        _draw, centred, member, rng=rng, draws=draws, size=block_size(width), executor=executor
-    )
+    # Of centred values, so that sums of squares lose nothing.
+    powers = np.vstack([centred, centred**2])
+    difference, error = _welch(powers, member[np.newaxis])
+    found = _sizes(difference[0], error[0])
+    size = block_size(member.size)
+    blocks = map_blocks(_draw, powers, member, rng=rng, draws=draws, size=size, executor=executor)
     largest = np.sort(np.concatenate(blocks))
     hits = draws - np.searchsorted(largest, found - _SLACK, side="left")
-    p = np.where(error > 0, (1 + hits) / (1 + draws), np.nan)
-    return Subgroups(difference=difference, error=error, p=p, draws=draws)
+    p = np.where(error[0] > 0, (1 + hits) / (1 + draws), np.nan)
+    return Subgroups(difference=difference[0], error=error[0], p=p, draws=draws)
 
 
 def _draw(
-    centred: NDArray[np.float64], member: NDArray[np.bool_], rng: Generator, draws: int
+    powers: NDArray[np.float64], member: NDArray[np.bool_], rng: Generator, draws: int
 ) -> NDArray[np.float64]:
     """The largest |t| of each draw."""
-    return np.array(
-        [_sizes(*_welch(centred, rng.permutation(member, axis=1))).max() for _ in range(draws)]
-    )
+    queries = member.shape[1]
+    drawn = np.stack([member[:, rng.permutation(queries)] for _ in range(draws)])
+    largest: NDArray[np.float64] = _sizes(*_welch(powers, drawn)).max(axis=(1, 2))
+    return largest
 
 
 def _sizes(difference: NDArray[np.float64], error: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -90,19 +90,24 @@ def _sizes(difference: NDArray[np.float64], error: NDArray[np.float64]) -> NDArr
 
 
 def _welch(
-    centred: NDArray[np.float64], member: NDArray[np.bool_]
+    powers: NDArray[np.float64], member: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Difference of the means and its standard error, shape (rows, groups) each."""
-    inside = member.T.astype(np.float64)
-    squared = centred**2
-    total, total_squares = centred.sum(axis=1)[:, None], squared.sum(axis=1)[:, None]
-    count = member.sum(axis=1)
-    sums, squares = centred @ inside, squared @ inside
-    mean_in, variance_in = _moments(sums, squares, count)
-    rest = member.shape[1] - count
-    mean_out, variance_out = _moments(total - sums, total_squares - squares, rest)
+    """Difference of the means and its standard error, shape (draws, rows, groups) each.
+
+    Args:
+        powers: rows, then their squares, shape (2 * rows, queries).
+        member: shape (draws, groups, queries).
+    """
+    draws, groups, queries = member.shape
+    inside = member.reshape(draws * groups, queries).astype(np.float64)
+    sums = (powers @ inside.T).reshape(2, -1, draws, groups).transpose(0, 2, 1, 3)
+    total = powers.sum(axis=1).reshape(2, 1, -1, 1)
+    count = member[0].sum(axis=1)
+    mean_in, variance_in = _moments(sums[0], sums[1], count)
+    rest = queries - count
+    mean_out, variance_out = _moments(total[0] - sums[0], total[1] - sums[1], rest)
     variance = variance_in / count + variance_out / rest
-    tiny = 1e-24 * (total_squares + 1)  # what rounding leaves of a variance of 0
+    tiny = 1e-24 * (total[1] + 1)  # what rounding leaves of a variance of 0
     return mean_in - mean_out, np.sqrt(np.where(variance > tiny, variance, 0.0))
 
 
