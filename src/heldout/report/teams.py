@@ -123,7 +123,7 @@ def _group_notes(result: Teams) -> list[str]:
     why = {group.why for group in result.groups if group.why}
     notes += [f"No slope: {reason}." for reason in sorted(why)]
     if result.nameless:
-        notes.append(f"{result.nameless} entries name no {result.by} and belong to no group.")
+        notes.append(f"Entries that name no {result.by} and belong to no group: {result.nameless}.")
     return notes
 
 
