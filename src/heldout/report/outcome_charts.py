@@ -129,7 +129,7 @@ def bars_spec(result: Outcomes) -> dict[str, Any]:
     shown = {id(one) for one in order[:MOST_BARS]}
     rows = [one for one in result.pairs if id(one) in shown]
     frame = Frame(
-        canvas=Canvas(width=420, height=_ROW * len(rows), left=290, right=24, top=40, bottom=32),
+        canvas=Canvas(width=420, height=_ROW * len(rows), left=330, right=24, top=40, bottom=32),
         x=(0.0, 1.0),
         y=(0.0, float(len(rows))),
         x_ticks=tuple(Tick(at=part / 4, label=f"{part * 25}%") for part in range(5)),
