@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from town import OTHER_TEAM, TEAM, Town, call, found_town, git
+from town import OTHER_TEAM, QUERIES, TEAM, Town, call, found_town, git
 from trusting import DAY, DECIDED, THIRD_TEAM, add_baseline, forge
 
 from heldout.board.figures import Figures
@@ -153,3 +153,62 @@ def _change_a_score(files: dict[str, bytes]) -> None:
     low, high = min(per_query, key=per_query.get), max(per_query, key=per_query.get)
     per_query[low], per_query[high] = per_query[high], per_query[low]
     files[name] = json.dumps(scores).encode()
+
+
+SEASONS = """
+[sets.next]
+queries = "queries/next.tsv"
+
+[[views]]
+name = "eval-2027"
+set = "next"
+measure = "RR@10"
+
+[[seasons]]
+name = "winter"
+view = "eval"
+opens = 2026-11-01
+closes = 2026-12-31
+
+[[seasons]]
+name = "spring"
+view = "eval-2027"
+opens = 2027-01-01
+
+[trust]
+"""
+
+
+def test_a_season_that_is_over_is_told_of_and_the_next_one_waits(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    numbers = range(QUERIES)
+    queries = "".join(f"next{i}\twhat is next thing {i}\n" for i in numbers)
+    (town.board / "queries/next.tsv").write_text(queries, "utf-8")
+    labels = "".join(f"next{i} 0 dnext{i} 1\n" for i in numbers)
+    (town.vault / "labels/next.qrels").write_text(labels, "utf-8")
+    with (town.board / "board.toml").open("a") as rules:
+        rules.write(SEASONS)
+    assert town.organiser("rebuild", now="2026-11-01T12:00:00Z").code == 0
+    town.push()
+    town.pull()
+    for name, seed, team in (("one", 1, TEAM), ("two", 2, OTHER_TEAM)):
+        town.send(name, now=DAY, seed=seed, team=team)
+    town.take_in(now=DAY)
+    ids = ["20261102-one", "20261102-two"]
+    answer = town.organiser("publish", *ids, "--why", "known", "--yes", now=DECIDED)
+    assert answer.code == 0, answer
+    assert measured(town) == []
+    assert "from 01 Jan 2027 on" in page(town).replace("\u00a0", " ")
+    assert town.organiser("rebuild", now="2027-01-01T00:00:00Z").code == 0
+    [figures] = measured(town)
+    assert (figures["season"], figures["view"], figures["entries"]) == ("winter", "eval", ids)
+    folder = town.board / "leaderboard"
+    assert "once the board is closed" in page(town)
+    rows = json.loads((folder / "seasons" / "winter.json").read_text())["rows"]
+    assert {row["rank_high"] for row in rows} <= {1, 2}
+    assert json.loads((folder / "trust-winter.json").read_text())["entries"] == ids
+    entry = (folder / "entries" / "20261102-one.html").read_text("utf-8")
+    assert 'href="../trust-winter.json"' in entry
+    assert town.organiser("rebuild", now="2027-01-02T00:00:00Z").code == 0
+    assert len(measured(town)) == 1
+    assert town.audit()["ok"]

@@ -13,7 +13,7 @@ from heldout.charts.days import day_words
 from heldout.site.efficiency import say_cost
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
-from heldout.site.ranking_trust import OutcomeRow, list_neighbours
+from heldout.site.ranking_trust import OutcomeRow, figures_file, list_neighbours
 from heldout.site.rows import Column, TableRow, make_row
 from heldout.site.wording import clean, count, safe_link
 
@@ -98,6 +98,7 @@ class EntryPage:
         findings: codes of the findings it was accepted with.
         errata: its corrections.
         neighbours: what it finds that its neighbours in the ranking do not, where that is told.
+        figures: the file of all that is told of the ranking.
         history: what happened to it, in order.
         files: its sealed files.
         permalink: its address, or "" where the board's address is not known.
@@ -113,6 +114,7 @@ class EntryPage:
     findings: tuple[str, ...]
     errata: tuple[Erratum, ...]
     neighbours: tuple[OutcomeRow, ...]
+    figures: str
     history: tuple[Moment, ...]
     files: tuple[Sealed, ...]
     permalink: str
@@ -164,6 +166,7 @@ def make_entry_page(
         neighbours=tuple(
             list_neighbours(standings, row.id, {one.id: make_row(one, columns) for one in rows})
         ),
+        figures=figures_file(standings),
         history=tuple(
             Moment(
                 when=format_time(at),

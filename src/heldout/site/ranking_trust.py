@@ -25,19 +25,16 @@ from heldout.site.sentences import name_entry
 from heldout.site.wording import Part, Phrase, count
 
 __all__ = [
-    "FIGURES",
     "Cell",
     "OutcomeRow",
     "RankRow",
     "RankingTrust",
     "StepRow",
+    "figures_file",
     "format_figures",
     "list_neighbours",
     "make_ranking_trust",
 ]
-
-FIGURES = "trust.json"
-"""The file of all that was told, in `leaderboard/`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +111,7 @@ class RankingTrust:
         outcomes: of neighbours.
         notes: tests, corrections and families.
         left_out: entries that are not compared, with the reason.
+        data: the file of all that is told.
     """
 
     coming: tuple[str, ...]
@@ -128,6 +126,7 @@ class RankingTrust:
     outcomes: tuple[OutcomeRow, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: tuple[Phrase, ...] = ()
+    data: str = ""
 
 
 def make_ranking_trust(
@@ -161,6 +160,7 @@ def make_ranking_trust(
         outcomes=tuple(_outcome_rows(measured, known)),
         notes=tuple(list_notes(measured)),
         left_out=tuple(say_left_out(measured, known)),
+        data=figures_file(standings),
     )
 
 
@@ -177,6 +177,11 @@ def list_neighbours(
     if standings.measured is None:
         return ()
     return _outcome_rows(standings.measured, rows, entry=entry)
+
+
+def figures_file(standings: Standings) -> str:
+    """Where all that was told lies in `leaderboard/`; each season has a file of its own."""
+    return f"trust-{standings.season}.json" if standings.season else "trust.json"
 
 
 def format_figures(standings: Standings) -> bytes | None:

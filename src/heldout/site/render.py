@@ -15,7 +15,7 @@ from heldout.site.facts import BoardFacts
 from heldout.site.feed import FEED, format_feed
 from heldout.site.listings import render_listings
 from heldout.site.pages import BoardPage, make_board_page
-from heldout.site.ranking_trust import FIGURES, format_figures
+from heldout.site.ranking_trust import figures_file, format_figures
 from heldout.site.rows import make_columns, public_rows
 from heldout.site.season_pages import SeasonsPage, make_seasons_page, season_files
 from heldout.site.wording import file_stem, tie
@@ -74,6 +74,7 @@ def render_board(
         rules = spec.in_season(one.season)
         table, document = season_files(one.season)
         files |= _render_entries(environment, one.standings, rules, facts)
+        files |= _figures_file(one.standings)
         files[table] = format_csv(one.standings, rules)
         files[document] = format_json(one.standings, rules)
     for name in STATIC:
@@ -83,7 +84,7 @@ def render_board(
 
 def _figures_file(standings: Standings) -> dict[str, bytes]:
     data = format_figures(standings)
-    return {} if data is None else {FIGURES: data}
+    return {} if data is None else {figures_file(standings): data}
 
 
 def _render_entries(
