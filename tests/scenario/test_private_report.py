@@ -33,9 +33,12 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
 
 def test_everything_is_in_a_folder_that_only_its_owner_reads(played: Town) -> None:
     out = played.root / "report"
-    answer = played.organiser("analyse", "report", "--out", out, now=NOW)
+    answer = played.organiser("analyse", "report", "--out", out, "--json", now=NOW)
 
     assert answer.code == 0, answer
+    written = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    assert set(answer.json["files"]) == written
+    assert all(one["made"] or one["why"] for one in answer.json["analyses"])
     assert "reserve RR@10, reserve" in (out / "report.md").read_text()
     assert (out / "index.html").is_file()
     assert stat.S_IMODE(out.stat().st_mode) == 0o700

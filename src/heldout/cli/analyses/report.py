@@ -1,12 +1,14 @@
 """`heldout analyse report`: everything, for the organisers alone."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from heldout.cli.board_source import BoardSource, board_options, load_alike, load_board
 from heldout.cli.computing import dask_option
-from heldout.cli.printing import answers, plural, print_facts, reports_errors
+from heldout.cli.context import json_option
+from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
 from heldout.cli.reporting import seed_option
 from heldout.errors import StoreError
 from heldout.report.chapters import Chapter, Draws, write_chapters
@@ -40,9 +42,17 @@ __all__ = ["report"]
 )
 @seed_option
 @dask_option
+@json_option
 @reports_errors
 def report(
-    *, board: BoardSource, out: Path, alike: bool, jobs: int | None, seed: int, dask: str | None
+    *,
+    board: BoardSource,
+    out: Path,
+    alike: bool,
+    jobs: int | None,
+    seed: int,
+    dask: str | None,
+    as_json: bool,
 ) -> None:
     """Write every analysis of a board into a private folder, the reserve views too.
 
@@ -66,7 +76,10 @@ def report(
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path, data in files.items():
         write_whole(out / path, data, mode=0o600)
-    print_facts(answers(), _tell(out, chapters, len(files)))
+    if as_json:
+        print_json(_value(out, chapters, sorted(files)))
+    else:
+        print_facts(answers(), _tell(out, chapters, len(files)))
 
 
 def _check_place(out: Path) -> None:
@@ -94,3 +107,14 @@ def _tell(out: Path, chapters: tuple[Chapter, ...], files: int) -> list[tuple[st
         *lacking,
         ("open", str(out / "index.html")),
     ]
+
+
+def _value(out: Path, chapters: tuple[Chapter, ...], files: list[str]) -> dict[str, Any]:
+    return {
+        "folder": str(out),
+        "files": files,
+        "analyses": [
+            {"name": c.name, "title": c.title, "made": c.found is not None, "why": c.why_not}
+            for c in chapters
+        ],
+    }
