@@ -72,7 +72,7 @@ def test_a_short_number_is_that_number_to_three_digits(number: float) -> None:
     assert found, cost.text
     shown = Decimal(found[1].replace(",", "")) * UNITS.get(found[2], 1)
     assert abs(shown - Decimal(repr(number))) <= Decimal(repr(number)) * Decimal("0.005")
-    assert len(cost.text) <= max(len("1,000T"), len("0.00123"))
+    assert len(cost.text) <= max(len("1,000T"), len("0.000123"))
     assert Decimal(cost.value) == Decimal(repr(number))
 
 
