@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.stats.batch_p import rank_sum_p, sign_p, signed_rank_p, t_p
+from heldout.stats.elements import MidrankSums
 from heldout.stats.exact import DECIMALS, ValueScale, scale_of
 from heldout.stats.histograms import Histograms, count_values
-from heldout.stats.midranks import MidrankSums, sort_elements, sum_midranks
+from heldout.stats.midranks import sort_elements, sum_midranks
 from heldout.stats.rank_sum import Corrections
 from heldout.stats.signed_rank import Zeros
 

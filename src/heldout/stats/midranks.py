@@ -9,47 +9,16 @@ are the second's. All figures are whole numbers: sums of ranks are doubled.
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["MidrankSums", "Sorted", "has_compiled", "sort_elements", "sum_midranks", "walk_plain"]
+from heldout.stats.elements import MidrankSums, Sorted
+
+__all__ = ["has_compiled", "sort_elements", "sum_midranks", "walk_plain"]
 
 _DIGITS = 2
-
-
-class Sorted(NamedTuple):
-    """Elements of several pairs in ascending order of their keys, shape (pairs, elements) each.
-
-    Attributes:
-        order: the query that an element belongs to.
-        labels: whether its rank is added.
-        starts: whether its key differs from that of the element before.
-        skip: shape (pairs,): how many elements at the front do not take part.
-    """
-
-    order: NDArray[np.intp]
-    labels: NDArray[np.bool_]
-    starts: NDArray[np.bool_]
-    skip: NDArray[np.intp]
-
-
-class MidrankSums(NamedTuple):
-    """Whole numbers, int64 of shape (2, pairs, splits): of the first half, then of the second.
-
-    Attributes:
-        doubled: twice the sum of the mean ranks of labelled elements.
-        ties: sum of t³ - t over groups of t equal keys.
-        labelled: labelled elements.
-        others: elements without a label.
-    """
-
-    doubled: NDArray[np.int64]
-    ties: NDArray[np.int64]
-    labelled: NDArray[np.int64]
-    others: NDArray[np.int64]
 
 
 def sort_elements(
