@@ -83,7 +83,9 @@ def say_lead(measured: Measured, known: Mapping[str, TableRow]) -> Phrase:
     most = 4
     if len(group) > most:
         return phrase(f"{len(group)} of {len(measured.entries)} compared entries may be the first.")
-    return phrase(join_names(map(name_entry, group)), " may each be the first.")
+    return phrase(
+        "Of those compared, ", join_names(map(name_entry, group)), " may each be the first."
+    )
 
 
 def say_drift(drift: Drift | None) -> str:

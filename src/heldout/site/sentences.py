@@ -84,6 +84,8 @@ def _say_lead(entries: Sequence[TableRow], column: Column) -> Phrase:
 
 
 def _say_worth(entries: Sequence[TableRow]) -> Phrase:
+    if not entries[0].ranks and any(row.ranks for row in entries):
+        return phrase(" It is not among the entries compared, so its lead may be luck.")
     if not entries[0].ranks:
         return phrase(" Whether such gaps are more than luck has not been tested here.")
     group = [row for row in entries[1:] if row.ranks.startswith("1–")]
