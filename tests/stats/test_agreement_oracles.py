@@ -2,12 +2,14 @@
 
 from typing import get_args
 
+import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from statsmodels.stats import inter_rater as statsmodels
 
 from heldout.stats.agreement import (
     KappaWeights,
@@ -16,9 +18,6 @@ from heldout.stats.agreement import (
     fleiss_kappa,
     krippendorff_alpha,
 )
-
-krippendorff = pytest.importorskip("krippendorff")
-statsmodels = pytest.importorskip("statsmodels.stats.inter_rater")
 
 PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
 WEIGHTS: tuple[KappaWeights, ...] = get_args(KappaWeights)

@@ -85,7 +85,7 @@ def facets(
     relevant: int,
     seed: int,
 ) -> None:
-    r"""Does a ranking hold for every kind of query?
+    """Does a ranking hold for every kind of query?
 
     Standings and differences on each facet, and whether a system is better on a facet than
     outside it. With --write one facet becomes a collection of its own.

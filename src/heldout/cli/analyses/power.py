@@ -69,7 +69,7 @@ def power(
     trials: int,
     seed: int,
 ) -> None:
-    r"""How many queries does a difference take, and what does a number of queries find?
+    """How many queries does a difference take, and what does a number of queries find?
 
     \b
     Example:
