@@ -93,6 +93,12 @@ def test_rank_ranges_say_who_cannot_be_told_apart() -> None:
     assert many.endswith("5 entries can't be told apart from it.")
 
 
+def test_a_leader_that_was_not_compared_is_told_so() -> None:
+    leader = row("0.6", days=9, description="Late")
+    text = say([leader, *_ranged((1, 3), (1, 3))])
+    assert text.endswith("It is not among the entries compared, so its lead may be luck.")
+
+
 def test_facts_of_a_board() -> None:
     page = make_board_page(busy(), spec(), facts())
     assert page.facts == (
