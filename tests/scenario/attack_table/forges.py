@@ -1,0 +1,85 @@
+"""Attacks by a forge."""
+
+from collections.abc import Iterator
+
+from attack_table.attack import SAME, Attack, Group
+
+__all__ = ["attacks"]
+
+FAMILY = "A forge that answers nonsense"
+
+
+def attacks() -> Iterator[Attack]:
+    here = Group(family=FAMILY, module="scenario/test_attacks.py")
+    yield from here.cases(
+        "test_a_forge_that_answers_nonsense",
+        "a page to sign in",
+        "nothing at all",
+        "an object for a list",
+        "brackets without end",
+        "9 MB",
+        "a commit that is an option",
+        "a commit that is nowhere",
+        "half an answer",
+        tries="to stop the inbox, or to have it believe",
+        becomes="told or passed over; the rest goes on" + SAME,
+        prefix="a forge that answers with ",
+    )
+    yield here.one(
+        "a forge that answers nonsense to a comment",
+        "test_a_forge_that_answers_nonsense_to_a_comment",
+        tries="to stop a publication",
+        becomes="the event stands, the page follows",
+    )
+    hosted = Group(family=FAMILY, module="store/test_forge_hosted.py")
+    yield from hosted.cases(
+        "test_nonsense_is_refused_in_one_line",
+        "a page of HTML",
+        "bytes that are no UTF-8",
+        "half a document",
+        "a list of numbers",
+        "a list of nothing",
+        "a number that is text",
+        "a negative number",
+        "a commit that is a path",
+        "50 MB",
+        "a small archive of a large text",
+        "a teapot",
+        "control characters in an error",
+        tries="to crash or to mislead",
+        becomes="refused in one printable line, on each of three forges",
+        prefix="a hosted forge that says ",
+    )
+    for name, test, becomes in (
+        ("a list without end", "test_a_list_without_end_is_given_up", "given up"),
+        (
+            "a page that comes again",
+            "test_a_page_that_comes_again_and_again_ends_the_list",
+            "the list ends",
+        ),
+        ("an answer that drips", "test_an_answer_that_drips_is_given_up", "given up after 120 s"),
+        ("a limit that never ends", "test_a_limit_that_never_ends_is_given_up", "given up"),
+        (
+            "a redirect elsewhere",
+            "test_a_redirect_never_takes_the_token_elsewhere",
+            "not followed with the token",
+        ),
+        (
+            "a next page elsewhere",
+            "test_a_next_page_elsewhere_is_not_asked_with_the_token",
+            "not asked with the token",
+        ),
+        (
+            "a forge that says the token back",
+            "test_a_forge_that_says_the_token_back_does_not_get_it_shown",
+            "the token is not shown",
+        ),
+        (
+            "an answer that is lost",
+            "test_a_comment_whose_answer_is_lost_is_found_and_not_posted_again",
+            "looked up, not posted again",
+        ),
+    ):
+        yield hosted.one(
+            name, test, tries="to hang, to learn the token, or to be told twice", becomes=becomes
+        )

@@ -1,0 +1,97 @@
+"""Attacks by organisers on the board that is theirs."""
+
+from collections.abc import Iterator
+
+from attack_table.attack import Attack, Group
+
+__all__ = ["attacks"]
+
+FAMILY = "Organisers who rewrite, hide or move"
+
+
+def attacks() -> Iterator[Attack]:
+    """What organisers do who have the log and a heldout of their own; every hash is right."""
+    here = Group(family=FAMILY, module="scenario/test_hostile_archives.py")
+    test = "test_a_log_that_was_made_anew_with_sound_hashes"
+    for tries, becomes, names in (
+        (
+            "to open other labels than those of the first day",
+            "told as a fault of the archive",
+            (
+                "labels that new keys bring",
+                "labels that a later event leaves out",
+                "labels in the open",
+                "labels that are committed to at the end",
+            ),
+        ),
+        (
+            "to let an entry carry invented scores",
+            "told as a fault of the archive: labels in force, asked queries, possible scores",
+            (
+                "a score by labels that were in force no more",
+                "scores of queries that nobody asked",
+                "a score that the measure cannot give",
+                "a final score of no view",
+                "an erratum that does not say what it was told for",
+            ),
+        ),
+        (
+            "to withhold a score that the rules tell",
+            "told as a fault of the archive",
+            ("a score that is hidden where all are told", "a baseline whose score is hidden"),
+        ),
+        (
+            "to tell what never happened",
+            "the log is not read: no event comes after what it cannot come after",
+            (
+                "an erratum of what never was",
+                "an entry that is published twice",
+                "an entry that was never received",
+                "an entry that was refused",
+            ),
+        ),
+        (
+            "to stop whoever audits it",
+            "refused at once, in words",
+            ("rules of dots", "rules of brackets"),
+        ),
+    ):
+        yield from here.cases(test, *names, tries=tries, becomes=becomes, prefix="an archive with ")
+    moved = Group(family=FAMILY, module="scenario/test_moved_deadline.py")
+    yield moved.one(
+        "the last day of a one-shot board moved after it was over",
+        "test_a_last_day_that_is_over_is_not_moved",
+        tries="to count a run that came late, or to hide scores again",
+        becomes="refused; nothing is logged",
+    )
+    yield moved.one(
+        "the same by a heldout of one's own",
+        "test_an_organiser_whose_own_heldout_moves_it_changes_nothing_and_is_told",
+        tries="to count a run that came late, or to hide scores again",
+        becomes="ranks and shown scores stay; told as a fault",
+    )
+    yield Group(family=FAMILY, module="scenario/test_sealed_errata.py").one(
+        "an erratum only of those whose sealed score changed",
+        "test_every_entry_that_is_scored_anew_has_an_erratum_whether_it_changed_or_not",
+        tries="to read a bit of a sealed score from the log",
+        becomes="every entry that is scored anew has an erratum",
+    )
+    rules = Group(family=FAMILY, module="board/test_hostile_rules.py")
+    yield from rules.cases(
+        "test_hostile_rules_are_refused_soon",
+        "dots in one key",
+        "dots in many headers",
+        "dots in many keys",
+        "brackets within brackets",
+        "tables within tables",
+        "more bytes than any board",
+        "a line without end",
+        "thousands of unknown keys",
+        "digits without end",
+        "hexadecimal digits",
+        "a cutoff without end",
+        "bytes that are no text",
+        tries="to stop whoever reads a board's log",
+        becomes="refused at once, by its line",
+        prefix="a board.toml of ",
+    )
