@@ -22,13 +22,20 @@ class Preference:
 
     Attributes:
         query: its id.
-        preferred: the item that was preferred.
-        other: the one that was not.
+        a: the item in the second column.
+        b: the item in the third.
+        preferred: the one of the two that was preferred.
     """
 
     query: str
+    a: str
+    b: str
     preferred: str
-    other: str
+
+    @property
+    def other(self) -> str:
+        """The one that was not preferred."""
+        return self.b if self.preferred == self.a else self.a
 
 
 def read_preferences(
@@ -55,8 +62,7 @@ def read_preferences(
                 problem = _check(line.decode().split(), line, path, number)
             if problem is None:
                 query, a, b, preferred = line.decode().split()
-                other = b if preferred == a else a
-                found.append(Preference(query=query, preferred=preferred, other=other))
+                found.append(Preference(query=query, a=a, b=b, preferred=preferred))
             elif problem.severity == "error":
                 log.add(problem)
     if not found and not log.errors:

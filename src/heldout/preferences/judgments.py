@@ -1,0 +1,182 @@
+"""Judgments: which of two passages somebody preferred; JSON lines of our own, or four columns.
+
+A judgment is what was recorded, whether it counts or not; `counted` says which do, at any day.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from io import BytesIO
+from typing import Literal
+
+import msgspec
+
+from heldout.errors import InputError, Problem
+from heldout.preferences.rows import format_rows, parse_rows, read_text
+from heldout.preferences.settings import Exclusion
+from heldout.preferences.tasks import Why
+from heldout.trec.preferences import read_preferences
+
+__all__ = [
+    "By",
+    "Judgment",
+    "Reason",
+    "counted",
+    "failed_tests",
+    "format_judgments",
+    "parse_judgments",
+]
+
+Reason = Literal["same", "neither", "unreadable", "language", "other"]
+"""Why somebody could not judge: both say the same; neither answers; it cannot be read; it is in a
+language they do not read; something else."""
+
+By = Literal["key", "pointer", "form"]
+"""How a choice was made: with a key, a pointer, or by a plain form without JavaScript."""
+
+
+class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One answer of one judge to one pair.
+
+    Attributes:
+        query: its id.
+        left: the passage shown as A; of four columns the first.
+        right: the one shown as B.
+        preferred: one of the two, or `None` where they could not judge.
+        reason: why they could not; `None` where they could.
+        worker: a pseudonym; empty where unknown.
+        task: the task's id; empty where unknown.
+        position: of the pair in its task, from 1; 0 where unknown.
+        answer: of a test, the passage to be preferred; `None` for a pair that nobody knows.
+        why: why the pair is judged.
+        shown_at: when the page left the server, ISO 8601 in UTC; empty where unknown.
+        answered_at: when the answer came; empty where unknown.
+        active_ms: milliseconds the page was looked at; `None` where no script ran.
+        by: how it was chosen; `None` where unknown.
+        submitted: the judge finished the task.
+    """
+
+    query: str
+    left: str
+    right: str
+    preferred: str | None
+    reason: Reason | None = None
+    worker: str = ""
+    task: str = ""
+    position: int = 0
+    answer: str | None = None
+    why: Why = "pool"
+    shown_at: str = ""
+    answered_at: str = ""
+    active_ms: int | None = None
+    by: By | None = None
+    submitted: bool = True
+
+    @property
+    def other(self) -> str | None:
+        """The passage that was not preferred; `None` where they could not judge."""
+        if self.preferred is None:
+            return None
+        return self.left if self.preferred == self.right else self.right
+
+    @property
+    def pair(self) -> tuple[str, str, str]:
+        """Query and the two ids, the lesser first: the same whatever the sides."""
+        return (self.query, min(self.left, self.right), max(self.left, self.right))
+
+
+def parse_judgments(data: bytes, *, path: str) -> tuple[Judgment, ...]:
+    """Read judgments: JSON lines, or query, A, B, the preferred one; compressed too.
+
+    Raises:
+        InputError: code `bad-row` or `bad-preference` with lines; `empty-file`; and those of
+            `read_preferences`.
+    """
+    text = read_text(BytesIO(data), path=path)
+    if not text.lstrip().startswith(b"{"):
+        found = read_preferences(BytesIO(text), path=path)
+        return tuple(
+            Judgment(query=one.query, left=one.a, right=one.b, preferred=one.preferred)
+            for one in found
+        )
+    rows = parse_rows(text, Judgment, path=path)
+    wrong = [_check(row, path, number) for number, row in enumerate(rows, 1) if not _fits(row)]
+    if wrong:
+        raise InputError(wrong)
+    return rows
+
+
+def format_judgments(judgments: Iterable[Judgment]) -> bytes:
+    """JSON lines, in the order given."""
+    return format_rows(judgments)
+
+
+def failed_tests(judgments: Iterable[Judgment]) -> dict[tuple[str, str], int]:
+    """(worker, task) -> tests whose last answer was not the known one; 0 where all were passed."""
+    failed = Counter({(one.worker, one.task): 0 for one in _last(judgments)})
+    for one in _last(judgments):
+        if one.answer is not None and one.preferred != one.answer:
+            failed[one.worker, one.task] += 1
+    return dict(failed)
+
+
+def counted(
+    judgments: Iterable[Judgment],
+    *,
+    exclusion: Exclusion = "task",
+    failures: int = 1,
+    until: str | None = None,
+) -> tuple[Judgment, ...]:
+    """The judgments that count, in order: votes on pairs that nobody knows, of honest judges.
+
+    Of answers to one pair in one task the last counts. Left out are tests, answers without a
+    preference, tasks that were not finished, and what a failed test excludes (shallow-pooling,
+    section 3.1, leaves open whether that is the task or the worker).
+
+    Args:
+        judgments: all that were recorded.
+        exclusion: what a failed test excludes.
+        failures: so many failed tests in a task exclude.
+        until: only answers up to this time, ISO 8601 in UTC.
+    """
+    seen = [one for one in judgments if until is None or one.answered_at <= until]
+    failed = {place for place, n in failed_tests(seen).items() if n >= failures}
+    workers = {worker for worker, _ in failed} if exclusion == "worker" else set()
+    return tuple(
+        one
+        for one in _last(seen)
+        if one.answer is None
+        and one.preferred is not None
+        and one.submitted
+        and (one.worker, one.task) not in failed
+        and one.worker not in workers
+    )
+
+
+def _last(judgments: Iterable[Judgment]) -> list[Judgment]:
+    """The last answer to each place of a task; a judgment without a place is its own."""
+    last: dict[object, Judgment] = {}
+    for number, one in enumerate(judgments):
+        place = (one.worker, one.task, one.position) if one.position else number
+        last.pop(place, None)
+        last[place] = one
+    return list(last.values())
+
+
+def _fits(row: Judgment) -> bool:
+    sides = (row.left, row.right)
+    return (
+        row.left != row.right
+        and row.preferred in (*sides, None)
+        and row.answer in (*sides, None)
+        and (row.reason is None or row.preferred is None)
+    )
+
+
+def _check(row: Judgment, path: str, number: int) -> Problem:
+    return Problem(
+        code="bad-preference",
+        path=path,
+        line=number,
+        found=f"{row.left} against {row.right}: {row.preferred}",
+        expected="two different passages, and one of them or null",
+    )

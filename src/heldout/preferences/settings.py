@@ -1,0 +1,78 @@
+"""How a campaign of preference judging is run: `campaign.toml`, as a value.
+
+Money is in hundredths of the currency. Defaults are the study's, where it says
+(shallow-pooling, section 3.1).
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+__all__ = ["Exclusion", "Mode", "Money", "Platform", "Settings"]
+
+Money = Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]
+"""Hundredths of the currency."""
+
+Mode = Literal["paper", "sequential"]
+"""Which pairs are judged: all of a pool, or the best known answer against one challenger after
+another."""
+
+Exclusion = Literal["task", "worker"]
+"""What a failed test excludes: the task it was failed in, or all that the worker ever judged."""
+
+Platform = Literal["link", "mturk", "prolific"]
+"""Where workers come from: anywhere, by a link with `worker=`; Mechanical Turk; Prolific."""
+
+_Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A campaign.
+
+    Attributes:
+        name: shown to judges as the study's title.
+        question: what stands over the two passages.
+        mode: which pairs are judged.
+        judges: how many people judge each pair.
+        pairs: of pools, in a task.
+        tests: pairs with a known answer, in a task.
+        failures: a worker that fails as many tests of a task is excluded.
+        exclusion: what is excluded then.
+        pay_failed: whether a task with failed tests is paid; to exclude is not to refuse pay.
+        lease_minutes: how long a task is kept for a worker without an answer.
+        reward: for a whole task.
+        fee: of the platform, for a whole task.
+        currency: ISO 4217.
+        consent: what is agreed to before the first pair; paragraphs between empty lines.
+        consent_version: recorded with each consent.
+        ethics: reference of the approval, shown with the consent; empty where there is none.
+        contact: whom a worker can write to.
+        platform: where workers come from.
+        completion_code: shown at the end, for the platform.
+        lead: sequential: a challenger or the incumbent wins with this lead of votes.
+        cap: sequential: after so many votes on a pair the incumbent stays.
+        language: of passages and queries, BCP 47.
+    """
+
+    name: str
+    question: str = "Which passage answers it better?"
+    mode: Mode = "paper"
+    judges: _Count = 1
+    pairs: _Count = 10
+    tests: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
+    failures: _Count = 1
+    exclusion: Exclusion = "task"
+    pay_failed: bool = True
+    lease_minutes: _Count = 60
+    reward: Money = 200
+    fee: Money = 40
+    currency: Annotated[str, msgspec.Meta(pattern="^[A-Z]{3}$")] = "USD"
+    consent: str = ""
+    consent_version: str = "1"
+    ethics: str = ""
+    contact: str = ""
+    platform: Platform = "link"
+    completion_code: str = ""
+    lead: _Count = 2
+    cap: _Count = 7
+    language: str = "en"

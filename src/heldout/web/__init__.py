@@ -1,0 +1,1 @@
+"""What people judge with, and what an organiser sees of it: pages that are served over HTTP."""

@@ -1,0 +1,104 @@
+"""Judgments as files, and which of them count."""
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.errors import InputError
+from heldout.preferences.judgments import (
+    Judgment,
+    counted,
+    failed_tests,
+    format_judgments,
+    parse_judgments,
+)
+
+_NAMES = st.text(min_size=1, max_size=8)
+
+
+def judged(**changes: object) -> Judgment:
+    fields = {
+        "query": "q",
+        "left": "a",
+        "right": "b",
+        "preferred": "a",
+        "worker": "w",
+        "task": "t",
+        "position": 1,
+    }
+    return Judgment(**(fields | changes))  # type: ignore[arg-type]  # the fields of a test
+
+
+@given(query=_NAMES, left=_NAMES, right=_NAMES, worker=_NAMES, ms=st.integers(0, 10**9))
+def test_what_is_written_is_read_again(
+    query: str, left: str, right: str, worker: str, ms: int
+) -> None:
+    if left == right:
+        return
+    one = judged(
+        query=query, left=left, right=right, preferred=right, worker=worker, active_ms=ms, by="key"
+    )
+    assert parse_judgments(format_judgments([one, one]), path="x") == (one, one)
+
+
+def test_four_columns_are_read_and_may_be_compressed() -> None:
+    data = gzip.compress(b"q1 d1 d2 d2\nq1 d1 d2 d1\n")
+    found = parse_judgments(data, path="x.gz")
+    assert [(one.left, one.right, one.preferred, one.other) for one in found] == [
+        ("d1", "d2", "d2", "d1"),
+        ("d1", "d2", "d1", "d2"),
+    ]
+    assert counted(found) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b'{"query": "q"}', "bad-row"),
+        (b'{"query": "q", "left": "a", "right": "b", "preferred": "a", "x": 1}', "bad-row"),
+        (b'{"query": "q", "left": "a", "right": "b", "preferred": "c"}', "bad-preference"),
+        (b'{"query": "q", "left": "a", "right": "a", "preferred": "a"}', "bad-preference"),
+        (b'{"query": "q", "left": "a", "right": "b", "preferred": "a", "reason": "same"}', "bad-p"),
+        (b"q d1 d2", "wrong-columns"),
+        (b"q d1 d2 d3", "bad-preference"),
+        (b"", "empty-file"),
+    ],
+    ids=["short", "unknown-key", "third", "itself", "reason", "three", "stranger", "empty"],
+)
+def test_a_wrong_line_is_named(line: bytes, code: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_judgments(line, path="judged.jsonl")
+    assert caught.value.problems[0].code.startswith(code)
+
+
+def test_the_last_answer_to_a_place_counts() -> None:
+    first, last = judged(preferred="a"), judged(preferred="b")
+    assert counted([first, judged(position=2), last]) == (judged(position=2), last)
+
+
+def test_a_failed_test_excludes_the_task_or_the_worker() -> None:
+    failed = judged(left="good", right="off", preferred="off", answer="good", position=2)
+    elsewhere = judged(task="u")
+    rows = [judged(), failed, elsewhere, judged(worker="v")]
+    assert failed_tests(rows) == {("w", "t"): 1, ("w", "u"): 0, ("v", "t"): 0}
+    assert counted(rows) == (elsewhere, judged(worker="v"))
+    assert counted(rows, exclusion="worker") == (judged(worker="v"),)
+    assert counted(rows, failures=2) == (judged(), elsewhere, judged(worker="v"))
+
+
+def test_tests_unfinished_tasks_and_answers_without_preference_do_not_count() -> None:
+    rows = [
+        judged(answer="a"),
+        judged(submitted=False, task="u"),
+        judged(preferred=None, reason="same", task="v"),
+    ]
+    assert counted(rows) == ()
+
+
+def test_an_earlier_day_is_counted_as_it_was() -> None:
+    early = judged(preferred="a", answered_at="2026-01-01T00:00:00Z")
+    late = judged(preferred="b", answered_at="2026-01-02T00:00:00Z")
+    assert counted([early, late], until="2026-01-01T12:00:00Z") == (early,)
+    assert counted([early, late]) == (late,)
