@@ -35,14 +35,14 @@ _INTRODUCTION = """\
 # Attacks
 
 What participants, organisers, forges, clocks and copies may do to a board, and what becomes of it.
-Each line names a test below `tests/`; `tests/scenario/test_attacks.py` plays {own} of them through
-the command line, with canaries that would exist had anything been run, and compares vault and board
-byte for byte where nothing may change. The table is `tests/scenario/attacks.py`, and a test holds
-this page to it.
+Each line names a test below `tests/`; `tests/scenario/test_attacks_by_*.py` play {own} of them
+through the command line, with canaries that would exist had anything been run, and compare vault
+and board byte for byte where nothing may change. The table is `tests/scenario/attacks.py`, and a
+test holds this page to it.
 
 **{count} attacks, all refused or contained.**
 
-    python -m pytest tests/scenario/test_attacks.py -q      # plays {own}, prints the count
+    python -m pytest tests/scenario/test_attacks*.py -q     # plays {own}, prints their counts
     python tests/scenario/attacks.py --tests > attacks.txt
     python -m pytest -q @attacks.txt                        # all {count}
 """
@@ -50,7 +50,7 @@ this page to it.
 
 def format_page(attacks: Sequence[Attack]) -> str:
     """The page docs/attacks.md."""
-    own = sum(attack.module == "scenario/test_attacks.py" for attack in attacks)
+    own = sum(attack.module.startswith("scenario/test_attacks_by_") for attack in attacks)
     parts = [_INTRODUCTION.format(count=len(attacks), own=own)]
     for family in dict.fromkeys(attack.family for attack in attacks):
         parts.append(f"\n## {family}\n\n| attack | tries | what becomes of it | test |\n")

@@ -10,7 +10,7 @@ FAMILY = "A clock that goes backwards"
 
 
 def attacks() -> Iterator[Attack]:
-    here = Group(family=FAMILY, module="scenario/test_attacks.py")
+    here = Group(family=FAMILY, module="scenario/test_attacks_by_clock.py")
     for command in ("inbox", "review", "publish", "reject", "ask", "correct"):
         yield here.one(
             f"a clock that goes backwards: {command}",

@@ -10,7 +10,7 @@ FAMILY = "A forge that answers nonsense"
 
 
 def attacks() -> Iterator[Attack]:
-    here = Group(family=FAMILY, module="scenario/test_attacks.py")
+    here = Group(family=FAMILY, module="scenario/test_attacks_by_forge.py")
     yield from here.cases(
         "test_a_forge_that_answers_nonsense",
         "a page to sign in",

@@ -10,7 +10,7 @@ FAMILY = "Hostile metadata"
 
 
 def attacks() -> Iterator[Attack]:
-    here = Group(family=FAMILY, module="scenario/test_attacks.py")
+    here = Group(family=FAMILY, module="scenario/test_attacks_by_metadata.py")
     kept = "received and reviewed in the log, no score, no entry" + SAME
     yield from here.cases(
         "test_metadata_that_is_refused",

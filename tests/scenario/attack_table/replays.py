@@ -10,7 +10,7 @@ FAMILY = "A replayed, swapped or changed file"
 
 
 def attacks() -> Iterator[Attack]:
-    here = Group(family=FAMILY, module="scenario/test_attacks.py")
+    here = Group(family=FAMILY, module="scenario/test_attacks_by_request.py")
     yield here.one(
         "the same files under another number",
         "test_the_same_files_under_another_number",

@@ -11,7 +11,7 @@ _FOREIGN = "refused as `foreign-change`; nothing is checked out"
 
 
 def attacks() -> Iterator[Attack]:
-    here = Group(family=FAMILY, module="scenario/test_attacks.py")
+    here = Group(family=FAMILY, module="scenario/test_attacks_by_request.py")
     yield from here.cases(
         "test_pull_request",
         "the id of another team's entry",
