@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from town import TEAM, Town, found_town, git
+from town import TEAM, Town, copy_town, found_town, git
 
 from heldout.board.registration import (
     Registrant,
@@ -62,14 +62,6 @@ def asking_town(folder: Path) -> Town:
 def admitted_town(folder: Path) -> Town:
     """The same, with one team that is registered and knows it."""
     return copy_town(_admitted(), folder)
-
-
-def copy_town(town: Town, folder: Path) -> Town:
-    copy = Town(folder / "town")
-    shutil.copytree(town.root, copy.root, symlinks=True)
-    for place in (copy.board, copy.clone):
-        git(place, "remote", "set-url", "origin", str(copy.forge))
-    return copy
 
 
 @functools.cache

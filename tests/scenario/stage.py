@@ -4,8 +4,12 @@ Every attack leaves a canary if anything of it is run. Where nothing may change,
 are compared byte for byte, so that all such attacks are played against one and the same board.
 """
 
+import atexit
 import contextlib
+import functools
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -13,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from attacks import ATTACKS
-from town import OTHER_TEAM, Answer, Town, found_town, git, run_text
+from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git, run_text
 
 from heldout.envelope.bundle import file_names, seal
 from heldout.ids import SubmissionId
@@ -67,6 +71,16 @@ def sealed(stage: Stage, submission: str, metadata: bytes, *, seed: int = 5) -> 
 @contextlib.contextmanager
 def set_stage(folder: Path) -> Iterator[Stage]:
     """A stage in an empty folder, which is the working directory for as long as it is in use."""
+    first = _template()
+    town = copy_town(first.town, folder)
+    with contextlib.chdir(town.root):
+        yield Stage(town=town, published=first.published, waiting=first.waiting)
+
+
+@functools.cache
+def _template() -> Stage:
+    folder = Path(tempfile.mkdtemp(prefix="heldout-stage-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     town = found_town(folder)
     published = town.send("first", now=DAY)
     town.take_in(now=DAY)
@@ -75,8 +89,7 @@ def set_stage(folder: Path) -> Iterator[Stage]:
     town.take_in(now=DAY)
     town.push()
     town.pull()
-    with contextlib.chdir(town.root):
-        yield Stage(town=town, published=published, waiting=waiting)
+    return Stage(town=town, published=published, waiting=waiting)
 
 
 @contextlib.contextmanager

@@ -1,12 +1,11 @@
 """What an audit claims to check, it finds: every kind of tampering, one at a time."""
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Town, found_town, git
+from town import OTHER_TEAM, Town, copy_town, found_town
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -18,11 +17,7 @@ Change = Callable[[Town], object]
 @pytest.fixture
 def town(published: Town, tmp_path: Path) -> Town:
     """A copy of it for each test."""
-    shutil.copytree(published.root, tmp_path / "town", symlinks=True)
-    town = Town(tmp_path / "town")
-    for place in (town.board, town.clone):
-        git(place, "remote", "set-url", "origin", str(town.forge))
-    return town
+    return copy_town(published, tmp_path)
 
 
 @pytest.fixture(scope="module")

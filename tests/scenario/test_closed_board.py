@@ -1,10 +1,9 @@
 """A closed board says so wherever a team looks, and none is closed that cannot be opened."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, TEAM, Town, call, found_town, git
+from town import OTHER_TEAM, TEAM, Town, call, copy_town, found_town, git
 from trusting import DAY, DECIDED, LAST
 
 from heldout.ids import digest_bytes
@@ -37,11 +36,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Town:
 
 @pytest.fixture
 def town(published: Town, tmp_path: Path) -> Town:
-    shutil.copytree(published.root, tmp_path / "town", symlinks=True)
-    town = Town(tmp_path / "town")
-    for place in (town.board, town.clone):
-        git(place, "remote", "set-url", "origin", str(town.forge))
-    return town
+    return copy_town(published, tmp_path)
 
 
 def test_who_pulls_a_closed_board_is_told_before_any_work(town: Town) -> None:

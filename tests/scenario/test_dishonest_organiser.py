@@ -2,13 +2,12 @@
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from town import OTHER_TEAM, Town, found_town, git, named
+from town import OTHER_TEAM, Town, copy_town, found_town, named
 from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
 
 from heldout.pipeline import archive, closing, commitments, decide, telling
@@ -42,11 +41,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
 
 @pytest.fixture
 def town(begun: Town, tmp_path: Path) -> Town:
-    shutil.copytree(begun.root, tmp_path / "town", symlinks=True)
-    town = Town(tmp_path / "town")
-    for place in (town.board, town.clone):
-        git(place, "remote", "set-url", "origin", str(town.forge))
-    return town
+    return copy_town(begun, tmp_path)
 
 
 def publish(town: Town, *names: str) -> int:

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from town import FOUNDED, OTHER_TEAM, Town, call, found_town, git, write_inputs
+from town import FOUNDED, OTHER_TEAM, Town, call, copy_town, found_town, write_inputs
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -27,11 +27,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Town:
 
 @pytest.fixture
 def town(started: Town, tmp_path: Path) -> Town:
-    shutil.copytree(started.root, tmp_path / "town", symlinks=True)
-    town = Town(tmp_path / "town")
-    for place in (town.board, town.clone):
-        git(place, "remote", "set-url", "origin", str(town.forge))
-    return town
+    return copy_town(started, tmp_path)
 
 
 def edit(town: Town, before: str, after: str) -> None:

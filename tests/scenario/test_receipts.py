@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import OTHER_TEAM, Answer, Town, found_town, git
+from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git
 from trusting import DAY, DECIDED, LAST, ONE
 
 from heldout.board.events import Draft, Entry, format_entry, link
@@ -35,11 +35,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Town:
 
 @pytest.fixture
 def town(sent: Town, tmp_path: Path) -> Town:
-    shutil.copytree(sent.root, tmp_path / "town", symlinks=True)
-    town = Town(tmp_path / "town")
-    for place in (town.board, town.clone):
-        git(place, "remote", "set-url", "origin", str(town.forge))
-    return town
+    return copy_town(sent, tmp_path)
 
 
 def keep(town: Town) -> Path:

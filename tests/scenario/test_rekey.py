@@ -1,6 +1,5 @@
 """The organisers' keys change: somebody leaves, joins, or has lost a key; nothing else is lost."""
 
-import shutil
 import tomllib
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from registering_town import ask_for_registration, publish_board, register
-from town import OTHER_TEAM, Town, call, found_town, founding, git, write_inputs
+from town import OTHER_TEAM, Town, call, copy_town, found_town, founding, git, write_inputs
 from trusting import DAY, DECIDED, LAST, ONE, kill_at
 
 from heldout.envelope.bundle import new_identity, open_key
@@ -35,11 +34,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
 
 @pytest.fixture
 def town(begun: Town, tmp_path: Path) -> Town:
-    shutil.copytree(begun.root, tmp_path / "town", symlinks=True)
-    town = Town(tmp_path / "town")
-    for place in (town.board, town.clone):
-        git(place, "remote", "set-url", "origin", str(town.forge))
-    return town
+    return copy_town(begun, tmp_path)
 
 
 def recipients(town: Town) -> list[str]:

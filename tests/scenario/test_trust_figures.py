@@ -1,7 +1,6 @@
 """What a board tells of its ranking: announced while it waits, shown on its day, then audited."""
 
 import json
-import shutil
 import zipfile
 from datetime import date
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from town import OTHER_TEAM, QUERIES, TEAM, Town, call, found_town, git
+from town import OTHER_TEAM, QUERIES, TEAM, Town, call, copy_town, found_town
 from trusting import DAY, DECIDED, THIRD_TEAM, add_baseline, forge
 
 from heldout.board.figures import Figures
@@ -50,11 +49,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Town:
 
 @pytest.fixture
 def town(waiting: Town, tmp_path: Path) -> Town:
-    shutil.copytree(waiting.root, tmp_path / "town", symlinks=True)
-    copy = Town(tmp_path / "town")
-    for place in (copy.board, copy.clone):
-        git(place, "remote", "set-url", "origin", str(copy.forge))
-    return copy
+    return copy_town(waiting, tmp_path)
 
 
 def page(town: Town) -> str:

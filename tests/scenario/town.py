@@ -261,11 +261,16 @@ class Town:
 
 def found_town(folder: Path) -> Town:
     """A copy of the founded board, with forge and clone, in an empty folder."""
-    town = Town(folder / "town")
-    shutil.copytree(_template(), town.root, symlinks=True)
-    for place in (town.board, town.clone):
-        git(place, "remote", "set-url", "origin", str(town.forge))
-    return town
+    return copy_town(Town(_template()), folder)
+
+
+def copy_town(town: Town, folder: Path) -> Town:
+    """A copy of a town in another folder, whose clones know the forge there."""
+    copy = Town(folder / "town")
+    shutil.copytree(town.root, copy.root, symlinks=True)
+    for place in (copy.board, copy.clone):
+        git(place, "remote", "set-url", "origin", str(copy.forge))
+    return copy
 
 
 @functools.cache
