@@ -1,0 +1,201 @@
+"""What passes between a judge and the database: who comes, what is shown, what is answered."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from heldout.preferences.assignments import State
+from heldout.preferences.judgments import By, Reason
+from heldout.preferences.settings import Money, Settings
+
+__all__ = [
+    "Answered",
+    "Choice",
+    "Given",
+    "NoTask",
+    "Offer",
+    "Outcome",
+    "Passage",
+    "Shown",
+    "Side",
+    "Sitting",
+    "Visitor",
+]
+
+Side = Literal["left", "right"]
+"""Passage A is left, passage B right."""
+
+Outcome = Literal["recorded", "repeated", "stale", "ahead", "ended"]
+"""`recorded`: it is in the database. `repeated`: the same answer stands there already. `stale`:
+another window answered since, nothing was changed. `ahead`: an earlier item has no answer yet.
+`ended`: the assignment takes no answers any more. Only `recorded` wrote a judgment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Who comes, as the platform says.
+
+    Attributes:
+        worker: the platform's id of the worker; 1 to 255 characters.
+        place: its id of this sitting (`assignmentId`, `SESSION_ID`); empty where there is none.
+        study: its id of the study (`hitId`, `STUDY_ID`); empty where there is none.
+        submit_to: where Mechanical Turk wants the form at the end (`turkSubmitTo`), as it came: the
+            page has to check it.
+    """
+
+    worker: str
+    place: str = ""
+    study: str = ""
+    submit_to: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What a worker would consent to.
+
+    Attributes:
+        batch: of the task; `claim` is given the one that was shown.
+        settings: the terms of this batch.
+        items: how many pages the task has.
+        assignment: of a worker who comes back and has one under way; else `None`.
+    """
+
+    batch: int
+    settings: Settings
+    items: int
+    assignment: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoTask:
+    """There is no task for this worker.
+
+    Attributes:
+        why: `barred`: failed the tests of an earlier task. `changed`: there are tasks, but not of
+            the batch that was agreed to: show the new terms. `waiting`: others hold the last ones,
+            one may come free. `seen`: what is left are pairs this worker has judged. `done`:
+            everything is judged.
+        settings: of the newest batch.
+    """
+
+    why: Literal["barred", "changed", "waiting", "seen", "done"]
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sitting:
+    """An assignment as it stands.
+
+    Attributes:
+        assignment: its id.
+        worker: the worker's pseudonym.
+        state: see `State`.
+        open: whether answers are taken: it is under way, or expired and nobody else was given the
+            task.
+        items: how many there are.
+        answered: how many have an answer, with or without a preference.
+        first_open: position of the first without one, from 1; `None` where all have one.
+        lease_until: until when the task is kept without a further answer.
+        owed: what the worker is owed now, in hundredths.
+        barred: this worker gets no later task.
+        settings: the terms that were agreed to.
+        visitor: who it is for the platform, as of the last visit.
+    """
+
+    assignment: int
+    worker: str
+    state: State
+    open: bool
+    items: int
+    answered: int
+    first_open: int | None
+    lease_until: datetime
+    owed: Money
+    barred: bool
+    settings: Settings
+    visitor: Visitor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A passage as it is shown.
+
+    Attributes:
+        doc: its id, never shown to a judge.
+        text: as the collection has it: it may hold anything.
+    """
+
+    doc: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The answer that stands.
+
+    Attributes:
+        revision: 1 for the first answer to the item, one more with every change.
+        side: which was preferred; `None` where the worker could not judge.
+        reason: why not; `None` where a side was preferred.
+        answered_at: when it came.
+    """
+
+    revision: int
+    side: Side | None
+    reason: Reason | None
+    answered_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """An item as it is shown, the same at every refresh.
+
+    Attributes:
+        sitting: the assignment.
+        position: from 1.
+        query: text of the query.
+        left: passage A.
+        right: passage B.
+        given: the answer that stands; `None` before there is one.
+    """
+
+    sitting: Sitting
+    position: int
+    query: str
+    left: Passage
+    right: Passage
+    given: Given | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a judge chose.
+
+    Attributes:
+        side: which passage; `None` for "cannot judge".
+        reason: why they cannot; exactly where `side` is `None`.
+        by: how it was chosen.
+        active_ms: milliseconds the page was looked at; `None` where no script ran.
+    """
+
+    side: Side | None
+    reason: Reason | None = None
+    by: By | None = None
+    active_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.side is None) == (self.reason is None):
+            raise ValueError(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What became of an answer.
+
+    Attributes:
+        outcome: see `Outcome`.
+        shown: the item as it stands afterwards.
+    """
+
+    outcome: Outcome
+    shown: Shown
