@@ -25,7 +25,7 @@ def attacks() -> Iterator[Attack]:
         tries="to lose a key half-way",
         becomes="refused and told; both keys are kept, the next call goes on",
     )
-    yield Group(family=FAMILY, module="scenario/test_two_organisers.py").one(
+    yield Group(family=FAMILY, module="scenario/test_two_organisers_apart.py").one(
         "a clock behind another organiser's",
         "test_a_clock_that_is_behind_the_other_s_is_told",
         tries="to date an event before the other's",

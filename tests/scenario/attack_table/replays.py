@@ -109,14 +109,14 @@ def attacks() -> Iterator[Attack]:
             "one of them is refused",
         ),
         (
-            "scenario/test_two_organisers.py",
+            "scenario/test_hostile_vault_remote.py",
             "a vault remote with another history",
             "test_a_rewritten_history_is_refused",
             "to take events back",
             "refused; the vault is as it was",
         ),
         (
-            "scenario/test_two_organisers.py",
+            "scenario/test_hostile_vault_remote.py",
             "a vault remote with a path out of it",
             "test_a_path_out_of_the_vault_is_refused",
             "to write beside the vault",
@@ -126,7 +126,7 @@ def attacks() -> Iterator[Attack]:
         group = Group(family=FAMILY, module=module)
         yield group.one(name, test, tries=tries, becomes=becomes)
     yield from _shared_vault()
-    yield from Group(family=FAMILY, module="scenario/test_two_organisers.py").cases(
+    yield from Group(family=FAMILY, module="scenario/test_hostile_vault_remote.py").cases(
         "test_hostile_contents_are_refused",
         "a link in place of a folder",
         "a private key slipped in",
@@ -157,7 +157,7 @@ def attacks() -> Iterator[Attack]:
 
 def _shared_vault() -> Iterator[Attack]:
     """What somebody does who can write to a shared vault's remote, without an event."""
-    here = Group(family=FAMILY, module="scenario/test_two_organisers.py")
+    here = Group(family=FAMILY, module="scenario/test_hostile_vault_remote.py")
     yield from here.cases(
         "test_true_scores_rewritten_at_the_remote_are_not_published",
         "the reviewer's",

@@ -1,0 +1,243 @@
+"""Two organisers out of step: no remote, clocks, rules and boards that differ, changes by hand."""
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from town import git
+from two_organisers import DAY, LATER, Office, Pair, copy_pair
+
+from heldout.cli import context
+from heldout.envelope.bundle import new_identity
+from heldout.site import figures
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    return copy_pair(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chart costs as much as all else together."""
+    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
+
+
+# no remote
+
+
+COMMANDS = {
+    "inbox": ("inbox",),
+    "review": ("review", "ID"),
+    "publish": ("publish", "ID", "--yes"),
+    "reject": ("reject", "ID", "--why", "no"),
+    "ask": ("ask", "ID", "Who are you?"),
+    "rebuild": ("rebuild",),
+}
+
+
+def named(command: str, submission: str) -> list[str]:
+    return [submission if word == "ID" else word for word in COMMANDS[command]]
+
+
+def test_offline_nothing_happens(pair: Pair) -> None:
+    one = pair.received()
+    pair.remote.rename(pair.town.root / "away")
+    before = pair.ann.state()
+    for command in COMMANDS:
+        told = pair.ann.call(*named(command, one))
+        assert told.code == 2
+        assert "its remote origin does not answer" in told.err
+        assert "nothing was done" in told.err
+        assert pair.ann.state() == before
+
+
+def test_a_remote_that_takes_nothing_leaves_nothing_half_done(pair: Pair) -> None:
+    one = pair.received()
+    hook = pair.remote / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho the disk is full >&2\nexit 1\n")
+    hook.chmod(0o700)
+    log, board = pair.ann.log(), git(pair.ann.board, "rev-parse", "HEAD")
+    told = pair.ann.call("publish", one, "--yes")
+    assert told.code == 2
+    assert "origin did not take event 3, so it did not happen" in told.err
+    assert (pair.ann.log(), git(pair.ann.board, "rev-parse", "HEAD")) == (log, board)
+    for folder in (pair.ann.board, pair.ann.vault):
+        assert not {line[0] for line in git(folder, "status", "--porcelain").splitlines()} - {"?"}
+    hook.unlink()
+    assert pair.ann.call("publish", one, "--yes").code == 0
+    assert pair.ann.kinds()[-2:] == ["reviewed", "published"]
+
+
+LOST = 'git-receive-pack "$@"; {then}; exit 1\n'
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_push_whose_answer_is_lost_is_found_out(pair: Pair, *, silent: bool) -> None:
+    """The remote took it and the line broke: the event counts, once."""
+    one = pair.received()
+    away = pair.town.root / "away"
+    receive = pair.town.root / "receive"
+    then = f"mv {pair.remote} {away}" if silent else "true"
+    receive.write_text("#!/bin/sh\n" + LOST.format(then=then))
+    receive.chmod(0o700)
+    git(pair.ann.vault, "config", "remote.origin.receivepack", str(receive))
+    told = pair.ann.call("reject", one, "--why", "no")
+    git(pair.ann.vault, "config", "--unset", "remote.origin.receivepack")
+    if silent:
+        assert told.code == 2
+        assert "did not say whether it took event 3" in told.err
+        assert "rejected" not in pair.ann.kinds()
+        away.rename(pair.remote)
+        told = pair.ann.call("reject", one, "--why", "no")
+        assert "taken over from origin: event 3, rejected" in told.err
+        assert "done before" in told.out
+    assert told.code == 0, told
+    assert "was first" not in told.err
+    assert pair.ann.kinds().count("rejected") == 1
+    assert pair.ann.log() == pair.remote_log()
+    assert pair.ann.is_sound()
+
+
+# clocks and rules
+
+
+def test_a_clock_that_is_behind_the_other_s_is_told(pair: Pair) -> None:
+    one = pair.town.send("one", now=DAY)
+    assert pair.ann.call("inbox", now=LATER).code == 0
+    assert pair.bob.call("rebuild", now=LATER).code == 0
+    before = pair.bob.state()
+    told = pair.bob.call("ask", one, "Who are you?", now=DAY)
+    assert told.code == 2
+    assert "the clock here says 2026-11-02T10:00:00Z, but the last event, by age1" in told.err
+    assert "is of 2026-11-02T11:00:00Z; events are never dated before others" in told.err
+    assert pair.bob.state() == before
+    assert pair.bob.call("ask", one, "Who are you?", now=LATER).code == 0
+
+
+def test_the_clock_is_read_after_what_others_did(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bob's event came after Ann's command had begun and before it asked the remote."""
+    one = pair.received()
+    assert pair.bob.call("ask", one, "Who are you?", now=LATER).code == 0
+    began = iter([datetime.fromisoformat(DAY)] * 2)
+    monkeypatch.setattr(context, "_clock", lambda: next(began, datetime.fromisoformat(LATER)))
+    told = pair.ann.call("reject", one, "--why", "no", now=None)
+    assert told.code == 0, told
+    assert "taken over from origin: event 3, asked" in told.err
+    assert list(began) == []
+
+
+def change_rules(office: Office, old: str, new: str) -> None:
+    rules = office.board / "board.toml"
+    assert old in rules.read_text()
+    rules.write_text(rules.read_text().replace(old, new))
+
+
+def test_rules_of_the_other_are_no_edit_that_takes_them_back(pair: Pair) -> None:
+    change_rules(pair.ann, "quota = 2", "quota = 3")
+    assert pair.ann.call("rebuild").code == 0
+    count = pair.ann.kinds().count("changed-rules")
+    told = pair.bob.call("rebuild")
+    assert told.code == 0
+    assert "board.toml taken over" in told.err
+    assert pair.bob.kinds().count("changed-rules") == count
+    assert (pair.bob.board / "board.toml").read_text() == (
+        pair.ann.board / "board.toml"
+    ).read_text()
+    change_rules(pair.bob, "quota = 3", "quota = 2")
+    assert pair.bob.call("rebuild").code == 0
+    assert pair.bob.kinds().count("changed-rules") == count + 1
+
+
+def test_rules_that_both_edited_are_not_lost(pair: Pair) -> None:
+    change_rules(pair.ann, "quota = 2", "quota = 3")
+    assert pair.ann.call("rebuild").code == 0
+    change_rules(pair.bob, "quota = 2", "quota = 1")
+    log = pair.bob.log()
+    told = pair.bob.call("rebuild")
+    assert told.code == 2
+    assert "another organiser's rules came first (event 2)" in told.err
+    assert "quota = 1" in (pair.bob.board / "board.toml").read_text()
+    git(pair.bob.board, "stash", "-q")
+    assert pair.bob.call("rebuild").code == 0
+    change_rules(pair.bob, "quota = 3", "quota = 1")
+    assert pair.bob.call("rebuild").code == 0
+    assert pair.bob.kinds()[-1] == "changed-rules"
+    assert pair.bob.log().startswith(log)
+
+
+def test_a_board_that_lacks_what_the_other_made_public_is_pulled_first(pair: Pair) -> None:
+    one = pair.received()
+    assert pair.ann.call("publish", one, "--yes").code == 0
+    pair.town.push()
+    before = pair.bob.log(), git(pair.bob.board, "rev-parse", "HEAD")
+    told = pair.bob.call("rebuild")
+    assert told.code == 2
+    assert "the board here lacks 2 commits of origin: git pull --ff-only" in told.err
+    assert git(pair.bob.board, "rev-parse", "HEAD") == before[1]
+    git(pair.bob.board, "pull", "-q", "--ff-only")
+    assert "everything was up to date" in pair.bob.call("rebuild").out
+    assert pair.bob.is_sound()
+
+
+def test_boards_that_both_made_anew_become_one_again(pair: Pair) -> None:
+    """The way that docs/organisers.md tells: everything public follows from the log."""
+    one = pair.received()
+    assert pair.ann.call("publish", one, "--yes").code == 0
+    assert pair.bob.call("rebuild", now=LATER).code == 0
+    pair.town.push()
+    assert pair.bob.call("rebuild", now=LATER).code == 2
+    git(pair.bob.board, "reset", "-q", "--hard", "origin/main")
+    assert pair.bob.call("rebuild", now=LATER).code == 0
+    assert pair.bob.is_sound()
+
+
+# what is done by hand
+
+
+def test_a_private_key_never_leaves(pair: Pair) -> None:
+    one = pair.received()
+    git(pair.ann.vault, "add", "--force", "identities")
+    assert pair.ann.call("ask", one, "Who are you?").code == 0
+    assert "identities" not in git(pair.remote, "ls-tree", "-r", "--name-only", "main")
+    git(pair.ann.vault, "add", "--force", "identities")
+    git(pair.ann.vault, "commit", "-q", "-m", "backup")
+    log = pair.remote_log()
+    told = pair.ann.call("reject", one, "--why", "no")
+    assert told.code == 2
+    assert "identities/organiser.txt" in told.err
+    assert "a private key never belongs there" in told.err
+    assert pair.ann.log() == pair.remote_log() == log
+
+
+def test_a_commit_made_by_hand_goes_with_the_next_event(pair: Pair) -> None:
+    (pair.ann.vault / "labels/eval.exclude").write_text("eval7\n")
+    git(pair.ann.vault, "add", "labels")
+    git(pair.ann.vault, "commit", "-q", "-m", "eval7 does not count")
+    pair.received()
+    assert pair.bob.call("rebuild").code == 0
+    assert (pair.bob.vault / "labels/eval.exclude").read_text() == "eval7\n"
+
+
+def test_a_clone_without_a_key_says_what_is_missing(pair: Pair) -> None:
+    shutil.rmtree(pair.bob.vault / "identities")
+    told = pair.bob.call("rebuild")
+    assert told.code == 2
+    assert "put your own key there if others share this vault" in told.err
+
+
+def test_a_key_that_opens_nothing_reviews_nothing(pair: Pair) -> None:
+    """Its review would say for all that the submission is broken."""
+    one = pair.received()
+    (pair.bob.vault / "identities/bob.txt").write_text(new_identity("age").private)
+    told = pair.bob.call("review", one)
+    assert told.code == 2
+    assert "is none of the board's recipients" in told.err
+    assert pair.remote_log() == pair.ann.log()
+    assert pair.ann.kinds()[-1] == "received"

@@ -1,0 +1,159 @@
+"""Two organisers, two machines, one history: a town whose vault has a private git remote.
+
+Each has a clone of the board and a clone of the vault with a key of their own. Races are made
+certain: git is told to let the other organiser act between a fetch and the push that follows it.
+"""
+
+import atexit
+import functools
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from town import Answer, Town, call, commit_tree, found_town, git
+
+from heldout.board.events import parse_log
+from heldout.envelope.bundle import new_identity
+
+SHARED = "2026-11-01T12:00:00Z"
+DAY = "2026-11-02T10:00:00Z"
+LATER = "2026-11-02T11:00:00Z"
+HELDOUT = str(Path(sys.executable).with_name("heldout"))
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """An organiser's machine: a clone of the board, a clone of the vault, an own key."""
+
+    root: Path
+    board: Path
+    vault: Path
+
+    def place(self, now: str | None = DAY) -> list[str]:
+        moment = ["--now", now] if now else []
+        return ["--board", str(self.board), "--vault", str(self.vault), *moment]
+
+    def call(self, *arguments: str, now: str | None = DAY) -> Answer:
+        return call(self.root, *arguments, *self.place(now))
+
+    def log(self) -> bytes:
+        return (self.vault / "events.jsonl").read_bytes()
+
+    def kinds(self) -> list[str]:
+        return [entry.event.kind for entry in parse_log(self.log(), path="the vault")]
+
+    def state(self) -> Mapping[str, bytes]:
+        """All that a refused command must leave alone: every file of vault and board."""
+        return {
+            str(path): path.read_bytes()
+            for folder in (self.vault, self.board)
+            for path in folder.rglob("*")
+            if path.is_file() and ".git" not in path.parts and path.name != "lock"
+        }
+
+    def is_sound(self) -> bool:
+        told: bool = self.call("audit", "--json").json["ok"]
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Ann founded the board and shared the vault; Bob joined."""
+
+    town: Town
+    ann: Office
+    bob: Office
+
+    @property
+    def remote(self) -> Path:
+        return self.town.root / "private"
+
+    def remote_log(self) -> bytes:
+        return subprocess.run(
+            ["git", "show", "main:events.jsonl"], cwd=self.remote, capture_output=True, check=True
+        ).stdout
+
+    def received(self, name: str = "one", **told: Any) -> str:
+        """A submission that Ann has taken in and Bob has heard of."""
+        submission = self.town.send(name, now=DAY, **told)
+        assert self.ann.call("inbox").code == 0
+        return submission
+
+    def hostile(
+        self, changes: Mapping[str, tuple[str, bytes] | None], *, parent: str | None = "main"
+    ) -> str:
+        """Put a commit that heldout did not make on the remote; returns it."""
+        eve = self.town.root / "eve"
+        if not eve.exists():
+            git(self.town.root, "clone", "-q", "private", "eve")
+        commit = commit_tree(eve, changes, parent=parent)
+        git(eve, "push", "-q", "origin", f"+{commit}:refs/heads/main")
+        return commit
+
+
+def pair_of(root: Path) -> Pair:
+    """Both of them, in a folder where they are already."""
+    return Pair(
+        town=Town(root),
+        ann=Office(root, root / "board", root / "vault"),
+        bob=Office(root, root / "board-b", root / "vault-b"),
+    )
+
+
+def copy_pair(folder: Path) -> Pair:
+    """Both of them in another folder."""
+    shutil.copytree(_template(), folder / "town", symlinks=True)
+    return pair_of(folder / "town")
+
+
+@functools.cache
+def _template() -> Path:
+    """The documented steps of docs/organisers.md, once per session."""
+    folder = Path(tempfile.mkdtemp(prefix="heldout-pair-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    town = found_town(folder)
+    root = town.root
+    for place in (town.board, town.clone):
+        git(place, "remote", "set-url", "origin", "../forge")
+    git(root, "init", "-q", "--bare", "-b", "main", "private")
+    git(town.vault, "init", "-q", "-b", "main")
+    git(town.vault, "remote", "add", "origin", "../private")
+    key = new_identity("age")
+    rules = town.board / "board.toml"
+    add = r'\g<0>, "' + key.recipient + '"'
+    rules.write_text(re.sub(r'(?<=recipients = \[)"\w+"', add, rules.read_text()))
+    assert town.organiser("rebuild", now=SHARED).code == 0
+    town.push()
+    git(root, "clone", "-q", "private", "vault-b")
+    git(root, "clone", "-q", "forge", "board-b")
+    git(root / "vault-b", "remote", "set-url", "origin", "../private")
+    git(root / "board-b", "remote", "set-url", "origin", "../forge")
+    (root / "vault-b").chmod(0o700)
+    (root / "vault-b/identities").mkdir(mode=0o700)
+    (root / "vault-b/identities/bob.txt").write_text(key.private)
+    town.pull()
+    return root
+
+
+def before_push(office: Office, script: str) -> None:
+    """Let git run a script before the remote takes a push of this office, once."""
+    flag = office.root / "acted"
+    intruder = office.root / "receive"
+    text = (
+        f'#!/bin/sh\n[ -e {flag} ] || {{ touch {flag}; {script}; }}\nexec git-receive-pack "$@"\n'
+    )
+    intruder.write_text(text)
+    intruder.chmod(0o700)
+    git(office.vault, "config", "remote.origin.receivepack", str(intruder))
+
+
+def shell(office: Office, *arguments: str, now: str | None = DAY) -> str:
+    """A command of an organiser as a line of shell that leaves what it said in a file."""
+    words = " ".join(f"'{word}'" for word in [HELDOUT, *arguments, *office.place(now)])
+    return f"(unset GIT_DIR GIT_QUARANTINE_PATH; {words}) >{office.root}/rival.txt 2>&1"
