@@ -8,6 +8,7 @@ from textwrap import dedent
 import click
 
 from heldout.cli.analysing import ANALYSES, analyse
+from heldout.cli.preferring import PREFER_COMMANDS, prefer
 from heldout.cli.program import BOARD_COMMANDS, COMMANDS, Command, board, main
 
 HEAD = """# Commands
@@ -20,8 +21,8 @@ submission was refused, some files failed). 2: wrong usage, or nothing that coul
 
 NOT_YET = """## Not yet
 
-These names are kept for commands that are still to come: `compare`, `prefer`, `survive`,
-`serve`. Until then they are unknown to the program.
+The name `survive` is kept for commands that are still to come. Until then it is unknown to the
+program.
 """
 
 
@@ -31,6 +32,7 @@ def describe_commands() -> str:
         *_group(COMMANDS, main, ""),
         *_group(ANALYSES, analyse, "analyse "),
         *_group(BOARD_COMMANDS, board, "board "),
+        *_group(PREFER_COMMANDS, prefer, "prefer "),
     ]
     return "\n".join([HEAD, *commands, NOT_YET])
 

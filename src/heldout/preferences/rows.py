@@ -27,12 +27,16 @@ def read_text(source: BinaryIO, *, path: str) -> bytes:
 
 
 def parse_rows(data: bytes, kind: type[Row], *, path: str) -> tuple[Row, ...]:
-    """The rows of a file, as `read_text` gave its text or as it lies; empty lines are skipped.
+    """The rows of a file, as `read_text` gave its text or as it lies.
+
+    Empty lines are skipped, and an empty file has no row.
 
     Raises:
         InputError: code `bad-row`: the lines that are no JSON object of this kind; and those of
             `TextReader`.
     """
+    if not data.strip():
+        return ()
     limits = Limits(line_bytes=_LONGEST)
     log, rows = ProblemLog(limits.problems), []
     decoder = msgspec.json.Decoder(kind)

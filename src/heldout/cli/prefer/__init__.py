@@ -1,0 +1,1 @@
+"""The commands of `heldout prefer`, one module each."""

@@ -1,0 +1,71 @@
+"""What the commands of a campaign share: its directory, and how sizes and prices are told."""
+
+from pathlib import Path
+
+import click
+
+from heldout.cli.printing import plural
+from heldout.preferences.pools import PoolSizes
+from heldout.preferences.pricing import Price, format_money
+
+__all__ = ["campaign_argument", "price_facts", "price_value", "size_facts", "size_value"]
+
+campaign_argument = click.argument(
+    "campaign", default=".", type=click.Path(file_okay=False, path_type=Path), metavar="[CAMPAIGN]"
+)
+"""The campaign's directory, by default the current one."""
+
+_BAR = 40
+
+
+def size_facts(found: PoolSizes) -> list[tuple[str, str]]:
+    """Sizes of pools in lines, with a histogram."""
+    if found.mean is None:
+        return [("pools", "none")]
+    most = max(found.histogram.values())
+    facts = [
+        ("pools", plural(found.queries, "query", "queries")),
+        ("passages", f"mean {found.mean:.2f}, median {found.median:g}"),
+        ("single", f"{found.single:,} with one passage: nothing to judge"),
+        ("pairs", f"{found.pairs:,}"),
+    ]
+    return facts + [
+        (f"size {size}", f"{'█' * max(1, round(count * _BAR / most))} {count:,}")
+        for size, count in found.histogram.items()
+    ]
+
+
+def size_value(found: PoolSizes) -> dict[str, object]:
+    """Sizes of pools as JSON."""
+    return {
+        "queries": found.queries,
+        "mean": found.mean,
+        "median": found.median,
+        "single": found.single,
+        "pairs": found.pairs,
+        "histogram": {str(size): count for size, count in found.histogram.items()},
+    }
+
+
+def price_facts(found: Price) -> list[tuple[str, str]]:
+    """A price in lines."""
+    return [
+        ("judgments", f"{found.judgments:,} of {plural(found.pairs, 'pair')}"),
+        ("tasks", f"{found.tasks:,}"),
+        ("rewards", format_money(found.rewards, found.currency)),
+        ("fees", format_money(found.fees, found.currency)),
+        ("price", f"{format_money(found.total, found.currency)}, repeated tasks not counted"),
+    ]
+
+
+def price_value(found: Price) -> dict[str, object]:
+    """A price as JSON; money in hundredths of the currency."""
+    return {
+        "pairs": found.pairs,
+        "judgments": found.judgments,
+        "tasks": found.tasks,
+        "rewards": found.rewards,
+        "fees": found.fees,
+        "total": found.total,
+        "currency": found.currency,
+    }

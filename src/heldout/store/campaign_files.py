@@ -1,0 +1,129 @@
+"""A campaign of preference judging as a directory: its settings, pools, tests, tasks, judgments.
+
+Files are whole or absent; tasks and judgments only grow. The directory is the organiser's own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from heldout.errors import InputError, Problem, StoreError
+from heldout.preferences.campaign_toml import new_campaign, parse_campaign
+from heldout.preferences.judgments import Judgment, format_judgments, parse_judgments
+from heldout.preferences.pools import Pool
+from heldout.preferences.rows import format_rows, parse_rows
+from heldout.preferences.settings import Settings
+from heldout.preferences.tasks import Item, Task
+from heldout.store.files import write_whole
+
+__all__ = ["CampaignFolder"]
+
+_PRIVATE = 0o600
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignFolder:
+    """The files of a campaign.
+
+    Attributes:
+        path: the directory.
+    """
+
+    path: Path
+
+    @property
+    def database(self) -> Path:
+        """Where its database lies if no other is named."""
+        return self.path / "campaign.sqlite"
+
+    @property
+    def labels(self) -> Path:
+        """Where its label versions lie."""
+        return self.path / "labels"
+
+    def settings(self) -> Settings:
+        """The settings.
+
+        Raises:
+            StoreError: there is no campaign.toml.
+            InputError: as `parse_campaign`.
+        """
+        place = self.path / "campaign.toml"
+        if not place.is_file():
+            raise StoreError(f"{place} is missing; `heldout prefer pool` makes a campaign")
+        return parse_campaign(place.read_bytes(), path=str(place))
+
+    def begin(self, name: str) -> bool:
+        """Write the settings of a new campaign unless there are some; whether any was written."""
+        place = self.path / "campaign.toml"
+        if place.exists():
+            return False
+        return write_whole(place, new_campaign(name), mode=_PRIVATE)
+
+    def pools(self) -> tuple[Pool, ...]:
+        """The pools; raises as `parse_rows`, and `StoreError` where it is missing."""
+        return self._read("pool.jsonl", Pool)
+
+    def tests(self) -> tuple[Item, ...]:
+        """The tests; a row without an answer, or with another than its passages, is an error.
+
+        Raises:
+            InputError: code `bad-test`; and as `parse_rows`.
+        """
+        tests = self._read("tests.jsonl", Item)
+        for number, test in enumerate(tests, 1):
+            if test.left == test.right or test.answer not in (test.left, test.right):
+                raise InputError(
+                    Problem(
+                        code="bad-test",
+                        path=str(self.path / "tests.jsonl"),
+                        line=number,
+                        found=f"{test.left} against {test.right}, answer {test.answer}",
+                        expected="two passages and the one to be preferred",
+                    )
+                )
+        return tests
+
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks of all batches; none before they are drawn."""
+        return self._read("tasks.jsonl", Task) if self.has("tasks.jsonl") else ()
+
+    def judgments(self) -> tuple[Judgment, ...]:
+        """What was exported or taken in; none before that."""
+        place = self.path / "judgments.jsonl"
+        if not place.is_file() or not place.stat().st_size:
+            return ()
+        return parse_judgments(place.read_bytes(), path=str(place))
+
+    def has(self, name: str) -> bool:
+        """Whether a file of this name is there."""
+        return (self.path / name).is_file()
+
+    def write_pools(self, pools: Sequence[Pool]) -> None:
+        """Write the pools."""
+        self._write("pool.jsonl", pools)
+
+    def write_tests(self, tests: Sequence[Item]) -> None:
+        """Write the tests."""
+        self._write("tests.jsonl", tests)
+
+    def write_tasks(self, tasks: Sequence[Task]) -> None:
+        """Write the tasks of all batches."""
+        self._write("tasks.jsonl", tasks)
+
+    def write_judgments(self, judgments: Sequence[Judgment]) -> None:
+        """Write all judgments."""
+        write_whole(self.path / "judgments.jsonl", format_judgments(judgments), mode=_PRIVATE)
+
+    def _read(self, name: str, kind: type[Row]) -> tuple[Row, ...]:
+        place = self.path / name
+        if not place.is_file():
+            raise StoreError(f"{place} is missing; `heldout prefer pool` makes a campaign")
+        return parse_rows(place.read_bytes(), kind, path=str(place))
+
+    def _write(self, name: str, rows: Sequence[msgspec.Struct]) -> None:
+        write_whole(self.path / name, format_rows(rows), mode=_PRIVATE)
