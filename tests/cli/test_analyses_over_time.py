@@ -108,7 +108,19 @@ def test_what_is_missing_is_said(
     assert told in result.output
 
 
-def test_teams_have_no_picture(tables: dict[str, str], tmp_path: Path) -> None:
+def test_the_picture_of_teams_has_the_slope_of_each(tables: dict[str, str], tmp_path: Path) -> None:
+    told = ("--scores", tables["scores"], "--entries", tables["entries"], "--trials", "50")
+    more = ("--reserve-scores", tables["reserve"], "--chart", str(tmp_path / "x.svg"))
+    result = call("teams", *told, *more)
+    assert result.exit_code == 0, result.output
+    drawn = (tmp_path / "x.svg").read_text()
+    assert "Lamp (3)" in drawn
+    assert "reserve - scores per submission" in drawn
+
+
+def test_teams_without_a_slope_have_no_picture(tables: dict[str, str], tmp_path: Path) -> None:
+    entries = Path(tables["entries"])
+    entries.write_text(entries.read_text().replace("Lamp,BERT number 1", "Moon,BERT number 1"))
     told = ("--scores", tables["scores"], "--entries", tables["entries"])
     more = ("--reserve-scores", tables["reserve"], "--chart", str(tmp_path / "x.svg"))
     result = call("teams", *told, *more)

@@ -234,7 +234,7 @@ def scores(tmp_path: Path) -> Path:
 def test_the_command_prints_draws_and_answers_in_json(scores: Path) -> None:
     labels = scores.parent / "facets.tsv"
     chart = scores.parent / "facets.svg"
-    told = ("--scores", scores, "--facets", labels, "--draws", 99)
+    told = ("--scores", scores, "--facet", labels, "--draws", 99)
 
     found = json.loads(run(*told, "--json").stdout)
     text = run(*told, "--chart", chart).output
@@ -255,7 +255,7 @@ def test_a_facet_is_written_out_with_its_scores(scores: Path) -> None:
     labels = scores.parent / "facets.tsv"
     qrels = scores.parent / "qrels.txt"
     qrels.write_text("q1 0 d1 1\nq2 0 d2 1\n")
-    told = ("--scores", scores, "--facets", labels, "--facet", "odd")
+    told = ("--scores", scores, "--only", f"{labels}=odd")
     done = run(*told, "--qrels", qrels, "--write", folder)
 
     assert done.exit_code == 0, done.output
@@ -269,14 +269,15 @@ def test_a_facet_is_written_out_with_its_scores(scores: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((), "which facets?"),
-        (("--by", "length"), "which texts?"),
-        (("--write", "d", "--facets", "facets.tsv"), "which facet should be written?"),
-        (("--write", "d", "--facets", "facets.tsv", "--facet", "odd"), "nothing to write"),
-        (("--write", "d", "--facets", "facets.tsv", "--facet", "x"), "no-facet"),
-        (("--facets", "missing.tsv"), "unreadable-file"),
+        ((), "which facet?"),
+        (("--facet", "length"), "which texts?"),
+        (("--write", "d", "--facet", "facets.tsv"), "which queries should be written?"),
+        (("--write", "d", "--only", "facets.tsv"), "write FACET=KIND"),
+        (("--write", "d", "--only", "facets.tsv=odd"), "nothing to write"),
+        (("--write", "d", "--only", "facets.tsv=x"), "no-facet"),
+        (("--facet", "missing.tsv"), "unreadable-file"),
     ],
-    ids=["no facets", "no texts", "no facet", "nothing", "unknown", "no file"],
+    ids=["no facet", "no texts", "no queries", "no kind", "nothing", "unknown", "no file"],
 )
 def test_what_is_not_said_is_asked_for(
     scores: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], told: str
@@ -293,18 +294,13 @@ def test_a_facet_named_like_a_path_or_markup_stays_text(scores: Path) -> None:
     labels = scores.parent / "facets.tsv"
     labels.write_text("".join(f"q{n}\t../<b>|x\n" for n in range(30)))
     chart = scores.parent / "x.svg"
-    done = run("--scores", scores, "--facets", labels, "--markdown", "--chart", chart)
+    done = run("--scores", scores, "--facet", labels, "--markdown", "--chart", chart)
 
     assert done.exit_code == 0, done.output
     assert "\\<b\\>\\|x" in done.output
     assert "<b>" not in chart.read_text()
     folder = scores.parent / "out"
-    assert (
-        run(
-            "--scores", scores, "--facets", labels, "--facet", "../<b>|x", "--write", folder
-        ).exit_code
-        == 0
-    )
+    assert run("--scores", scores, "--only", f"{labels}=../<b>|x", "--write", folder).exit_code == 0
     assert [path.name for path in folder.iterdir()] == ["scores.csv"]
 
 
@@ -321,7 +317,7 @@ def test_a_domain_is_cut_out_of_ms_marco_dev(data: Callable[[str], Path], tmp_pa
     done = run(
         "--queries", data("qrels/queries.msmarco-passage.dev-subset.tsv.gz"),
         "--qrels", data("qrels/qrels.msmarco-passage.dev-subset.txt.gz"),
-        "--words", words, "--write", tmp_path / "med", "--json",
+        "--only", f"words:{words}=medical", "--write", tmp_path / "med", "--json",
     )  # fmt: skip
 
     assert done.exit_code == 0, done.output

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
+from heldout.charts.svg import draw
+from heldout.report import transfer_charts
 from heldout.report.views import transfer_facts, transfer_tables, transfer_value
 from heldout.scores import ScoreTable, table_of
 from heldout.validity.transfer import Transfer, compare_rankings
@@ -138,3 +141,16 @@ def test_measures_of_the_deep_learning_track_rank_alike(
         assert pair.tau == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
         assert pair.tau is not None
         assert 0.4 < pair.tau < 0.95
+
+
+def test_the_picture_has_each_tau_and_puts_the_most_alike_first() -> None:
+    found = compare_rankings(
+        table({"odd": [3, 1, 2, 4], "x": [1, 2, 3, 4], "y": [1, 2, 3, 4], "flat": [1, 1, 1, 1]})
+    )
+    drawn = draw(transfer_charts.spec(found))
+    texts = re.findall(r">([^<>]+)</text>", drawn)
+
+    assert {"x · 1", "y · 2", "odd · 3", "flat · 4", "1.00", ".33", "-"} <= set(texts)
+    assert texts.count("-") == 3
+    assert "y, x: 1.00" in drawn
+    assert "4 collections" in transfer_charts.title(found)

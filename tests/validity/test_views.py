@@ -256,7 +256,6 @@ def test_the_command_takes_means_of_collections(tmp_path: Path) -> None:
         pytest.param(
             ["--scores", "FIRST", "-m", "RR@10", "-m", "P@5"], "one measure", id="two measures"
         ),
-        pytest.param(["--transfer", "FIRST", "--chart", "x.svg"], "no picture", id="no picture"),
     ],
 )
 def test_what_does_not_go_together_is_told(

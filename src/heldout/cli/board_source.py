@@ -1,15 +1,14 @@
 """Where an analysis gets a board's scores: its vault."""
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from heldout.cli.context import now_option
+from heldout.cli.options import one_argument
 from heldout.cli.printing import plural
 from heldout.errors import StoreError
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from heldout.validity.teams import AlikeRuns
 
 __all__ = ["BoardSource", "board_options", "load_alike", "load_board", "tell_view"]
-
-Function = TypeVar("Function", bound=Callable[..., object])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,44 +39,32 @@ class BoardSource:
     now: datetime
 
 
-def board_options(function: Function) -> Function:
-    """`--board`, `--vault`, `--view`, `--unpublished` and `--now`, as one `board` argument."""
-
-    @click.option(
+board_options = one_argument(
+    "board",
+    BoardSource,
+    click.option(
         "--board",
         "folder",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
         help="A board whose vault has the scores.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--vault",
         type=click.Path(path_type=Path, file_okay=False),
         envvar="HELDOUT_VAULT",
         metavar="DIR",
         help="The board's vault [or HELDOUT_VAULT].",
-    )
-    @click.option("--view", metavar="NAME", help="A view of the board [the one that ranks].")
-    @click.option(
+    ),
+    click.option("--view", metavar="NAME", help="A view of the board [the one that ranks]."),
+    click.option(
         "--unpublished",
         is_flag=True,
         help="Also entries that wait for a decision or were rejected.",
-    )
-    @now_option
-    @functools.wraps(function)
-    def wrapped(
-        *args: Any,
-        folder: Path | None,
-        vault: Path | None,
-        view: str | None,
-        unpublished: bool,
-        now: datetime,
-        **rest: Any,
-    ) -> object:
-        board = BoardSource(folder=folder, vault=vault, view=view, unpublished=unpublished, now=now)
-        return function(*args, board=board, **rest)
-
-    return wrapped  # type: ignore[return-value] # click's decorators keep the callable
+    ),
+    now_option,
+)
+"""`--board`, `--vault`, `--view`, `--unpublished` and `--now`, as one `board` argument."""
 
 
 def load_board(source: BoardSource) -> "BoardScores":

@@ -7,11 +7,14 @@ from pathlib import Path
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.files import order_option, run_name
-from heldout.cli.outcome_options import level_option, rules_options
+from heldout.cli.options import level_option
+from heldout.cli.outcome_options import rules_options
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
-from heldout.cli.score_source import Source, load_scores
+from heldout.cli.reporting import Answer, Output, output_options, seed_option
+from heldout.cli.score_source import Scores, Source, load_scores
 from heldout.errors import InputError, Problem, quote
 from heldout.report.outcome_charts import curves_spec, curves_title
 from heldout.report.outcomes import facts, tables, value
@@ -48,6 +51,7 @@ _HIGHEST = 1000
     help="Lowest grade that is relevant.",
 )
 @order_option
+@facet_options
 @rules_options
 @click.option(
     "--intervals",
@@ -69,6 +73,7 @@ def compare(
     k: int,
     rel: int,
     order: Order | None,
+    facets: FacetSource,
     rules: Rules,
     intervals: Band,
     level: float,
@@ -87,27 +92,27 @@ def compare(
     groups = [_find_runs(words, name) for words, name in ((a, "A"), (b, "B"))]
     _check_apart(*groups)
     source = Source(runs=(*groups[0], *groups[1]), qrels=qrels, order=order)
-    scores = load_scores(source, measure=f"RR(rel={rel})@{k}")
-    ranks = first_ranks(scores.table, k=k)
     first, second = (
         Side(name=_name(words, paths), runs=tuple(run_name(path) for path in paths))
         for words, paths in zip((a, b), groups, strict=True)
     )
-    found = analyse_outcomes(ranks, [(first, second)], rules, level=level)
-    curves = success_curves(
-        ranks, first, second, Generator(PCG64(seed)), band=intervals, level=level
-    )
-    several = _count_several(qrels, ranks.queries, rel)
-    print_answer(
-        Answer(
+    plenty = _find_several(qrels, rel)
+
+    def analyse(scores: Scores) -> Answer:
+        ranks = first_ranks(scores.table, k=k)
+        found = analyse_outcomes(ranks, [(first, second)], rules, level=level)
+        rng = Generator(PCG64(seed))
+        curves = success_curves(ranks, first, second, rng, band=intervals, level=level)
+        several = len(plenty.intersection(ranks.queries))
+        return Answer(
             facts=facts(found),
             tables=tables(found, curves, several=several),
             value=value(found, curves, several=several) | {"seed": seed, "rel": rel},
             chart=lambda: curves_spec(curves),
             title=curves_title(curves),
-        ),
-        output,
-    )
+        )
+
+    print_each(facets, output, load_scores(source, measure=f"RR(rel={rel})@{k}"), analyse)
 
 
 def _find_runs(words: str, side: str) -> tuple[str, ...]:
@@ -150,12 +155,12 @@ def _name(words: str, paths: Sequence[str]) -> str:
     return ", ".join(Path(part).name for part in words.split(",") if part)
 
 
-def _count_several(qrels: str, queries: Sequence[str], rel: int) -> int:
+def _find_several(qrels: str, rel: int) -> frozenset[str]:
     """Queries with more than one relevant document."""
     with open_input(Path(qrels)) as file:
         judgments = read_qrels(file, path=qrels).judgments
-    return sum(
-        sum(grade >= rel for grade in judgments[query].values()) > 1
-        for query in queries
-        if query in judgments
+    return frozenset(
+        query
+        for query, grades in judgments.items()
+        if sum(grade >= rel for grade in grades.values()) > 1
     )

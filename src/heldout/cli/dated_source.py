@@ -1,25 +1,24 @@
 """Where an analysis over time gets its scores: a board, an old table, or scores with dates."""
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Self
 
 import click
 
 from heldout.board.legacy import parse_table
 from heldout.cli.board_source import BoardSource, load_board
+from heldout.cli.options import one_argument
 from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.pipeline.board_scores import scores_of_old_table
 from heldout.scores import ScoreTable
 from heldout.trec.reading.streams import open_input
 from heldout.validity.entries import BoardScores, ViewScores
 from heldout.validity.entry_table import parse_entries
+from heldout.validity.subsets import cut_view
 
-__all__ = ["DatedSource", "dated_options", "load_dated"]
-
-Function = TypeVar("Function", bound=Callable[..., object])
+__all__ = ["DatedSource", "DatedViews", "dated_options", "load_dated"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,53 +26,67 @@ class DatedSource:
     """What a command was told of scores over time.
 
     Attributes:
-        scores: runs, a table of scores, or a board.
+        source: runs, a table of scores, or a board.
         csv_file: the file of an MS MARCO leaderboard instead.
         entries: a table that says when each system of runs or a score table came.
     """
 
-    scores: Source
+    source: Source
     csv_file: Path | None
     entries: Path | None
 
     @property
     def board(self) -> BoardSource | None:
         """The board, `None` where none was named."""
-        board = self.scores.board
+        board = self.source.board
         return None if board is None or board.folder is None else board
 
     @property
     def view(self) -> str | None:
         """Name of the view, `None` for the one that ranks."""
-        return None if self.scores.board is None else self.scores.board.view
+        return None if self.source.board is None else self.source.board.view
 
 
-def dated_options(function: Function) -> Function:
-    """`source_options`, `--csv` and `--entries`, as one `dated` argument."""
-
-    @source_options
-    @click.option(
+dated_options = one_argument(
+    "dated",
+    DatedSource,
+    source_options,
+    click.option(
         "--entries",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
         help="With --runs or --scores: a CSV table with id, date, and team, institution, "
         "description, baseline (yes or no).",
-    )
-    @click.option(
+    ),
+    click.option(
         "--csv",
         "csv_file",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
         help="The table of an MS MARCO leaderboard instead: means alone, so no tests.",
-    )
-    @functools.wraps(function)
-    def wrapped(
-        *args: Any, source: Source, csv_file: Path | None, entries: Path | None, **rest: Any
-    ) -> object:
-        dated = DatedSource(scores=source, csv_file=csv_file, entries=entries)
-        return function(*args, dated=dated, **rest)
+    ),
+)
+"""`source_options`, `--csv` and `--entries`, as one `dated` argument."""
 
-    return wrapped  # type: ignore[return-value] # click's decorators keep the callable
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedViews:
+    """The views of a board that an analysis over time looks at."""
+
+    views: tuple[ViewScores, ...]
+
+    @property
+    def size(self) -> int:
+        """Fewest queries of a view; 0 where only means are known."""
+        return min(0 if view.table is None else len(view.table.queries) for view in self.views)
+
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries.
+
+        Raises:
+            InputError: code `no-query-scores`.
+        """
+        return replace(self, views=tuple(cut_view(view, queries) for view in self.views))
 
 
 def load_dated(
@@ -93,7 +106,7 @@ def load_dated(
         InputError: a file has errors, or a system has no row among the entries.
         StoreError: the board or its vault cannot be read.
     """
-    scores = source.scores
+    scores = source.source
     board = source.board
     named = [source.csv_file is not None, board is not None, bool(scores.runs or scores.table)]
     if sum(named) != 1:
@@ -114,7 +127,7 @@ def load_dated(
 
 
 def _join(source: DatedSource, second: Path | None, name: str, *, held_out: bool) -> BoardScores:
-    first = load_scores(source.scores)
+    first = load_scores(source.source)
     views = [_as_view("scores", first.table, first.measure, first.better, held_out=True)]
     if second is not None:
         table = load_scores(Source(table=str(second))).table

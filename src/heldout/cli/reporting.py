@@ -1,15 +1,15 @@
 """How an analysis answers: tables on the terminal, JSON, Markdown, LaTeX, a chart in a file."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from heldout.charts.files import SUFFIXES
+from heldout.cli.options import one_argument
 from heldout.cli.printing import (
     Console,
     answers,
@@ -18,11 +18,10 @@ from heldout.cli.printing import (
     print_json,
     print_table,
 )
+from heldout.errors import printable
 from heldout.report.table import Table, format_cells, to_latex, to_markdown
 
 __all__ = ["Answer", "Output", "output_options", "print_answer", "seed_option"]
-
-Function = TypeVar("Function", bound=Callable[..., object])
 
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of every draw."
@@ -33,6 +32,9 @@ seed_option = click.option(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """What a command was asked to write.
+
+    Raises:
+        click.UsageError: two forms at once.
 
     Attributes:
         as_json: one JSON document instead of tables.
@@ -45,6 +47,10 @@ class Output:
     markdown: bool
     latex: bool
     chart: Path | None
+
+    def __post_init__(self) -> None:
+        if self.as_json + self.markdown + self.latex > 1:
+            raise click.UsageError("--json, --markdown and --latex exclude each other")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,37 +72,29 @@ class Answer:
     title: str = ""
 
 
-def output_options(function: Function) -> Function:
-    """`--json`, `--markdown`, `--latex` and `--chart FILE`, as one `output` argument."""
-
-    @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-    @click.option("--markdown", is_flag=True, help="Tables in Markdown.")
-    @click.option("--latex", is_flag=True, help="Tables in LaTeX, with booktabs.")
-    @click.option(
-        "--chart",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        callback=_check_form,
-        help="Write the picture, as .svg or .png.",
-    )
-    @functools.wraps(function)
-    def wrapped(
-        *args: Any, as_json: bool, markdown: bool, latex: bool, chart: Path | None, **rest: Any
-    ) -> object:
-        if as_json + markdown + latex > 1:
-            raise click.UsageError("--json, --markdown and --latex exclude each other")
-        output = Output(as_json=as_json, markdown=markdown, latex=latex, chart=chart)
-        return function(*args, output=output, **rest)
-
-    return wrapped  # type: ignore[return-value] # click's decorators keep the callable
-
-
 def _check_form(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a form that cannot be written before an analysis takes its time, not after."""
     del context, option
     if path is not None and path.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"{path.name} ends in none of {', '.join(SUFFIXES)}")
     return path
+
+
+output_options = one_argument(
+    "output",
+    Output,
+    click.option("--json", "as_json", is_flag=True, help="One JSON document."),
+    click.option("--markdown", is_flag=True, help="Tables in Markdown."),
+    click.option("--latex", is_flag=True, help="Tables in LaTeX, with booktabs."),
+    click.option(
+        "--chart",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        callback=_check_form,
+        help="Write the picture, as .svg or .png.",
+    ),
+)
+"""`--json`, `--markdown`, `--latex` and `--chart FILE`, as one `output` argument."""
 
 
 def print_answer(answer: Answer, output: Output) -> None:
@@ -132,7 +130,7 @@ def _print_all(console: Console, answer: Answer) -> None:
     print_facts(console, answer.facts)
     for table in answer.tables:
         console.print()
-        console.print(table.title)
+        console.print(printable(table.title))
         console.print()
         print_table(
             console,

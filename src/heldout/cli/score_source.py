@@ -1,18 +1,19 @@
 """Where an analysis gets its scores: runs with judgments, a table of scores, a board's vault."""
 
-import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from glob import glob
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Self, get_args
 
 import click
 
 from heldout.cli.board_source import BoardSource, board_options, load_board, tell_view
 from heldout.cli.files import order_option
 from heldout.cli.many_runs import score_all
+from heldout.cli.options import jobs_option, one_argument
 from heldout.cli.printing import plural
 from heldout.cli.scoring import Failed, Scored, Work
 from heldout.cli.transforms import Transform, prefer_scores, rank_scores
@@ -25,10 +26,10 @@ from heldout.trec.accelerators import find_accelerators
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
+from heldout.validity.subsets import cut_table
 
 __all__ = ["Scores", "Source", "load_measures", "load_scores", "source_options"]
 
-Function = TypeVar("Function", bound=Callable[..., object])
 _SHOWN = 3
 _WHICH = "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
 
@@ -76,71 +77,49 @@ class Scores:
     facts: tuple[tuple[str, str], ...]
     better: str = "higher"
 
+    @property
+    def size(self) -> int:
+        """How many queries."""
+        return len(self.table.queries)
 
-def source_options(function: Function) -> Function:
-    """The options that say where scores come from, as one `source` argument."""
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries."""
+        return replace(self, table=cut_table(self.table, queries))
 
-    @click.option(
+
+source_options = one_argument(
+    "source",
+    Source,
+    click.option(
         "--runs",
         multiple=True,
         metavar="'GLOB'",
         help="Run files; a pattern in quotes, or a path. Can be given many times.",
-    )
-    @click.option("--qrels", metavar="Q", help="Their judgments.")
-    @click.option("-m", "--measure", metavar="MEASURE", help="For example RR@10 or nDCG@10.")
-    @order_option
-    @click.option(
+    ),
+    click.option("--qrels", metavar="Q", help="Their judgments."),
+    click.option("-m", "--measure", metavar="MEASURE", help="For example RR@10 or nDCG@10."),
+    order_option,
+    click.option(
         "--scores",
         "table",
         metavar="TABLE.csv",
         help="Scores instead of runs: a header of system names, then a row per query.",
-    )
-    @board_options
-    @click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Processes side by side [up to one for each core, where that pays].",
-    )
-    @click.option(
+    ),
+    board_options,
+    jobs_option,
+    click.option(
         "--transform",
         type=click.Choice(get_args(Transform)),
         help="Of runs: ranks of scores among all attainable, or what people prefer.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--preferences",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
         help="For --transform preference: query, item, item, the preferred one.",
-    )
-    @functools.wraps(function)
-    def wrapped(
-        *args: Any,
-        runs: tuple[str, ...],
-        qrels: str | None,
-        measure: str | None,
-        order: Order | None,
-        table: str | None,
-        board: BoardSource,
-        jobs: int | None,
-        transform: Transform | None,
-        preferences: Path | None,
-        **rest: Any,
-    ) -> object:
-        source = Source(
-            runs=runs,
-            qrels=qrels,
-            measure=measure,
-            order=order,
-            table=table,
-            board=board,
-            jobs=jobs,
-            transform=transform,
-            preferences=preferences,
-        )
-        return function(*args, source=source, **rest)
-
-    return wrapped  # type: ignore[return-value] # click's decorators keep the callable
+    ),
+)
+"""The options that say where scores come from, as one `source` argument."""
 
 
 def load_scores(source: Source, *, measure: str | None = None) -> Scores:

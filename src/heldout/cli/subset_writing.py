@@ -1,16 +1,14 @@
-"""Writing out a facet as a collection of its own, for `heldout analyse facets --write DIR`."""
+"""Some of the queries as a collection of their own: `heldout analyse facets --write DIR`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from heldout.cli.facet_source import FacetSource, load_texts
+from heldout.cli.facet_source import FacetSource, load_only, load_texts
 from heldout.cli.printing import plural
 from heldout.cli.reporting import Answer
 from heldout.cli.score_source import Source, load_scores
-from heldout.errors import InputError, Problem, quote
 from heldout.report.table import Column, Table
 from heldout.store.files import write_whole
 from heldout.trec.qrels import read_qrels
@@ -25,64 +23,44 @@ class Writing:
     """What should be written.
 
     Attributes:
-        facet: its name; `None` for the domain of the list of words.
         folder: where to.
         relevant: lowest grade that makes a training pair.
     """
 
-    facet: str | None
     folder: Path
     relevant: int
 
 
-def write_subset(
-    source: Source, told: FacetSource, facets: Mapping[str, frozenset[str]], asked: Writing
-) -> Answer:
-    """Write one facet into a folder: what there is of queries, judgments, pairs and scores.
+def write_subset(source: Source, facets: FacetSource, asked: Writing) -> Answer:
+    """Write the queries of `--only` into a folder: what there is of texts, judgments and scores.
 
     Args:
         source: judgments, and scores where a table or a board is named.
-        told: the queries' texts.
-        facets: queries by facet.
-        asked: which facet, and where to.
+        facets: which queries, and their texts.
+        asked: where to.
 
     Returns:
         What was written.
 
     Raises:
-        click.UsageError: no facet is named, or nothing that could be written.
+        click.UsageError: no queries are named, or nothing that could be written.
         InputError: code `no-facet`, or a file has errors.
     """
-    name = _choose(told, facets, asked.facet)
-    subset = _cut(source, told, facets[name], asked.relevant)
+    chosen = load_only(facets)
+    if chosen is None:
+        raise click.UsageError("which queries should be written? --only FACET=KIND")
+    subset = _cut(source, facets, chosen, asked.relevant)
     files = dict(subset.files())
     if source.table is not None or (source.board is not None and source.board.folder is not None):
         # Judgments are for the files here; the scores have theirs behind them.
         scores = load_scores(replace(source, qrels=None)).table
-        files["scores.csv"] = format_scores(cut_table(scores, facets[name]))
+        files["scores.csv"] = format_scores(cut_table(scores, chosen))
     if not files:
         raise click.UsageError("nothing to write: name --queries, --qrels or --scores")
     for file, data in files.items():
         write_whole(asked.folder / file, data)
-    return _tell(name, len(facets[name]), subset, [str(asked.folder / file) for file in files])
-
-
-def _choose(told: FacetSource, facets: Mapping[str, frozenset[str]], facet: str | None) -> str:
-    name = facet
-    if name is None and told.words is not None:
-        name = told.words.name.split(".")[0]
-    if name is None:
-        raise click.UsageError("which facet should be written? --facet NAME")
-    if name not in facets:
-        raise InputError(
-            Problem(
-                code="no-facet",
-                path="--facet",
-                found=f"no query in {quote(name)}",
-                expected=f"one of {', '.join(map(quote, facets))}",
-            )
-        )
-    return name
+    written = [str(asked.folder / file) for file in files]
+    return _tell(" and ".join(facets.only), len(chosen), subset, written)
 
 
 def _tell(name: str, size: int, subset: Subset, written: list[str]) -> Answer:
@@ -94,7 +72,7 @@ def _tell(name: str, size: int, subset: Subset, written: list[str]) -> Answer:
     }
     return Answer(
         facts=(
-            ("facet", f"{name}: {plural(size, 'query', 'queries')}"),
+            ("only", f"{name}: {plural(size, 'query', 'queries')}"),
             ("written", ", ".join(written)),
         ),
         tables=(
@@ -108,7 +86,7 @@ def _tell(name: str, size: int, subset: Subset, written: list[str]) -> Answer:
             ),
         ),
         value={
-            "facet": name,
+            "only": name,
             "relevant": subset.relevant,
             "files": written,
             **{what.replace(" ", "_"): count for what, count in counts.items()},
@@ -116,8 +94,8 @@ def _tell(name: str, size: int, subset: Subset, written: list[str]) -> Answer:
     )
 
 
-def _cut(source: Source, told: FacetSource, chosen: frozenset[str], relevant: int) -> Subset:
-    texts = {} if told.queries is None else load_texts(told)
+def _cut(source: Source, facets: FacetSource, chosen: frozenset[str], relevant: int) -> Subset:
+    texts = load_texts(facets) if facets.texts else {}
     if source.qrels is None:
         return cut_subset(texts, {}, chosen, relevant=relevant)
     with open_input(Path(source.qrels)) as file:

@@ -1,17 +1,18 @@
 """Where an analysis of several views gets its scores: measures by judgments, tables, a board."""
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import click
 
 from heldout.cli.board_source import BoardSource, board_options, load_board
 from heldout.cli.files import order_option
+from heldout.cli.options import jobs_option, one_argument
 from heldout.cli.score_source import Scores, Source, load_measures, load_scores
 from heldout.trec.ranking import Order
+from heldout.validity.subsets import cut_known
 
 if TYPE_CHECKING:
     from heldout.validity.score_matrix import Better
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadedViews", "ViewSource", "load_views", "view_options"]
 
-Function = TypeVar("Function", bound=Callable[..., object])
 _LEAST = 2
 
 
@@ -58,63 +58,49 @@ class LoadedViews:
     views: "tuple[View, ...]"
     facts: tuple[tuple[str, str], ...]
 
+    @property
+    def size(self) -> int:
+        """Fewest queries of a view."""
+        return min(0 if view.table is None else len(view.table.queries) for view in self.views)
 
-def view_options(function: Function) -> Function:
-    """The options that say where views come from, as one `source` argument."""
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries.
 
-    @click.option(
+        Raises:
+            InputError: code `no-query-scores`: of a view only means are known.
+        """
+        return replace(self, views=tuple(_cut(view, queries) for view in self.views))
+
+
+view_options = one_argument(
+    "source",
+    ViewSource,
+    click.option(
         "--runs", multiple=True, metavar="'GLOB'", help="Run files. Can be given many times."
-    )
-    @click.option(
+    ),
+    click.option(
         "--qrels", multiple=True, metavar="Q", help="Judgments; many times for many views."
-    )
-    @click.option(
+    ),
+    click.option(
         "-m",
         "--measure",
         "measures",
         multiple=True,
         metavar="MEASURE",
         help="For example RR@10; many times for many views.",
-    )
-    @order_option
-    @click.option(
+    ),
+    order_option,
+    click.option(
         "--scores",
         "tables",
         multiple=True,
         metavar="TABLE.csv",
         help="A table of scores by query, a view; many times for many views.",
-    )
-    @board_options
-    @click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Processes side by side [up to one for each core, where that pays].",
-    )
-    @functools.wraps(function)
-    def wrapped(
-        *args: Any,
-        runs: tuple[str, ...],
-        qrels: tuple[str, ...],
-        measures: tuple[str, ...],
-        tables: tuple[str, ...],
-        order: Order | None,
-        board: BoardSource,
-        jobs: int | None,
-        **rest: Any,
-    ) -> object:
-        source = ViewSource(
-            runs=runs,
-            qrels=qrels,
-            measures=measures,
-            tables=tables,
-            order=order,
-            board=board,
-            jobs=jobs,
-        )
-        return function(*args, source=source, **rest)
-
-    return wrapped  # type: ignore[return-value] # click's decorators keep the callable
+    ),
+    board_options,
+    jobs_option,
+)
+"""The options that say where views come from, as one `source` argument."""
 
 
 def load_views(source: ViewSource) -> LoadedViews:
@@ -188,6 +174,13 @@ def _as_view(name: str, scores: Scores) -> "View":
 
     better: Better = "lower" if scores.better == "lower" else "higher"
     return View.of(name, scores.table, better=better)
+
+
+def _cut(view: "View", queries: AbstractSet[str]) -> "View":
+    from heldout.validity.views import View  # noqa: PLC0415 - the same
+
+    table = cut_known(view.table, queries, view=view.name)
+    return View.of(view.name, table, better=view.better)
 
 
 def _stem(path: str) -> str:

@@ -8,16 +8,27 @@ Med-MARCO, the medical queries of MS MARCO.
 import csv
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 
 import numpy as np
 
+from heldout.errors import InputError, Problem
 from heldout.scores import ScoreTable, table_of
 from heldout.trec.qrels import format_qrels
 from heldout.trec.queries import format_queries
+from heldout.validity.entries import ViewScores
 
-__all__ = ["Subset", "cut_queries", "cut_subset", "cut_table", "format_pairs", "format_scores"]
+__all__ = [
+    "Subset",
+    "cut_known",
+    "cut_queries",
+    "cut_subset",
+    "cut_table",
+    "cut_view",
+    "format_pairs",
+    "format_scores",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,3 +131,37 @@ def format_scores(table: ScoreTable) -> bytes:
         cells = zip(table.values[:, column].tolist(), table.known[:, column], strict=True)
         writer.writerow([query, *(repr(value) if known else "" for value, known in cells)])
     return text.getvalue().encode()
+
+
+def cut_known(table: ScoreTable | None, queries: AbstractSet[str], *, view: str) -> ScoreTable:
+    """As `cut_table`, of a view that may have means alone.
+
+    Args:
+        table: of the view, `None` where only means are known.
+        queries: those to keep.
+        view: its name, for the error.
+
+    Raises:
+        InputError: code `no-query-scores`: only means are known.
+    """
+    if table is None:
+        raise InputError(
+            Problem(
+                code="no-query-scores",
+                path=f"view {view}",
+                found="means alone",
+                expected="a score for each query, so that some of them can be looked at",
+            )
+        )
+    return cut_table(table, queries)
+
+
+def cut_view(view: ViewScores, queries: AbstractSet[str]) -> ViewScores:
+    """A view's scores on some of its queries; an entry without any there is absent.
+
+    Raises:
+        InputError: code `no-query-scores`: only means are known.
+    """
+    table = cut_known(view.table, queries, view=view.view)
+    means = {system: mean for system in view.means if (mean := table.mean(system)) is not None}
+    return replace(view, table=table, means=means)

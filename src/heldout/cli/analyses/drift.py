@@ -4,13 +4,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
+from numpy.random import PCG64, Generator
 
 from heldout.cli.board_source import tell_view
-from heldout.cli.dated_source import DatedSource, dated_options, load_dated
+from heldout.cli.computing import dask_option
+from heldout.cli.dated_source import DatedSource, DatedViews, dated_options, load_dated
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.options import trials_option
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.report import drift as report
+from heldout.store.compute import open_executor
 from heldout.validity.drift import find_drift
 
 if TYPE_CHECKING:
@@ -22,6 +27,7 @@ __all__ = ["drift"]
 
 @click.command()
 @dated_options
+@facet_options
 @click.option("--dev", metavar="VIEW", help="The dev view [public labels, the same measure].")
 @click.option(
     "--dev-scores",
@@ -36,18 +42,21 @@ __all__ = ["drift"]
     show_default=True,
     help="What --chart shows: the difference over time, or official against dev.",
 )
-@click.option("--trials", type=click.IntRange(min=1), default=1000, show_default=True)
+@trials_option(1000, "Resamplings of the queries.")
 @seed_option
+@dask_option
 @output_options
 @reports_errors
 def drift(
     *,
     dated: DatedSource,
+    facets: FacetSource,
     dev: str | None,
     dev_scores: Path | None,
     plot: "Plot",
     trials: int,
     seed: int,
+    dask: str | None,
     output: Output,
 ) -> None:
     """Do official scores fall behind dev scores, and does a constant factor explain it?
@@ -56,19 +65,24 @@ def drift(
     Example:
       heldout analyse drift --csv msmarco-doc-leaderboard.csv --plot dev --chart drift.svg
     """
+
+    def analyse(looked_at: DatedViews) -> Answer:
+        first, second = looked_at.views
+        rng = Generator(PCG64(seed))
+        result = find_drift(known, first, second, rng=rng, trials=trials, executor=executor)
+        return Answer(
+            facts=[("drift", _say(result)), *tell_view(known, first)],
+            tables=report.tables(result),
+            value=report.value(result),
+            chart=(lambda: report.spec(result, plot)) if result.points else None,
+            title=report.title(result, plot),
+        )
+
     known = load_dated(dated, second=dev_scores, name="dev", held_out=False)
     official = known.view(dated.view)
     other = known.dev_view(official) if dev is None else known.view(dev)
-    rng = np.random.Generator(np.random.PCG64(seed))
-    result = find_drift(known, official, other, rng=rng, trials=trials)
-    answer = Answer(
-        facts=[*tell_view(known, official), ("drift", _say(result))],
-        tables=report.tables(result),
-        value=report.value(result),
-        chart=(lambda: report.spec(result, plot)) if result.points else None,
-        title=report.title(result, plot),
-    )
-    print_answer(answer, output)
+    with open_executor(jobs=dated.source.jobs, dask=dask) as executor:
+        print_each(facets, output, DatedViews(views=(official, other)), analyse)
 
 
 def _say(result: "Drift") -> str:

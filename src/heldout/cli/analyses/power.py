@@ -5,9 +5,13 @@ from typing import get_args
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.cli.computing import dask_option
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.options import SHARE, level_option, trials_option
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
-from heldout.cli.score_source import Source, load_scores, source_options
+from heldout.cli.reporting import Answer, Output, output_options, seed_option
+from heldout.cli.score_source import Scores, Source, load_scores, source_options
 from heldout.report.power import facts, spec, tables, title, value
 from heldout.store.compute import open_executor
 from heldout.validity.power import plan_power
@@ -15,11 +19,10 @@ from heldout.validity.power_simulation import SimulatedTest
 
 __all__ = ["power"]
 
-_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
-
 
 @click.command
 @source_options
+@facet_options
 @click.option(
     "--difference",
     "differences",
@@ -43,21 +46,17 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     multiple=True,
     help="Simulate this test [all three].",
 )
-@click.option("--alpha", type=_SHARE, default=0.05, show_default=True, help="Level of the test.")
-@click.option("--power", "goal", type=_SHARE, default=0.8, show_default=True, help="To be reached.")
-@click.option("--level", type=_SHARE, default=0.95, show_default=True, help="Of the intervals.")
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Resamplings of the pilot, and simulated query sets.",
-)
+@click.option("--alpha", type=SHARE, default=0.05, show_default=True, help="Level of the test.")
+@click.option("--power", "goal", type=SHARE, default=0.8, show_default=True, help="To be reached.")
+@level_option
+@trials_option(1000, "Resamplings of the pilot, and simulated query sets.")
 @seed_option
+@dask_option
 @output_options
 @reports_errors
 def power(
     source: Source,
+    facets: FacetSource,
     output: Output,
     *,
     differences: tuple[float, ...],
@@ -68,6 +67,7 @@ def power(
     level: float,
     trials: int,
     seed: int,
+    dask: str | None,
 ) -> None:
     """How many queries does a difference take, and what does a number of queries find?
 
@@ -75,8 +75,8 @@ def power(
     Example:
       heldout analyse power --runs 'pilot/*.gz' --qrels dev.qrels -m RR@10 --difference 0.02
     """
-    scores = load_scores(source)
-    with open_executor(jobs=source.jobs) as executor:
+
+    def analyse(scores: Scores) -> Answer:
         result = plan_power(
             scores.table,
             Generator(PCG64(seed)),
@@ -89,11 +89,14 @@ def power(
             trials=trials,
             executor=executor,
         )
-    answer = Answer(
-        facts=(*facts(result), *scores.facts),
-        tables=tables(result, measure=scores.measure),
-        value=value(result) | {"measure": scores.measure, "seed": seed},
-        chart=lambda: spec(result),
-        title=title(result),
-    )
-    print_answer(answer, output)
+        return Answer(
+            facts=(*facts(result), *scores.facts),
+            tables=tables(result, measure=scores.measure),
+            value=value(result) | {"measure": scores.measure, "seed": seed},
+            chart=lambda: spec(result),
+            title=title(result),
+        )
+
+    scores = load_scores(source)
+    with open_executor(jobs=source.jobs, dask=dask) as executor:
+        print_each(facets, output, scores, analyse)

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from heldout.cli.board_source import tell_view
-from heldout.cli.dated_source import DatedSource, dated_options, load_dated
+from heldout.cli.dated_source import DatedSource, DatedViews, dated_options, load_dated
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.printing import plural, reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.reporting import Answer, Output, output_options
 from heldout.report import progress as report
 from heldout.validity.progress import trace_progress
 
@@ -19,6 +21,7 @@ __all__ = ["progress"]
 
 @click.command()
 @dated_options
+@facet_options
 @click.option(
     "--decide",
     type=click.Choice(["t", "signed-rank", "rank-sum"]),
@@ -38,6 +41,7 @@ __all__ = ["progress"]
 def progress(
     *,
     dated: DatedSource,
+    facets: FacetSource,
     decide: "Decide",
     bar: bool,
     find: str,
@@ -49,21 +53,24 @@ def progress(
     Example:
       heldout analyse progress --board kb --vault ../kb-vault --filter BERT --chart progress.svg
     """
+
+    def analyse(looked_at: DatedViews) -> Answer:
+        (view,) = looked_at.views
+        result = trace_progress(known, view, decide=decide, bar=bar)
+        facts = [("progress", _say(result)), *tell_view(known, view)]
+        if find:
+            matching = sum(find.casefold() in e.description.casefold() for e in result.entries)
+            facts.append(("filter", f"{plural(matching, 'entry', 'entries')} with “{find}”"))
+        return Answer(
+            facts=facts,
+            tables=report.tables(result),
+            value=report.value(result),
+            chart=lambda: report.spec(result, find=find),
+            title=report.title(result),
+        )
+
     known = load_dated(dated)
-    view = known.view(dated.view)
-    result = trace_progress(known, view, decide=decide, bar=bar)
-    facts = [*tell_view(known, view), ("progress", _say(result))]
-    if find:
-        matching = sum(find.casefold() in e.description.casefold() for e in result.entries)
-        facts.append(("filter", f"{plural(matching, 'entry', 'entries')} with “{find}”"))
-    answer = Answer(
-        facts=facts,
-        tables=report.tables(result),
-        value=report.value(result),
-        chart=lambda: report.spec(result, find=find),
-        title=report.title(result),
-    )
-    print_answer(answer, output)
+    print_each(facets, output, DatedViews(views=(known.view(dated.view),)), analyse)
 
 
 def _say(result: "Progress") -> str:

@@ -6,9 +6,12 @@ import click
 import numpy as np
 
 from heldout.cli.computing import dask_option
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.options import SHARE
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
-from heldout.cli.score_source import Source, load_scores, source_options
+from heldout.cli.reporting import Answer, Output, output_options, seed_option
+from heldout.cli.score_source import Scores, Source, load_scores, source_options
 from heldout.report import reliability as report
 from heldout.stats.all_pairs import PairOptions
 from heldout.store.compute import open_executor
@@ -24,6 +27,7 @@ __all__ = ["reliability"]
 
 @click.command()
 @source_options
+@facet_options
 @click.option(
     "--splits",
     type=click.IntRange(min=1),
@@ -33,7 +37,7 @@ __all__ = ["reliability"]
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(min=0, max=1, min_open=True, max_open=True),
+    type=SHARE,
     default=0.05,
     show_default=True,
     help="Significant is a p of at most this.",
@@ -79,6 +83,7 @@ __all__ = ["reliability"]
 def reliability(
     *,
     source: Source,
+    facets: FacetSource,
     splits: int,
     alpha: float,
     equal: "Equal",
@@ -96,11 +101,11 @@ def reliability(
     Example:
       heldout analyse reliability --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 --chart halves.svg
     """
-    scores = load_scores(source)
     options = PairOptions(
         rank_sum=rank_sum, zeros=zeros, continuity=continuity, sign_tolerance=sign_tolerance
     )
-    with open_executor(jobs=source.jobs, dask=dask) as executor:
+
+    def analyse(scores: Scores) -> Answer:
         result = measure_reliability(
             scores.table,
             np.random.Generator(np.random.PCG64(seed)),
@@ -110,14 +115,17 @@ def reliability(
             options=options,
             executor=executor,
         )
-    answer = Answer(
-        facts=[*_say(result), *scores.facts],
-        tables=report.tables(result),
-        value=report.value(result) | {"measure": scores.measure, "seed": seed},
-        chart=lambda: report.spec(result),
-        title=report.title(result),
-    )
-    print_answer(answer, output)
+        return Answer(
+            facts=[*_say(result), *scores.facts],
+            tables=report.tables(result),
+            value=report.value(result) | {"measure": scores.measure, "seed": seed},
+            chart=lambda: report.spec(result),
+            title=report.title(result),
+        )
+
+    scores = load_scores(source)
+    with open_executor(jobs=source.jobs, dask=dask) as executor:
+        print_each(facets, output, scores, analyse)
 
 
 def _say(result: "Reliability") -> list[tuple[str, str]]:

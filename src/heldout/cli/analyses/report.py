@@ -8,6 +8,7 @@ import click
 from heldout.cli.board_source import BoardSource, board_options, load_alike, load_board
 from heldout.cli.computing import dask_option
 from heldout.cli.context import json_option
+from heldout.cli.options import alike_option, jobs_option
 from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
 from heldout.cli.reporting import seed_option
 from heldout.errors import StoreError
@@ -28,18 +29,8 @@ __all__ = ["report"]
     metavar="FOLDER",
     help="A new folder, outside of the board.",
 )
-@click.option(
-    "--alike/--no-alike",
-    default=True,
-    show_default=True,
-    help="Whether to compare the runs of different teams; half a minute for a hundred entries.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Processes side by side [up to one for each core, where that pays].",
-)
+@alike_option
+@jobs_option
 @seed_option
 @dask_option
 @json_option

@@ -4,9 +4,12 @@ import click
 from numpy.random import PCG64, Generator
 
 from heldout.cli.computing import dask_option
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.options import level_option, ties_option, trials_option
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
-from heldout.cli.score_source import Source, load_scores, source_options
+from heldout.cli.reporting import Answer, Output, output_options, seed_option
+from heldout.cli.score_source import Scores, Source, load_scores, source_options
 from heldout.report.stability import facts, spec, tables, title, value
 from heldout.stats.resample import TieRule
 from heldout.store.compute import open_executor
@@ -19,26 +22,15 @@ __all__ = ["stability"]
 
 @click.command
 @source_options
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Resamplings of the queries.",
-)
+@facet_options
+@trials_option(1000, "Resamplings of the queries.")
 @click.option(
     "--size",
     type=click.IntRange(min=1),
     metavar="N",
     help="Queries in each [as many as there are].",
 )
-@click.option(
-    "--ties",
-    type=click.Choice(["earlier", "shared"]),
-    default="earlier",
-    show_default=True,
-    help="Of equal means the earlier system has the better rank, or all share the best.",
-)
+@ties_option
 @click.option(
     "--flips",
     type=click.IntRange(min=1),
@@ -46,13 +38,7 @@ __all__ = ["stability"]
     show_default=True,
     help="Sign flips of the tests behind the ranges.",
 )
-@click.option(
-    "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="How surely all ranges hold.",
-)
+@level_option
 @click.option("--single-step", is_flag=True, help="Max-t in one step, without step-down.")
 @seed_option
 @dask_option
@@ -60,6 +46,7 @@ __all__ = ["stability"]
 @reports_errors
 def stability(
     source: Source,
+    facets: FacetSource,
     output: Output,
     *,
     trials: int,
@@ -80,9 +67,9 @@ def stability(
     Example:
       heldout analyse stability --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 --chart ranks.svg
     """
-    scores = load_scores(source)
-    better: Better = "lower" if scores.better == "lower" else "higher"
-    with open_executor(jobs=source.jobs, dask=dask) as executor:
+
+    def analyse(scores: Scores) -> Answer:
+        better: Better = "lower" if scores.better == "lower" else "higher"
         found = bootstrap_stability(
             scores.table,
             Generator(PCG64(seed)),
@@ -101,13 +88,14 @@ def stability(
             step_down=not single_step,
             executor=executor,
         )
-    print_answer(
-        Answer(
+        return Answer(
             facts=(*facts(found, ranges), *scores.facts),
             tables=tables(found, ranges, measure=scores.measure),
             value=value(found, ranges) | {"measure": scores.measure, "seed": seed},
             chart=lambda: spec(found, ranges),
             title=title(found),
-        ),
-        output,
-    )
+        )
+
+    scores = load_scores(source)
+    with open_executor(jobs=source.jobs, dask=dask) as executor:
+        print_each(facets, output, scores, analyse)

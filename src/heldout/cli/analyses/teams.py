@@ -4,13 +4,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
+from numpy.random import PCG64, Generator
 
 from heldout.cli.board_source import load_alike, tell_view
-from heldout.cli.dated_source import DatedSource, dated_options, load_dated
+from heldout.cli.computing import dask_option
+from heldout.cli.dated_source import DatedSource, DatedViews, dated_options, load_dated
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.options import alike_option, trials_option
 from heldout.cli.printing import plural, reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import Answer, Output, output_options, seed_option
+from heldout.report import team_charts
 from heldout.report import teams as report
+from heldout.store.compute import open_executor
 from heldout.validity.teams import look_at_teams
 
 if TYPE_CHECKING:
@@ -21,6 +27,7 @@ __all__ = ["teams"]
 
 @click.command()
 @dated_options
+@facet_options
 @click.option("--reserve", metavar="VIEW", help="The reserve [a view that is not public].")
 @click.option(
     "--reserve-scores",
@@ -38,19 +45,16 @@ __all__ = ["teams"]
 @click.option(
     "--window", type=click.IntRange(min=1), default=30, show_default=True, help="In days."
 )
-@click.option(
-    "--alike/--no-alike",
-    default=True,
-    show_default=True,
-    help="Whether to compare the runs of different teams; half a minute for a hundred entries.",
-)
-@click.option("--trials", type=click.IntRange(min=1), default=2000, show_default=True)
+@alike_option
+@trials_option(2000, "Resamplings of the queries.")
 @seed_option
+@dask_option
 @output_options
 @reports_errors
 def teams(
     *,
     dated: DatedSource,
+    facets: FacetSource,
     reserve: str | None,
     reserve_scores: Path | None,
     by: "By",
@@ -58,6 +62,7 @@ def teams(
     alike: bool,
     trials: int,
     seed: int,
+    dask: str | None,
     output: Output,
 ) -> None:
     """Who submits often, and do they climb on the public view alone?
@@ -69,28 +74,38 @@ def teams(
     Example:
       heldout analyse teams --board kb --vault ../kb-vault --by institution
     """
+
+    def analyse(looked_at: DatedViews) -> Answer:
+        first, second = looked_at.views
+        result = look_at_teams(
+            known,
+            first,
+            second,
+            rng=Generator(PCG64(seed)),
+            by=by,
+            alike=pairs,
+            window=window,
+            trials=trials,
+            executor=executor,
+        )
+        drawn = any(group.slope is not None for group in result.groups)
+        return Answer(
+            facts=[("teams", _say(result)), *tell_view(known, first)],
+            tables=report.tables(result),
+            value=report.value(result),
+            chart=(lambda: team_charts.spec(result)) if drawn else None,
+            title=team_charts.title(result),
+        )
+
     known = load_dated(dated, second=reserve_scores, name="reserve")
     if dated.csv_file is None:
         public = known.view(dated.view)
         other = known.reserve_view(public) if reserve is None else known.view(reserve)
     else:
         public, other = known.view(dated.view or "dev"), known.view(reserve or "eval")
-    result = look_at_teams(
-        known,
-        public,
-        other,
-        rng=np.random.Generator(np.random.PCG64(seed)),
-        by=by,
-        alike=load_alike(dated.board, known) if alike and dated.board is not None else None,
-        window=window,
-        trials=trials,
-    )
-    answer = Answer(
-        facts=[*tell_view(known, public), ("teams", _say(result))],
-        tables=report.tables(result),
-        value=report.value(result),
-    )
-    print_answer(answer, output)
+    pairs = load_alike(dated.board, known) if alike and dated.board is not None else None
+    with open_executor(jobs=dated.source.jobs, dask=dask) as executor:
+        print_each(facets, output, DatedViews(views=(public, other)), analyse)
 
 
 def _say(result: "Teams") -> str:

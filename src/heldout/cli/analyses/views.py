@@ -7,10 +7,13 @@ import click
 from numpy.random import PCG64, Generator
 
 from heldout.cli.computing import dask_option
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.options import ties_option, trials_option
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
-from heldout.cli.view_source import ViewSource, load_views, view_options
-from heldout.report import view_charts
+from heldout.cli.view_source import LoadedViews, ViewSource, load_views, view_options
+from heldout.report import transfer_charts, view_charts
 from heldout.report import views as report
 from heldout.scores import ScoreTable, parse_scores
 from heldout.stats.resample import TieRule
@@ -24,6 +27,7 @@ __all__ = ["views"]
 
 @click.command
 @view_options
+@facet_options
 @click.option(
     "--transfer",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -45,26 +49,15 @@ __all__ = ["views"]
     show_default=True,
     help="Systems over which the agreement at the top is taken.",
 )
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Resamplings of each view's queries.",
-)
-@click.option(
-    "--ties",
-    type=click.Choice(["earlier", "shared"]),
-    default="earlier",
-    show_default=True,
-    help="Of equal means the earlier system has the better rank, or all share the best.",
-)
+@trials_option(1000, "Resamplings of each view's queries.")
+@ties_option
 @seed_option
 @dask_option
 @output_options
 @reports_errors
 def views(
     source: ViewSource,
+    facets: FacetSource,
     output: Output,
     *,
     transfer: Path | None,
@@ -85,12 +78,12 @@ def views(
       heldout analyse views --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 -m nDCG@10 --chart v.svg
     """
     if transfer is not None:
-        if source.named or named:
+        if source.named or named or facets.facet or facets.only:
             raise click.UsageError("--transfer has means of everything: leave the others away")
         print_answer(_compare(transfer, top), output)
         return
-    loaded = load_views(source)
-    with open_executor(jobs=source.jobs, dask=dask) as executor:
+
+    def analyse(loaded: LoadedViews) -> Answer:
         result = bootstrap_views(
             loaded.views,
             Generator(PCG64(seed)),
@@ -100,16 +93,17 @@ def views(
             top=top,
             executor=executor,
         )
-    print_answer(
-        Answer(
+        return Answer(
             facts=(*report.facts(result), *loaded.facts),
             tables=report.tables(result),
             value=report.value(result) | {"seed": seed},
             chart=(lambda: view_charts.spec(result)) if result.ranks else None,
             title=view_charts.title(result),
-        ),
-        output,
-    )
+        )
+
+    found = load_views(source)
+    with open_executor(jobs=source.jobs, dask=dask) as executor:
+        print_each(facets, output, found, analyse)
 
 
 def _compare(path: Path, top: int) -> Answer:
@@ -121,6 +115,8 @@ def _compare(path: Path, top: int) -> Answer:
         ),
         tables=report.transfer_tables(found),
         value=report.transfer_value(found),
+        chart=(lambda: transfer_charts.spec(found)) if found.pairs else None,
+        title=transfer_charts.title(found),
     )
 
 

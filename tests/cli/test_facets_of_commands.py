@@ -1,0 +1,208 @@
+"""`--only` and `--facet`: every analysis on some of the queries, or on each kind apart."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from heldout.cli import main
+
+SYSTEMS = ("bm25", "lamp1", "lamp2", "lamp3")
+QUERIES = 60
+RARE = 5
+
+
+def kind(query: int) -> str:
+    if query < RARE:
+        return "rare"
+    return "odd" if query % 2 else "even"
+
+
+def write_scores(path: Path, queries: list[int], shift: int) -> None:
+    lines = [",".join(("query", *SYSTEMS))]
+    for n in queries:
+        row = [
+            round(1 / (1 + (n * 7 + 3 * s + shift) % 10) + 0.05 * s * (n % 2), 4) for s in range(4)
+        ]
+        lines.append(f"q{n}," + ",".join(map(str, row)))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    every = list(range(QUERIES))
+    for shift, name in enumerate(("scores", "dev", "reserve")):
+        write_scores(tmp_path / f"{name}.csv", every, shift)
+        write_scores(tmp_path / f"{name}-odd.csv", [n for n in every if kind(n) == "odd"], shift)
+    (tmp_path / "kinds.tsv").write_text("".join(f"q{n}\t{kind(n)}\n" for n in every))
+    starts = ("what is", "how does")
+    (tmp_path / "queries.tsv").write_text(
+        "".join(f"q{n}\t{starts[n % 2]} number {n}\n" for n in every)
+    )
+    entries = ["id,date,team,description,baseline", "bm25,2026-01-01,us,BM25,yes"]
+    entries += [f"lamp{n},2026-0{n + 1}-01,Lamp,BERT number {n},no" for n in (1, 2, 3)]
+    (tmp_path / "entries.csv").write_text("\n".join(entries) + "\n")
+    rng = np.random.default_rng(1)
+    for name in ("a", "b"):
+        lines = [
+            f"q{n} Q0 d{document} {rank} {9 - rank} {name}\n"
+            for n in every[:-1]
+            for rank, document in enumerate(rng.permutation(8), start=1)
+        ]
+        (tmp_path / f"{name}.run").write_text("".join(lines))
+    (tmp_path / "qrels").write_text("".join(f"q{n} 0 d{n % 4} 1\n" for n in every))
+    return tmp_path
+
+
+def call(*arguments: str) -> Result:
+    result = CliRunner().invoke(main, [*arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def answer(*arguments: str) -> Any:
+    result = call(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+ANALYSES = {
+    "stability": ("--scores", "scores{}.csv", "--trials", "20", "--flips", "50"),
+    "reliability": ("--scores", "scores{}.csv", "--splits", "3"),
+    "power": ("--scores", "scores{}.csv", "--trials", "20", "--size", "50"),
+    "progress": ("--scores", "scores{}.csv", "--entries", "entries.csv"),
+    "drift": (
+        *("--scores", "scores{}.csv", "--entries", "entries.csv"),
+        *("--dev-scores", "dev{}.csv", "--trials", "20"),
+    ),
+    "teams": (
+        *("--scores", "scores{}.csv", "--entries", "entries.csv"),
+        *("--reserve-scores", "reserve{}.csv", "--trials", "20"),
+    ),
+    "views": ("--scores", "scores{}.csv", "--scores", "dev{}.csv", "--trials", "20"),
+}
+
+
+def told(name: str, suffix: str = "") -> list[str]:
+    return ["analyse", name, *(word.format(suffix) for word in ANALYSES[name])]
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("name", ANALYSES)
+def test_one_kind_alone_is_what_a_table_of_its_queries_gives(name: str) -> None:
+    kept = answer(*told(name), "--only", "kinds.tsv=odd")
+    cut = answer(*told(name, "-odd"))
+
+    assert kept.pop("only") == ["kinds.tsv=odd"]
+    if name == "views":  # its views are named by their files
+        kept, cut = (json.loads(json.dumps(v).replace("-odd", "")) for v in (kept, cut))
+        kept["agreement"].pop("digest")
+        cut["agreement"].pop("digest")
+    assert kept == cut
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("name", ANALYSES)
+def test_each_kind_has_its_answer_and_too_few_queries_have_none(name: str) -> None:
+    found = answer(*told(name), "--facet", "kinds.tsv")
+
+    assert found["facet"] == "kinds.tsv"
+    assert list(found["values"]) == ["even", "odd", "rare"]
+    alone = answer(*told(name), "--only", "kinds.tsv=odd")
+    assert found["values"]["odd"]["answer"] == {k: v for k, v in alone.items() if k != "only"}
+    rare = found["values"]["rare"]
+    assert (rare["queries"], rare["answer"]) == (RARE, None)
+    assert rare["why"] == "5 queries with scores; this needs at least 20"
+
+
+@pytest.mark.usefixtures("files")
+def test_the_terminal_has_an_overview_and_the_tables_of_each_kind() -> None:
+    text = call(*told("stability"), "--facet", "question", "--queries", "queries.tsv").output
+
+    assert "facet     question: 2 kinds of query" in text
+    assert "Each kind of query by question" in text
+    assert "nothing is corrected over kinds" in text
+    assert "how: " in text
+    assert "what: " in text
+    rare = call(*told("stability"), "--facet", "kinds.tsv").output
+    assert "3 kinds of query, 1 of them undefined" in rare
+    assert "undefined: 5 queries with scores" in rare
+
+
+@pytest.mark.usefixtures("files")
+def test_several_kinds_must_all_hold() -> None:
+    both = (*told("stability"), "--only", "kinds.tsv=odd", "--only", "question=how")
+    one = (*told("stability"), "--only", "kinds.tsv=odd")
+
+    found = answer(*both, "--queries", "queries.tsv")
+    assert found["only"] == ["kinds.tsv=odd", "question=how"]
+    assert found["digest"] == answer(*one)["digest"]
+    none = call(*both[:-1], "question=what", "--queries", "queries.tsv")
+    assert none.exit_code == 2
+    assert "0 queries with scores" in none.output
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--only", "kinds.tsv=rare"), "5 queries with scores"),
+        (("--only", "kinds.tsv=none"), "no-facet"),
+        (("--only", "kinds.tsv"), "write FACET=KIND"),
+        (("--only", "question=what"), "which texts?"),
+        (("--facet", "nowhere.tsv"), "unreadable-file"),
+        (("--facet", "kinds.tsv", "--chart", "x.svg"), "--only FACET=KIND instead"),
+        (("--facet", "kinds.tsv", "--least", "1"), "--least"),
+        (("--facet", "kinds.tsv", "--least", "100"), "too-few-queries"),
+    ],
+    ids=["few", "unknown", "no kind", "no texts", "no file", "chart", "one query", "all small"],
+)
+def test_what_cannot_be_cut_is_told(files: Path, more: tuple[str, ...], words: str) -> None:
+    result = call(*told("stability"), *more)
+    assert result.exit_code == 2
+    assert words in result.output
+    assert not (files / "x.svg").exists()
+
+
+@pytest.mark.usefixtures("files")
+def test_a_mistake_in_an_option_is_no_kind_that_is_undefined() -> None:
+    result = call(
+        "analyse", "facets", "--scores", "scores.csv", "--facet", "kinds.tsv", "--against", "me"
+    )
+    assert result.exit_code == 2
+    assert "unknown-system" in result.output
+
+
+def test_an_old_table_of_means_has_no_kinds_of_query(files: Path) -> None:
+    (files / "collections.csv").write_text("collection,a,b,c\nx,1,2,3\ny,1,3,2\n")
+    transfer = call("analyse", "views", "--transfer", "collections.csv", "--facet", "kinds.tsv")
+    assert transfer.exit_code == 2
+    assert "means of everything" in transfer.output
+
+
+@pytest.mark.parametrize("hostile", ["../../x", "<script>", "=1+1", "\u202eodd", "a=b"])
+def test_a_kind_with_a_hostile_name_is_text(files: Path, hostile: str) -> None:
+    (files / "hostile.tsv").write_text("".join(f"q{n}\t{hostile}\n" for n in range(30)))
+    shown = call(*told("stability"), "--facet", "hostile.tsv", "--markdown")
+    assert shown.exit_code == 0, shown.output
+    assert "<script>" not in shown.output
+    assert "\u202e" not in call(*told("stability"), "--facet", "hostile.tsv").output
+    found = answer(*told("stability"), "--only", f"hostile.tsv={hostile}")
+    assert found["only"] == [f"hostile.tsv={hostile}"]
+
+
+def test_two_runs_are_compared_on_each_kind(files: Path) -> None:
+    both = ("compare", "a.run", "b.run", "--qrels", "qrels", "-k", "5")
+    found = answer(*both, "--facet", "kinds.tsv")
+    odd = answer(*both, "--only", "kinds.tsv=odd")
+
+    assert found["values"]["odd"]["answer"] == {k: v for k, v in odd.items() if k != "only"}
+    assert found["values"]["rare"]["answer"] is None
+    (files / "qrels-odd").write_text(
+        "".join(f"q{n} 0 d{n % 4} 1\n" for n in range(QUERIES) if kind(n) == "odd")
+    )
+    odd.pop("only")
+    assert odd == answer("compare", "a.run", "b.run", "--qrels", "qrels-odd", "-k", "5")
