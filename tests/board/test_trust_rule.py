@@ -9,14 +9,15 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.board.comparable import choose_comparable, read_pairs
 from heldout.board.early_figures import list_early
 from heldout.board.events import parse_log
-from heldout.board.figures import Figures, Ranges, Stability, count_bits
+from heldout.board.figures import FacetRanks, Facets, Figures, Ranges, Stability, count_bits
 from heldout.board.history import read_history
 from heldout.board.ledger import make_ledger
 from heldout.board.spec_file import parse_spec
 from heldout.board.standings import Standings, make_standings, project
-from heldout.board.trust import Trust, due_day, keep_apart
+from heldout.board.trust import DEFAULT_PARTS, PARTS, Trust, due_day
 from heldout.errors import InputError, StoreError
 
 DAYS = st.dates(date(2026, 1, 1), date(2028, 1, 1))
@@ -79,16 +80,48 @@ NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True)
 ALIKE = st.dictionaries(st.sampled_from("abcdefgh"), st.frozensets(st.sampled_from("abcdefgh")))
 
 
-@given(NAMES, ALIKE)
-def test_near_duplicates_are_never_compared(
-    names: list[str], alike: Mapping[str, frozenset[str]]
+@given(NAMES, ALIKE, st.frozensets(st.sampled_from("abcdefgh")))
+def test_each_entry_is_compared_with_all_but_its_like(
+    names: list[str], alike: Mapping[str, frozenset[str]], hidden: frozenset[str]
 ) -> None:
-    kept, left_out = keep_apart(names, alike)
-    assert sorted((*kept, *left_out)) == sorted(names)
-    assert not any(b in alike.get(a, ()) for a in kept for b in kept if a != b)
-    for name, like in left_out.items():
-        assert like in kept
-        assert names.index(like) < names.index(name)
+    found = choose_comparable(names, alike, hidden)
+    assert sorted((*found.entries, *found.left_out)) == sorted(names)
+    assert list(found.entries) == [name for name in names if name in found.entries]
+    for a in found.entries:
+        like = {b for b in found.entries if b in alike.get(a, ()) or a in alike.get(b, ())} - {a}
+        assert found.alike[a] == like
+        assert len(like) < len(found.entries) - 1  # so there is somebody to compare it with
+        assert not (a in hidden and like)
+    assert read_pairs(found.pairs, found.entries) == found.alike
+    assert all(found.entries.index(a) < found.entries.index(b) for a, b in found.pairs)
+
+
+def test_a_leader_that_is_like_an_earlier_entry_is_compared_with_the_others() -> None:
+    found = choose_comparable(["old", "other", "leader"], {"leader": {"old"}})
+    assert found.entries == ("old", "other", "leader")
+    assert found.pairs == (("old", "leader"),)
+    assert found.left_out == {}
+
+
+def test_a_pair_that_would_say_who_is_behind_an_embargo_is_not_named() -> None:
+    found = choose_comparable(["hidden", "b", "c"], {"b": {"hidden"}}, {"hidden"})
+    assert found.entries == ("b", "c")
+    assert found.pairs == ()
+    assert found.left_out == {"hidden": "withheld"}
+
+
+def test_what_is_like_all_others_is_left_out() -> None:
+    found = choose_comparable(["a", "b", "c"], {"a": {"b", "c"}})
+    assert found.left_out == {"a": "near"}
+    assert choose_comparable(["a", "b"], {"a": {"b"}}).entries == ()
+
+
+def test_facets_are_told_only_where_board_toml_names_them() -> None:
+    assert (*DEFAULT_PARTS, "facets") == PARTS
+    assert Trust().show == DEFAULT_PARTS
+    spec = parse_spec((RULES + '\n[trust]\nshow = ["facets"]\n').encode())
+    assert spec.trust is not None
+    assert spec.trust.show == ("facets",)
 
 
 def board(rules: str = ALLOWED) -> BoardLog:
@@ -170,6 +203,34 @@ def test_what_rules_did_not_allow_then_is_found() -> None:
     assert [*list_early(right.history)] == []
 
 
+OUTCOME = {
+    "a": ONE,
+    "b": TWO,
+    "neither": 86,
+    "a_alone": 1,
+    "b_alone": 1,
+    "both": 1,
+    "better": "",
+    "verdict": "no verdict",
+}
+FACET = {
+    "of": "types",
+    "facet": "who",
+    "queries": 60,
+    "rank": [1, 2],
+    "low": [1, 1],
+    "high": [2, 2],
+}
+FACETS = {
+    "told": [FACET],
+    "withheld": ["why"],
+    "least": 50,
+    "level": 0.95,
+    "flips": 10_000,
+    "pairs": 1,
+}
+
+
 @pytest.mark.parametrize(
     "figures",
     [
@@ -178,14 +239,35 @@ def test_what_rules_did_not_allow_then_is_found() -> None:
         {"stability": {"trials": 9, "shares": [[1.0, 0.0]]}},
         {"progress": [{"entry": THREE, "significant": True, "family": 1}]},
         {"outcomes": [{"a": ONE, "b": TWO, "neither": 1, "a_alone": 1, "b_alone": 1, "both": 1}]},
+        {"alike": [[ONE, THREE]]},
+        {"alike": [[ONE, ONE]]},
+        {"alike": [[ONE, TWO], [TWO, ONE]]},
+        {"alike": [[ONE, TWO]], "outcomes": [OUTCOME]},
+        {"facets": FACETS | {"told": [FACET | {"queries": 20}]}},
+        {"facets": FACETS | {"told": [FACET | {"rank": [1, 3]}]}},
+        {"facets": FACETS | {"told": [FACET | {"high": [2]}]}},
     ],
-    ids=["too-few", "crossed", "not-square", "not-compared", "not-all-queries"],
+    ids=[
+        *("too-few", "crossed", "not-square", "not-compared", "not-all-queries"),
+        *("unknown-like", "like-itself", "pair-twice", "outcomes-of-a-like"),
+        *("small-facet", "rank-beyond", "facet-too-few"),
+    ],
 )
 def test_figures_that_do_not_fit_their_entries_are_refused(figures: dict[str, Any]) -> None:
     log = board().wait(days=2)
     log.measure(ONE, TWO, **figures)
     with pytest.raises(StoreError, match="measured"):
         read_history(parse_log(log.data, path="log.jsonl"))
+
+
+def test_figures_of_new_and_of_old_are_read() -> None:
+    log = board().wait(days=2)
+    log.measure(ONE, TWO, alike=[], facets=FACETS, outcomes=[OUTCOME])
+    log.measure(ONE, TWO)
+    new, old = log.history.measured
+    assert new.figures.alike == ()
+    assert new.figures.told == {"ranges", "facets", "outcomes"}
+    assert old.figures.alike is None
 
 
 def test_the_ledger_counts_what_figures_could_have_been() -> None:
@@ -203,3 +285,20 @@ def test_shares_are_dearer_than_ranges() -> None:
     shares = Stability(trials=10, shares=((0.5, 0.5), (0.5, 0.5)))
     few, many = Figures(queries=9, ranges=ranges), Figures(queries=9, stability=shares)
     assert 0 < count_bits(few, 2) < count_bits(many, 2)
+
+
+def test_each_facet_that_is_told_costs_bits_and_one_that_is_withheld_none() -> None:
+    one = FacetRanks(of="types", facet="who", queries=60, rank=(1, 2), low=(1, 1), high=(2, 2))
+
+    def cost(*told: FacetRanks) -> float:
+        facets = Facets(told=told, withheld=("why",), least=50, level=0.95, flips=100, pairs=1)
+        return count_bits(Figures(queries=90, facets=facets), 2)
+
+    assert cost() == 0
+    assert cost(one) == pytest.approx(2 * (1 + 1.585), abs=0.01)  # a rank of two, a range of three
+    assert cost(one, one) == pytest.approx(2 * cost(one))
+
+
+def test_pairs_that_are_named_cost_a_bit_each() -> None:
+    assert count_bits(Figures(queries=9, alike=()), 4) == 6
+    assert count_bits(Figures(queries=9), 4) == 0

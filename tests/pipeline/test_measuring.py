@@ -1,6 +1,7 @@
 """What is told of a ranking: the same from the same scores, and of no two near copies."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -8,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.figures import list_wrong
-from heldout.board.trust import FEWEST_DIFFERENT, PARTS, TrustPart
-from heldout.pipeline.measuring import (
-    Compared,
-    choose_compared,
-    find_near_scores,
-    measure_ranking,
-)
+from heldout.board.comparable import FEWEST_DIFFERENT
+from heldout.board.figures import Facets, list_wrong
+from heldout.board.trust import PARTS, TrustPart
+from heldout.pipeline.measured_ranks import find_near_scores, measure_ranges, measure_shares
+from heldout.pipeline.measuring import Compared, choose_compared, measure_ranking
+from heldout.pipeline.ranked_facets import QueryFacet
 from heldout.scores import table_of
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
+from heldout.validity.ranges import rank_ranges
+from heldout.validity.stability import bootstrap_stability
 
 QUERIES = 60
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -59,12 +60,23 @@ def board(systems: int = 5, *, seed: int = 1) -> BoardScores:
     )
 
 
+HALVES = (
+    QueryFacet(
+        of="types", name="first", queries=frozenset(f"q{i:02}" for i in range(30)), least=25
+    ),
+    QueryFacet(
+        of="types", name="last", queries=frozenset(f"q{i:02}" for i in range(30, 60)), least=25
+    ),
+    QueryFacet(of="types", name="rare", queries=frozenset(f"q{i:02}" for i in range(9)), least=25),
+)
+
+
 def compare(scores: BoardScores) -> Compared:
     means = scores.view().means
     names = [e.id for e in scores.entries if not e.baseline]
     found = choose_compared(scores, sorted(names, key=lambda name: -means[name]))
     assert found is not None
-    return found
+    return replace(found, facets=HALVES)
 
 
 @settings(max_examples=5, deadline=None)
@@ -85,7 +97,8 @@ def test_clear_differences_are_told_apart_and_copies_of_noise_are_not() -> None:
     assert figures.why == {}
     assert figures.ranges.low[0] > 1  # the first that came is the worst
     assert figures.ranges.high[-1] < 6
-    assert all(sum(row) == pytest.approx(1, abs=0.05) for row in figures.stability.shares)  # type: ignore[union-attr]
+    assert figures.stability is not None
+    assert all(sum(row) == pytest.approx(1, abs=0.05) for row in figures.stability.shares)
 
 
 def test_private_views_are_never_looked_at() -> None:
@@ -108,6 +121,132 @@ def test_a_pair_that_differs_in_one_query_is_near_and_counts_would_give_its_labe
     rows["c"][:FEWEST_DIFFERENT] = 1
     near = find_near_scores(view("eval", rows).table)  # type: ignore[arg-type]
     assert near == {"a": {"b"}, "b": {"a", "c"}, "c": {"b"}}
+
+
+def test_without_near_entries_ranges_and_shares_are_those_of_the_analyses() -> None:
+    compared = compare(board())
+    table, apart = compared.table, compared.apart
+    for seed in (0, 1):
+        mine, theirs = (np.random.default_rng(seed) for _ in range(2))
+        ranges, known = (
+            measure_ranges(table, apart, mine, better="higher"),
+            rank_ranges(table, theirs),
+        )
+        rows = [known.systems.index(name) for name in table.systems]
+        assert ranges.low == tuple(known.low[row] for row in rows)
+        assert ranges.high == tuple(known.high[row] for row in rows)
+        shares = measure_shares(table, apart, compared.ranked, mine, better="higher")
+        stable = bootstrap_stability(table, theirs)
+        rows = [stable.systems.index(name) for name in table.systems]
+        wanted = stable.rank_probability[rows].round(2).tolist()
+        assert shares.shares == tuple(map(tuple, wanted))
+
+
+def with_copy(change: int) -> tuple[BoardScores, Compared]:
+    """The best system again, with another score on some queries, as the last entry."""
+    scores = board(systems=6)
+    table = scores.view().table
+    assert table is not None
+    rows = dict(zip(table.systems, table.values, strict=True))
+    row = rows["s5"].copy()
+    lower = np.flatnonzero(row > 0.1)[:change]
+    row[lower] = 0.1
+    rows["copy"] = row
+    entry = BoardEntry(id="copy", received=START + timedelta(days=99))
+    both = replace(
+        scores,
+        entries=(*scores.entries, entry),
+        views={"eval": view("eval", rows), "dev": view("dev", rows)},
+    )
+    found = compare(both)
+    released = {name: round(mean, 3) for name, mean in both.view().means.items()}
+    return both, replace(found, alike=(("s5", "copy"),), released=released)
+
+
+def test_of_two_near_entries_each_is_compared_with_all_others_and_not_with_the_other() -> None:
+    _, compared = with_copy(5)
+    figures = measure_ranking(compared, PARTS, seed=0)
+    assert [*list_wrong(figures, compared.table.systems)] == []
+    assert figures.ranges is not None
+    assert figures.stability is not None
+    place = {name: at for at, name in enumerate(compared.table.systems)}
+    for name in ("s5", "copy"):
+        assert figures.ranges.low[place[name]] == 1
+        assert 2 <= figures.ranges.high[place[name]] < 7  # better than some of the others
+    assert {"s5", "copy"} <= {n for o in figures.outcomes or () for n in (o.a, o.b)} | {"s5"}
+    assert ("s5", "copy") not in [(o.a, o.b) for o in figures.outcomes or ()]
+    assert figures.stability.shares[place["copy"]][0] == 0  # stays below, as it was released
+
+
+def test_what_two_near_entries_differ_in_moves_nothing_that_is_told_of_the_pair() -> None:
+    """A query's label from the order of copies: their resampled order would give it away."""
+    places = []
+    for change in (0, 1, 5):
+        _, compared = with_copy(change)
+        figures = measure_ranking(compared, ["stability"], seed=0)
+        assert figures.stability is not None
+        at = {name: n for n, name in enumerate(compared.table.systems)}
+        first, second = (np.array(figures.stability.shares[at[n]]) for n in ("s5", "copy"))
+        places.append(float(first[0]))
+        assert second[0] == 0
+        assert np.allclose(first.sum(), 1, atol=0.03)
+        assert np.allclose(second.sum(), 1, atol=0.03)
+    assert len(set(places)) == 1  # the best is held against the others, whatever its copy does
+
+
+def test_records_are_those_of_the_released_scores_and_a_like_is_no_test() -> None:
+    both, compared = with_copy(5)
+    higher = {**(compared.released or {}), "copy": 0.999}
+    figures = measure_ranking(replace(compared, released=higher), ["progress"], seed=0)
+    assert figures.progress is not None
+    assert [step.entry for step in figures.progress][-1] == "copy"
+    assert figures.progress[-1].significant is None
+    assert "copy" not in [
+        step.entry for step in measure_ranking(compared, ["progress"], seed=0).progress or ()
+    ]
+    assert figures.progress[-1].family == len([e for e in both.entries if not e.baseline])
+
+
+def test_facets_are_told_with_ranges_of_their_own_and_small_ones_are_withheld() -> None:
+    compared = compare(board(systems=6))
+    found = measure_ranking(compared, ["facets"], seed=0).facets
+    assert isinstance(found, Facets)
+    assert [one.facet for one in found.told] == ["first", "last"]
+    assert [one.queries for one in found.told] == [30, 30]
+    assert found.withheld == ("rare",)
+    for one in found.told:
+        assert all(1 <= a <= b <= 6 for a, b in zip(one.low, one.high, strict=True))
+        # where neither has a near entry, the range holds the rank
+        assert all(a <= r <= b for a, r, b in zip(one.low, one.rank, one.high, strict=True))
+    assert any(a > 1 for one in found.told for a in one.low)
+
+
+def test_two_entries_that_are_near_on_a_facet_are_not_compared_on_it() -> None:
+    """Small cells: far apart on all queries, and one query apart on a facet."""
+    values = np.tile([0.1, 0.25, 0.5, 1.0], 15)
+    rows = {"a": values, "b": values.copy(), "c": np.zeros(QUERIES)}
+    rows["b"][0] = 1.0  # better by one query of the first half
+    rows["b"][30:] = 0.1
+    entries = tuple(
+        BoardEntry(id=n, received=START + timedelta(days=k)) for k, n in enumerate(rows)
+    )
+    scores = BoardScores(
+        board="b", entries=entries, views={"eval": view("eval", rows)}, primary="eval"
+    )
+    compared = choose_compared(scores, ["a", "b", "c"])
+    assert compared is not None
+    told = replace(compared, alike=(), facets=HALVES)
+    found = measure_ranking(told, ["facets"], seed=0).facets
+    assert found is not None
+    first, last = found.told
+    assert (first.rank, first.low, first.high) == ((1, 2, 3), (1, 1, 3), (2, 2, 3))
+    assert (last.rank[0], last.low[0], last.low[1]) == (1, 1, 2)
+
+
+def test_without_facets_the_section_says_so() -> None:
+    figures = measure_ranking(replace(compare(board()), facets=()), ["facets"], seed=0)
+    assert figures.facets is None
+    assert figures.why == {"facets": "no public view names facets of these queries"}
 
 
 def test_means_over_seeds_have_no_outcomes_and_the_rest_is_told() -> None:

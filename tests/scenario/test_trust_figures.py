@@ -69,17 +69,23 @@ def test_while_it_waits_the_page_says_from_when_and_nothing_else(town: Town) -> 
         assert row["baseline"] or row["why"]["rank_low"].startswith("told from 2026-12-01")
 
 
-def test_on_its_day_it_is_shown_once_and_copies_are_not_compared(town: Town) -> None:
+def test_on_its_day_it_is_shown_once_and_a_copy_is_not_compared_with_its_like(
+    town: Town,
+) -> None:
     for _ in range(2):
         assert town.organiser("rebuild", now=DUE).code == 0
     [figures] = measured(town)
-    assert figures["entries"] == ["20261102-one", "20261102-three", "20261102-two"]
-    assert figures["left_out"] == {"20261102-x-copy": "near"}
+    assert figures["entries"] == [f"20261102-{n}" for n in ("one", "three", "two", "x-copy")]
+    assert figures["left_out"] == {}
+    assert figures["figures"]["alike"] == [["20261102-one", "20261102-x-copy"]]
+    pairs = [{pair["a"], pair["b"]} for pair in figures["figures"]["outcomes"]]
+    assert {"20261102-one", "20261102-x-copy"} not in pairs
     rows = {row["id"]: row for row in town.rows()}
     for name in figures["entries"]:
         assert 1 <= rows[name]["rank_low"] <= rows[name]["rank"] <= rows[name]["rank_high"] <= 4
-    assert rows["20261102-x-copy"]["rank_low"] is None
-    assert "nearly the same" in rows["20261102-x-copy"]["why"]["rank_low"]
+    leader = next(row for row in rows.values() if row["rank"] == 1)
+    assert leader["id"] in figures["entries"]
+    assert "so not compared with each other" in page(town)
     assert "resampl" in page(town)
     assert town.audit()["ok"]
     ledger = town.organiser("board", "--json", now=DUE)
@@ -117,7 +123,7 @@ def test_an_organiser_who_makes_a_rival_s_range_wider_cannot_close_the_board(
     def lie(*arguments: Any, **options: Any) -> Figures:
         found = measure_ranking(*arguments, **options)
         assert found.ranges is not None
-        wider = msgspec.structs.replace(found.ranges, low=(1, 1, 1), high=(3, 3, 2))
+        wider = msgspec.structs.replace(found.ranges, low=(1,) * 4, high=(4, 4, 4, 3))
         return msgspec.structs.replace(found, ranges=wider)
 
     monkeypatch.setattr(measured_event, "measure_ranking", lie)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.board.efficiency import Efficiency
-from heldout.board.figures import Figures, Outcome, Ranges, Stability, Step
+from heldout.board.figures import FacetRanks, Facets, Figures, Outcome, Ranges, Stability, Step
 from heldout.board.measured import Measured
 from heldout.board.spec import BoardSpec, Example, Policy, QuerySet, Runs, View
 from heldout.board.standings import Row, Standings
@@ -337,6 +337,27 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
                 verdict=("no verdict", "strict", "do no harm")[n % 3],
             )
             for n, (a, b) in enumerate(pairwise(ids))
+        ),
+        alike=((ids[2], ids[5]),),
+        facets=Facets(
+            told=tuple(
+                FacetRanks(
+                    of="types",
+                    facet=facet,
+                    queries=queries,
+                    rank=tuple(range(compared, 0, -1))
+                    if queries < 100
+                    else tuple(range(1, compared + 1)),
+                    low=(1,) * compared,
+                    high=(compared,) * compared,
+                )
+                for facet, queries in (("how & why", 412), ("who", 57))
+            ),
+            withheld=("<b>when</b>",),
+            least=50,
+            level=0.95,
+            flips=10_000,
+            pairs=45,
         ),
         why={"drift": "there is no view of the same measure whose labels are public"},
     )

@@ -5,11 +5,13 @@ import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
+import msgspec
 import pytest
 from sample_boards import AS_OF, BOARDS, RULES, busy, facts, spec, trusted
 
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import Standings
+from heldout.board.seasons import SeasonStandings
+from heldout.board.spec import BoardSpec, Season
+from heldout.board.standings import Standings, best_so_far
 from heldout.board.trust import Trust
 from heldout.site.render import render_board
 
@@ -62,7 +64,7 @@ def test_every_figure_comes_with_its_test_correction_family_and_data() -> None:
     assert "Holm over one family of 18 hypotheses, 9 pairs of neighbours" in said
     assert 'href="trust.json"' in said
     assert "No official against dev scores over time" in said
-    assert "(nearly the same as an earlier entry)" in said
+    assert "(nearly the same as others)" in said
 
 
 def test_the_data_hold_what_the_page_shows() -> None:
@@ -131,3 +133,85 @@ def test_the_chart_of_records_says_which_were_significant() -> None:
     assert "★: significantly better than the best before it when it came" in chart[0]
     assert re.search(r">[★☆] \w", chart[0])
     assert "★" not in page(BOARDS["busy"], RULES["busy"])
+
+
+def test_records_in_the_section_are_those_of_the_chart_whatever_was_compared() -> None:
+    board = trusted()
+    assert board.measured is not None
+    spec_ = RULES["trusted"]
+    shown = [row for row in board.rows if row.baseline or row.rank is not None]
+    records = best_so_far(shown, spec_.primary, bar=spec_.baselines.bar)
+    said = section(page(board, spec_))
+    table = re.search(r"Records, and what they were worth.*?</table>", said)
+    assert table is not None
+    assert re.findall(r'href="entries/([^"]*)\.html"', table[0]) == [row.id for row in records]
+    for row in records:
+        compared = row.id in board.measured.entries
+        assert f'{row.id}.html"' in table[0]
+        assert compared or "not compared" in table[0]
+
+
+def test_a_record_that_is_like_the_best_before_it_is_said_to_be() -> None:
+    board = trusted()
+    assert board.measured is not None
+    figures = board.measured.figures
+    assert figures.progress is not None
+    first, second = (step.entry for step in figures.progress[:2])
+    told = msgspec.structs.replace(figures, alike=((first, second),))
+    like = replace(board, measured=replace(board.measured, figures=told))
+    words = "nearly the same as the best before it, so not compared with it"
+    assert words in section(page(like, RULES["trusted"]))
+    assert words not in section(page(board, RULES["trusted"]))
+
+
+def test_pairs_that_are_not_compared_are_named_with_the_reason() -> None:
+    said = section(page(BOARDS["trusted"], RULES["trusted"]))
+    board = BOARDS["trusted"]
+    assert board.measured is not None
+    [(one, other)] = board.measured.figures.alike or ()
+    pair = re.search(r"so not compared with each other: .*?\.</p>", said)
+    assert pair is not None
+    assert pair[0].index(one) < pair[0].index(other)
+    assert "each is compared with all others" in said
+
+
+def test_each_facet_has_its_standings_and_a_small_one_is_withheld_with_the_reason() -> None:
+    said = section(page(BOARDS["trusted"], RULES["trusted"]))
+    tables = re.findall(r'<details class="facet">.*?</details>', said)
+    board = BOARDS["trusted"]
+    assert board.measured is not None
+    assert len(tables) == 2
+    assert "<bdi>how &amp; why</bdi>, 412 queries" in tables[0]
+    best = [re.search(r'href="entries/([^"]*)\.html"', table) for table in tables]
+    assert [found and found[1] for found in best] == [
+        board.measured.entries[0],
+        board.measured.entries[-1],
+    ]
+    assert tables[0].count("<tr>") == len(board.measured.entries) + 1
+    assert "Withheld, for they have fewer than 50 queries: &lt;b&gt;when&lt;/b&gt;." in said
+    assert "Bonferroni over the kinds" in said
+
+
+def test_facets_are_announced_where_board_toml_names_them() -> None:
+    assert "ranks on each kind" not in section(page(busy(6), spec(trust=Trust())))
+    said = section(page(busy(6), spec(trust=Trust(show=("ranges", "facets")))))
+    assert "ranges of ranks and ranks on each kind of query" in said
+
+
+def test_the_page_of_seasons_has_the_heat_map_of_each_season_that_tells_it() -> None:
+    season = Season(name="winter", view=RULES["trusted"].primary, opens=date(2026, 1, 1))
+    rules = msgspec.structs.replace(RULES["trusted"], seasons=(season,))
+    told = replace(trusted(), season="winter")
+    for board, maps in ((told, 1), (replace(told, measured=None), 0)):
+        seasons = [SeasonStandings(season=season, standings=board)]
+        files = render_board(board, rules, facts(), seasons=seasons)
+        text = files["leaderboard/seasons.html"].decode()
+        assert text.count('<table class="heat"') == maps
+        assert text.count('href="trust-winter.json"') == maps
+        assert ('id="ranks-season-winter"' in text) == bool(maps)
+    figures = msgspec.structs.replace(told.measured.figures, stability=None)  # type: ignore[union-attr]
+    silent = replace(told, measured=replace(told.measured, figures=figures))  # type: ignore[type-var]
+    files = render_board(
+        silent, rules, facts(), seasons=[SeasonStandings(season=season, standings=silent)]
+    )
+    assert b'<table class="heat"' not in files["leaderboard/seasons.html"]

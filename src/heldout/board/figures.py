@@ -10,8 +10,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from heldout.errors import quote
+
 __all__ = [
     "Drift",
+    "FacetRanks",
+    "Facets",
     "Figures",
     "LeftOut",
     "Outcome",
@@ -23,8 +27,8 @@ __all__ = [
 ]
 
 LeftOut = Literal["near", "incomplete", "withheld"]
-"""Why an entry is not compared: nearly the same as an earlier one, which is not named, for that
-would say who is behind an embargo; no score for each query; not said while an embargo holds."""
+"""Why an entry is not compared: nearly the same as all it could be compared with (in events without
+`Figures.alike`, as an earlier one); no score for each query; not said while an embargo holds."""
 
 _Whole = Annotated[int, msgspec.Meta(ge=0)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -70,7 +74,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Attributes:
         entry: its id.
         significant: whether significantly better than the best before it, corrected for all that
-            had come by then; `None` where there was nothing to test against.
+            had come by then; `None` where there was nothing to test against, or that was nearly
+            the same.
         family: hypotheses that it was corrected for.
     """
 
@@ -121,29 +126,72 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     verdict: Literal["strict", "do no harm", "no verdict"]
 
 
+class FacetRanks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The standings on the queries of a facet.
+
+    Attributes:
+        of: the view that names the file of facets.
+        facet: its name there.
+        queries: how many of it have scores.
+        rank: of each compared entry, from 1; equal means share the best of their ranks.
+        low, high: first and last rank of each.
+    """
+
+    of: str
+    facet: str
+    queries: _Whole
+    rank: tuple[_Whole, ...]
+    low: tuple[_Whole, ...]
+    high: tuple[_Whole, ...]
+
+
+class Facets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Standings by facet; all ranges of all facets hold at once.
+
+    Attributes:
+        told: those with enough queries.
+        withheld: names of those with fewer: a rank on few queries says much of each label.
+        least: fewest queries of one that is told.
+        level: chance that all ranges hold.
+        flips: sign flips drawn for each.
+        pairs: how many were tested on each; both directions of each form the family.
+    """
+
+    told: tuple[FacetRanks, ...]
+    withheld: tuple[str, ...]
+    least: _Whole
+    level: _Level
+    flips: _Whole
+    pairs: _Whole
+
+
 class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All that is told at once.
 
     Attributes:
         queries: how many the scores are over.
         k: how deep outcomes look; 0 without them.
-        ranges, stability, progress, drift, outcomes: `None` where not told.
+        alike: pairs of entries that are nearly the same and not compared with each other; `None`
+            in events of old, which compared the earlier one of such entries only.
+        ranges, stability, progress, drift, outcomes, facets: `None` where not told.
         why: part that was to be told -> why it cannot be.
     """
 
     queries: _Whole
     k: _Whole = 0
+    alike: tuple[tuple[str, str], ...] | None = None
     ranges: Ranges | None = None
     stability: Stability | None = None
     progress: tuple[Step, ...] | None = None
     drift: Drift | None = None
     outcomes: tuple[Outcome, ...] | None = None
+    facets: Facets | None = None
     why: dict[str, str] = {}
 
     @property
     def told(self) -> frozenset[str]:
         """The parts of which something is said, if only why not."""
-        parts = ("ranges", "stability", "progress", "drift", "outcomes")
+        parts = ("ranges", "stability", "progress", "drift", "outcomes", "facets")
         return frozenset(self.why) | {part for part in parts if getattr(self, part) is not None}
 
 
@@ -157,18 +205,14 @@ def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
     n = len(entries)
     if len(set(entries)) < n:
         yield "an entry is named twice"
-    ranges = figures.ranges
-    if ranges is not None and (
-        len(ranges.low) != n
-        or len(ranges.high) != n
-        or not all(1 <= a <= b <= n for a, b in zip(ranges.low, ranges.high, strict=True))
-    ):
+    if figures.ranges is not None and not _fit(figures.ranges.low, figures.ranges.high, n):
         yield f"ranges are not of {n} entries"
     shares = () if figures.stability is None else figures.stability.shares
     if figures.stability is not None and {len(shares), *map(len, shares)} != {n}:
         yield f"shares are not of {n} entries and ranks"
     named = {step.entry for step in figures.progress or ()}
     named |= {name for pair in figures.outcomes or () for name in (pair.a, pair.b)}
+    named |= {name for pair in figures.alike or () for name in pair}
     if not named <= set(entries):
         yield "an entry is named that was not compared"
     if any(
@@ -176,6 +220,33 @@ def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
         for pair in figures.outcomes or ()
     ):
         yield f"outcomes are not of {figures.queries} queries"
+    yield from _list_wrong_pairs(figures)
+    yield from _list_wrong_facets(figures, n)
+
+
+def _fit(low: Sequence[int], high: Sequence[int], n: int) -> bool:
+    """Whether these are ranges of the ranks of some entries."""
+    return len(low) == len(high) == n and all(
+        1 <= a <= b <= n for a, b in zip(low, high, strict=True)
+    )
+
+
+def _list_wrong_pairs(figures: Figures) -> Iterator[str]:
+    alike = [frozenset(pair) for pair in figures.alike or ()]
+    if len(set(alike)) < len(alike) or any(len(pair) == 1 for pair in alike):
+        yield "a pair that is not compared is named twice, or is one entry"
+    if any(frozenset((pair.a, pair.b)) in alike for pair in figures.outcomes or ()):
+        yield "outcomes are of a pair that is not compared"
+
+
+def _list_wrong_facets(figures: Figures, entries: int) -> Iterator[str]:
+    if figures.facets is None:
+        return
+    for one in figures.facets.told:
+        if not _fit(one.low, one.high, entries) or not _fit(one.rank, one.rank, entries):
+            yield f"ranks on facet {quote(one.facet)} are not of {entries} entries"
+        if not figures.facets.least <= one.queries <= figures.queries:
+            yield f"facet {quote(one.facet)} has too few queries to be told, or too many"
 
 
 def count_bits(figures: Figures, entries: int) -> float:
@@ -196,5 +267,10 @@ def count_bits(figures: Figures, entries: int) -> float:
         bits += n * math.log2(1 + _SIGNIFICANT)
     if figures.drift is not None:
         bits += 5 * math.log2(_NUMBERS) + 2
+    if figures.facets is not None:
+        span = math.log2(max(1, n)) + math.log2(max(1, n * (n + 1) // 2))
+        bits += len(figures.facets.told) * n * span
+    if figures.alike is not None:
+        bits += n * (n - 1) / 2  # scores that hardly differ make two entries alike
     outcome = math.log2(math.comb(figures.queries + 3, 3)) + math.log2(_VERDICTS)
     return bits + len(figures.outcomes or ()) * outcome

@@ -16,7 +16,7 @@ __all__ = ["RankRange", "find_measured", "is_stale", "list_ranges"]
 
 
 _LEFT_OUT: Mapping[LeftOut, str] = {
-    "near": "nearly the same as an earlier entry, so not compared",
+    "near": "nearly the same as others, so not compared",
     "incomplete": "no score for each query, so not compared",
     "withheld": "not compared; an embargo withholds why",
 }

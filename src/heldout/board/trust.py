@@ -1,37 +1,39 @@
-"""When a board may tell more of its ranking than the scores, and of which entries.
+"""When a board may tell more of its ranking than the scores.
 
 Ranges of ranks, shares and counts carry bits about held-out labels: counts between two runs that
 differ in one query give away that query's label. So nothing is told before the day that `[trust]`
-in board.toml names, and of runs that are nearly the same only the first is compared.
+in board.toml names; whom an entry is compared with is in `board.comparable`.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Literal
 
 import msgspec
 
 __all__ = [
-    "FEWEST_DIFFERENT",
+    "DEFAULT_PARTS",
     "PARTS",
     "Trust",
     "TrustPart",
     "check_trust",
     "due_day",
-    "keep_apart",
     "say_after",
 ]
 
-TrustPart = Literal["ranges", "stability", "progress", "drift", "outcomes"]
+TrustPart = Literal["ranges", "stability", "progress", "drift", "outcomes", "facets"]
 """What a page may tell of a ranking beside its scores."""
 
-PARTS: tuple[TrustPart, ...] = ("ranges", "stability", "progress", "drift", "outcomes")
-"""All of them, in the order of the page."""
+PARTS: tuple[TrustPart, ...] = (
+    *("ranges", "stability", "progress"),
+    *("drift", "outcomes", "facets"),
+)
+"""All of them, in the order of the page. Each draws from a stream of its own by its place here, so
+a new one comes last."""
 
-FEWEST_DIFFERENT = 10
-"""Fewest queries with different scores between two entries that are compared."""
+DEFAULT_PARTS: tuple[TrustPart, ...] = PARTS[:5]
+"""What is told where `show` is left out. Facets tell of few queries each, so they are asked for."""
 
 _DAYS = re.compile(r"([1-9][0-9]{0,3}) days?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -42,14 +44,14 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     Attributes:
         show: ranges of ranks, ranks under the bootstrap, records with their significance, official
-            against dev scores, outcomes of neighbours in the ranking.
+            against dev scores, outcomes of neighbours in the ranking, standings by facet.
         after: `season`: when the season, or the board, is over. `closing`: when the board was
             closed for good. A delay, `30 days`: an entry so long after it was published. A day,
             `2027-04-01`: what was published before it. What waits for a delay or a day comes with
             the end of the season at the latest.
     """
 
-    show: tuple[TrustPart, ...] = PARTS
+    show: tuple[TrustPart, ...] = DEFAULT_PARTS
     after: str = "season"
 
 
@@ -110,28 +112,3 @@ def say_after(trust: Trust, *, last: date | None) -> str:
     if trust.after == "closing" or last is None:
         return "once the board is closed"
     return f"from {last + timedelta(1):%d %b %Y} on"
-
-
-def keep_apart(
-    entries: Sequence[str], alike: Mapping[str, AbstractSet[str]]
-) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """Of entries that are nearly the same only the first.
-
-    Args:
-        entries: ids in the order they came.
-        alike: id -> ids of others that it is nearly the same as; read both ways.
-
-    Returns:
-        The ids that are compared, no two of them alike; and the others with the one that each is
-        like.
-    """
-    kept: list[str] = []
-    left_out: dict[str, str] = {}
-    for name in entries:
-        like = (one for one in kept if one in alike.get(name, ()) or name in alike.get(one, ()))
-        first = next(like, None)
-        if first is None:
-            kept.append(name)
-        else:
-            left_out[name] = first
-    return tuple(kept), left_out

@@ -5,16 +5,18 @@ from dataclasses import replace
 
 import msgspec
 
+from heldout.board.comparable import choose_comparable
 from heldout.board.figures import LeftOut
 from heldout.board.similarity import TOP, nearest
-from heldout.board.trust import keep_apart
 from heldout.pipeline.board_scores import read_board_scores
 from heldout.pipeline.comparing import signatures_of
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.due_figures import Due
-from heldout.pipeline.measuring import choose_compared, find_near_scores, measure_ranking
+from heldout.pipeline.measured_ranks import find_near_scores
+from heldout.pipeline.measuring import choose_compared, measure_ranking, read_released
+from heldout.pipeline.ranked_facets import QueryFacet, read_query_facets
 from heldout.trec.scans import Signature
-from heldout.validity.entries import BoardScores
+from heldout.validity.entries import BoardScores, ViewScores
 
 __all__ = ["SEED", "log_figures"]
 
@@ -39,40 +41,60 @@ def log_figures(desk: Desk, every_due: Sequence[Due]) -> None:
 
 
 def _log(desk: Desk, board: BoardScores, due: Due) -> None:
-    arrived = [e.id for e in board.entries if e.id in set(due.ranked)]
     view = board.view()
-    scored = [name for name in arrived if view.table is not None and name in view.table.systems]
-    alike = _find_alike(desk, scored, view.queries)
-    every = choose_compared(board, [name for name in due.ranked if name in scored])
-    if every is not None:
-        same = find_near_scores(every.table)
-        alike = {name: alike.get(name, frozenset()) | same[name] for name in scored}
-    kept, near = keep_apart(scored, alike)
+    complete = [name for name in _list_complete(view) if name in set(due.ranked)]
+    alike = {
+        name: set(others) for name, others in _find_alike(desk, complete, view.queries).items()
+    }
+    every = choose_compared(board, [name for name in due.ranked if name in complete])
+    if every is None:
+        return
+    for name, others in find_near_scores(every.table).items():
+        alike[name] |= others
+    hidden = {name for name in due.ranked if _is_hidden(desk, name)}
+    chosen = choose_comparable(complete, alike, hidden)
     compared = choose_compared(
-        board, [name for name in due.ranked if name in kept], bar=due.spec.baselines.bar
+        board, [name for name in due.ranked if name in chosen.entries], bar=due.spec.baselines.bar
     )
     if compared is None:
         return
+    facets: Sequence[QueryFacet] = ()
+    if "facets" in due.trust.show:
+        facets = read_query_facets(desk.repository, desk.vault, due.spec, view=view.view)
+    compared = replace(
+        compared,
+        released=read_released(desk.history().submissions.values(), view.view),
+        alike=chosen.pairs,
+        facets=facets,
+    )
     figures = measure_ranking(compared, due.trust.show, seed=SEED)
+    incomplete: dict[str, LeftOut] = {
+        name: "withheld" if name in hidden else "incomplete"
+        for name in due.ranked
+        if name not in complete
+    }
     public = {
         "view": view.view,
         "season": due.season,
         "due": due.since.isoformat(),
         "seed": SEED,
         "entries": list(compared.table.systems),
-        "left_out": {
-            name: _say_why(desk, name, "near" if name in near else "incomplete")
-            for name in due.ranked
-            if name not in kept
-        },
+        "left_out": {**incomplete, **chosen.left_out},
         "figures": msgspec.to_builtins(figures),
     }
     desk.log("measured", None, public=public, sealed={"table": str(compared.table.digest)})
 
 
-def _say_why(desk: Desk, entry: str, why: LeftOut) -> LeftOut:
-    hidden = desk.history().submissions[entry].is_hidden(desk.now.date())
-    return "withheld" if hidden else why
+def _list_complete(view: ViewScores) -> list[str]:
+    """The ids with a score for each query, in the order they came."""
+    if view.table is None:
+        return []
+    table = view.table
+    return [name for row, name in enumerate(table.systems) if table.known[row].all()]
+
+
+def _is_hidden(desk: Desk, entry: str) -> bool:
+    return desk.history().submissions[entry].is_hidden(desk.now.date())
 
 
 def _find_alike(desk: Desk, entries: Sequence[str], query_set: str) -> Mapping[str, frozenset[str]]:

@@ -3,33 +3,39 @@
 Equal input and seed give equal figures, so that whoever has the scores can go over them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import msgspec
-import numpy as np
 from numpy.random import PCG64, Generator
 
-from heldout.board.figures import Drift, Figures, Outcome, Ranges, Stability, Step
-from heldout.board.trust import FEWEST_DIFFERENT, PARTS, TrustPart
+from heldout.board.comparable import read_pairs
+from heldout.board.figures import Drift, Figures, Outcome, Step
+from heldout.board.history import Submission
+from heldout.board.trust import PARTS, TrustPart
 from heldout.errors import InputError
 from heldout.measures.spec import parse_measure
+from heldout.pipeline.measured_ranks import (
+    Apart,
+    measure_facets,
+    measure_ranges,
+    measure_shares,
+)
+from heldout.pipeline.ranked_facets import QueryFacet
 from heldout.scores import ScoreTable, table_of
 from heldout.validity.drift import find_drift
 from heldout.validity.entries import BoardScores
 from heldout.validity.first_ranks import Side, first_ranks
 from heldout.validity.outcomes import analyse_outcomes
 from heldout.validity.progress import trace_progress
-from heldout.validity.ranges import rank_ranges
 from heldout.validity.score_matrix import Better
-from heldout.validity.stability import bootstrap_stability
 from heldout.validity.verdicts import Rules
 
-__all__ = ["Compared", "choose_compared", "find_near_scores", "measure_ranking"]
+__all__ = ["Compared", "choose_compared", "measure_ranking", "read_released"]
 
 _ALPHA = 0.05
-_SHARE, _NUMBER = 2, 4  # decimals
+_NUMBER = 4  # decimals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +47,24 @@ class Compared:
         table: scores by query of the entries on the view that ranks, in that order.
         ranked: the same ids by released score, the best first.
         bar: whether a record has to be above the baselines.
+        released: id -> score as it was told, which decides what was a record; `None` for events
+            of old, in which the true ones did.
+        alike: pairs that are not compared, the earlier entry first; `None` for events of old.
+        facets: of the queries.
     """
 
     board: BoardScores
     table: ScoreTable
     ranked: tuple[str, ...]
     bar: bool
+    released: Mapping[str, float] | None = None
+    alike: tuple[tuple[str, str], ...] | None = None
+    facets: Sequence[QueryFacet] = field(default=())
+
+    @property
+    def apart(self) -> Apart:
+        """Id -> those that it is not compared with."""
+        return read_pairs(self.alike or (), self.table.systems)
 
 
 def choose_compared(
@@ -80,29 +98,21 @@ def choose_compared(
     )
 
 
-def find_near_scores(table: ScoreTable) -> Mapping[str, frozenset[str]]:
-    """Id -> the others whose scores differ from its own for fewer than ten queries.
-
-    Counts between two such entries would tell the labels of those queries.
-    """
-    near: dict[str, frozenset[str]] = {}
-    for row, name in enumerate(table.systems):
-        different = (table.values != table.values[row]).sum(axis=1)
-        others = np.flatnonzero(different < FEWEST_DIFFERENT).tolist()
-        near[name] = frozenset(table.systems[other] for other in others if other != row)
-    return near
+def read_released(submissions: Iterable[Submission], view: str) -> Mapping[str, float]:
+    """Id -> the score that was told of it on a view, of those that have one."""
+    return {one.id: float(one.scores[view]) for one in submissions if view in one.scores}
 
 
 def measure_ranking(compared: Compared, show: Sequence[TrustPart], *, seed: int) -> Figures:
     """Compute what is told of a ranking.
 
     Args:
-        compared: entries that may be compared, no two of them nearly the same.
+        compared: entries that may be compared; pairs that are nearly the same stand in `alike`.
         show: parts that are told.
         seed: of what is drawn; each part draws from a stream of its own.
     """
     streams = dict(zip(PARTS, Generator(PCG64(seed)).spawn(len(PARTS)), strict=True))
-    figures = Figures(queries=len(compared.table.queries))
+    figures = Figures(queries=len(compared.table.queries), alike=compared.alike)
     for part in PARTS:
         if part in show:
             try:
@@ -118,6 +128,7 @@ def _say(error: InputError) -> str:
     known = {
         "not-reciprocal-ranks": "outcomes are counted from the reciprocal rank of single runs",
         "no-view": "there is no view of the same measure whose labels are public",
+        "no-facet": "no public view names facets of these queries",
         "missing-scores": "some entry has no score for each query",
     }
     code = error.problems[0].code
@@ -129,33 +140,41 @@ def _better(compared: Compared) -> Better:
 
 
 def _add_ranges(figures: Figures, compared: Compared, rng: Generator) -> Figures:
-    found = rank_ranges(compared.table, rng, better=_better(compared))
-    place = [found.systems.index(name) for name in compared.table.systems]
-    ranges = Ranges(
-        low=tuple(found.low[row] for row in place),
-        high=tuple(found.high[row] for row in place),
-        level=found.level,
-        flips=found.flips,
-        pairs=found.pairs,
-    )
-    return msgspec.structs.replace(figures, ranges=ranges)
+    found = measure_ranges(compared.table, compared.apart, rng, better=_better(compared))
+    return msgspec.structs.replace(figures, ranges=found)
 
 
 def _add_stability(figures: Figures, compared: Compared, rng: Generator) -> Figures:
-    found = bootstrap_stability(compared.table, rng, better=_better(compared))
-    place = [found.systems.index(name) for name in compared.table.systems]
-    shares = found.rank_probability[place].round(_SHARE).tolist()
-    stability = Stability(trials=found.trials, shares=tuple(tuple(row) for row in shares))
-    return msgspec.structs.replace(figures, stability=stability)
+    found = measure_shares(
+        compared.table, compared.apart, compared.ranked, rng, better=_better(compared)
+    )
+    return msgspec.structs.replace(figures, stability=found)
+
+
+def _add_facets(figures: Figures, compared: Compared, rng: Generator) -> Figures:
+    found = measure_facets(
+        compared.table,
+        compared.facets,
+        compared.apart,
+        compared.ranked,
+        rng,
+        better=_better(compared),
+    )
+    return msgspec.structs.replace(figures, facets=found)
 
 
 def _add_progress(figures: Figures, compared: Compared, _: Generator) -> Figures:
-    board = compared.board
-    found = trace_progress(board, board.view(), bar=compared.bar)
+    board, view, apart = compared.board, compared.board.view(), compared.apart
+    if compared.released is not None:
+        told = {name: compared.released[name] for name in view.means if name in compared.released}
+        view = replace(view, means=told)
+    found = trace_progress(board, view, bar=compared.bar)
     steps = tuple(
         Step(
             entry=step.entry.id,
-            significant=None if step.p_then is None else step.p_then <= _ALPHA,
+            significant=None
+            if step.p_then is None or step.displaced in apart[step.entry.id]
+            else step.p_then <= _ALPHA,
             family=step.family_then,
         )
         for step in found.line
@@ -189,8 +208,14 @@ def _round(number: float | None) -> float | None:
 def _add_outcomes(figures: Figures, compared: Compared, _: Generator) -> Figures:
     cutoff = parse_measure(compared.board.view().measure).cutoff
     ranks = first_ranks(compared.table, k=cutoff or 1 << 20)
-    sides = [Side(name=name, runs=(name,)) for name in compared.ranked]
-    found = analyse_outcomes(ranks, [*pairwise(sides)], Rules())
+    pairs = [
+        (Side(name=one, runs=(one,)), Side(name=other, runs=(other,)))
+        for one, other in pairwise(compared.ranked)
+        if other not in compared.apart[one]
+    ]
+    if not pairs:
+        return msgspec.structs.replace(figures, outcomes=(), k=cutoff or 0)
+    found = analyse_outcomes(ranks, pairs, Rules())
     outcomes = tuple(
         Outcome(
             a=one.pair.a.name,
@@ -213,4 +238,5 @@ _ADD: Mapping[TrustPart, Callable[[Figures, Compared, Generator], Figures]] = {
     "progress": _add_progress,
     "drift": _add_drift,
     "outcomes": _add_outcomes,
+    "facets": _add_facets,
 }

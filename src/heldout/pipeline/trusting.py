@@ -56,7 +56,7 @@ def _find_due(desk: Desk) -> Iterator[Due]:
     ] or [(make_standings(entries, spec, now=desk.now), spec)]
     for standings, here in boards:
         due = _make_due(standings, here, trust, history, desk.now.date())
-        if len(due.ranked) >= _FEWEST and not _is_told(due, history):
+        if len(due.ranked) >= _FEWEST and not _is_told(due, history, desk.now.date()):
             yield due
 
 
@@ -80,8 +80,11 @@ def _make_due(
     )
 
 
-def _is_told(due: Due, history: History) -> bool:
-    """Whether the latest event says all that is due, of scores that still hold."""
+def _is_told(due: Due, history: History, today: date) -> bool:
+    """Whether the latest event says all that is due, of scores that still hold.
+
+    What waited for the end of an embargo is due on its day.
+    """
     of_season = [
         one for one in history.measured if (one.season, one.view) == (due.season, due.spec.primary)
     ]
@@ -92,4 +95,8 @@ def _is_told(due: Due, history: History) -> bool:
         s.id: max(at for at, _ in s.errata) for s in history.submissions.values() if s.errata
     }
     whole = set(due.ranked) <= latest.covered and set(due.trust.show) <= latest.figures.told
-    return whole and not is_stale(latest, corrected)
+    waits = any(
+        why == "withheld" and not history.submissions[name].is_hidden(today)
+        for name, why in latest.left_out.items()
+    )
+    return whole and not waits and not is_stale(latest, corrected)

@@ -3,17 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 import msgspec
 
-from heldout.board.figures import Ranges
+from heldout.board.figures import Ranges, Step
 from heldout.board.measured import Measured
 from heldout.board.spec import BoardSpec
-from heldout.board.standings import Standings
+from heldout.board.standings import Standings, best_so_far
 from heldout.charts.days import day_words
+from heldout.site.ranking_facets import FacetTable, make_facet_tables, say_range
 from heldout.site.ranking_marks import STARS
 from heldout.site.ranking_words import (
     list_notes,
+    say_apart,
     say_coming,
     say_drift,
     say_lead,
@@ -109,6 +112,8 @@ class RankingTrust:
         steps: the records.
         drift: in a sentence, "" without it.
         outcomes: of neighbours.
+        facets: standings on each kind of query.
+        apart: pairs that are nearly the same, so not compared.
         notes: tests, corrections and families.
         left_out: entries that are not compared, with the reason.
         data: the file of all that is told.
@@ -124,6 +129,8 @@ class RankingTrust:
     steps: tuple[StepRow, ...] = ()
     drift: str = ""
     outcomes: tuple[OutcomeRow, ...] = ()
+    facets: tuple[FacetTable, ...] = ()
+    apart: tuple[Phrase, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: tuple[Phrase, ...] = ()
     data: str = ""
@@ -155,9 +162,11 @@ def make_ranking_trust(
         ranks=_rank_rows(measured, rows),
         has_ranges=figures.ranges is not None,
         has_shares=figures.stability is not None,
-        steps=_step_rows(measured, known),
+        steps=_step_rows(measured, known, _list_records(standings, spec)),
         drift=say_drift(figures.drift),
         outcomes=tuple(_outcome_rows(measured, known)),
+        facets=make_facet_tables(measured, known),
+        apart=tuple(say_apart(measured, known)),
         notes=tuple(list_notes(measured)),
         left_out=tuple(say_left_out(measured, known)),
         data=figures_file(standings),
@@ -231,29 +240,45 @@ def _rank_rows(measured: Measured, rows: Sequence[TableRow]) -> tuple[RankRow, .
 def _say_range(ranges: Ranges | None, at: int) -> str:
     if ranges is None:
         return ""
-    low, high = ranges.low[at], ranges.high[at]
-    return f"{low}" if low == high else f"{low}–{high}"
+    return say_range(ranges.low[at], ranges.high[at])
 
 
-def _step_rows(measured: Measured, known: Mapping[str, TableRow]) -> tuple[StepRow, ...]:
-    words = {
-        True: "significantly better than the best before it",
-        False: "within noise of the best before it",
-        None: "nothing before it to compare with",
-    }
+def _list_records(standings: Standings, spec: BoardSpec) -> tuple[str, ...]:
+    """Ids of the line of records, as the chart of progress draws it."""
+    ranked = [row for row in standings.rows if row.baseline or row.rank is not None]
+    return tuple(row.id for row in best_so_far(ranked, spec.primary, bar=spec.baselines.bar))
+
+
+def _step_rows(
+    measured: Measured, known: Mapping[str, TableRow], records: Sequence[str]
+) -> tuple[StepRow, ...]:
+    if measured.figures.progress is None:
+        return ()
+    steps = {step.entry: step for step in measured.figures.progress}
+    before = dict(pairwise(step.entry for step in measured.figures.progress))
+    pairs = {frozenset(pair) for pair in measured.figures.alike or ()}
+    like = {later for one, later in before.items() if frozenset((one, later)) in pairs}
     return tuple(
         StepRow(
-            entry=name_entry(known[step.entry]),
-            star=STARS[step.significant],
-            says=words[step.significant]
-            + (
-                f", t test, Holm over {count(step.family, 'hypothesis', 'hypotheses')}"
-                * (step.significant is not None)
-            ),
+            entry=name_entry(known[name]),
+            star=STARS[steps[name].significant] if name in steps else "",
+            says=_say_step(steps.get(name), like=name in like),
         )
-        for step in measured.figures.progress or ()
-        if step.entry in known
+        for name in records
+        if name in known
     )
+
+
+def _say_step(step: Step | None, *, like: bool) -> str:
+    if step is None:
+        return "not compared"
+    if like:
+        return "nearly the same as the best before it, so not compared with it"
+    if step.significant is None:
+        return "nothing before it to compare with"
+    worth = "significantly better than" if step.significant else "within noise of"
+    family = count(step.family, "hypothesis", "hypotheses")
+    return f"{worth} the best before it, t test, Holm over {family}"
 
 
 def _outcome_rows(

@@ -9,11 +9,20 @@ from heldout.board.spec import BoardSpec
 from heldout.board.standings import Standings
 from heldout.board.trust import TrustPart, due_day, say_after
 from heldout.charts.days import day_words
+from heldout.site.ranking_facets import note_facets
 from heldout.site.rows import TableRow
 from heldout.site.sentences import name_entry
 from heldout.site.wording import Phrase, count, join_names, phrase
 
-__all__ = ["list_notes", "say_coming", "say_drift", "say_lead", "say_left_out", "say_verdict"]
+__all__ = [
+    "list_notes",
+    "say_apart",
+    "say_coming",
+    "say_drift",
+    "say_lead",
+    "say_left_out",
+    "say_verdict",
+]
 
 _PARTS: Mapping[TrustPart, str] = {
     "ranges": "ranges of ranks",
@@ -21,13 +30,14 @@ _PARTS: Mapping[TrustPart, str] = {
     "progress": "which records were significant when they came",
     "drift": "official against dev scores over time",
     "outcomes": "what neighbours in the ranking find that the other does not",
+    "facets": "ranks on each kind of query",
 }
 _WHY = (
     "Until then nothing of it is: each such figure says something about labels that only the "
     "organisers have."
 )
 _LEFT_OUT: Mapping[LeftOut, str] = {
-    "near": " (nearly the same as an earlier entry)",
+    "near": " (nearly the same as others)",
     "incomplete": " (no score for each query)",
     "withheld": " (an embargo withholds why)",
 }
@@ -146,6 +156,14 @@ def list_notes(measured: Measured) -> list[str]:
             f"{2 * len(figures.outcomes):,} hypotheses, {count(len(figures.outcomes), 'pair')} of "
             "neighbours."
         )
+    if figures.alike:
+        notes.append(
+            "Entries that are nearly the same: each is compared with all others, and not with its "
+            "like, for what two such entries differ in tells the labels of a few queries. Towards "
+            "each other they keep the order of their scores in the shares, and no range tells them "
+            "apart."
+        )
+    notes += note_facets(figures.facets)
     notes += [
         _PARTS_UNDEFINED.format(part=words, why=figures.why[part])
         for part, words in _PARTS.items()
@@ -160,4 +178,13 @@ def say_left_out(measured: Measured, known: Mapping[str, TableRow]) -> list[Phra
         phrase(name_entry(known[name]), _LEFT_OUT[why])
         for name, why in measured.left_out.items()
         if name in known
+    ]
+
+
+def say_apart(measured: Measured, known: Mapping[str, TableRow]) -> list[Phrase]:
+    """The pairs that are nearly the same, and so not compared with each other."""
+    return [
+        phrase(name_entry(known[one]), " and ", name_entry(known[other]))
+        for one, other in measured.figures.alike or ()
+        if one in known and other in known
     ]

@@ -10,6 +10,7 @@ from heldout.board.standings import Standings
 from heldout.charts.days import day_words
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
+from heldout.site.ranking_trust import RankingTrust, make_ranking_trust
 from heldout.site.rows import Column, TableRow, make_columns, make_row, public_row, public_rows
 from heldout.site.wording import clean, count
 
@@ -28,6 +29,7 @@ class SeasonTable:
         rows: ranked entries and baselines, best first.
         unranked: the others.
         csv, json: its files, as they stand in a link.
+        trust: what is told of its ranking beside the scores, `None` where nothing ever is.
     """
 
     name: str
@@ -38,6 +40,7 @@ class SeasonTable:
     unranked: tuple[TableRow, ...]
     csv: str
     json: str
+    trust: RankingTrust | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +94,7 @@ def make_seasons_page(
     )
     return SeasonsPage(
         frame=frame,
-        seasons=tuple(_table(one, spec) for one in seasons),
+        seasons=tuple(_table(one, spec, facts) for one in seasons),
         overall=tuple(_line(line, spec) for line in rank_overall(seasons)),
     )
 
@@ -101,19 +104,22 @@ def season_files(season: Season) -> tuple[str, str]:
     return f"seasons/{season.name}.csv", f"seasons/{season.name}.json"
 
 
-def _table(one: SeasonStandings, spec: BoardSpec) -> SeasonTable:
-    columns = make_columns(spec.in_season(one.season))
+def _table(one: SeasonStandings, spec: BoardSpec, facts: BoardFacts) -> SeasonTable:
+    here = spec.in_season(one.season)
+    columns = make_columns(here)
     rows = tuple(make_row(row, columns) for row in public_rows(one.standings))
     csv, json = season_files(one.season)
+    ranked = tuple(row for row in rows if not row.unranked)
     return SeasonTable(
         name=clean(one.season.name),
         anchor=f"season-{one.season.name}",
         days=f"{_say_days(one.season)}; {_say_entries(rows)}",
         column=columns[0],
-        rows=tuple(row for row in rows if not row.unranked),
+        rows=ranked,
         unranked=tuple(row for row in rows if row.unranked),
         csv=quote(csv),
         json=quote(json),
+        trust=make_ranking_trust(one.standings, ranked, here, closed=facts.closed),
     )
 
 
