@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.stats.agreement import (
     Scale,
+    cohen_interval,
     cohen_kappa,
     fleiss_kappa,
     krippendorff_alpha,
@@ -129,3 +130,44 @@ def test_what_is_no_rating_is_refused() -> None:
         krippendorff_alpha([[1.0, float("inf")], [1.0, 2.0]])
     with pytest.raises(InputError, match="bad-rating"):
         krippendorff_alpha([[-1, 2], [1, 2]], scale="ratio")
+
+
+def test_units_that_are_drawn_together_tell_as_much_as_one() -> None:
+    rng = np.random.default_rng(4)
+    ratings = rng.integers(0, 3, (2, 30)).astype(float)
+    many, groups = np.repeat(ratings, 5, axis=1), np.repeat(np.arange(30), 5)
+
+    for scale in SCALES:
+        alone = krippendorff_interval(ratings, Generator(PCG64(0)), scale=scale, trials=99)
+        drawn = krippendorff_interval(
+            many, Generator(PCG64(0)), scale=scale, groups=groups, trials=99
+        )
+        free = krippendorff_interval(many, Generator(PCG64(0)), scale=scale, trials=99)
+        assert alone is not None
+        assert drawn is not None
+        assert free is not None
+        assert free[1] - free[0] < 0.7 * (drawn[1] - drawn[0])
+    (a, b), (many_a, many_b) = ratings.tolist(), many.tolist()
+    one = cohen_interval(a, b, Generator(PCG64(0)), trials=99)
+    assert one is not None
+    assert one == pytest.approx(
+        cohen_interval(many_a, many_b, Generator(PCG64(0)), groups=groups, trials=99)
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=2, max_size=30))
+def test_the_interval_of_kappa_lies_in_its_range(pairs: list[tuple[int, int]]) -> None:
+    first, second = (list(column) for column in zip(*pairs, strict=True))
+    found = cohen_interval(first, second, Generator(PCG64(0)), weights="linear", trials=50)
+
+    assert found is None or -1 <= found[0] < found[1] <= 1
+
+
+def test_without_a_second_group_or_another_value_kappa_has_no_interval() -> None:
+    for first, second, groups in (
+        ([], [], None),
+        ([1], [0], None),
+        ([0, 1, 1], [0, 1, 0], [7, 7, 7]),
+        ([1, 1], [1, 1], None),
+    ):
+        assert cohen_interval(first, second, Generator(PCG64(0)), groups=groups) is None

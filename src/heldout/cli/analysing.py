@@ -14,6 +14,7 @@ ANALYSES: Mapping[str, str] = {
     "progress": "how the best score rose, and which steps are more than luck",
     "drift": "whether official scores fall behind dev scores, and whether a ratio explains it",
     "views": "whether the ranking holds on other measures, queries, labels, collections",
+    "agreement": "how far judges agree beyond chance, and how alike runs rank",
     "power": "how many queries a difference takes, from pilot runs",
     "scales": "which values a measure can take, and whether they are an interval scale",
     "facets": "whether a ranking holds for every kind of query; cuts out a domain",

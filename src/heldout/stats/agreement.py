@@ -7,9 +7,9 @@ ratings. Where all ratings are in one category chance explains everything and no
 the coefficient is undefined, and not 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -22,6 +22,7 @@ __all__ = [
     "Agreement",
     "KappaWeights",
     "Scale",
+    "cohen_interval",
     "cohen_kappa",
     "fleiss_kappa",
     "krippendorff_alpha",
@@ -37,6 +38,7 @@ ratings lie between; by the difference squared; by the difference relative to th
 
 Array = NDArray[np.float64]
 _ONE_CATEGORY = "all ratings are in one category"
+_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,26 +84,88 @@ def cohen_kappa(
 
     Source: Cohen 1960; Cohen 1968 for weights.
     """
+    rows, columns, known = _codes(first, second, categories)
+    if not rows:
+        return _undefined("no unit has two ratings", 0)
+    counts = np.zeros((1, len(known), len(known)))
+    np.add.at(counts[0], (rows, columns), 1)
+    observed, expected = _disagreement(counts, weights)
+    return _agreement(float(observed[0]), float(expected[0]), len(rows))
+
+
+def cohen_interval(
+    first: Sequence[float] | Sequence[str],
+    second: Sequence[float] | Sequence[str],
+    rng: Generator,
+    *,
+    weights: KappaWeights = "none",
+    categories: Sequence[float] | Sequence[str] | None = None,
+    groups: ArrayLike | None = None,
+    level: float = 0.95,
+    trials: int = 1000,
+) -> tuple[float, float] | None:
+    """A percentile interval of Cohen's kappa by drawing groups of units with replacement.
+
+    Args:
+        first: as for `cohen_kappa`.
+        second: the same.
+        rng: where draws come from.
+        weights: how bad it is to disagree by several categories.
+        categories: all of them in their order; by default those that occur, sorted.
+        groups: of each unit, what it is drawn with, as the query of a document; by default every
+            unit is drawn by itself.
+        level: share of samples in which the interval holds, roughly; above 0 and below 1.
+        trials: how many draws, >= 1.
+
+    Returns:
+        Both ends; `None` with fewer than two groups, where no draw differs, and where kappa is
+        undefined in a draw.
+
+    Raises:
+        InputError: as `cohen_kappa`.
+    """
+    rows, columns, known = _codes(first, second, categories)
+    if not rows:
+        return None
+    size, own = _group(groups, len(rows))
+    tables = np.zeros((size, len(known), len(known)))
+    np.add.at(tables, (own, np.array(rows), np.array(columns)), 1)
+    found = []
+    for drawn in _draw(size, rng, trials=trials):
+        observed, expected = _disagreement(np.tensordot(drawn, tables, axes=1), weights)
+        if not expected.all():
+            return None
+        found.append(1 - observed / expected)
+    return _percentiles(np.concatenate(found) if found else np.zeros(0), level)
+
+
+def _codes(
+    first: Sequence[float] | Sequence[str],
+    second: Sequence[float] | Sequence[str],
+    categories: Sequence[float] | Sequence[str] | None,
+) -> tuple[list[int], list[int], list[float] | list[str]]:
+    """The place of each rating among the categories, and the categories."""
     if len(first) != len(second):
         found = f"{len(first)} and {len(second)} ratings"
         raise InputError(problem_of("unequal-ratings", "ratings", found, "one of each per unit"))
-    known = sorted({*first, *second}) if categories is None else list(categories)
+    known: Any = sorted({*first, *second}) if categories is None else list(categories)
     place = {category: row for row, category in enumerate(known)}
     for rating in (*first, *second):
         if rating not in place or rating != rating:  # noqa: PLR0124 - NaN is not itself
             expected = "one of the categories; leave units out that nobody rated"
             raise InputError(problem_of("bad-rating", "ratings", quote(rating), expected))
-    if not first:
-        return _undefined("no unit has two ratings", 0)
-    counts = np.zeros((len(known), len(known)))
-    np.add.at(counts, ([place[r] for r in first], [place[r] for r in second]), 1)
-    apart = np.abs(np.subtract.outer(np.arange(len(known)), np.arange(len(known))))
+    return [place[one] for one in first], [place[one] for one in second], known
+
+
+def _disagreement(counts: Array, weights: KappaWeights) -> tuple[Array, Array]:
+    """What is observed and expected in each table of two raters, shape (tables, rows, columns)."""
+    places = np.arange(counts.shape[1])
+    apart = np.abs(np.subtract.outer(places, places))
     cost = {"none": np.sign(apart), "linear": apart, "quadratic": apart**2}[weights]
-    chance = np.outer(counts.sum(axis=1), counts.sum(axis=0))
-    units = len(first)
-    return _agreement(
-        float(np.sum(cost * counts)) / units, float(np.sum(cost * chance)) / units**2, units
-    )
+    units = counts.sum(axis=(1, 2))
+    rows, columns = counts.sum(axis=2), counts.sum(axis=1)
+    expected = np.einsum("ti,ij,tj->t", rows, cost, columns) / units**2
+    return np.einsum("tij,ij->t", counts, cost) / units, expected
 
 
 def fleiss_kappa(counts: ArrayLike) -> Agreement:
@@ -154,10 +218,10 @@ def krippendorff_alpha(ratings: ArrayLike, *, scale: Scale = "nominal") -> Agree
 
     Source: Krippendorff 2011, Computing Krippendorff's alpha-reliability.
     """
-    counts, values = _count(ratings, scale)
+    counts, values, _ = _count(ratings, scale)
     if not len(counts):
         return _undefined("no unit has two ratings", 0)
-    return _alpha(counts, values, scale)
+    return _alpha(counts, values, scale, np.ones(len(counts)))
 
 
 def krippendorff_interval(
@@ -165,10 +229,11 @@ def krippendorff_interval(
     rng: Generator,
     *,
     scale: Scale = "nominal",
+    groups: ArrayLike | None = None,
     level: float = 0.95,
     trials: int = 1000,
 ) -> tuple[float, float] | None:
-    """A percentile interval of alpha by drawing units with replacement.
+    """A percentile interval of alpha by drawing groups of units with replacement.
 
     It holds for other units of the same kind rated by the same raters. Krippendorff draws
     disagreements instead, which takes pairs of ratings of one unit for independent.
@@ -177,6 +242,8 @@ def krippendorff_interval(
         ratings: as for `krippendorff_alpha`.
         rng: where draws come from.
         scale: what the numbers mean.
+        groups: of each unit, what it is drawn with, as the query of a document; by default every
+            unit is drawn by itself.
         level: share of samples in which the interval holds, roughly; above 0 and below 1.
         trials: how many draws, >= 1.
 
@@ -187,21 +254,45 @@ def krippendorff_interval(
     Raises:
         InputError: as `krippendorff_alpha`.
     """
-    counts, values = _count(ratings, scale)
+    counts, values, twice = _count(ratings, scale)
+    size, own = _group(None if groups is None else np.asarray(groups)[twice], len(counts))
     found = []
-    for _ in range(trials if len(counts) > 1 else 0):
-        drawn = _alpha(counts[rng.integers(0, len(counts), len(counts))], values, scale).value
-        if drawn is None:
-            return None
-        found.append(drawn)
-    if not found or min(found) == max(found):
+    for drawn in _draw(size, rng, trials=trials):
+        for weights in drawn:
+            value = _alpha(counts, values, scale, weights[own]).value
+            if value is None:
+                return None
+            found.append(value)
+    return _percentiles(np.array(found), level)
+
+
+def _group(groups: ArrayLike | None, units: int) -> tuple[int, NDArray[np.int64]]:
+    """How many groups there are, and the place of each unit's."""
+    if groups is None:
+        return units, np.arange(units)
+    names, own = np.unique(np.asarray(groups), return_inverse=True)
+    return len(names), own
+
+
+def _draw(size: int, rng: Generator, *, trials: int) -> Iterator[Array]:
+    """How often each of so many groups is in each sample of as many; none of a single group."""
+    rows = max(1, _CELLS // max(size, 1))
+    for start in range(0, trials if size > 1 else 0, rows):
+        count = min(rows, trials - start)
+        drawn = rng.integers(0, size, (count, size)) + size * np.arange(count)[:, np.newaxis]
+        times = np.bincount(drawn.ravel(), minlength=size * count)
+        yield times.reshape(count, size).astype(np.float64)
+
+
+def _percentiles(found: Array, level: float) -> tuple[float, float] | None:
+    if not len(found) or np.ptp(found) == 0:
         return None
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2]).tolist()
     return low, high
 
 
-def _count(ratings: ArrayLike, scale: Scale) -> tuple[Array, Array]:
-    """How often each unit with two ratings has each value, and the values."""
+def _count(ratings: ArrayLike, scale: Scale) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """How often units with two ratings have each value, the values, and which units these are."""
     table = np.asarray(ratings, np.float64)
     known = ~np.isnan(table)
     given = table[known]
@@ -212,16 +303,19 @@ def _count(ratings: ArrayLike, scale: Scale) -> tuple[Array, Array]:
     values, codes = np.unique(given, return_inverse=True)
     counts = np.zeros((table.shape[1], len(values)))
     np.add.at(counts, (np.nonzero(known)[1], codes), 1)
-    return counts[counts.sum(axis=1) > 1], values
+    twice = counts.sum(axis=1) > 1
+    return counts[twice], values, twice
 
 
-def _alpha(counts: Array, values: Array, scale: Scale) -> Agreement:
-    sizes = counts.sum(axis=1, keepdims=True)
-    totals = counts.sum(axis=0)
+def _alpha(counts: Array, values: Array, scale: Scale, weights: Array) -> Agreement:
+    """Alpha where each unit is there as often as its weight."""
+    sizes = counts.sum(axis=1)
+    totals = weights @ counts
     ratings = float(totals.sum())
     cost = _cost(values, totals, scale)
     # A pair of a rating with itself costs nothing, so it needs not be taken out
-    observed = float(np.sum((counts / (sizes - 1)).T @ counts * cost)) / ratings
+    shares = (weights / (sizes - 1))[:, np.newaxis] * counts
+    observed = float(np.sum(shares.T @ counts * cost)) / ratings
     expected = float(totals @ cost @ totals) / (ratings * (ratings - 1))
     return _agreement(observed, expected, len(counts))
 

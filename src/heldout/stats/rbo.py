@@ -93,7 +93,8 @@ def rank_biased_overlap(x: Ranking, y: Ranking, p: float, *, ties: RboTies = "a"
     _check(x, "the first ranking")
     _check(y, "the second ranking")
     short, long = sorted((x, y), key=_length)
-    seen = _look(short, long, ties)
+    alike = len(short) == len(long) == _length(short) == _length(long)
+    seen = _look_untied(short, long) if alike else _look(short, long, ties)
     depths = np.arange(1, seen.longer + 1)
     weights = p**depths
     low = _agreement(seen, 0.0, ties)
@@ -146,22 +147,43 @@ def _look(short: Ranking, long: Ranking, ties: RboTies) -> _Seen:
     return _Seen(
         shorter=shorter,
         longer=longer,
-        common=np.sum(first * second, axis=0),
+        common=np.einsum("id,id->d", first, second),
         sizes=(_size(first, shorter, ties), _size(second, longer, ties)),
         lone=second[lone],
     )
 
 
+def _look_untied(first: Ranking, second: Ranking) -> _Seen:
+    """The same for two rankings of one length without ties, without a row for each item."""
+    depth = len(first)
+    places = {item: place for place, (item,) in enumerate(first)}
+    common = np.zeros(depth)
+    for place, (item,) in enumerate(second):
+        if item in places:
+            common[max(place, places[item])] += 1
+    depths = np.arange(1.0, depth + 1)
+    return _Seen(
+        shorter=depth,
+        longer=depth,
+        common=np.cumsum(common),
+        sizes=(depths, depths),
+        lone=np.zeros((0, depth)),
+    )
+
+
 def _how_far_in(ranking: Ranking, items: dict[Hashable, int], depth: int, ties: RboTies) -> Array:
     """For each item and depth the chance that the item is among the first so many."""
-    depths = np.arange(1, depth + 1)
-    share = np.zeros((len(items), depth))
-    before = 0
+    befores, sizes = np.full(len(items), depth), np.ones(len(items))
+    rows, above, together, before = [], [], [], 0
     for group in ranking:
-        size = 1 if ties == "w" else len(group)
-        rows = [items[item] for item in group]
-        share[rows] = np.clip((depths - before) / size, 0, 1)
-        before += len(group)
+        size = len(group)
+        rows += [items[item] for item in group]
+        above += [before] * size
+        together += [1 if ties == "w" else size] * size
+        before += size
+    befores[rows], sizes[rows] = above, together
+    depths = np.arange(1, depth + 1)
+    share: Array = np.clip((depths - befores[:, np.newaxis]) / sizes[:, np.newaxis], 0, 1)
     return share
 
 

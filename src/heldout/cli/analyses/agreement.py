@@ -1,0 +1,230 @@
+"""`heldout analyse agreement`: how far do judges agree, and how alike do runs rank?"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar, get_args
+
+import click
+from numpy.random import PCG64, Generator
+
+from heldout.cli.console import progress
+from heldout.cli.files import order_option, run_name, scan_file
+from heldout.cli.printing import reports_errors
+from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.run_files import find_runs
+from heldout.errors import InputError, Problem
+from heldout.report import agreement as judge_report
+from heldout.report import run_agreement as run_report
+from heldout.stats.agreement import KappaWeights, Scale
+from heldout.stats.rbo import RboTies
+from heldout.trec.preferences import read_preferences
+from heldout.trec.qrels import read_qrels
+from heldout.trec.ranking import Order
+from heldout.trec.ratings import read_ratings
+from heldout.trec.reading.streams import open_input
+from heldout.trec.tied_tops import TiedTops, read_tied_tops
+from heldout.validity.agreement import judge_agreement
+from heldout.validity.ratings import Ratings, rate_documents, rate_preferences
+from heldout.validity.run_agreement import run_agreement
+
+__all__ = ["agreement"]
+
+Read = TypeVar("Read")
+_WHICH = "who? --qrels A --qrels B, --ratings FILE, --preferences FILE, or --runs 'GLOB'"
+_FILES = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command
+@click.option(
+    "--qrels",
+    multiple=True,
+    metavar="Q",
+    type=_FILES,
+    help="Judgments, a file for each judge; at least two.",
+)
+@click.option(
+    "--ratings",
+    type=_FILES,
+    metavar="FILE",
+    help="Judgments of several judges in one file: query, judge, document, grade.",
+)
+@click.option(
+    "--preferences",
+    multiple=True,
+    type=_FILES,
+    metavar="FILE",
+    help="Query, item, item, the preferred one; a pair may be judged many times.",
+)
+@click.option(
+    "--runs", multiple=True, metavar="'GLOB'", help="Run files instead; no judgments are needed."
+)
+@click.option(
+    "--relevant",
+    type=click.IntRange(min=1),
+    metavar="GRADE",
+    help="Count grades from here on as 1 and others as 0 [grades as they are].",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(get_args(Scale)),
+    default="nominal",
+    show_default=True,
+    help="What grades mean to alpha.",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(get_args(KappaWeights)),
+    default="none",
+    show_default=True,
+    help="What Cohen's kappa takes from judges who are several grades apart.",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Samples of the queries.",
+)
+@click.option(
+    "-p",
+    "--persistence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.9,
+    show_default=True,
+    help="Of rank-biased overlap: 0.9 is about the first ten documents.",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(get_args(RboTies)),
+    default="a",
+    show_default=True,
+    help="Documents with equal scores: w equally good, a order unknown, b as a but corrected.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 1000),
+    default=100,
+    show_default=True,
+    help="Documents of each query that are compared.",
+)
+@order_option
+@seed_option
+@output_options
+@reports_errors
+def agreement(
+    *,
+    qrels: tuple[Path, ...],
+    ratings: Path | None,
+    preferences: tuple[Path, ...],
+    runs: tuple[str, ...],
+    relevant: int | None,
+    scale: Scale,
+    weights: KappaWeights,
+    trials: int,
+    persistence: float,
+    ties: RboTies,
+    depth: int,
+    order: Order | None,
+    seed: int,
+    output: Output,
+) -> None:
+    """How far do judges agree beyond chance, and how alike do runs rank?
+
+    Judges: Cohen's kappa of each two, Fleiss' kappa where all judged, Krippendorff's alpha of all,
+    with intervals over queries. Runs: rank-biased overlap and tau of each two, query by query.
+
+    \b
+    Examples:
+      heldout analyse agreement --qrels nist.qrels --qrels crowd.qrels --relevant 2
+      heldout analyse agreement --ratings labels.tsv --scale ordinal --chart kappa.svg
+      heldout analyse agreement --runs 'runs/*.gz' -p 0.9 --chart rbo.svg
+    """
+    if sum(map(bool, (qrels, ratings, preferences, runs))) != 1:
+        raise click.UsageError(_WHICH)
+    if runs:
+        tops = _read_runs(find_runs(runs), order, depth)
+        with progress("comparing runs", len(tops) * (len(tops) - 1) // 2) as done:
+            alike = run_agreement(tops, depth=depth, p=persistence, ties=ties, done=done)
+        print_answer(
+            Answer(
+                facts=run_report.facts(alike),
+                tables=run_report.tables(alike),
+                value=run_report.value(alike),
+                chart=lambda: run_report.spec(alike),
+                title=run_report.title(alike),
+            ),
+            output,
+        )
+        return
+    found = judge_agreement(
+        _read_judges(qrels, ratings, preferences, relevant),
+        Generator(PCG64(seed)),
+        scale=scale,
+        weights=weights,
+        trials=trials,
+    )
+    print_answer(
+        Answer(
+            facts=judge_report.facts(found),
+            tables=judge_report.tables(found),
+            value=judge_report.value(found) | {"seed": seed},
+            chart=(lambda: judge_report.spec(found)) if found.pairs else None,
+            title=judge_report.title(found),
+        ),
+        output,
+    )
+
+
+def _read_judges(
+    qrels: Sequence[Path], ratings: Path | None, preferences: Sequence[Path], relevant: int | None
+) -> Ratings:
+    if preferences:
+        if relevant is not None:
+            raise click.UsageError("--relevant is for grades: preferences have none")
+        return rate_preferences(_read_all(preferences, read_preferences))
+    if ratings is not None:
+        (judges,) = _read_all([ratings], read_ratings).values()
+        return rate_documents(judges, relevant=relevant)
+    files = _read_all(qrels, read_qrels)
+    return rate_documents({name: file.judgments for name, file in files.items()}, relevant=relevant)
+
+
+def _read_all(paths: Sequence[Path], read: Callable[..., Read]) -> Mapping[str, Read]:
+    """The files by name."""
+    found: dict[str, Read] = {}
+    for path in paths:
+        name = _new_name(str(path), found)
+        with open_input(path) as file:
+            found[name] = read(file, path=str(path))
+    return found
+
+
+def _read_runs(paths: Sequence[str], order: Order | None, depth: int) -> Mapping[str, TiedTops]:
+    """The tops of each run; one with errors is refused with all of them."""
+    found: dict[str, TiedTops] = {}
+    with progress("reading runs", len(paths)) as done:
+        for path in paths:
+            name = _new_name(path, found)
+            scan = scan_file(path, order=order)
+            if scan.form is None or not scan.ok:
+                raise InputError([one for one in scan.problems if one.severity == "error"])
+            with open_input(Path(path)) as file:
+                found[name] = read_tied_tops(
+                    file, path=path, form=scan.form, order=scan.order, depth=depth
+                )
+            done()
+    return found
+
+
+def _new_name(path: str, known: Mapping[str, object]) -> str:
+    name = run_name(path)
+    if name not in known:
+        return name
+    raise InputError(
+        Problem(
+            code="repeated-system",
+            path=path,
+            found=f"the name {name!r} again",
+            expected="a different file name for each judge and each run",
+        )
+    )
