@@ -15,7 +15,8 @@ from heldout.errors import InputError
 from heldout.scores import table_of
 from heldout.stats.all_pairs import count_outcomes
 from heldout.validity.first_ranks import FirstRanks, Side, first_ranks
-from heldout.validity.outcome_tests import Line, Margins, compare_pair
+from heldout.validity.group_outcomes import compare_groups
+from heldout.validity.outcome_tests import Line, Margins, PairTests, compare_runs
 from heldout.validity.outcomes import all_pairs, analyse_outcomes, pairs_with
 from heldout.validity.run_order import order_runs
 from heldout.validity.success_curves import Band, success_curves
@@ -30,6 +31,11 @@ def _ranks(rows: dict[str, list[int]], *, k: int = 100) -> FirstRanks:
         for name, row in rows.items()
     }
     return first_ranks(table_of(scores), k=k)
+
+
+def _compare(ranks: FirstRanks, a: Side = A, b: Side = B) -> PairTests:
+    (pair,) = compare_runs(ranks, [(a, b)], Margins(), level=0.95)
+    return pair
 
 
 def _judge(a: list[int], b: list[int], rules: Rules | None = None) -> Verdict:
@@ -73,7 +79,7 @@ def test_no_query_at_all_is_refused() -> None:
 @given(hnp.arrays(np.int64, st.tuples(st.just(2), st.integers(2, 60)), elements=st.integers(0, 20)))
 def test_counts_are_those_of_all_pairs_at_once(table: NDArray[np.int64]) -> None:
     ranks = _ranks({"a": table[0].tolist(), "b": table[1].tolist()})
-    pair = compare_pair(ranks, A, B, Margins(), level=0.95)
+    pair = _compare(ranks)
     batch = count_outcomes(ranks.ranks)
     assert (pair.neither, pair.a_only, pair.b_only, pair.both) == (
         batch.neither[0, 1],
@@ -95,7 +101,7 @@ def test_tests_are_those_of_scipy_on_the_queries_that_both_find(seed: int) -> No
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, 101, (2, 150))
     ranks = _ranks({"a": first.tolist(), "b": second.tolist()})
-    tests = compare_pair(ranks, A, B, Margins(), level=0.95).tests
+    tests = _compare(ranks).tests
     both = (first > 0) & (second > 0)
     wins = int(((second > 0) & (first == 0)).sum())
     losses = int(((first > 0) & (second == 0)).sum())
@@ -126,10 +132,10 @@ def test_swapping_the_runs_swaps_all_that_is_said(seed: int) -> None:
 
 
 def test_without_a_query_in_an_outcome_its_p_is_undefined_and_says_why() -> None:
-    same = compare_pair(_ranks({"a": [1, 0, 2], "b": [1, 0, 2]}), A, B, Margins(), level=0.95)
+    same = _compare(_ranks({"a": [1, 0, 2], "b": [1, 0, 2]}))
     assert {test.p for test in same.tests.values()} == {None}
     assert all(test.why for test in same.tests.values())
-    apart = compare_pair(_ranks({"a": [1, 0], "b": [0, 1]}), A, B, Margins(), level=0.95)
+    apart = _compare(_ranks({"a": [1, 0], "b": [0, 1]}))
     assert apart.esl.a is None
     assert apart.tests["esl_t"].p is None
     assert apart.tests["esl_t"].why == "no query"
@@ -306,7 +312,7 @@ def test_false_verdicts_are_rarer_than_alpha_where_runs_are_exchangeable() -> No
 
 def test_search_length_and_reciprocal_rank_can_choose_different_runs() -> None:
     a, b = [1] * 30 + [40] * 10, [2] * 30 + [10] * 10
-    tests = compare_pair(_ranks({"a": a, "b": b}), A, B, Margins(), level=0.95)
+    tests = _compare(_ranks({"a": a, "b": b}))
     assert tests.esl.b < tests.esl.a  # type: ignore[operator] # both find all
     assert tests.rr.b < tests.rr.a  # type: ignore[operator]
 
@@ -430,11 +436,8 @@ def test_a_simultaneous_band_holds_at_all_depths_at_once() -> None:
 def test_groups_are_averaged_over_pairs_of_seeds() -> None:
     ranks = _ranks({"a": [1, 0, 2, 4], "b": [2, 3, 0, 2], "c": [1, 3, 1, 0]})
     group = Side(name="b, c", runs=("b", "c"))
-    pair = compare_pair(ranks, A, group, Margins(), level=0.95)
-    one, other = (
-        compare_pair(ranks, A, Side(name=name, runs=(name,)), Margins(), level=0.95)
-        for name in "bc"
-    )
+    pair = compare_groups(ranks, A, group, Margins(), level=0.95)
+    one, other = (_compare(ranks, A, Side(name=name, runs=(name,))) for name in "bc")
     assert pair.both == (one.both + other.both) / 2
     assert pair.a_only == (one.a_only + other.a_only) / 2
     lengths = [(1 + 4) + 0, (1 + 2)]
@@ -453,7 +456,7 @@ def test_one_method_with_other_seeds_is_not_told_from_itself() -> None:
         drawn = np.ceil(hard * luck).astype(int)
         drawn[drawn > 30] = 0
         ranks = _ranks(dict(zip(runs, drawn.tolist(), strict=True)))
-        across = compare_pair(ranks, *groups, Margins(), level=0.95).tests["esl_crossed_t"].p
+        across = compare_groups(ranks, *groups, Margins(), level=0.95).tests["esl_crossed_t"].p
         first, second = drawn[0], drawn[4]
         both = (first > 0) & (second > 0)
         hits += across is not None and across <= 0.05

@@ -14,7 +14,14 @@ from heldout.stats.ranking import midranks
 from heldout.stats.result import Alternative, Ask, Found, choose_tail, normal_p
 from heldout.stats.walsh import WalshAverages
 
-__all__ = ["EXACT_AT_MOST", "Method", "Zeros", "rank_differences", "signed_rank_test"]
+__all__ = [
+    "EXACT_AT_MOST",
+    "Method",
+    "Zeros",
+    "place_of_end",
+    "rank_differences",
+    "signed_rank_test",
+]
 
 Zeros = Literal["wilcox", "pratt", "zsplit"]
 Method = Literal["auto", "exact", "approximate"]
@@ -122,14 +129,19 @@ def _sum_chances(weights: NDArray[np.int64]) -> Scores:
 def _estimate(values: Scores, level: float) -> tuple[float, float | None, float | None]:
     """The pseudomedian and the ends of its interval."""
     averages = WalshAverages(values)
-    place = _place_of_end(len(values), (1 - level) / 2)
+    place = place_of_end(len(values), (1 - level) / 2)
     if place < 1:
         return averages.median(), None, None
     return averages.median(), averages.find(place), averages.find(averages.count + 1 - place)
 
 
-def _place_of_end(size: int, tail: float) -> int:
-    """Place of the Walsh average that a tail leaves as the end; 0 where it leaves none."""
+def place_of_end(size: int, tail: float) -> int:
+    """Place of the Walsh average that is an interval's lower end; below 1 where there is none.
+
+    Args:
+        size: differences, at least 1.
+        tail: chance that is left below the interval, above 0 and at most 0.5.
+    """
     if size <= EXACT_AT_MOST:
         return int(_untied_chances(size).searchsorted(tail, "right"))
     mean = size * (size + 1) / 4

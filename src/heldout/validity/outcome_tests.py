@@ -1,24 +1,27 @@
-"""What is counted and tested of one pair of runs, or of two groups of seeds.
+"""What is counted and tested of pairs of runs, of all pairs at once.
 
 Each query is found by neither (1), by one alone (2), or by both (3); found means that a relevant
 document stands among the first k. Case (2) is tested by the exact binomial; in case (3) search
-lengths and reciprocal ranks are compared by signed ranks and by t. Groups of seeds are compared
-across seeds and queries at once (`stats.crossed`), averaged over all pairs of seeds.
+lengths and reciprocal ranks are compared by signed ranks and by t. For groups of seeds see
+`group_outcomes`.
 
 Source: significant-improvements-2021, sections 4 and 5, table 2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.stats.crossed import crossed_t
+from heldout.stats.batch_tests import mean_above_p, signed_rank_tests, t_tests
+from heldout.stats.exact import DECIMALS
 from heldout.stats.paired_shares import share_not_lower_p
-from heldout.stats.result import Alternative, TestResult
-from heldout.stats.tests import compare_counts, run_test
+from heldout.stats.result import TestResult
+from heldout.stats.samples import Samples, gather_samples
+from heldout.stats.tests import compare_counts
 from heldout.validity.first_ranks import FirstRanks, Side
 
 __all__ = [
@@ -28,7 +31,7 @@ __all__ = [
     "Margins",
     "Means",
     "PairTests",
-    "compare_pair",
+    "compare_runs",
     "line_of",
 ]
 
@@ -50,8 +53,12 @@ LINES: tuple[Line, ...] = ("binomial", "esl_signed_rank", "esl_t", "rr_signed_ra
 FOUND: tuple[Line, ...] = ("binomial", "found_crossed_t")
 """The tests of case (2)."""
 
+Pair = tuple[Side, Side]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+_CELLS = 1 << 19
+_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,119 +133,129 @@ def line_of(by: str, test: str) -> Line:
     raise ValueError((by, test))
 
 
-def compare_pair(
-    ranks: FirstRanks, a: Side, b: Side, margins: Margins, *, level: float
-) -> PairTests:
-    """Count and test one pair.
+def compare_runs(
+    ranks: FirstRanks, pairs: Sequence[Pair], margins: Margins, *, level: float
+) -> list[PairTests]:
+    """Count and test pairs of runs.
 
     Args:
         ranks: positions of all runs.
-        a: a run or a group of seeds.
-        b: another; no run is in both.
+        pairs: A and B of each, a single run and another one.
         margins: of harm.
         level: of intervals.
+
+    Returns:
+        In the order of `pairs`; no pair's figures depend on the other pairs.
     """
-    first, second = ranks.rows(a.runs), ranks.rows(b.runs)
-    if len(first) == len(second) == 1:
-        return _test_runs(first[0], second[0], (a, b), margins, level)
-    return _test_groups(first, second, (a, b), margins, level)
+    place = {name: row for row, name in enumerate(ranks.systems)}
+    size = max(1, min(_ROWS, _CELLS // len(ranks.queries)))
+    tested = []
+    for start in range(0, len(pairs), size):
+        some = pairs[start : start + size]
+        first, second = (
+            ranks.ranks[[place[run] for side in sides for run in side.runs]]
+            for sides in zip(*some, strict=True)
+        )
+        tested += _compare_rows(some, first, second, margins, level)
+    return tested
 
 
-def _test_runs(
-    first: Integers, second: Integers, sides: tuple[Side, Side], margins: Margins, level: float
-) -> PairTests:
-    size = len(first)
+def _compare_rows(
+    pairs: Sequence[Pair], first: Integers, second: Integers, margins: Margins, level: float
+) -> list[PairTests]:
     both = (first > 0) & (second > 0)
-    a_only, b_only = (int(((one > 0) & ~both).sum()) for one in (first, second))
-    places = first[both].astype(np.float64), second[both].astype(np.float64)
-    shares = 1 / places[0], 1 / places[1]
-    tests: dict[Line, TestResult] = {
-        "binomial": compare_counts(a_only, b_only, level=level),
-        "esl_signed_rank": run_test("signed-rank", *places, level=level),
-        "esl_t": run_test("t", *places, level=level),
-        "rr_signed_rank": run_test("signed-rank", *shares, level=level),
-        "rr_t": run_test("t", *shares, level=level),
-    }
-    a_longer, b_longer = (
-        run_test("non-inferiority", *places, alternative=side, margin=margins.esl, by="t").p
-        for side in _SIDES
+    ranked = _compare_ranked(first, second, both, margins, level)
+    a_only, b_only = (((one > 0) & ~both).sum(axis=1).tolist() for one in (first, second))
+    answered = both.sum(axis=1).tolist()
+    size = first.shape[1]
+
+    @cache  # on few queries many pairs have the same counts
+    def count(a_wins: int, b_wins: int) -> tuple[TestResult, float, float]:
+        return (
+            compare_counts(a_wins, b_wins, level=level),
+            share_not_lower_p(b_wins, a_wins, size=size, margin=margins.found),
+            share_not_lower_p(a_wins, b_wins, size=size, margin=margins.found),
+        )
+
+    tested = []
+    for sides, ours, theirs, shared, case_3 in zip(
+        pairs, a_only, b_only, answered, ranked, strict=True
+    ):
+        binomial, a_fewer, b_fewer = count(ours, theirs)
+        tested.append(
+            PairTests(
+                a=sides[0],
+                b=sides[1],
+                neither=size - ours - theirs - shared,
+                a_only=ours,
+                b_only=theirs,
+                both=shared,
+                esl=case_3.esl,
+                rr=case_3.rr,
+                tests={"binomial": binomial, **case_3.tests},
+                a_not_fewer=a_fewer,
+                b_not_fewer=b_fewer,
+                a_not_longer=case_3.a_not_longer,
+                b_not_longer=case_3.b_not_longer,
+            )
+        )
+    return tested
+
+
+class _Ranked(NamedTuple):
+    """Case (3) of a pair; see `PairTests`."""
+
+    esl: Means
+    rr: Means
+    tests: Mapping[Line, TestResult]
+    a_not_longer: float | None
+    b_not_longer: float | None
+
+
+def _compare_ranked(
+    first: Integers, second: Integers, both: NDArray[np.bool_], margins: Margins, level: float
+) -> list[_Ranked]:
+    """Compare positions and reciprocal ranks where both find."""
+    a, b = (np.where(both, one, 1).astype(np.float64) for one in (first, second))
+    lengths = gather_samples(b - a, both)
+    # Rounded once from whole numbers, so that equal differences are equal floats
+    shares = gather_samples((a - b) / (a * b), both)
+    longer = (
+        # Lower is better: A does no harm if B - A is above minus the margin, B if it is below it
+        mean_above_p(lengths, null=-margins.esl),
+        mean_above_p(lengths, null=margins.esl, below=True),
     )
-    return PairTests(
-        a=sides[0],
-        b=sides[1],
-        neither=size - a_only - b_only - int(both.sum()),
-        a_only=a_only,
-        b_only=b_only,
-        both=int(both.sum()),
-        esl=_means(*places),
-        rr=_means(*shares),
-        tests=tests,
-        a_not_fewer=share_not_lower_p(b_only, a_only, size=size, margin=margins.found),
-        b_not_fewer=share_not_lower_p(a_only, b_only, size=size, margin=margins.found),
-        a_not_longer=a_longer,
-        b_not_longer=b_longer,
+    lines = _test_lines(lengths, shares, level)
+    tests = zip(*lines.values(), strict=True)
+    means = (
+        _means(np.where(both, of_a, 0), np.where(both, of_b, 0), both)
+        for of_a, of_b in ((a, b), (1 / a, 1 / b))
     )
-
-
-_SIDES: tuple[Alternative, Alternative] = ("greater", "less")
-"""Lower is better: A does no harm if B - A is above minus the margin, B if it is below it."""
-
-
-def _means(first: Floats, second: Floats) -> Means:
-    if not len(first):
-        return Means(a=None, b=None)
-    return Means(a=float(first.mean()), b=float(second.mean()))
-
-
-def _test_groups(
-    first: Integers, second: Integers, sides: tuple[Side, Side], margins: Margins, level: float
-) -> PairTests:
-    found_a, found_b = (one[axis] > 0 for one, axis in ((first, _ROWS), (second, _COLUMNS)))
-    both = (found_a & found_b).astype(np.float64)
-    found = found_b.astype(np.float64) - found_a
-    places = first[_ROWS] * both, second[_COLUMNS] * both
-    shares = tuple(np.divide(1, one, out=np.zeros(both.shape), where=both > 0) for one in places)
-    length, ones = places[1] - places[0], np.ones(both.shape)
-    sums = {
-        "neither": (~found_a & ~found_b),
-        "a_only": (found_a & ~found_b),
-        "b_only": (found_b & ~found_a),
-        "both": both,
-    }
-    longer = [
-        crossed_t(length, both, alternative=side, null=null).p
-        for side, null in zip(_SIDES, (-margins.esl, margins.esl), strict=True)
+    return [
+        _Ranked(esl, rr, dict(zip(lines, results, strict=True)), *not_longer)
+        for esl, rr, results, *not_longer in zip(*means, tests, *longer, strict=True)
     ]
-    fewer = [
-        crossed_t(-found, ones, alternative=side, null=null).p
-        for side, null in zip(_SIDES, (-margins.found, margins.found), strict=True)
-    ]
-    pairs = both.shape[0] * both.shape[1]
-    return PairTests(
-        a=sides[0],
-        b=sides[1],
-        **{name: float(cells.sum()) / pairs for name, cells in sums.items()},
-        esl=_weigh(*places, both),
-        rr=_weigh(shares[0], shares[1], both),
-        tests={
-            "found_crossed_t": crossed_t(found, ones, level=level),
-            "esl_crossed_t": crossed_t(length, both, level=level),
-            "rr_crossed_t": crossed_t(shares[1] - shares[0], both, level=level),
-        },
-        a_not_fewer=fewer[0],
-        b_not_fewer=fewer[1],
-        a_not_longer=longer[0],
-        b_not_longer=longer[1],
+
+
+def _test_lines(
+    lengths: Samples, shares: Samples, level: float
+) -> dict[Line, tuple[TestResult, ...]]:
+    return {
+        "esl_signed_rank": signed_rank_tests(lengths, level=level),
+        "esl_t": t_tests(lengths, level=level),
+        "rr_signed_rank": signed_rank_tests(shares, level=level),
+        "rr_t": t_tests(shares, level=level),
+    }
+
+
+def _means(first: Floats, second: Floats, both: NDArray[np.bool_]) -> list[Means]:
+    """Means over queries that both find, rounded: which is the larger decides, and not an error."""
+    sizes = both.sum(axis=1)
+    means = (
+        np.round(values.sum(axis=1) / np.maximum(sizes, 1), DECIMALS).tolist()
+        for values in (first, second)
     )
-
-
-_ROWS = np.s_[:, None, :]
-_COLUMNS = np.s_[None, :, :]
-"""Seeds of A go down, seeds of B across, queries along the third axis."""
-
-
-def _weigh(first: Floats, second: Floats, both: Floats) -> Means:
-    count = float(both.sum())
-    if not count:
-        return Means(a=None, b=None)
-    return Means(a=float(first.sum()) / count, b=float(second.sum()) / count)
+    return [
+        Means(a=a, b=b) if size else Means(a=None, b=None)
+        for size, a, b in zip(sizes.tolist(), *means, strict=True)
+    ]

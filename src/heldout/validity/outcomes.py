@@ -14,7 +14,8 @@ import numpy as np
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import Digest
 from heldout.validity.first_ranks import FirstRanks, Side
-from heldout.validity.outcome_tests import PairTests, compare_pair
+from heldout.validity.group_outcomes import compare_groups
+from heldout.validity.outcome_tests import PairTests, compare_runs
 from heldout.validity.run_order import RunOrder, order_runs
 from heldout.validity.verdicts import Judged, Rules, judge_pairs
 
@@ -155,7 +156,9 @@ def _test(
 def _test_some(
     ranks: FirstRanks, pairs: Sequence[Pair], rules: Rules, level: float
 ) -> list[PairTests]:
-    return [compare_pair(ranks, a, b, rules.margins, level=level) for a, b in pairs]
+    if all(len(a.runs) == len(b.runs) == 1 for a, b in pairs):
+        return compare_runs(ranks, pairs, rules.margins, level=level)
+    return [compare_groups(ranks, a, b, rules.margins, level=level) for a, b in pairs]
 
 
 def _order(ranks: FirstRanks, judged: Sequence[Judged]) -> RunOrder:

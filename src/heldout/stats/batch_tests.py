@@ -1,0 +1,197 @@
+"""The t and the signed-rank test of many samples of differences at once.
+
+What `tests.run_test` says of two systems by `t` and by `signed-rank`, with the options that these
+have where none are given, is said here of many pairs, from samples in which values and counts are
+gathered (`samples`). The answers are the same, up to the rounding of sums.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from heldout.stats.batch_p import signed_rank_p, t_p
+from heldout.stats.options import check_options
+from heldout.stats.pseudomedians import estimate_pseudomedians
+from heldout.stats.result import SMALLEST, TestResult
+from heldout.stats.samples import Samples
+from heldout.stats.signed_rank import EXACT_AT_MOST
+from heldout.stats.tests import TESTS
+
+__all__ = ["mean_above_p", "signed_rank_tests", "t_tests"]
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Numbers = Sequence[float | None]
+
+_EMPTY = "no query"
+_SINGLE = "a single query says nothing of others"
+_SAME = "every difference is the same: there is no standard error"
+_ZERO = "every difference is 0"
+
+
+def t_tests(samples: Samples, *, level: float) -> tuple[TestResult, ...]:
+    """The paired t test of each sample of differences, two-sided.
+
+    Args:
+        samples: differences B - A.
+        level: of the intervals, between 0 and 1.
+    """
+    moments = _moments(samples)
+    mean, some = moments.mean, moments.squares > 0
+    half = stdtrit(moments.freedom, (1 + level) / 2) * moments.error
+    why = [
+        _why_size(size) or (None if fine else _SAME)
+        for size, fine in zip(samples.sizes.tolist(), some.tolist(), strict=True)
+    ]
+    return _results(
+        _Columns(
+            n=samples.sizes.tolist(),
+            used=samples.sizes.tolist(),
+            difference=_where(samples.sizes > 0, mean),
+            low=_where(some, mean - half),
+            high=_where(some, mean + half),
+            statistic=_where(some, mean / moments.error),
+            p=_where(some, t_p(mean, moments.squares, size=np.maximum(samples.sizes, 2))),
+            why=why,
+        ),
+        "t",
+        level,
+    )
+
+
+def mean_above_p(samples: Samples, *, null: float, below: bool = False) -> Numbers:
+    """One-sided p of the t test: is the mean difference above a null?
+
+    Args:
+        samples: differences B - A.
+        null: the mean under the null hypothesis.
+        below: whether to ask for a mean below it instead.
+
+    Returns:
+        For each sample; `None` where all differences are the same, or there is at most one.
+    """
+    moments = _moments(samples)
+    statistic = (moments.mean - null) / moments.error
+    tail = stdtr(moments.freedom, statistic if below else -statistic)
+    return _where(moments.squares > 0, np.clip(tail, SMALLEST, 1.0))
+
+
+class _Moments(NamedTuple):
+    """Means, squared distances from them, and standard errors; 1 where there is no error."""
+
+    mean: Floats
+    squares: Floats
+    freedom: Floats
+    error: Floats
+
+
+def _moments(samples: Samples) -> _Moments:
+    mean = samples.means()
+    squares = samples.squares(mean)
+    freedom = np.maximum(samples.sizes - 1.0, 1.0)
+    error = np.sqrt(squares / freedom / np.maximum(samples.sizes, 1))
+    return _Moments(mean, squares, freedom, np.where(squares > 0, error, 1.0))
+
+
+def signed_rank_tests(samples: Samples, *, level: float) -> tuple[TestResult, ...]:
+    """The signed-rank test of each sample of differences, two-sided.
+
+    Args:
+        samples: differences B - A; equal ones are equal floats.
+        level: of the intervals, between 0 and 1.
+    """
+    moved = samples.without_zeros()
+    used = moved.sizes
+    tested = (samples.sizes > 1) & (used > 0)
+    estimates = estimate_pseudomedians(moved, level=level)
+    ranks = moved.rank_sizes()
+    p = signed_rank_p(ranks.above, ranks.ties, wins=ranks.wins, losses=ranks.losses, size=used)
+    exact = tested & (used <= EXACT_AT_MOST)
+    ends = np.cumsum(np.bincount(ranks.owners, minlength=len(used)))
+    for sample in np.flatnonzero(exact).tolist():
+        own = slice(ends[sample - 1] if sample else 0, ends[sample])
+        doubled = np.repeat(ranks.doubled[own], ranks.tied[own]).tolist()
+        p[sample] = _exact_p(doubled, int(ranks.above[sample]))
+    why = [
+        _why_size(size) or _why_moved(left, low)
+        for size, left, low in zip(
+            samples.sizes.tolist(), used.tolist(), estimates.low, strict=True
+        )
+    ]
+    return _results(
+        _Columns(
+            n=samples.sizes.tolist(),
+            used=used.tolist(),
+            difference=estimates.centre,
+            low=estimates.low,
+            high=estimates.high,
+            statistic=_where(tested, ranks.above / 2),
+            p=_where(tested, p),
+            why=why,
+        ),
+        "signed-rank",
+        level,
+    )
+
+
+def _why_size(size: int) -> str | None:
+    return {0: _EMPTY, 1: _SINGLE}.get(size)
+
+
+def _why_moved(used: int, low: float | None) -> str | None:
+    if not used:
+        return _ZERO
+    return f"too few differences for an interval: {used}" if low is None else None
+
+
+def _exact_p(doubled: Sequence[int], above: int) -> float:
+    """Two-sided p of a rank sum when every sign is tossed.
+
+    How many of the 2^n outcomes have each sum are the digits of a long whole number: the product
+    of 1 + x^rank, where x is a power of two that no sum of digits reaches. A number modulo x - 1
+    is the sum of its digits.
+    """
+    width = len(doubled) + 1
+    outcomes = 1
+    for rank in doubled:
+        outcomes += outcomes << (rank * width)
+    everyone = (1 << width) - 1
+    at_least = (outcomes >> (above * width)) % everyone
+    at_most = (outcomes & ((1 << ((above + 1) * width)) - 1)) % everyone
+    return float(min(1.0, min(at_least, at_most) / (1 << (width - 2))))
+
+
+def _where(some: Flags, values: Floats) -> Numbers:
+    """Numbers where they are defined, else `None`."""
+    pairs = zip(some.tolist(), values.tolist(), strict=True)
+    return [value if defined else None for defined, value in pairs]
+
+
+class _Columns(NamedTuple):
+    """What tests found, as `TestResult` has it."""
+
+    n: Sequence[int]
+    used: Sequence[int]
+    difference: Numbers
+    low: Numbers
+    high: Numbers
+    statistic: Numbers
+    p: Numbers
+    why: Sequence[str | None]
+
+
+def _results(columns: _Columns, test: str, level: float) -> tuple[TestResult, ...]:
+    options = check_options({}, TESTS[test].options, test=test)
+    return tuple(
+        TestResult(
+            test=test,
+            level=level,
+            alternative="two-sided",
+            options=options,
+            **dict(zip(_Columns._fields, row, strict=True)),
+        )
+        for row in zip(*columns, strict=True)
+    )
