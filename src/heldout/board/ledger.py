@@ -12,17 +12,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 
 from heldout.board.figures import count_bits
 from heldout.board.history import History, Submission
+from heldout.board.ledger_terms import Season, Terms, read_seasons, read_terms
 from heldout.board.manifest import team_key
-from heldout.board.quota import quota_window
-from heldout.board.release import ReleaseRule
-from heldout.board.spec import BoardSpec, View
 from heldout.board.spec_file import parse_spec
-from heldout.board.transcripts import bits_of, count_spreads, count_texts
-from heldout.measures.spec import parse_measure
 
 __all__ = ["STATEMENT", "Ledger", "LedgerRow", "make_ledger"]
 
@@ -82,72 +78,11 @@ class Ledger:
     board: LedgerRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Terms:
-    """What the rules of a day say of releases.
-
-    Attributes:
-        rule, decimals: what a text may be.
-        views: counted ones that are public; `final`: that are told after the last day.
-        uncounted: either, without a highest value.
-        seeds: most of a submission.
-    """
-
-    rule: ReleaseRule
-    decimals: int
-    views: tuple[str, ...]
-    final: tuple[str, ...]
-    uncounted: tuple[str, ...]
-    seeds: int
-
-    @property
-    def texts(self) -> int:
-        """How many a release may be."""
-        return count_texts(self.rule, decimals=self.decimals)
-
-    @property
-    def final_bits(self) -> float:
-        """Of one final score."""
-        return bits_of(ReleaseRule(rule="rounded"), decimals=self.decimals, submissions=1)
-
-    @property
-    def widest(self) -> float:
-        """Bits of one submission that climbs nowhere, in all views."""
-        told = len(self.views) + len(self.final)
-        climbs = len(self.views) * self.bits(1) + len(self.final) * self.final_bits
-        return climbs + told * self.widest_spread
-
-    @property
-    def widest_spread(self) -> float:
-        """Bits of the spread beside one score of a submission to come: two seeds spread most."""
-        return self.spread_bits(min(self.seeds, 2))
-
-    def spread_bits(self, seeds: int) -> float:
-        """Bits of one spread over so many seeds."""
-        return math.log2(count_spreads(seeds, decimals=self.decimals))
-
-    def bits(self, submissions: int) -> float:
-        """Of so many submissions that climb together, in one view."""
-        return bits_of(self.rule, decimals=self.decimals, submissions=submissions)
-
-    def goes_on(self, other: "_Terms") -> bool:
-        """Whether a climb under the other terms can go on under these."""
-        return (self.rule.rule, self.texts) == (other.rule.rule, other.texts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Season:
-    """Terms, and the most submissions of a team on them, of a season or of all of a board."""
-
-    terms: _Terms
-    quota: int
-
-
 @dataclass(slots=True, kw_only=True)
 class _Climb:
     """Submissions of a team in a view, of which none may be told less than the one before."""
 
-    terms: _Terms
+    terms: Terms
     submissions: int
 
 
@@ -163,8 +98,8 @@ def make_ledger(history: History) -> Ledger:
         ValueError: the history is the public one, which does not name every team.
     """
     specs = {text: parse_spec(text.encode()) for _, text in history.rules}
-    terms = {text: _read_terms(spec) for text, spec in specs.items()}
-    seasons = _read_seasons(specs[history.rules[-1][1]])
+    terms = {text: read_terms(spec) for text, spec in specs.items()}
+    seasons = read_seasons(specs[history.rules[-1][1]])
     published = [s for s in history.submissions.values() if s.status == "published"]
     when = {s.id: terms[history.rules_at(s.received)] for s in published}
     own = [s for s in published if not s.baseline]
@@ -194,44 +129,6 @@ def _unique(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _read_seasons(spec: BoardSpec) -> Sequence[_Season]:
-    """The seasons of a board, or all of it as the only one."""
-    days = [(spec.in_season(s), s.opens, s.closes or spec.closes) for s in spec.seasons]
-    return [
-        _Season(terms=_read_terms(rules), quota=_quota(rules, opens, closes))
-        for rules, opens, closes in days or [(spec, spec.opens, spec.closes)]
-    ]
-
-
-def _read_terms(spec: BoardSpec) -> _Terms:
-    views = [view for view in spec.views if spec.sets[view.set].held_out]
-    counted = [view for view in views if _is_bounded(view)]
-    return _Terms(
-        rule=spec.release,
-        decimals=spec.decimals,
-        views=tuple(view.name for view in counted if view.public),
-        final=tuple(view.name for view in counted if view.final),
-        uncounted=tuple(v.name for v in views if (v.public or v.final) and v not in counted),
-        seeds=spec.runs.seeds,
-    )
-
-
-def _quota(spec: BoardSpec, opens: date, closes: date | None) -> int:
-    """The most submissions of a team from one day to another."""
-    declared = spec.release.submissions
-    if closes is None or "quota" in spec.policy.off:
-        return declared
-    windows = math.ceil(((closes - opens).days + 1) / quota_window(spec).days)
-    return min(declared, spec.policy.quota * windows)
-
-
-def _is_bounded(view: View) -> bool:
-    """Whether no score in the view lies above 1."""
-    measure = parse_measure(view.measure)
-    normalised = measure.params.rel is not None or measure.params.max_rel is not None
-    return measure.kind.range == "0 to 1" or (measure.name == "RBP" and normalised)
-
-
 def _by_team(submissions: Iterable[Submission]) -> Mapping[str, Sequence[Submission]]:
     """Team as it is counted -> its submissions, by the name that each has today."""
     teams: dict[str, list[Submission]] = defaultdict(list)
@@ -248,8 +145,8 @@ def _name(submission: Submission) -> str:
 
 def _team_row(
     group: Sequence[Submission],
-    when: Mapping[str, _Terms],
-    seasons: Sequence[_Season],
+    when: Mapping[str, Terms],
+    seasons: Sequence[Season],
     left: int,
 ) -> LedgerRow:
     """A team's row; `left` is how many submissions the board still takes of everybody."""
@@ -269,7 +166,7 @@ def _team_row(
     )
 
 
-def _baselines_row(group: Sequence[Submission], when: Mapping[str, _Terms]) -> LedgerRow:
+def _baselines_row(group: Sequence[Submission], when: Mapping[str, Terms]) -> LedgerRow:
     """Each is told by itself, and again with each correction."""
     bits = math.fsum(
         (1 + len(submission.errata)) * len(_told(submission, when)) * when[submission.id].bits(1)
@@ -300,23 +197,23 @@ def _figures_row(history: History) -> LedgerRow:
     )
 
 
-def _told(submission: Submission, when: Mapping[str, _Terms]) -> tuple[str, ...]:
+def _told(submission: Submission, when: Mapping[str, Terms]) -> tuple[str, ...]:
     """The counted views in which something was said of an entry, a score or that it is no rise."""
     said = {*submission.scores, *submission.untold}
     return tuple(view for view in when[submission.id].views if view in said)
 
 
-def _count_final(submission: Submission, when: Mapping[str, _Terms]) -> int:
+def _count_final(submission: Submission, when: Mapping[str, Terms]) -> int:
     """How many final scores were told of an entry, with those of its corrections."""
     told = [view for view in when[submission.id].final if view in submission.final]
     return len(told) * (1 + len(submission.errata))
 
 
-def _count_final_bits(group: Iterable[Submission], when: Mapping[str, _Terms]) -> float:
+def _count_final_bits(group: Iterable[Submission], when: Mapping[str, Terms]) -> float:
     return math.fsum(_count_final(s, when) * when[s.id].final_bits for s in group)
 
 
-def _count_spread_bits(group: Iterable[Submission], when: Mapping[str, _Terms]) -> float:
+def _count_spread_bits(group: Iterable[Submission], when: Mapping[str, Terms]) -> float:
     """Of the spreads that were told of some entries, or could have been."""
     return math.fsum(
         (len(_told(s, when)) * (1 + len(s.errata)) + _count_final(s, when))
@@ -325,7 +222,7 @@ def _count_spread_bits(group: Iterable[Submission], when: Mapping[str, _Terms]) 
     )
 
 
-def _count_releases(group: Iterable[Submission], when: Mapping[str, _Terms]) -> int:
+def _count_releases(group: Iterable[Submission], when: Mapping[str, Terms]) -> int:
     """Scores that were told of some entries, with those of their corrections."""
     return sum(
         sum(view in s.scores for view in _told(s, when)) * (1 + len(s.errata))
@@ -337,8 +234,8 @@ def _count_releases(group: Iterable[Submission], when: Mapping[str, _Terms]) -> 
 def _count_further_bits(
     group: Sequence[Submission],
     climbs: Mapping[str, Sequence[_Climb]],
-    when: Mapping[str, _Terms],
-    seasons: Sequence[_Season],
+    when: Mapping[str, Terms],
+    seasons: Sequence[Season],
     left: int,
 ) -> float:
     """Bits of all that a team may still submit, in every season as much as its quota allows.
@@ -358,12 +255,12 @@ def _count_further_bits(
     return min(math.fsum(further), left * _widest(seasons))
 
 
-def _widest(seasons: Iterable[_Season]) -> float:
+def _widest(seasons: Iterable[Season]) -> float:
     return max(season.terms.widest for season in seasons)
 
 
 def _find_climbs(
-    group: Sequence[Submission], view: str, when: Mapping[str, _Terms]
+    group: Sequence[Submission], view: str, when: Mapping[str, Terms]
 ) -> Sequence[_Climb]:
     # What was published in the second of a correction may have come before or after it.
     corrected = {moment for submission in group for moment, _ in submission.errata}
@@ -377,8 +274,8 @@ def _find_climbs(
 
 
 def _find_answers(
-    group: Iterable[Submission], view: str, when: Mapping[str, _Terms]
-) -> Iterator[tuple[datetime, _Terms]]:
+    group: Iterable[Submission], view: str, when: Mapping[str, Terms]
+) -> Iterator[tuple[datetime, Terms]]:
     """When a team was told something in a view, a correction too, and on what terms."""
     for submission in group:
         terms = when[submission.id]
@@ -387,7 +284,7 @@ def _find_answers(
             yield from ((moment, terms) for moment, _ in submission.errata)
 
 
-def _climb_further(climbs: Sequence[_Climb], now: _Terms, submissions: int) -> float:
+def _climb_further(climbs: Sequence[_Climb], now: Terms, submissions: int) -> float:
     """Bits of so many more submissions, which go on with the last climb where they can."""
     before = climbs[-1].submissions if climbs and now.goes_on(climbs[-1].terms) else 0
     return now.bits(before + submissions) - now.bits(before)
