@@ -206,3 +206,42 @@ def test_two_runs_are_compared_on_each_kind(files: Path) -> None:
     )
     odd.pop("only")
     assert odd == answer("compare", "a.run", "b.run", "--qrels", "qrels-odd", "-k", "5")
+
+
+def test_scores_of_a_kind_are_those_of_its_judgments(files: Path) -> None:
+    told = ("evaluate", "a.run", "b.run", "-m", "RR@10", "-m", "P@5", "--no-cache")
+    (files / "qrels-odd").write_text(
+        "".join(f"q{n} 0 d{n % 4} 1\n" for n in range(QUERIES) if kind(n) == "odd")
+    )
+    whole = answer(*told, "--qrels", "qrels", "--facet", "kinds.tsv")["runs"]
+    only = answer(*told, "--qrels", "qrels", "--only", "kinds.tsv=odd")["runs"]
+    cut = answer(*told, "--qrels", "qrels-odd")["runs"]
+
+    for of_all, kept, alone in zip(whole, only, cut, strict=True):
+        assert of_all["facet"]["odd"]["scores"] == alone["scores"]
+        assert of_all["facet"]["odd"]["queries"] == alone["queries"]
+        assert of_all["facet"]["rare"]["scores"] == {"RR@10": None, "P@5": None}
+        assert of_all["facet"]["rare"]["why"]["P@5"] == "5 queries; this needs 20"
+        assert [kept[key] for key in ("scores", "queries", "unanswered", "n")] == [
+            alone[key] for key in ("scores", "queries", "unanswered", "n")
+        ]
+        assert kept["ignored"] == 0
+    text = call(*told, "--qrels", "qrels", "--facet", "kinds.tsv").output
+    assert "rare (5 queries)" in text
+    assert "undefined 5 queries; this needs 20" in text
+    few = call(*told, "--qrels", "qrels", "--only", "kinds.tsv=rare")
+    assert few.exit_code == 2
+    assert "too-few-queries" in few.output
+
+
+@pytest.mark.usefixtures("files")
+def test_stored_scores_of_all_queries_are_not_taken_for_those_of_a_kind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HELDOUT_CACHE", str(tmp_path / "cache"))
+    told = ("evaluate", "a.run", "-m", "RR@10", "--qrels", "qrels")
+    whole = answer(*told)["runs"][0]
+    (odd,) = answer(*told, "--only", "kinds.tsv=odd")["runs"]
+
+    assert odd["scores"] != whole["scores"]
+    assert answer(*told)["runs"][0]["scores"] == whole["scores"]

@@ -12,16 +12,21 @@ import pytest
 from numpy.random import default_rng
 
 from heldout.errors import InputError
-from heldout.report.chapters import Chapter, Draws, Findings, write_chapters
+from heldout.report import facets as report_facets
+from heldout.report import power as report_power
+from heldout.report.chapters import Chapter, Draws, Findings, Kinds, write_chapters
 from heldout.report.table import Column, Table
 from heldout.scores import table_of
 from heldout.site.private_report import Heading, render_report
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
+from heldout.validity.facets import compare_facets
+from heldout.validity.power import plan_power
 from heldout.validity.ranges import rank_ranges
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 HEADING = Heading(board="A board", entries=6, as_of=NOW, seed=0)
-DRAWS = Draws(trials=50, flips=199, splits=5)
+DRAWS = Draws(trials=50, flips=199, splits=5, permutations=99)
+KINDS = Kinds(queries={"low": frozenset(f"q{n}" for n in range(12))}, least=5)
 SYSTEMS = tuple(f"202611{day:02}-run{day}" for day in range(1, 7))
 
 
@@ -65,14 +70,15 @@ FULL = board(view("eval"), view("dev"), view("reserve", public=False))
 
 
 def chapters(of: BoardScores, *, draws: Draws = DRAWS) -> dict[str, Chapter]:
-    return {one.name: one for one in write_chapters(of, alike=None, draws=draws)}
+    made = write_chapters(of, alike=None, draws=draws, kinds=KINDS)
+    return {one.name: one for one in made}
 
 
 def test_every_view_has_its_chapters_the_reserve_too() -> None:
     made = chapters(FULL)
 
     assert all(chapter.found is not None for chapter in made.values())
-    assert {f"view-3-{name}" for name in ("stability", "reliability", "outcomes")} < set(made)
+    assert {f"view-3-{name}" for name in ("stability", "outcomes", "power", "facets")} < set(made)
     assert made["view-3-stability"].title == "Ranks: reserve RR@10, reserve"
     assert made["view-1-stability"].title == "Ranks: eval RR@10, public"
     assert list(made)[-4:] == ["views", "progress", "drift", "teams"]
@@ -119,6 +125,34 @@ def test_no_outcomes_are_counted_from_another_measure() -> None:
 
     assert made["view-1-outcomes"].why_not == "nDCG@10; this needs a view of RR"
     assert made["view-2-outcomes"].found is not None
+
+
+def test_facets_power_and_scales_are_those_of_their_commands() -> None:
+    made = chapters(FULL)
+    table = FULL.view("dev").table
+    assert table is not None
+    found = {name: made[name].found for name in ("view-2-facets", "view-2-power", "scale-1")}
+
+    by_kind = compare_facets(table, KINDS.queries, DRAWS.rng(), least=5, draws=99)
+    planned = plan_power(table, DRAWS.rng(), trials=DRAWS.trials)
+    assert found["view-2-facets"] is not None
+    assert found["view-2-facets"].tables == report_facets.tables(by_kind, measure="RR@10")
+    assert found["view-2-power"] is not None
+    assert found["view-2-power"].tables == report_power.tables(planned, measure="RR@10")
+    assert found["scale-1"] is not None
+    assert ("measure", "RR@10") in found["scale-1"].facts
+    assert "scale-2" not in made
+
+
+def test_without_a_facet_the_report_asks_for_one_once() -> None:
+    made = list(write_chapters(FULL, alike=None, draws=DRAWS))
+    (asked,) = (chapter for chapter in made if "facets" in chapter.name)
+    assert asked.why_not == "no facet is named; this needs --facet FACET"
+
+
+def test_a_measure_without_a_scale_is_said() -> None:
+    made = chapters(board(view("eval", measure="AP"), view("dev")))
+    assert made["scale-1"].why_not == "no cutoff; this needs lists of one length"
 
 
 def test_a_single_system_has_a_report_of_reasons() -> None:

@@ -1,13 +1,22 @@
 """`heldout evaluate`: scores of run files."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from heldout.cli.evaluation_kinds import KindScores, kind_json, print_kinds, score_kinds
+from heldout.cli.facet_source import (
+    FacetSource,
+    check_size,
+    facet_options,
+    load_facet,
+    load_only,
+)
 from heldout.cli.files import ORDERS, json_option, order_option
 from heldout.cli.many_runs import score_all
+from heldout.cli.options import jobs_option
 from heldout.cli.printing import (
     Console,
     answers,
@@ -49,12 +58,8 @@ __all__ = ["evaluate"]
 )
 @click.option("--per-query", is_flag=True, help="Also the scores of each query.")
 @order_option
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Processes side by side; if not given, up to one for each core where that pays.",
-)
+@facet_options
+@jobs_option
 @click.option(
     "--no-cache", "use_cache", flag_value=False, default=True, help="Neither use nor store scores."
 )
@@ -69,6 +74,7 @@ def evaluate(
     names: tuple[str, ...],
     per_query: bool,
     order: Order | None,
+    facets: FacetSource,
     jobs: int | None,
     use_cache: bool,
     as_json: bool,
@@ -91,21 +97,27 @@ def evaluate(
     measures = dict.fromkeys(parse_measure(name, path="-m") for name in names)
     with open_input(Path(qrels_path)) as source:
         qrels = read_qrels(source, path=qrels_path)
+    kinds = {} if facets.facet is None else load_facet(facets.facet, facets)
+    left_out = _left_out(qrels, facets)
     work = Work(
         qrels=qrels,
-        judged=prepare(qrels.judgments, measures),
+        judged=prepare(qrels.judgments, measures, excluded=left_out),
         order=order,
         accelerators=find_accelerators(os.environ),
-        cache=find_cache(os.environ) if use_cache else None,
+        # Scores are stored for all judged queries, so those of some are not.
+        cache=find_cache(os.environ) if use_cache and not left_out else None,
         code=code_version() if use_cache else "",
     )
     outcomes = score_all(runs, work, jobs)
     scored = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
+    by_kind = [score_kinds(run.evaluation, kinds, least=facets.least) for run in scored if kinds]
     if as_json:
-        _print_json(scored, failed, per_query=per_query)
+        _print_json(scored, failed, per_query=per_query, kinds=by_kind)
     else:
         _print_scores(answers(), scored, qrels_path, given=order)
+        if by_kind:
+            print_kinds(answers(), _labels(scored), by_kind)
         if per_query:
             _print_per_query(answers(), scored)
         _print_notes(messages(), scored, qrels)
@@ -113,6 +125,20 @@ def evaluate(
         _print_failed(messages(), failed, among=len(runs))
     if failed:
         context.exit(1 if scored or any(run.opened for run in failed) else 2)
+
+
+def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:
+    """The judged queries that `--only` leaves out.
+
+    Raises:
+        InputError: code `too-few-queries`; or a file has errors.
+    """
+    only = load_only(facets)
+    if only is None:
+        return frozenset()
+    judged = frozenset(query for query, grades in qrels.judgments.items() if grades)
+    check_size(len(judged & only), facets.least, path="--only")
+    return judged - only
 
 
 def _labels(scored: Sequence[Scored]) -> list[str]:
@@ -144,6 +170,8 @@ def _query_facts(scored: Sequence[Scored], qrels_path: str) -> list[tuple[str, s
     evaluation = scored[0].evaluation
     judged = plural(len(evaluation.queries), "query", "queries")
     facts = [("queries", f"{judged} with judgments in {qrels_path}; means are over these")]
+    if evaluation.excluded:
+        facts.append(("", f"{evaluation.excluded:,} other judged ones are left out by --only"))
     by_count: dict[int, list[str]] = {}
     for measure, scores in evaluation.scores.items():
         if measure.kind.better == "higher" and scores.without_relevant:
@@ -225,10 +253,19 @@ def _print_failed(console: Console, failed: Sequence[Failed], *, among: int) -> 
             print_facts(console, [("", f"{run.path}: {plural(errors, 'problem')}")])
 
 
-def _print_json(scored: Sequence[Scored], failed: Sequence[Failed], *, per_query: bool) -> None:
+def _print_json(
+    scored: Sequence[Scored],
+    failed: Sequence[Failed],
+    *,
+    per_query: bool,
+    kinds: Sequence[Mapping[str, KindScores]],
+) -> None:
+    runs = [_run_json(run, per_query=per_query) for run in scored]
+    for value, by_kind in zip(runs, kinds, strict=False):
+        value["facet"] = {kind: kind_json(scores) for kind, scores in by_kind.items()}
     print_json(
         {
-            "runs": [_run_json(run, per_query=per_query) for run in scored],
+            "runs": runs,
             "failed": [
                 {"path": run.path, "problems": [problem_json(p) for p in run.problems]}
                 for run in failed

@@ -8,9 +8,9 @@ from typing import Any, Protocol, Self, TypeVar
 import click
 
 from heldout.charts.labels import cut as shorten
-from heldout.cli.facet_source import FacetSource, load_facet, load_only
+from heldout.cli.facet_source import FacetSource, check_size, load_facet, load_only
 from heldout.cli.reporting import Answer, Output, print_answer
-from heldout.errors import InputError, Problem, printable
+from heldout.errors import InputError, printable
 from heldout.report.table import Column, Table
 
 __all__ = ["Splittable", "keep_only", "print_each"]
@@ -82,21 +82,8 @@ def keep_only(facets: FacetSource, loaded: Loaded) -> Loaded:
     if queries is None:
         return loaded
     part = loaded.cut(queries)
-    _check_size(part, facets.least, path="--only")
+    check_size(part.size, facets.least, path="--only")
     return part
-
-
-def _check_size(part: Splittable, least: int, *, path: str) -> None:
-    if part.size < least:
-        raise InputError(
-            Problem(
-                code="too-few-queries",
-                path=path,
-                found=f"{part.size} queries with scores",
-                expected=f"at least {least}",
-                hint="a smaller part says little; --least says how small it may be",
-            )
-        )
 
 
 def _answer_each(
@@ -108,7 +95,7 @@ def _answer_each(
     for value, queries in load_facet(name, facets).items():
         part = loaded.cut(queries)
         try:
-            _check_size(part, facets.least, path=f"{name}={value}")
+            check_size(part.size, facets.least, path=f"{name}={value}")
             parts[value] = _Part(size=part.size, answer=analyse(part))
         except InputError as error:
             errors.append(error)

@@ -4,6 +4,7 @@ An analysis that cannot be made of this board is a chapter that says why.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -15,10 +16,14 @@ from heldout.errors import InputError, Problem
 from heldout.measures.spec import parse_measure
 from heldout.report import (
     drift,
+    facets,
     outcome_pairs,
+    power,
     progress,
     reliability,
+    scales,
     stability,
+    team_charts,
     teams,
     view_charts,
     views,
@@ -26,20 +31,24 @@ from heldout.report import (
 from heldout.report.outcome_charts import bars_spec, bars_title
 from heldout.report.table import Table
 from heldout.scores import ScoreTable
+from heldout.validity.attainable import universe_of
 from heldout.validity.drift import find_drift
 from heldout.validity.entries import BoardScores, ViewScores
+from heldout.validity.facets import compare_facets
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.outcomes import analyse_outcomes, pairs_with
+from heldout.validity.power import plan_power
 from heldout.validity.progress import trace_progress
 from heldout.validity.ranges import rank_ranges
 from heldout.validity.reliability import measure_reliability
+from heldout.validity.scales import describe_scale
 from heldout.validity.score_matrix import Better
 from heldout.validity.stability import bootstrap_stability
 from heldout.validity.teams import AlikeRuns, look_at_teams
 from heldout.validity.verdicts import Rules
 from heldout.validity.views import bootstrap_views, views_of_board
 
-__all__ = ["Chapter", "Draws", "Findings", "write_chapters"]
+__all__ = ["Chapter", "Draws", "Findings", "Kinds", "write_chapters"]
 
 _UNCUT = 1000
 
@@ -87,6 +96,7 @@ class Draws:
         trials: resamplings of the queries.
         flips: sign flips of all pairs.
         splits: of the queries into halves.
+        permutations: of which queries are of a kind.
         executor: where to compute; `None` for here.
     """
 
@@ -94,11 +104,25 @@ class Draws:
     trials: int = 1000
     flips: int = 10_000
     splits: int = 100
+    permutations: int = 9999
     executor: Executor | None = None
 
     def rng(self) -> Generator:
         """A generator at its start."""
         return Generator(PCG64(self.seed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kinds:
+    """Kinds of query, by some facet.
+
+    Attributes:
+        queries: by kind.
+        least: fewest queries of a kind that is looked at.
+    """
+
+    queries: Mapping[str, AbstractSet[str]]
+    least: int = 20
 
 
 def write_chapters(
@@ -107,6 +131,7 @@ def write_chapters(
     alike: Iterable[AlikeRuns] | None,
     draws: Draws,
     view: str | None = None,
+    kinds: Kinds | None = None,
 ) -> Iterator[Chapter]:
     """The chapters, one after the other: view by view, all views, then over time and by team.
 
@@ -115,6 +140,7 @@ def write_chapters(
         alike: pairs of nearly identical runs of different teams; `None` where no runs are known.
         draws: seed and numbers.
         view: whose progress, drift and teams; `None` for the view that ranks.
+        kinds: of queries; `None` where no facet is named.
 
     Raises:
         InputError: code `no-view`.
@@ -126,8 +152,16 @@ def write_chapters(
             ("stability", "Ranks", _stability),
             ("reliability", "Halves of the queries", _reliability),
             ("outcomes", "The best against all others", _outcomes),
+            ("power", "How many queries a difference takes", _power),
+            *((("facets", "By kind of query", partial(_facets, kinds)),) if kinds else ()),
         ):
             yield _attempt(f"view-{number}-{name}", f"{title}: {told}", partial(make, shown, draws))
+    if kinds is None:
+        why = "no facet is named; this needs --facet FACET"
+        yield Chapter(name="facets", title="By kind of query", found=None, why_not=why)
+    measures = dict.fromkeys(shown.measure for shown in board.views.values())
+    for number, measure in enumerate(measures, start=1):
+        yield _attempt(f"scale-{number}", f"Scale of {measure}", partial(_scale, measure))
     yield _attempt("views", "Views side by side", partial(_views, board, draws))
     yield _attempt("progress", "Progress", partial(_progress, board, official))
     yield _attempt("drift", "Drift from dev", partial(_drift, board, official, draws))
@@ -186,6 +220,51 @@ def _outcomes(view: ViewScores, draws: Draws) -> Findings:
     )
 
 
+def _facets(kinds: Kinds, view: ViewScores, draws: Draws) -> Findings:
+    better: Better = "lower" if view.better == "lower" else "higher"
+    found = compare_facets(
+        _by_query(view),
+        kinds.queries,
+        draws.rng(),
+        least=kinds.least,
+        draws=draws.permutations,
+        better=better,
+        executor=draws.executor,
+    )
+    return Findings(
+        facts=facets.facts(found),
+        tables=facets.tables(found, measure=view.measure),
+        chart=facets.spec(found),
+        shows=facets.title(found),
+    )
+
+
+def _power(view: ViewScores, draws: Draws) -> Findings:
+    found = plan_power(_by_query(view), draws.rng(), trials=draws.trials, executor=draws.executor)
+    return Findings(
+        facts=power.facts(found),
+        tables=power.tables(found, measure=view.measure),
+        chart=power.spec(found),
+        shows=power.title(found),
+    )
+
+
+def _scale(name: str) -> Findings:
+    measure = parse_measure(name)
+    if measure.cutoff is None:
+        raise InputError(
+            Problem(code="no-scale", path=name, found="no cutoff", expected="lists of one length")
+        )
+    judged = {1: measure.cutoff}
+    found = describe_scale(universe_of(measure, length=measure.cutoff, judged=judged))
+    return Findings(
+        facts=scales.facts(found),
+        tables=scales.tables(found),
+        chart=scales.spec(found),
+        shows=scales.title(found),
+    )
+
+
 def _views(board: BoardScores, draws: Draws) -> Findings:
     found = bootstrap_views(
         views_of_board(board), draws.rng(), trials=draws.trials, executor=draws.executor
@@ -225,7 +304,12 @@ def _teams(
     found = look_at_teams(
         board, public, reserve, rng=draws.rng(), alike=alike, executor=draws.executor
     )
-    return Findings(tables=teams.tables(found))
+    drawn = any(group.slope is not None for group in found.groups)
+    return Findings(
+        tables=teams.tables(found),
+        chart=team_charts.spec(found) if drawn else None,
+        shows=team_charts.title(found),
+    )
 
 
 def _by_query(view: ViewScores) -> ScoreTable:

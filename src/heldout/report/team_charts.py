@@ -108,6 +108,7 @@ def _words(result: Teams, frame: Frame, *, hidden: int) -> list[Label]:
         else "means alone, no intervals"
     )
     more = f"; {hidden:,} more not drawn" if hidden else ""
+    apart = f"{result.reserve} - {result.public}"
     left = 10 - canvas.left
     return [
         Label(x=left, y=-18, text=f"{result.by} (submissions{more})", align="left"),
@@ -115,7 +116,7 @@ def _words(result: Teams, frame: Frame, *, hidden: int) -> list[Label]:
         Label(
             x=canvas.width,
             y=canvas.height + 38,
-            text=f"{result.reserve} - {result.public} per submission; left of 0 {result.public} rises faster",
+            text=f"{apart} per submission; left of 0 {result.public} rises faster",
             align="right",
         ),
     ]

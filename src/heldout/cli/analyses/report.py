@@ -8,11 +8,12 @@ import click
 from heldout.cli.board_source import BoardSource, board_options, load_alike, load_board
 from heldout.cli.computing import dask_option
 from heldout.cli.context import json_option
+from heldout.cli.facet_source import FacetSource, facet_options, load_facet
 from heldout.cli.options import alike_option, jobs_option
 from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
 from heldout.cli.reporting import seed_option
 from heldout.errors import StoreError
-from heldout.report.chapters import Chapter, Draws, write_chapters
+from heldout.report.chapters import Chapter, Draws, Kinds, write_chapters
 from heldout.site.private_report import Heading, render_report
 from heldout.store.compute import open_executor
 from heldout.store.files import write_whole
@@ -29,6 +30,7 @@ __all__ = ["report"]
     metavar="FOLDER",
     help="A new folder, outside of the board.",
 )
+@facet_options
 @alike_option
 @jobs_option
 @seed_option
@@ -39,6 +41,7 @@ def report(
     *,
     board: BoardSource,
     out: Path,
+    facets: FacetSource,
     alike: bool,
     jobs: int | None,
     seed: int,
@@ -56,12 +59,19 @@ def report(
     """
     if board.folder is None:
         raise click.UsageError("which board? --board DIR --vault DIR")
+    if facets.only:
+        raise click.UsageError("the report is of all queries: leave --only away, or --facet")
     _check_place(out)
+    kinds = None
+    if facets.facet is not None:
+        kinds = Kinds(queries=load_facet(facets.facet, facets), least=facets.least)
     known = load_board(board)
     pairs = load_alike(board, known) if alike else None
     with open_executor(jobs=jobs, dask=dask) as executor:
         draws = Draws(seed=seed, executor=executor)
-        chapters = tuple(write_chapters(known, alike=pairs, draws=draws, view=board.view))
+        chapters = tuple(
+            write_chapters(known, alike=pairs, draws=draws, view=board.view, kinds=kinds)
+        )
     heading = Heading(board=known.board, entries=len(known.entries), as_of=board.now, seed=seed)
     files = render_report(heading, chapters)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
