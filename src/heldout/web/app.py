@@ -1,0 +1,51 @@
+"""The application: one campaign's pages over HTTP."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import PlainTextResponse
+from starlette.staticfiles import StaticFiles
+
+from heldout.store.judging.campaigns import read_campaign
+from heldout.store.judging.database import Database
+from heldout.web.endings import study_of
+from heldout.web.faults import Guard, add_handlers
+from heldout.web.judging import Judging, judging_routes
+
+__all__ = ["make_app"]
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def make_app(
+    database: Database,
+    *,
+    clock: Callable[[], datetime] = _utc_now,
+    routers: Iterable[APIRouter] = (),
+) -> FastAPI:
+    """The pages of the campaign that a database holds.
+
+    Args:
+        database: open; who opened it closes it.
+        clock: the time, UTC.
+        routers: further pages, as those of the organiser.
+
+    Raises:
+        DatabaseError: code `database-empty`: no campaign was loaded yet; or the database is gone.
+    """
+    campaign = read_campaign(database)
+    study = study_of(campaign.settings)
+    app = FastAPI(openapi_url=None)
+    app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
+    for router in (
+        judging_routes(Judging(database=database, campaign=campaign, clock=clock)),
+        *routers,
+    ):
+        app.include_router(router)
+    app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
+    add_handlers(app, study)
+    app.add_middleware(Guard, study=study)
+    return app

@@ -1,0 +1,226 @@
+"""What a judge is told before the first question, on stopping, at the end, and where there is none.
+
+Pure: from the terms and the state of an assignment to a page.
+"""
+
+from collections.abc import Mapping
+
+from heldout.preferences.pricing import format_money
+from heldout.preferences.settings import Settings
+from heldout.store.judging.sittings import NoTask, Offer, Sitting
+from heldout.web.addresses import Addresses
+from heldout.web.pages import ConsentPage, EndPage, ExitPage, HandIn, Link, Study
+from heldout.web.visitors import MTURK_HOSTS
+
+__all__ = [
+    "consent_page",
+    "end_page",
+    "exit_page",
+    "no_task_page",
+    "stranger_page",
+    "study_of",
+]
+
+
+def study_of(settings: Settings) -> Study:
+    """What every page says of the study."""
+    return Study(name=settings.name, contact=settings.contact)
+
+
+def consent_page(
+    found: Offer,
+    *,
+    action: str,
+    fields: Mapping[str, str],
+    asks_worker: bool = False,
+    preview: bool = False,
+    problem: str = "",
+) -> ConsentPage:
+    """The landing page.
+
+    Args:
+        found: what is offered.
+        action: where the form is sent.
+        fields: who comes, sent back with the consent.
+        asks_worker: whether the worker's id has to be typed.
+        preview: nothing can be begun.
+        problem: what has to be mended.
+    """
+    settings, again = found.settings, found.assignment is not None
+    return ConsentPage(
+        study=study_of(settings),
+        length=_length(found.items),
+        pay=_pay(settings),
+        time=_time(settings),
+        stopping="You may stop at any point, and are paid for what you have answered.",
+        ethics=settings.ethics,
+        paragraphs=tuple(part.strip() for part in settings.consent.split("\n\n") if part.strip()),
+        action=action,
+        fields={**fields, "batch": str(found.batch)},
+        button="Go on with your task" if again else "I agree, begin",
+        note="" if again else "If you don't agree, just close this page. Nothing was recorded.",
+        asks_worker=asks_worker,
+        preview=preview,
+        problem=problem,
+    )
+
+
+def exit_page(sitting: Sitting, addresses: Addresses) -> ExitPage:
+    """Before stopping: what is the worker's."""
+    position = sitting.first_open or sitting.items
+    return ExitPage(
+        study=study_of(sitting.settings),
+        owed=_owed(sitting),
+        after="Your answers are kept. If you stop, you can't come back to this task.",
+        token=addresses.token,
+        action=addresses.exit,
+        back=addresses.item(position),
+        go_on=f"Go on with question {position}",
+    )
+
+
+def end_page(sitting: Sitting) -> EndPage:
+    """The end of an assignment, whichever it was."""
+    if sitting.state == "submitted":
+        return _submitted(sitting)
+    if sitting.state == "exited":
+        return _ended(sitting, "You have stopped", "Your answers are kept.")
+    lease = _count(sitting.settings.lease_minutes, "minute")
+    return _ended(
+        sitting,
+        "Your place went to somebody else",
+        f"There was no answer for {lease}, so another person was given this task. "
+        "The answers that you gave are kept.",
+    )
+
+
+def no_task_page(found: NoTask, *, again: str) -> EndPage:
+    """Why there is nothing to do.
+
+    Args:
+        found: what was found instead of a task.
+        again: the address to try again.
+    """
+    title, told = _NO_TASK[found.why]
+    paid = _TASK_PAID if found.settings.pay_failed else _TASK_UNPAID
+    return EndPage(
+        study=study_of(found.settings),
+        title=title,
+        paragraphs=(told, paid) if found.why == "barred" else (told,),
+        link=Link(href=again, text="Try again") if found.why == "waiting" else None,
+    )
+
+
+def stranger_page(settings: Settings) -> EndPage:
+    """The platform did not say who comes."""
+    return EndPage(
+        study=study_of(settings),
+        title="Please come through the platform",
+        paragraphs=(
+            "We could not see who you are, so we could not pay you.",
+            "Please open the study again from the platform where you found it.",
+        ),
+    )
+
+
+_FINISHED_PAID = "What you have finished is paid as agreed."
+_TASK_PAID = f"That task is paid all the same. {_FINISHED_PAID}"
+_TASK_UNPAID = "As agreed at the beginning, that task is not paid; every other one is."
+_BARRED = (
+    "In an earlier task of this study some of your answers did not fit what the passages say, so "
+    "we can't offer you another one."
+)
+_WAITING = (
+    "Other people are working on the last tasks. One of them may come free: please try again in a "
+    "while."
+)
+_BARRED_NOW = (
+    "Your answers were sent. Some of them did not fit what the passages say, so there is no "
+    "further task for you in this study."
+)
+_NO_TASK: Mapping[str, tuple[str, str]] = {
+    "barred": ("There is no further task for you", _BARRED),
+    "waiting": ("Nothing is free at the moment", _WAITING),
+    "seen": (
+        "You have judged all there is for you",
+        f"What is left are pairs that you have seen before. {_FINISHED_PAID} Thank you.",
+    ),
+    "done": ("Everything is judged", f"There are no tasks left. {_FINISHED_PAID} Thank you."),
+    "changed": (
+        "The terms have changed",
+        "Please open the study again with the link that you were given.",
+    ),
+}
+
+
+def _submitted(sitting: Sitting) -> EndPage:
+    amount = format_money(sitting.owed, sitting.settings.currency)
+    if not sitting.barred:
+        told: tuple[str, ...] = (f"Your answers were sent. {amount} is yours.",)
+    else:
+        paid = f"This task is paid all the same: {amount} is yours."
+        told = (
+            _BARRED_NOW,
+            paid if sitting.owed else "As agreed at the beginning, this task is not paid.",
+        )
+    return EndPage(
+        study=study_of(sitting.settings),
+        title=f"Done: all {_count(sitting.items, 'question')}",
+        paragraphs=told,
+        code=_code(sitting),
+        hand_in=_hand_in(sitting),
+    )
+
+
+def _ended(sitting: Sitting, title: str, told: str) -> EndPage:
+    return EndPage(
+        study=study_of(sitting.settings),
+        title=title,
+        paragraphs=(_owed(sitting), told),
+        hand_in=_hand_in(sitting) if sitting.owed else None,
+    )
+
+
+def _code(sitting: Sitting) -> str:
+    return "" if sitting.settings.platform == "mturk" else sitting.settings.completion_code
+
+
+def _hand_in(sitting: Sitting) -> HandIn | None:
+    """The form back to Mechanical Turk: it pays nobody, nor a part, who did not hand one in."""
+    visitor = sitting.visitor
+    if sitting.settings.platform != "mturk" or visitor.submit_to not in MTURK_HOSTS:
+        return None
+    return HandIn(
+        action=f"{visitor.submit_to}/mturk/externalSubmit",
+        fields={"assignmentId": visitor.place, "answered": str(sitting.answered)},
+        button="Hand in on Mechanical Turk",
+    )
+
+
+def _owed(sitting: Sitting) -> str:
+    amount = format_money(sitting.owed, sitting.settings.currency)
+    if not sitting.answered:
+        return f"None of {sitting.items} answered yet: there is nothing to be paid."
+    if not sitting.owed:
+        return f"{sitting.answered} of {sitting.items} answered: {amount}."
+    return f"{sitting.answered} of {sitting.items} answered: {amount} is yours."
+
+
+def _length(items: int) -> str:
+    return f"{_count(items, 'question')}, one on each page. You can go back and change an answer."
+
+
+def _pay(settings: Settings) -> str:
+    amount = f"{format_money(settings.reward, settings.currency)} for all of them."
+    if settings.pay_failed:
+        return amount
+    return f"{amount} A task with answers that plainly don't fit the passages is not paid."
+
+
+def _time(settings: Settings) -> str:
+    lease = _count(settings.lease_minutes, "minute")
+    return f"Take as long as you like: your place is kept for {lease} after each answer."
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"

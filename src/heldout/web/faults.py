@@ -1,0 +1,200 @@
+"""What goes wrong below the pages, told as a page; and the headers that every answer carries.
+
+Nothing of an error's inside reaches the page: it is logged, with its traceback where it is a bug.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, Response
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from heldout.errors import StoreError
+from heldout.web.pages import EndPage, Page, Study, render
+from heldout.web.tokens import BadTokenError, OldTokenError
+
+__all__ = ["Guard", "add_handlers", "content_policy", "respond"]
+
+_LOG = logging.getLogger("heldout.web")
+_RETRY_SECONDS = "5"
+_MTURK_FRAMES = "https://*.mturk.com"
+_MTURK_FORMS = "https://www.mturk.com https://workersandbox.mturk.com"
+
+
+def content_policy(*, mturk: bool = False) -> str:
+    """The Content-Security-Policy: own files only, in no frame but Mechanical Turk's.
+
+    Args:
+        mturk: whether the page is shown in its frame and handed in to it.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data:",
+            "connect-src 'self'",
+            "base-uri 'none'",
+            f"form-action 'self' {_MTURK_FORMS}" if mturk else "form-action 'self'",
+            f"frame-ancestors {_MTURK_FRAMES}" if mturk else "frame-ancestors 'none'",
+        )
+    )
+
+
+_HEADERS = {
+    "Content-Security-Policy": content_policy(),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+"""Of every answer that does not say otherwise. `no-store`: going back shows the present answer."""
+
+
+def respond(page: Page, *, status: int = 200, mturk: bool = False) -> HTMLResponse:
+    """A page as an answer.
+
+    Args:
+        page: what it shows.
+        status: of HTTP.
+        mturk: whether it may be shown in Mechanical Turk's frame.
+    """
+    return HTMLResponse(
+        render(page),
+        status_code=status,
+        headers={"Content-Security-Policy": content_policy(mturk=mturk)},
+    )
+
+
+def add_handlers(app: FastAPI, study: Study) -> None:
+    """Tell what goes wrong as pages of this study."""
+
+    def missing(_request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException) and error.status_code != 404:  # noqa: PLR2004 - HTTP's
+            return _refused(study, error)
+        return respond(_missing(study), status=404)
+
+    def forged(_request: Request, _error: Exception) -> Response:
+        return respond(_unreadable(study), status=403)
+
+    def over(_request: Request, _error: Exception) -> Response:
+        return respond(_over(study), status=410)
+
+    def gone(request: Request, error: Exception) -> Response:
+        _LOG.error("%s %s: %s", request.method, request.scope["route"].path, error)
+        return unavailable(study)
+
+    app.add_exception_handler(HTTPException, missing)
+    app.add_exception_handler(RequestValidationError, missing)
+    app.add_exception_handler(BadTokenError, forged)
+    app.add_exception_handler(OldTokenError, over)
+    app.add_exception_handler(StoreError, gone)
+
+
+def unavailable(study: Study) -> Response:
+    """503: the database does not answer."""
+    page = EndPage(
+        study=study,
+        title="We can't reach our records just now",
+        paragraphs=(
+            "Nothing is lost: every answer that was saved stays saved.",
+            "Please load this page again in a moment.",
+        ),
+    )
+    answer = respond(page, status=503)
+    answer.headers["Retry-After"] = _RETRY_SECONDS
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Adds the headers to every answer, and answers where a bug left none.
+
+    Attributes:
+        app: what answers.
+        study: of the page that tells of a bug.
+    """
+
+    app: ASGIApp
+    study: Study
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_with_headers)
+        except Exception:
+            _LOG.exception("%s failed", scope["method"])
+            if started:
+                raise
+            await _broken(self.study)(scope, receive, send_with_headers)
+
+
+def _missing(study: Study) -> EndPage:
+    return EndPage(
+        study=study,
+        title="There is no such page",
+        paragraphs=("Please open the study again with the link that you were given.",),
+    )
+
+
+def _unreadable(study: Study) -> EndPage:
+    return EndPage(
+        study=study,
+        title="This address is not complete",
+        paragraphs=(
+            "It is not one that we gave out, or a part of it is missing. Nothing was changed.",
+            "Please open the study again with the link that you were given: you come back to it.",
+        ),
+    )
+
+
+def _over(study: Study) -> EndPage:
+    return EndPage(
+        study=study,
+        title="This address is too old",
+        paragraphs=(
+            "Your answers are kept, and what you have earned stays yours.",
+            "Please open the study again with the link that you were given.",
+        ),
+    )
+
+
+def _refused(study: Study, error: HTTPException) -> Response:
+    page = EndPage(
+        study=study,
+        title="That could not be read",
+        paragraphs=("Nothing was changed. Please go back and try again.",),
+    )
+    answer = respond(page, status=error.status_code)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _broken(study: Study) -> Response:
+    page = EndPage(
+        study=study,
+        title="Something went wrong on our side",
+        paragraphs=(
+            "Nothing is lost: every answer that was saved stays saved.",
+            "Please go back and try again; if it happens again, write to us.",
+        ),
+    )
+    return respond(page, status=500)

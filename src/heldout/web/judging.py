@@ -1,0 +1,297 @@
+"""The judge's way: consent, one pair a page, stopping, the end. Plain forms; the script only helps.
+
+Whoever holds an assignment's token sees its pages: there are no cookies and no sign-in. An answer
+is saved before the next page is shown, and a page that could not save says so and keeps the choice.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+
+from heldout.errors import InputError, StoreError
+from heldout.preferences.settings import Platform
+from heldout.store.judging import desk
+from heldout.store.judging.campaigns import Campaign
+from heldout.store.judging.database import Database
+from heldout.store.judging.faults import DatabaseError
+from heldout.store.judging.sittings import Answered, NoTask, Shown, Sitting
+from heldout.web.addresses import Addresses
+from heldout.web.endings import (
+    consent_page,
+    end_page,
+    exit_page,
+    no_task_page,
+    stranger_page,
+    study_of,
+)
+from heldout.web.faults import respond
+from heldout.web.forms import Form, MissingChoiceError, read_choice
+from heldout.web.pages import Page, Study
+from heldout.web.questions import (
+    ahead_page,
+    item_page,
+    late_page,
+    no_item_page,
+    unsaved_page,
+)
+from heldout.web.tokens import BadTokenError, Signer, Stamp
+from heldout.web.visitors import Visit, read_visit
+
+__all__ = ["Judging", "judging_routes"]
+
+_LOG = logging.getLogger("heldout.web")
+_TOKEN_DAYS = 30
+"""Long after any lease: who has finished can look up the code again."""
+
+_NOTHING_CHOSEN = {
+    "choice": "Please choose Passage A, Passage B, or that you can't judge this.",
+    "reason": "Please choose the reason why you can't judge this.",
+}
+_STALE = (
+    "You have answered this question in another window since. That answer stands and is shown "
+    "here; to change it, choose again."
+)
+_NO_WORKER = "Please give the id by which you are paid; at most 255 characters."
+_CHANGED = "The terms have changed since you opened this page. Please read them again."
+_BATCH_DIGITS = 9
+
+Position = Annotated[int, Path(ge=1, le=100_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """The pages of one campaign's judges.
+
+    Attributes:
+        database: the campaign's.
+        campaign: its link code, key and terms.
+        clock: the time, UTC.
+    """
+
+    database: Database
+    campaign: Campaign
+    clock: Callable[[], datetime]
+
+    def landing(self, code: str, request: Request) -> Response:
+        """What is agreed to, before any pair."""
+        self._check_code(code)
+        return self._offer(read_visit(self._platform, request.query_params))
+
+    def consent(self, code: str, fields: Form) -> Response:
+        """Give out a task."""
+        self._check_code(code)
+        visit, batch = read_visit(self._platform, fields), fields.get("batch", "")
+        if visit.visitor is None:
+            return self._offer(visit, problem=_NO_WORKER)
+        if not (batch.isascii() and batch.isdigit() and len(batch) <= _BATCH_DIGITS):
+            return self._offer(visit)
+        now = self.clock()
+        try:
+            found = desk.claim(self.database, visit.visitor, batch=int(batch), now=now)
+        except InputError:
+            return self._offer(Visit(fields={}, visitor=None), problem=_NO_WORKER)
+        if isinstance(found, Sitting):
+            expires = now + timedelta(days=_TOKEN_DAYS)
+            addresses = Addresses(self._signer.sign_assignment(found.assignment, expires=expires))
+            return _see(addresses.item(found.first_open or found.items))
+        if found.why == "changed":
+            return self._offer(visit, problem=_CHANGED)
+        return self._no_task(found, visit)
+
+    def item(self, token: str, position: Position) -> Response:
+        """A pair; the same at every refresh."""
+        addresses, assignment = Addresses(token), self._open(token)
+        shown = desk.item(self.database, assignment, position)
+        if shown is None:
+            sitting = desk.sitting(self.database, assignment)
+            return self._respond(no_item_page(sitting, addresses), status=404)
+        sitting = shown.sitting
+        if not sitting.open:
+            return _see(addresses.done)
+        if sitting.first_open is not None and position > sitting.first_open:
+            return self._respond(ahead_page(sitting, addresses, position=position), status=409)
+        return self._show(shown, addresses)
+
+    def answer(self, token: str, position: Position, fields: Form) -> Response:
+        """Save an answer; after the last one, submit."""
+        addresses, assignment = Addresses(token), self._open(token, fields)
+        stamp = self._signer.read_stamp(fields.get("stamp", ""))
+        if (stamp.assignment, stamp.position) != (assignment, position):
+            raise BadTokenError
+        try:
+            return self._save(addresses, stamp, fields)
+        except StoreError as error:
+            if isinstance(error, DatabaseError) and error.code == "unknown-assignment":
+                raise
+            _LOG.error("an answer could not be saved: %s", error)
+            page = unsaved_page(self._study, addresses, position, fields)
+            return self._respond(page, status=503)
+
+    def keep(self, token: str, position: Position, fields: Form) -> Response:
+        """Lengthen the lease: somebody needs more time."""
+        addresses, assignment = Addresses(token), self._open(token, fields)
+        desk.resume(self.database, assignment, now=self.clock())
+        return _see(addresses.item(position))
+
+    def stop(self, token: str) -> Response:
+        """What is the worker's, before stopping."""
+        addresses = Addresses(token)
+        sitting = desk.sitting(self.database, self._open(token))
+        if not sitting.open:
+            return _see(addresses.done)
+        return self._respond(exit_page(sitting, addresses))
+
+    def stopped(self, token: str, fields: Form) -> Response:
+        """Stop."""
+        assignment = self._open(token, fields)
+        desk.exit_assignment(self.database, assignment, now=self.clock())
+        return _see(Addresses(token).done)
+
+    def done(self, token: str) -> Response:
+        """The end, whichever it was."""
+        sitting = desk.sitting(self.database, self._open(token))
+        if sitting.open:
+            return _see(Addresses(token).item(sitting.first_open or sitting.items))
+        return self._respond(end_page(sitting))
+
+    def _save(self, addresses: Addresses, stamp: Stamp, fields: Form) -> Response:
+        now, position = self.clock(), stamp.position
+        try:
+            choice = read_choice(fields, since=now - stamp.shown_at)
+        except MissingChoiceError as missing:
+            return self._mend(addresses, stamp, fields, problem=_NOTHING_CHOSEN[missing.what])
+        found = desk.answer(
+            self.database,
+            stamp.assignment,
+            position,
+            choice,
+            replaces=stamp.replaces,
+            shown_at=stamp.shown_at,
+            now=now,
+        )
+        if found is None:
+            raise BadTokenError
+        return self._after(found, addresses, now)
+
+    def _after(self, found: Answered, addresses: Addresses, now: datetime) -> Response:
+        """Where an answer leads."""
+        shown, sitting = found.shown, found.shown.sitting
+        if found.outcome == "stale":
+            return self._show(shown, addresses, problem=_STALE, status=409)
+        if found.outcome == "ahead":
+            page = ahead_page(sitting, addresses, position=shown.position)
+            return self._respond(page, status=409)
+        if found.outcome == "ended":
+            return self._respond(late_page(sitting, addresses), status=409)
+        if shown.position < sitting.items:
+            return _see(addresses.item(shown.position + 1))
+        desk.submit(self.database, sitting.assignment, now=now)
+        return _see(addresses.done)
+
+    def _mend(
+        self, addresses: Addresses, stamp: Stamp, fields: Mapping[str, str], *, problem: str
+    ) -> Response:
+        """The form again, with what was chosen and what is missing."""
+        shown = desk.item(self.database, stamp.assignment, stamp.position)
+        if shown is None:
+            raise BadTokenError
+        return self._show(shown, addresses, sent=fields, problem=problem, status=422)
+
+    def _show(
+        self,
+        shown: Shown,
+        addresses: Addresses,
+        *,
+        sent: Mapping[str, str] | None = None,
+        problem: str = "",
+        status: int = 200,
+    ) -> Response:
+        stamp = Stamp(
+            assignment=shown.sitting.assignment,
+            position=shown.position,
+            shown_ms=int(self.clock().timestamp() * 1000),
+            replaces=shown.given.revision if shown.given else 0,
+        )
+        signed = self._signer.sign_stamp(stamp)
+        page = item_page(shown, addresses, stamp=signed, sent=sent, problem=problem)
+        return self._respond(page, status=status)
+
+    def _offer(self, visit: Visit, *, problem: str = "") -> Response:
+        """The landing page, for who comes."""
+        asks = visit.visitor is None and self._platform == "link"
+        if visit.visitor is None and not visit.preview and not asks:
+            return self._respond(stranger_page(self.campaign.settings), status=400)
+        worker = visit.visitor.worker if visit.visitor else None
+        found = desk.offer(self.database, worker=worker, now=self.clock())
+        if isinstance(found, NoTask):
+            return self._no_task(found, visit)
+        page = consent_page(
+            found,
+            action=f"/j/{self.campaign.code}/consent",
+            fields=visit.fields,
+            asks_worker=asks,
+            preview=visit.preview,
+            problem=problem,
+        )
+        return self._respond(page, status=422 if problem else 200)
+
+    def _no_task(self, found: NoTask, visit: Visit) -> Response:
+        again = f"/j/{self.campaign.code}?{urlencode(visit.fields)}"
+        status = 403 if found.why == "barred" else 200
+        return self._respond(no_task_page(found, again=again), status=status)
+
+    def _open(self, token: str, fields: Mapping[str, str] | None = None) -> int:
+        """The assignment of a token; a form has to bring the token of its address.
+
+        Raises:
+            BadTokenError: it is forged, or the form's is another.
+            OldTokenError: it is over.
+        """
+        if fields is not None and fields.get("token") != token:
+            raise BadTokenError
+        return self._signer.read_assignment(token, now=self.clock())
+
+    def _check_code(self, code: str) -> None:
+        if not secrets.compare_digest(code.encode(), self.campaign.code.encode()):
+            raise HTTPException(404)
+
+    def _respond(self, page: Page, *, status: int = 200) -> HTMLResponse:
+        return respond(page, status=status, mturk=self._platform == "mturk")
+
+    @property
+    def _platform(self) -> Platform:
+        return self.campaign.settings.platform
+
+    @property
+    def _study(self) -> Study:
+        return study_of(self.campaign.settings)
+
+    @property
+    def _signer(self) -> Signer:
+        return Signer(key=self.campaign.key)
+
+
+def judging_routes(judging: Judging) -> APIRouter:
+    """The addresses of the judging pages: `/j/CODE` and `/a/TOKEN/…`."""
+    router = APIRouter(default_response_class=HTMLResponse)
+    router.get("/j/{code}")(judging.landing)
+    router.post("/j/{code}/consent")(judging.consent)
+    router.get("/a/{token}/item/{position}")(judging.item)
+    router.post("/a/{token}/item/{position}")(judging.answer)
+    router.post("/a/{token}/item/{position}/keep")(judging.keep)
+    router.get("/a/{token}/exit")(judging.stop)
+    router.post("/a/{token}/exit")(judging.stopped)
+    router.get("/a/{token}/done")(judging.done)
+    return router
+
+
+def _see(address: str) -> Response:
+    return RedirectResponse(address, status_code=303)

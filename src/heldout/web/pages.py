@@ -1,0 +1,276 @@
+"""The judging pages as values, and how they become HTML. Words live here and in the templates.
+
+Every value is escaped where it is put into a page; passages are shown as text, whatever they hold.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Literal
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from heldout.preferences.judgments import Reason
+
+__all__ = [
+    "REASONS",
+    "Choice",
+    "ConsentPage",
+    "EndPage",
+    "ExitPage",
+    "HandIn",
+    "ItemPage",
+    "Link",
+    "Page",
+    "Passage",
+    "Study",
+    "render",
+]
+
+Choice = Literal["a", "b", "none"]
+"""What a form sends: passage A, passage B, or that it cannot be judged."""
+
+REASONS: Mapping[Reason, str] = {
+    "same": "both say the same",
+    "neither": "neither answers it",
+    "unreadable": "I can't read one of them",
+    "language": "I don't know the language",
+    "other": "of another reason",
+}
+"""Why somebody cannot judge, in words that go on after "because"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """What every page says of the study.
+
+    Attributes:
+        name: its title.
+        contact: whom to write to; may be empty.
+    """
+
+    name: str = ""
+    contact: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Where to go on.
+
+    Attributes:
+        href: the address.
+        text: what it says.
+    """
+
+    href: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandIn:
+    """A form of hidden fields and one button.
+
+    Attributes:
+        action: where it is sent.
+        fields: their names and values.
+        button: what the button says.
+    """
+
+    action: str
+    fields: Mapping[str, str]
+    button: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsentPage:
+    """The landing page, before any pair.
+
+    Attributes:
+        study: the study.
+        title: of the window.
+        length: how many questions there are.
+        pay: what is paid, and when.
+        time: how long a place is kept.
+        stopping: what happens on stopping early.
+        ethics: reference of the approval; may be empty.
+        paragraphs: what is agreed to.
+        action: where the form is sent.
+        fields: who comes, as the platform said, and the batch; sent back with the consent.
+        button: what the button says.
+        note: what is said below it.
+        asks_worker: whether the worker's id has to be typed.
+        preview: the platform only shows the task; nothing can be begun.
+        problem: what has to be mended; empty at first.
+    """
+
+    study: Study
+    title: str = "Before you begin"
+    length: str
+    pay: str
+    time: str
+    stopping: str
+    ethics: str = ""
+    paragraphs: tuple[str, ...] = ()
+    action: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    button: str = "I agree, begin"
+    note: str = ""
+    asks_worker: bool = False
+    preview: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A passage as it is shown.
+
+    Attributes:
+        value: what choosing it sends.
+        name: `Passage A` or `Passage B`.
+        text: all of it.
+    """
+
+    value: Choice
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemPage:
+    """A query and two passages.
+
+    Attributes:
+        study: the study.
+        position: of the item, from 1.
+        total: items of the task.
+        query: its text.
+        question: what is asked of the two.
+        language: of query and passages, BCP 47.
+        passages: A, then B.
+        choice: what is chosen already.
+        reason: why it could not be judged; empty where it could.
+        token: of the assignment.
+        stamp: signed `Stamp` of this showing.
+        action: where the form is sent.
+        next: where a saved answer leads.
+        place: under which the browser keeps a choice that is not saved yet.
+        replaces: revision of the answer that stands; 0 where there is none.
+        keep: where the lease is lengthened.
+        until: when it ends, ISO 8601 in UTC.
+        back: the item before; empty on the first.
+        exit: the page that stops.
+        note: how long the place is kept, and what the button does.
+        problem: what has to be mended, or what was found; empty at first.
+    """
+
+    study: Study
+    position: int
+    total: int
+    query: str
+    question: str
+    language: str
+    passages: tuple[Passage, Passage]
+    choice: Choice | None = None
+    reason: str = ""
+    token: str
+    stamp: str
+    action: str
+    next: str
+    place: str
+    replaces: int = 0
+    keep: str
+    until: str
+    back: str = ""
+    exit: str
+    note: str = ""
+    problem: str = ""
+
+    @property
+    def title(self) -> str:
+        """Of the window."""
+        return f"Question {self.position} of {self.total}"
+
+    @property
+    def button(self) -> str:
+        """What the button says."""
+        return "Next" if self.position < self.total else "Finish"
+
+    @property
+    def reasons(self) -> Mapping[Reason, str]:
+        """Why somebody cannot judge."""
+        return REASONS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExitPage:
+    """Before somebody stops: what is theirs.
+
+    Attributes:
+        study: the study.
+        owed: how many questions are answered, and the amount.
+        after: what stopping means.
+        token: of the assignment.
+        action: where the form is sent.
+        back: the item to go on with.
+        go_on: what the link back says.
+        title: of the window.
+    """
+
+    study: Study
+    owed: str
+    after: str
+    token: str
+    action: str
+    back: str
+    go_on: str
+    title: str = "Stop here?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndPage:
+    """A page that says one thing: an ending, or why nothing can be done.
+
+    Attributes:
+        study: the study.
+        title: the heading.
+        paragraphs: what there is to say.
+        code: to be taken back to the platform; empty where there is none.
+        hand_in: a form, where something is to be sent.
+        link: where to go on.
+    """
+
+    study: Study = field(default_factory=Study)
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    code: str = ""
+    hand_in: HandIn | None = None
+    link: Link | None = None
+
+
+Page = ConsentPage | ItemPage | ExitPage | EndPage
+
+_TEMPLATES: Mapping[type, str] = {
+    ConsentPage: "consent.html",
+    ItemPage: "item.html",
+    ExitPage: "exit.html",
+    EndPage: "end.html",
+}
+
+
+def render(page: Page) -> str:
+    """The page as HTML."""
+    return _ENVIRONMENT.get_template(_TEMPLATES[type(page)]).render(page=page)
+
+
+def _read(name: str) -> str:
+    return resources.files("heldout.web").joinpath("templates", name).read_text("utf-8")
+
+
+_ENVIRONMENT = Environment(
+    loader=FunctionLoader(_read),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+)

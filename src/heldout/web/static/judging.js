@@ -1,0 +1,151 @@
+// Keys, the time a question was looked at, and a choice that outlives a lost connection.
+// Without this script the page is a plain form that says and stores the same.
+"use strict";
+
+(() => {
+  const form = document.getElementById("item");
+  if (!form) return;
+
+  const PATIENCE = 20000; // milliseconds to wait for the server
+  const LOST = "Not saved yet: the connection is lost. Your choice is kept here. " +
+    "Press the button again, or wait: it is sent when the connection is back.";
+  const BUSY = "Not saved yet: the server can't save just now. Your choice is kept here. " +
+    "Press the button again in a moment.";
+  const KEPT = "This choice is from before and not saved yet. Press the button to save it.";
+
+  const status = document.getElementById("status");
+  const button = form.querySelector("button");
+  const choices = [...form.elements.choice];
+  const reason = form.elements.reason;
+  const place = `heldout ${form.dataset.place}`;
+
+  // Storage may be switched off; then nothing outlives the page, and nothing else changes.
+  const store = {
+    get(key) { try { return localStorage.getItem(key); } catch { return null; } },
+    set(key, value) { try { localStorage.setItem(key, value); } catch { /* as above */ } },
+    remove(key) { try { localStorage.removeItem(key); } catch { /* as above */ } },
+  };
+
+  // The choice, until it is posted
+
+  const chosen = () => form.elements.choice.value;
+
+  function keep() {
+    const kept = { choice: chosen(), reason: reason.value, replaces: form.dataset.replaces };
+    store.set(place, JSON.stringify(kept));
+  }
+
+  function restore() {
+    const kept = JSON.parse(store.get(place) ?? "null");
+    if (!kept) return;
+    if (kept.replaces !== form.dataset.replaces) return store.remove(place);
+    const choice = choices.find((one) => one.value === kept.choice);
+    if (!choice || (choice.checked && reason.value === kept.reason)) return;
+    choice.checked = true;
+    reason.value = kept.reason;
+    status.textContent = KEPT;
+  }
+
+  // How it was chosen, and how long the page was looked at
+
+  let hand = "pointer";
+  let looked = 0;
+  let since = null;
+
+  function look() {
+    const sees = document.visibilityState === "visible" && document.hasFocus();
+    const now = performance.now();
+    if (since !== null) looked += now - since;
+    since = sees ? now : null;
+  }
+
+  function choose(by) {
+    form.elements.by.value = by;
+    status.textContent = "";
+    keep();
+  }
+
+  form.addEventListener("change", (event) => {
+    if (event.target === reason && reason.value) {
+      choices.find((one) => one.value === "none").checked = true;
+    }
+    if (event.target === reason || choices.includes(event.target)) choose(hand);
+  });
+  document.addEventListener("pointerdown", () => { hand = "pointer"; }, true);
+
+  // Keys, which can be switched off
+
+  const useKeys = document.getElementById("use-keys");
+  document.getElementById("keys").hidden = false;
+  useKeys.checked = store.get("heldout keys") !== "off";
+  useKeys.addEventListener("change", () => store.set("heldout keys", useKeys.checked ? "on" : "off"));
+
+  function press(key) {
+    const choice = choices.find((one) => one.value === { 1: "a", 2: "b" }[key]);
+    if (choice) {
+      choice.checked = true;
+      choice.focus();
+      choose("key");
+    } else if (key === "Enter") {
+      form.requestSubmit();
+    }
+    return Boolean(choice) || key === "Enter";
+  }
+
+  document.addEventListener("keydown", (event) => {
+    hand = "key";
+    const modified = event.ctrlKey || event.altKey || event.metaKey || event.isComposing;
+    if (!useKeys.checked || modified || event.repeat) return;
+    const own = event.key === "Enter" ? "a, button, select, input" : "select";
+    if (!event.target.closest?.(own) && press(event.key)) event.preventDefault();
+  }, true);
+
+  // Sending: the page is left only once the server has the choice
+
+  let sending = false;
+
+  async function send() {
+    if (sending) return;
+    sending = true;
+    look();
+    form.elements.active_ms.value = Math.round(looked);
+    button.setAttribute("aria-disabled", "true");
+    const answer = await post();
+    sending = false;
+    button.removeAttribute("aria-disabled");
+    if (answer === "saved") {
+      store.remove(place);
+      location.assign(form.dataset.next);
+    } else if (answer === "refused") {
+      form.submit(); // the server's own page says why; what it has already is not saved twice
+    } else {
+      keep();
+      status.textContent = answer === "lost" ? LOST : BUSY;
+    }
+  }
+
+  async function post() {
+    try {
+      const response = await fetch(form.action, {
+        method: "POST",
+        body: new URLSearchParams(new FormData(form)),
+        redirect: "manual",
+        signal: AbortSignal.timeout(PATIENCE),
+      });
+      if (response.type === "opaqueredirect") return "saved";
+      return response.status === 503 ? "busy" : "refused";
+    } catch {
+      return "lost";
+    }
+  }
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send();
+  });
+  addEventListener("online", () => { if (status.textContent === LOST) send(); });
+  for (const name of ["focus", "blur", "pageshow"]) addEventListener(name, look);
+  document.addEventListener("visibilitychange", look);
+  restore();
+  look();
+})();
