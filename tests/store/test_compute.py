@@ -13,6 +13,8 @@ import pytest
 from heldout.errors import SetupError
 from heldout.scores import ScoreTable, table_of
 from heldout.store.compute import open_executor
+from heldout.validity.facets import compare_facets
+from heldout.validity.power import plan_power
 from heldout.validity.ranges import rank_ranges
 from heldout.validity.stability import bootstrap_stability
 
@@ -38,13 +40,16 @@ def table() -> ScoreTable:
     )
 
 
-def compute(table: ScoreTable, executor: Executor | None) -> tuple[bytes, bytes]:
+def compute(table: ScoreTable, executor: Executor | None) -> tuple[object, ...]:
     def rng() -> np.random.Generator:
         return np.random.Generator(np.random.PCG64(0))
 
     stability = bootstrap_stability(table, rng(), trials=2000, executor=executor)
     ranges = rank_ranges(table, rng(), flips=1500, executor=executor)
-    return stability.rank_counts.tobytes(), ranges.p.tobytes()
+    odd = {"odd": frozenset(table.queries[1::2])}
+    facets = compare_facets(table, odd, rng(), draws=600, executor=executor)
+    power = plan_power(table, rng(), trials=100, tests=["t"], executor=executor)
+    return stability.rank_counts.tobytes(), ranges.p.tobytes(), facets, power
 
 
 def test_a_dask_cluster_gives_the_same_bytes_as_threads_and_none(

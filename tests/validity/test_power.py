@@ -90,9 +90,9 @@ def test_a_difference_beyond_the_pilots_has_no_simulation() -> None:
 
 
 def test_workers_change_nothing() -> None:
-    alone = plan_power(pilot(), seeded(), trials=300, tests=["t"])
+    alone = plan_power(pilot(), seeded(), trials=300, tests=["t", "sign"])
     with ThreadPoolExecutor(3) as executor:
-        shared = plan_power(pilot(), seeded(), trials=300, tests=["t"], executor=executor)
+        shared = plan_power(pilot(), seeded(), trials=300, tests=["t", "sign"], executor=executor)
     assert alone == shared
 
 

@@ -149,7 +149,7 @@ def plan_power(
     simulated = [
         simulate_power(
             pair, test, rng, difference=plan.difference, queries=plan.queries, alpha=alpha,
-            trials=trials,
+            trials=trials, executor=executor,
         )
         for plan in wanted
         for test in tests

@@ -7,6 +7,7 @@ and what other tests find. Source: Efron 1981, nonparametric tilting.
 """
 
 import math
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,9 +16,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from heldout.stats.blocks import map_blocks
 from heldout.stats.tests import run_test
 
 __all__ = ["Simulated", "SimulatedTest", "simulate_power"]
+
+_BLOCK = 32
 
 SimulatedTest = Literal["t", "signed-rank", "sign"]
 
@@ -47,6 +51,17 @@ class Simulated:
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Plan:
+    """What every trial needs: the arguments of `simulate_power`, and the differences' chances."""
+
+    differences: NDArray[np.float64]
+    chances: NDArray[np.float64]
+    test: SimulatedTest
+    queries: int
+    alpha: float
+
+
 def simulate_power(
     differences: NDArray[np.float64],
     test: SimulatedTest,
@@ -56,6 +71,7 @@ def simulate_power(
     queries: int,
     alpha: float = 0.05,
     trials: int = 1000,
+    executor: Executor | None = None,
 ) -> Simulated:
     """How often a test is significant on queries drawn from a pair's differences.
 
@@ -67,6 +83,7 @@ def simulate_power(
         queries: drawn in each trial, at least 2.
         alpha: level of the two-sided test, in (0, 1).
         trials: how many, >= 1.
+        executor: where to compute; `None` for here.
 
     Returns:
         Without a power where no differences are so large.
@@ -75,13 +92,9 @@ def simulate_power(
     if chances is None:
         why = f"no difference of the pilot's pair lies beyond {difference:.4g}"
         return Simulated(test=test, queries=queries, difference=difference, trials=trials, why=why)
-    won = lost = 0
-    for _ in range(trials):
-        drawn = rng.choice(differences, queries, p=chances)
-        found = run_test(test, np.zeros(queries), drawn)
-        if found.p is not None and found.p <= alpha:
-            right = (found.difference or 0.0) > 0
-            won, lost = won + right, lost + (not right)
+    plan = _Plan(differences=differences, chances=chances, test=test, queries=queries, alpha=alpha)
+    blocks = map_blocks(_draw, plan, rng=rng, draws=trials, size=_BLOCK, executor=executor)
+    won, lost = (sum(counts) for counts in zip(*blocks, strict=True))
     share = won / trials
     return Simulated(
         test=test,
@@ -92,6 +105,18 @@ def simulate_power(
         error=math.sqrt(share * (1 - share) / trials),
         trials=trials,
     )
+
+
+def _draw(plan: _Plan, rng: Generator, draws: int) -> tuple[int, int]:
+    """How many query sets are significant in the right direction, and in the wrong one."""
+    won = lost = 0
+    for _ in range(draws):
+        drawn = rng.choice(plan.differences, plan.queries, p=plan.chances)
+        found = run_test(plan.test, np.zeros(plan.queries), drawn)
+        if found.p is not None and found.p <= plan.alpha:
+            right = (found.difference or 0.0) > 0
+            won, lost = won + right, lost + (not right)
+    return won, lost
 
 
 def _tilt(differences: NDArray[np.float64], mean: float) -> NDArray[np.float64] | None:
