@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 from town import OTHER_TEAM, QUERIES, TEAM, Town, call, copy_town, found_town
-from trusting import DAY, DECIDED, THIRD_TEAM, add_baseline, forge
+from trusting import DAY, DECIDED, REVEAL, REVEALED, THIRD_TEAM, add_baseline, forge
 
+from heldout.board.comparable import Comparable, choose_comparable
 from heldout.board.figures import Figures
-from heldout.pipeline import measured_event, trusting
-from heldout.pipeline.measuring import measure_ranking
+from heldout.pipeline import measured_event, ranked_facets, trusting
+from heldout.pipeline.measuring import Compared, measure_ranking
 
 pytestmark = pytest.mark.slow
 DUE = "2026-12-01T10:00:00Z"
@@ -115,6 +117,122 @@ def test_the_archive_s_audit_computes_it_again(town: Town) -> None:
     wrong = forge(archive, _change_a_score, town.root / "wrong.zip")
     answer = call(town.root, "audit", wrong, "--json")
     assert any("'measured'" in fault for fault in answer.json["faults"]), answer.json
+
+
+def test_an_event_of_old_that_compared_the_earlier_of_near_entries_is_held_and_shown(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keep_earlier(*arguments: Any) -> Comparable:
+        found = choose_comparable(*arguments)
+        kept = found.entries[:3]
+        alike = dict.fromkeys(kept, frozenset[str]())
+        return Comparable(entries=kept, alike=alike, left_out={found.entries[3]: "near"})
+
+    def measure(compared: Compared, *arguments: Any, **options: Any) -> Figures:
+        old = replace(compared, released=None, alike=None)
+        return measure_ranking(old, *arguments, **options)
+
+    monkeypatch.setattr(measured_event, "choose_comparable", keep_earlier)
+    monkeypatch.setattr(measured_event, "measure_ranking", measure)
+    assert town.organiser("rebuild", now=DUE).code == 0
+    [figures] = measured(town)
+    assert figures["figures"]["alike"] is None
+    assert figures["left_out"] == {"20261102-x-copy": "near"}
+    assert "nearly the same as others" in page(town)
+    monkeypatch.undo()
+    archive = town.root / "kb.zip"
+    assert town.organiser("archive", archive, "--yes", now=CLOSED).code == 0
+    assert call(town.root, "audit", archive, "--json").json["faults"] == []
+
+
+def test_an_organiser_who_lets_copies_be_compared_is_found_by_the_archive(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forget(entries: Any, *_: Any) -> Comparable:
+        return choose_comparable(entries, {})
+
+    monkeypatch.setattr(measured_event, "choose_comparable", forget)
+    assert town.organiser("rebuild", now=DUE).code == 0
+    answer = town.organiser("archive", town.root / "kb.zip", "--yes", now=CLOSED)
+    assert answer.code == 2
+    assert "compares entries whose scores differ for a few queries only" in answer.err
+
+
+FACETS = """
+[[views]]
+name = "worst"
+set = "eval"
+measure = "RR@10"
+facets = "labels/eval.facets"
+summary = "worst"
+"""
+
+
+def test_facets_are_told_on_their_day_audited_and_a_small_one_is_withheld(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranked_facets, "FEWEST_IN_FACET", 12)
+    town = found_town(tmp_path)
+    kinds = [f"eval{n}\t{'first' if n < 15 else 'last'}\n" for n in range(QUERIES)]
+    rare = [f"eval{n}\trare\n" for n in range(11)]
+    (town.vault / "labels/eval.facets").write_text("".join([*kinds, *rare]))
+    with (town.board / "board.toml").open("a") as rules:
+        rules.write(FACETS + TRUST + 'show = ["ranges", "facets"]\n')
+    assert town.organiser("rebuild", now="2026-11-01T12:00:00Z").code == 0
+    town.push()
+    town.pull()
+    for name, seed, team in (("one", 1, TEAM), ("two", 2, OTHER_TEAM)):
+        town.send(name, now=DAY, seed=seed, team=team)
+    town.take_in(now=DAY)
+    ids = ["20261102-one", "20261102-two"]
+    assert town.organiser("publish", *ids, "--why", "known", "--yes", now=DECIDED).code == 0
+    assert measured(town) == []
+    assert "ranges of ranks and ranks on each kind of query" in page(town)
+    assert town.organiser("rebuild", now=DUE).code == 0
+    [event] = measured(town)
+    facets = event["figures"]["facets"]
+    assert [(one["of"], one["facet"], one["queries"]) for one in facets["told"]] == [
+        ("worst", "first", 15),
+        ("worst", "last", 15),
+    ]
+    assert facets["withheld"] == ["rare"]
+    assert "fewer than 12 queries: rare" in page(town).replace("\u00a0", " ")
+    archive = town.root / "kb.zip"
+    answer = town.organiser("archive", archive, "--yes", now=CLOSED)
+    assert answer.code == 0, answer
+    answer = call(town.root, "audit", archive, "--json")
+    assert answer.json["faults"] == []
+    assert not [note for note in answer.json["notes"] if "'measured'" in note]
+
+
+def test_an_entry_that_is_near_waits_for_the_end_of_its_embargo_and_is_compared_then(
+    tmp_path: Path,
+) -> None:
+    town = found_town(tmp_path)
+    with (town.board / "board.toml").open("a") as rules:
+        rules.write(TRUST)
+    assert town.organiser("rebuild", now="2026-11-01T12:00:00Z").code == 0
+    town.push()
+    town.pull()
+    town.send("one", now=DAY, seed=1, team=TEAM)
+    town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
+    hidden = town.send("three", now=DAY, seed=1, team=THIRD_TEAM, embargo=REVEAL)
+    town.take_in(now=DAY)
+    ids = ["20261102-one", "20261102-two", hidden]
+    answer = town.organiser("publish", *ids, "--why", "known", "--yes", now=DECIDED)
+    assert answer.code == 0, answer
+    for now in (DUE, "2026-12-02T10:00:00Z"):
+        assert town.organiser("rebuild", now=now).code == 0
+        [figures] = measured(town)
+    assert figures["left_out"] == {hidden: "withheld"}
+    assert figures["figures"]["alike"] == []
+    for _ in range(2):
+        assert town.organiser("rebuild", now=REVEALED).code == 0
+    _, figures = measured(town)
+    assert figures["left_out"] == {}
+    [pair] = figures["figures"]["alike"]
+    assert set(pair) == {"20261102-one", hidden}
+    assert town.audit()["ok"]
 
 
 def test_an_organiser_who_makes_a_rival_s_range_wider_cannot_close_the_board(
