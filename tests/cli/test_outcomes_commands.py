@@ -138,6 +138,25 @@ def test_all_pairs_or_a_baseline_against_all(files: Path, extra: tuple[str, ...]
     assert "A line by verdict" in text
 
 
+def test_of_many_pairs_the_terminal_shows_some_and_paper_and_programs_all(tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    random = np.random.default_rng(2)
+    drawn = (1 / random.integers(1, 9, (20, 11))).tolist()
+    rows = [",".join([f"q{at}", *map(repr, row)]) for at, row in enumerate(drawn)]
+    table.write_text("\n".join([f"query,{','.join(f's{at}' for at in range(11))}", *rows]) + "\n")
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(outcomes, ["--scores", str(table), *arguments])
+        assert result.exit_code == 0
+        return result.stdout
+
+    assert run().count("no verdict") + run().count("strict") < 55
+    assert "15 pairs are left out, --all shows them" in run().replace("\n", " ")
+    for extra in ("--all", "--markdown", "--latex"):
+        assert "left out" not in run(extra)
+    assert len(json.loads(run("--json"))["pairs"]) == 55
+
+
 def test_outcomes_takes_a_table_of_reciprocal_ranks_and_no_other(tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     table.write_text(f"query,a,b\nx,1,0.5\ny,0,{1 / 3!r}\nz,0.25,1\n")

@@ -45,3 +45,18 @@ def test_six_thousand_values_are_no_eighteen_million_averages() -> None:
     started = time.process_time()
     assert averages.median() == pytest.approx(0.5, abs=0.02)
     assert time.process_time() - started < 1
+
+
+@given(st.integers(0, 1000), st.sampled_from(["even", "tied", "far apart", "reciprocal"]))
+def test_each_of_many_is_found_at_its_place(seed: int, kind: str) -> None:
+    random = np.random.default_rng(seed)
+    ranks = random.integers(1, 101, (2, 150))
+    of = {
+        "even": random.normal(size=150),
+        "tied": random.integers(-40, 40, 150) / 8,
+        "far apart": random.standard_cauchy(150) ** 3,
+        "reciprocal": 1 / ranks[0] - 1 / ranks[1],
+    }[kind]
+    averages, expected = WalshAverages(of), lay_out(of.tolist())
+    for place in random.integers(1, averages.count + 1, 4).tolist():
+        assert averages.find(place) == pytest.approx(expected[place - 1], rel=1e-12, abs=2e-12)

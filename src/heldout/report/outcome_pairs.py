@@ -1,7 +1,9 @@
 """Outcomes of many pairs as tables and JSON, laid out as table 2 of the paper."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from heldout.report.outcome_choice import telling_pairs
 from heldout.report.outcome_words import declare, tell_family, tell_rules
 from heldout.report.outcomes import pair_value
 from heldout.report.table import Cell, Column, Table
@@ -67,13 +69,32 @@ def opposes(one: Judged) -> bool:
     return (esl.a - esl.b) * (rr.b - rr.a) < 0
 
 
-def tables(result: Outcomes) -> tuple[Table, ...]:
-    """Counts and verdicts, search lengths, and the runs in a line."""
+def tables(result: Outcomes, *, most: int | None = None) -> tuple[Table, ...]:
+    """Counts and verdicts, search lengths, and the runs in a line.
+
+    Args:
+        result: of many pairs.
+        most: rows for pairs at most, see `telling_pairs`; `None` for all pairs.
+    """
+    shown = telling_pairs(result, most=len(result.pairs) if most is None else most)
     order = () if result.order is None else (_order_table(result.order, result),)
-    return (_found_table(result), _rank_table(result), *order)
+    return (_found_table(result, shown), _rank_table(result, shown), *order)
 
 
-def _found_table(result: Outcomes) -> Table:
+def _tell_left_out(shown: Sequence[Judged], result: Outcomes) -> tuple[str, ...]:
+    left = len(result.pairs) - len(shown)
+    if not left:
+        return ()
+    return (
+        (
+            f"{left:,} pairs are left out, --all shows them, as do --json, --markdown and --latex; "
+            "shown: neighbours at the head of the line by verdict, then verdicts between runs "
+            "that stand nearest in it, then pairs with the smallest p"
+        ),
+    )
+
+
+def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
     columns = (
         Column(name="A"),
         Column(name="B"),
@@ -100,13 +121,14 @@ def _found_table(result: Outcomes) -> Table:
             one.verdict.better or "",
             one.verdict.word,
         )
-        for one in result.pairs
+        for one in shown
     )
     return Table(
         title=f"Outcomes at k = {result.k}: shares of {size:,} queries",
         columns=columns,
         rows=rows,
         notes=(
+            *_tell_left_out(shown, result),
             (
                 "(1) found by neither, (2) by one alone: A wins or B wins, (3) by both; p by the "
                 "exact binomial on (2), undefined where no query is found by one alone"
@@ -118,7 +140,7 @@ def _found_table(result: Outcomes) -> Table:
     )
 
 
-def _rank_table(result: Outcomes) -> Table:
+def _rank_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
     ps = [
         Column(name=f"{test} p" if not corrected else f"{test} corr.", form="p")
         for test in ("WSR", "t")
@@ -137,8 +159,9 @@ def _rank_table(result: Outcomes) -> Table:
     return Table(
         title="Case (3): search length (ESL) and reciprocal rank, where both found",
         columns=columns,
-        rows=tuple(_rank_row(one) for one in result.pairs),
+        rows=tuple(_rank_row(one) for one in shown),
         notes=(
+            *_tell_left_out(shown, result),
             (
                 "ESL: lower is better; WSR: signed-rank; t: paired t; no p where no query "
                 "is found by both or no two differ"

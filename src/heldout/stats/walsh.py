@@ -33,6 +33,20 @@ class _Cut(NamedTuple):
     total: int
 
 
+class _Stretch(NamedTuple):
+    """Averages that follow each other.
+
+    Attributes:
+        before: how many averages come before them.
+        sums: twice the averages, ascending.
+        reached: how many averages there are up to each.
+    """
+
+    before: int
+    sums: Floats
+    reached: Integers
+
+
 class WalshAverages:
     """The averages (x + y) / 2 of all pairs of values, each value with itself too, in order.
 
@@ -54,6 +68,10 @@ class WalshAverages:
             values, counts = np.unique(values, return_counts=True)
         self._values, self._counts = values, counts
         self._before = np.concatenate(([0], np.cumsum(counts)))
+        # Pairs are counted at the smaller value, a value with itself once
+        twice = counts * self._before[1:] - counts * (counts + 1) // 2
+        self._twice = np.concatenate(([0], np.cumsum(twice)))
+        self._found = _Stretch(0, np.zeros(0), np.zeros(1, np.int64))
         size = int(self._before[-1])
         self.count = size * (size + 1) // 2
 
@@ -63,16 +81,10 @@ class WalshAverages:
         Args:
             place: 1 to `count`.
         """
-        low, high = self._ends
-        if self._between(low, high).sum() > _LAID_OUT:
-            for limit in self._guess(place):
-                low, high = self._narrow(low, high, limit, place)
-        while (lengths := self._between(low, high)).sum() > _LAID_OUT:
-            middle = (low.limit + high.limit) / 2
-            if not low.limit < middle < high.limit:
-                return _round(high.limit)
-            low, high = self._narrow(low, high, middle, place)
-        return _round(self._lay_out(low, high, lengths, place))
+        if not self._found.before < place <= self._found.reached[-1]:
+            self._found = self._look_for(place)
+        found = self._found.sums[self._found.reached.searchsorted(place)] / 2
+        return float(np.round(found, DECIMALS)) + 0.0
 
     def median(self) -> float:
         """The pseudomedian: the Hodges-Lehmann estimate of the values' centre."""
@@ -80,47 +92,48 @@ class WalshAverages:
         first = self.find(lower)
         return first if lower == upper else (first + self.find(upper)) / 2
 
-    @cached_property
-    def _ends(self) -> tuple[_Cut, _Cut]:
-        """Limits that none and that all averages reach."""
+    def _look_for(self, place: int) -> _Stretch:
+        """Few averages that follow each other, among them the one at a place."""
         size = len(self._values)
         first, last = float(self._values[0]), float(self._values[-1])
-        none = _Cut(float(np.nextafter(first, -np.inf)), np.zeros(0, np.int64), 0)
-        return none, _Cut(last, np.full(size, size), self.count)
-
-    def _cut(self, limit: float) -> _Cut:
-        """Each pair is counted at its smaller value, which is not above the limit."""
-        own = int(self._values.searchsorted(limit, "right"))
-        ends = self._values.searchsorted(2 * limit - self._values[:own], "right")
-        counts = self._counts[:own]
-        others = self._before[ends] - self._before[1 : own + 1]
-        return _Cut(limit, ends, int(counts @ others + (counts * (counts + 1) // 2).sum()))
+        low = _Cut(float(np.nextafter(first, -np.inf)), np.zeros(0, np.int64), 0)
+        high = _Cut(last, np.full(size, size), self.count)
+        if size * (size + 1) // 2 > _LAID_OUT:
+            for limit in self._guess(place):
+                low, high = self._narrow(low, high, limit, place)
+        while self._starts_and_lengths(low, high)[1].sum() > _LAID_OUT:
+            middle = (low.limit + high.limit) / 2
+            if not low.limit < middle < high.limit:
+                return _Stretch(low.total, np.array([2 * high.limit]), np.array([high.total]))
+            low, high = self._narrow(low, high, middle, place)
+        return self._lay_out(low, high)
 
     def _narrow(self, low: _Cut, high: _Cut, limit: float, place: int) -> tuple[_Cut, _Cut]:
         cut = self._cut(limit)
         return (low, cut) if cut.total >= place else (cut, high)
 
-    def _starts(self, low: _Cut, high: _Cut) -> Integers:
-        """The first partner of each value that takes its average above the lower limit."""
+    def _cut(self, limit: float) -> _Cut:
+        own = int(self._values.searchsorted(limit, "right"))
+        ends = self._values.searchsorted(2 * limit - self._values[:own], "right")
+        pairs = self._counts[:own] @ self._before[ends]
+        return _Cut(limit, ends, int(pairs - self._twice[own]))
+
+    def _starts_and_lengths(self, low: _Cut, high: _Cut) -> tuple[Integers, Integers]:
+        """For each smaller value the first partner between the limits, and how many there are."""
         starts = np.arange(len(high.ends))
         starts[: len(low.ends)] = low.ends
-        return starts
+        return starts, high.ends - starts
 
-    def _between(self, low: _Cut, high: _Cut) -> Integers:
-        """How many distinct averages each value has between the limits, as the smaller value."""
-        lengths: Integers = high.ends - self._starts(low, high)
-        return lengths
-
-    def _lay_out(self, low: _Cut, high: _Cut, lengths: Integers, place: int) -> float:
+    def _lay_out(self, low: _Cut, high: _Cut) -> _Stretch:
+        starts, lengths = self._starts_and_lengths(low, high)
         smaller = np.repeat(np.arange(len(lengths)), lengths)
-        firsts = self._starts(low, high) - (np.cumsum(lengths) - lengths)
-        larger = np.arange(len(smaller)) + firsts[smaller]
+        larger = np.arange(len(smaller)) + (starts - np.cumsum(lengths) + lengths)[smaller]
         sums = self._values[smaller] + self._values[larger]
-        counts = self._counts[smaller] * (self._counts[larger] + (smaller == larger))
-        counts[smaller == larger] //= 2
+        counts = self._counts[smaller] * self._counts[larger]
+        itself = smaller == larger
+        counts[itself] = (counts[itself] + self._counts[smaller[itself]]) // 2
         order = np.argsort(sums)
-        reached = low.total + np.cumsum(counts[order])
-        return float(sums[order[reached.searchsorted(place)]]) / 2
+        return _Stretch(low.total, sums[order], low.total + np.cumsum(counts[order]))
 
     def _guess(self, place: int) -> tuple[float, float]:
         """Limits between which an average probably lies, by a histogram of the values."""
@@ -170,7 +183,3 @@ def sort_averages(values: Floats) -> Floats:
     averages = (values[:, first] + values[:, second]) / 2
     averages.sort(axis=1)
     return np.round(averages, DECIMALS) + 0.0
-
-
-def _round(value: float) -> float:
-    return float(np.round(value, DECIMALS)) + 0.0

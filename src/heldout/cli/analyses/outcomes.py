@@ -19,6 +19,7 @@ __all__ = ["outcomes"]
 
 _DEFAULT = "RR@100"
 _UNCUT = 1000
+_MOST = 40
 
 
 @click.command
@@ -30,6 +31,7 @@ _UNCUT = 1000
     type=click.IntRange(min=1),
     help="Documents of each list that are looked at [as the measure; 100 of a table].",
 )
+@click.option("--all", "every", is_flag=True, help=f"Show all pairs, and not {_MOST} at most.")
 @rules_options
 @level_option
 @dask_option
@@ -41,6 +43,7 @@ def outcomes(
     *,
     baseline: str | None,
     k: int | None,
+    every: bool,
     rules: Rules,
     level: float,
     dask: str | None,
@@ -58,10 +61,11 @@ def outcomes(
     pairs = all_pairs(ranks) if baseline is None else pairs_with(ranks, baseline)
     with open_executor(jobs=source.jobs, dask=dask) as executor:
         found = analyse_outcomes(ranks, pairs, rules, level=level, executor=executor)
+    whole = every or output.markdown or output.latex
     print_answer(
         Answer(
             facts=(*facts(found), *scores.facts),
-            tables=tables(found),
+            tables=tables(found, most=None if whole else _MOST),
             value=value(found) | {"measure": scores.measure, "baseline": baseline},
             chart=lambda: bars_spec(found),
             title=bars_title(found),
