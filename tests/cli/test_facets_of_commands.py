@@ -227,11 +227,23 @@ def test_scores_of_a_kind_are_those_of_its_judgments(files: Path) -> None:
         ]
         assert kept["ignored"] == 0
     text = call(*told, "--qrels", "qrels", "--facet", "kinds.tsv").output
-    assert "rare (5 queries)" in text
-    assert "undefined 5 queries; this needs 20" in text
+    assert "rare (5 queries) undefined; this needs 20" in text
     few = call(*told, "--qrels", "qrels", "--only", "kinds.tsv=rare")
     assert few.exit_code == 2
     assert "too-few-queries" in few.output
+
+
+def test_a_measure_that_no_query_of_a_kind_defines_is_told(files: Path) -> None:
+    (files / "qrels").write_text(
+        "".join(f"q{n} 0 d{n % 4} {int(kind(n) != 'odd')}\n" for n in range(QUERIES))
+    )
+    told = ("evaluate", "a.run", "-m", "FirstRel", "--qrels", "qrels", "--facet", "kinds.tsv")
+    (found,) = answer(*told)["runs"]
+
+    assert found["facet"]["odd"]["scores"] == {"FirstRel": None}
+    assert found["facet"]["odd"]["why"] == {"FirstRel": "undefined for each of them"}
+    assert found["facet"]["even"]["scores"]["FirstRel"] > 0
+    assert "FirstRel of a: undefined for each of them" in call(*told).output
 
 
 @pytest.mark.usefixtures("files")

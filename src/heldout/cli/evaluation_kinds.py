@@ -19,11 +19,13 @@ class KindScores:
 
     Attributes:
         queries: how many judged queries are of this kind.
+        least: fewest that anything is said of.
         means: by measure; `None` where undefined.
         why: by measure, the reason where it is.
     """
 
     queries: int
+    least: int
     means: Mapping[str, float | None]
     why: Mapping[str, str]
 
@@ -53,7 +55,7 @@ def _score(evaluation: Evaluation, queries: AbstractSet[str], least: int) -> Kin
         if not enough:
             few = f"{plural(size, 'query', 'queries')}; this needs {least}"
             why[str(measure)] = few if size < least else "undefined for each of them"
-    return KindScores(queries=size, means=means, why=why)
+    return KindScores(queries=size, least=least, means=means, why=why)
 
 
 def print_kinds(
@@ -69,12 +71,23 @@ def print_kinds(
     for kind, first in scored[0].items():
         console.print()
         head = f"{kind} ({plural(first.queries, 'query', 'queries')})"
+        if first.queries < first.least:
+            print_facts(console, [(head, f"undefined; this needs {first.least}")])
+            continue
         rows = [
             [label, *map(number, run[kind].means.values())]
             for label, run in zip(labels, scored, strict=True)
         ]
         print_table(console, [head, *first.means], rows)
-        print_facts(console, [("undefined", why) for why in dict.fromkeys(first.why.values())])
+        undefined = [(label, run[kind].why) for label, run in zip(labels, scored, strict=True)]
+        print_facts(
+            console,
+            [
+                ("", f"{name} of {label}: {why}")
+                for label, of in undefined
+                for name, why in of.items()
+            ],
+        )
 
 
 def kind_json(scores: KindScores) -> dict[str, object]:

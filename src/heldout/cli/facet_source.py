@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from heldout.cli.options import one_argument
+from heldout.cli.printing import plural
 from heldout.errors import InputError, Problem, quote
 from heldout.trec.groups import read_facets
 from heldout.trec.queries import read_queries
@@ -87,7 +88,7 @@ def check_size(size: int, least: int, *, path: str) -> None:
             Problem(
                 code="too-few-queries",
                 path=path,
-                found=f"{size} queries with scores",
+                found=f"{plural(size, 'query', 'queries')} with scores",
                 expected=f"at least {least}",
                 hint="a smaller part says little; --least says how small it may be",
             )
