@@ -24,7 +24,8 @@ from heldout.ids import SubmissionId
 from heldout.pipeline.baseline import add_baseline
 from heldout.pipeline.decide import publish, reject
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.draft import METADATA, check, draft, draft_folder, draft_id
+from heldout.pipeline.draft import METADATA, draft, draft_folder, draft_id
+from heldout.pipeline.draft_checks import check
 from heldout.pipeline.found import GivenSet, found_board, sit_down
 from heldout.pipeline.rebuild import rebuild
 from heldout.pipeline.receive import receive

@@ -17,7 +17,8 @@ from heldout.board.template import NewBoard
 from heldout.ids import SubmissionId
 from heldout.pipeline.decide import Decision, publish
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.draft import check, draft, draft_folder, draft_id, read_metadata
+from heldout.pipeline.draft import draft, draft_folder, draft_id, read_metadata
+from heldout.pipeline.draft_checks import check
 from heldout.pipeline.found import found_board, sit_down
 from heldout.pipeline.rebuild import rebuild
 from heldout.pipeline.receive import Receipt, receive

@@ -24,9 +24,11 @@ from typing import Any, NoReturn
 
 from town import call, environment
 
+import heldout.cli.drafting
 import heldout.cli.founding
+import heldout.cli.inbox
 import heldout.cli.organiser
-import heldout.cli.participant
+import heldout.cli.sending
 import heldout.cli.trust  # noqa: F401 - loaded before forking
 from heldout.site import figures
 

@@ -22,8 +22,8 @@ from heldout.board.ledger import make_ledger
 from heldout.board.template import NewBoard
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
+from heldout.cli.drafting import read_runs
 from heldout.cli.ledgers import ledger_json, print_ledger
-from heldout.cli.participant import read_runs
 from heldout.cli.printing import (
     answers,
     plural,

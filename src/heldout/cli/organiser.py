@@ -1,119 +1,41 @@
-"""The organiser's commands: inbox, review, decisions, rebuild."""
+"""The organiser's commands on submissions: review, decisions, rebuild."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import click
 
-from heldout.board.history import Submission
 from heldout.board.manifest import parse_day
 from heldout.cli.context import Place, at_board
-from heldout.cli.decisions import (
-    print_next,
-    rebuilt_facts,
-    rebuilt_json,
-    report,
-    rules_facts,
-)
-from heldout.cli.forging import answer_all, answer_registrations, fetch_requests
-from heldout.cli.printing import (
-    answers,
-    messages,
-    print_facts,
-    print_json,
-    print_problems,
-    problem_json,
-    reports_errors,
-)
-from heldout.cli.registering import find_registrations
-from heldout.cli.reviews import print_review, review_json, waited
-from heldout.errors import HeldoutError, printable
+from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json, report
+from heldout.cli.forging import answer_all
+from heldout.cli.printing import answers, print_facts, print_json, reports_errors
+from heldout.cli.reviews import print_review, review_json
+from heldout.errors import printable
 from heldout.pipeline.decide import Decision, check_published, check_rejectable, check_scored
 from heldout.pipeline.decide import ask as ask_team
 from heldout.pipeline.decide import correct as correct_entry
 from heldout.pipeline.decide import extend as extend_embargo
 from heldout.pipeline.decide import publish as publish_submission
 from heldout.pipeline.decide import reject as reject_submission
-from heldout.pipeline.desk import Desk, note_labels, note_rules
+from heldout.pipeline.desk import Desk, note_labels
 from heldout.pipeline.rebuild import catch_up, rebuild_public
 from heldout.pipeline.rebuild import rebuild as rebuild_board
-from heldout.pipeline.receive import Receipt, note_told, receive
-from heldout.pipeline.registration import receive_registrations
 from heldout.pipeline.rescoring import list_earlier, rescore
 from heldout.pipeline.review import Review, show_score
 from heldout.pipeline.review import review as review_submission
 from heldout.pipeline.sets import load_sets
-from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
 
 __all__ = [
     "ask",
     "correct",
     "extend",
-    "inbox",
     "publish",
     "rebuild",
     "reject",
     "review",
 ]
-
-
-@click.command()
-@click.option(
-    "--from",
-    "folders",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="Also take submissions from this folder.",
-)
-@click.option("--no-fetch", is_flag=True, help="Do not ask the remote.")
-@click.option(
-    "--accept",
-    "accepted",
-    multiple=True,
-    metavar="SOURCE",
-    help="Of two that claim one id, take what came from here.",
-)
-@click.option("--all", "tell_all", is_flag=True, help="Tell refusals again that were told before.")
-@at_board
-@reports_errors
-def inbox(
-    *,
-    folders: tuple[Path, ...],
-    no_fetch: bool,
-    accepted: tuple[str, ...],
-    tell_all: bool,
-    place: Place,
-) -> None:
-    """Take in what has arrived, and say what waits.
-
-    Looks at branches submission/*, at pull-request refs, and at the folders given. The official
-    time of a submission is that of its arrival here. Of two that claim one id neither is taken
-    until --accept says which: "pull request 31", as the refusal names it.
-
-    Exit code 1 where a remote or the forge did not answer: what waits there is not known then.
-
-    \b
-    Example:
-      heldout inbox --from ../uploads
-    """
-    with place.desk() as desk:
-        rules = note_rules(desk)
-        receipts, silent = _take_in(desk, folders, accepted, ask_remote=not no_fetch)
-        rebuilt = catch_up(desk, news=False)
-        answer_all(desk, [str(r.id) for r in receipts if r.kind == "received"], {})
-        answer_registrations(desk, _registered(receipts))
-        if place.as_json:
-            print_json(_inbox_json(desk, receipts, silent))
-        else:
-            print_facts(answers(), [*rules_facts(rules), *rebuilt_facts(rebuilt)[:-1]])
-            _print_receipts(receipts, tell_all=tell_all)
-            note_told(desk, receipts)
-            _print_waiting(desk, silent)
-    if silent:
-        raise click.exceptions.Exit(1)
 
 
 @click.command()
@@ -328,147 +250,6 @@ def rebuild(*, place: Place) -> None:
     print_facts(answers(), rebuilt_facts(rebuilt))
     if place.vault is not None:
         print_next(place.board(), [])
-
-
-def _take_in(
-    desk: Desk, folders: Sequence[Path], accepted: Sequence[str], *, ask_remote: bool
-) -> tuple[tuple[Receipt, ...], tuple[str, ...]]:
-    """What became of all that arrived, and who did not answer.
-
-    Registrations first: who registers and submits at once is registered then.
-    """
-    arrivals, silent = _arrivals(desk, folders, ask_remote=ask_remote)
-    requests = {arrival.source for arrival in arrivals}  # those that are open, as the forge says
-    registrations, sources = find_registrations(desk, folders, requests, ask_remote=ask_remote)
-    registered = receive_registrations(desk, registrations)
-    submissions = (a for a in arrivals if a.source not in sources)
-    return (*registered, *receive(desk, submissions, accepted=accepted)), silent
-
-
-def _arrivals(
-    desk: Desk, folders: Sequence[Path], *, ask_remote: bool
-) -> tuple[list[Arrival], tuple[str, ...]]:
-    """What lies there, and which remotes, or the forge, did not answer."""
-    git = desk.repository.git
-    form = desk.repository.spec().envelope
-    found: list[Arrival] = []
-    silent: list[str] = []
-    head = git.head() if git.is_repository() else None
-    if head is not None:
-        remotes = git.remotes() if ask_remote else ()
-        silent += [f"remote {remote}" for remote in remotes if not _try_fetch(desk, remote)]
-        hosted = desk.repository.spec().forge
-        found += [
-            arrival
-            for arrival in find_in_git(git, form, main=head)
-            # What is open there, the forge says better: closed requests keep their refs.
-            if hosted is None or arrival.source.startswith("branch ")
-        ]
-        requests = fetch_requests(desk) if ask_remote else ()
-        found += requests or ()
-        silent += ["the forge"] * (requests is None)
-    for folder in folders:
-        found += find_in_folder(folder, form)
-    return found, tuple(silent)
-
-
-def _try_fetch(desk: Desk, remote: str) -> bool:
-    """Whether a remote answered; one that does not is told, and the rest goes on."""
-    try:
-        fetch(desk.repository.git, remote)
-    except HeldoutError as error:
-        print_facts(messages(), [("note", f"remote {remote} was not asked: {error}")])
-        return False
-    return True
-
-
-def _reveals(desk: Desk) -> list[tuple[str, date]]:
-    """Embargoes that end within a week."""
-    week = 7
-    return sorted(
-        (s.id, s.embargo_until)
-        for s in desk.history().submissions.values()
-        if s.status == "published"
-        and s.embargo_until is not None
-        and 0 <= (s.embargo_until - desk.now.date()).days <= week
-    )
-
-
-def _waiting(desk: Desk) -> list[Submission]:
-    """What waits for a decision or an answer, the longest first."""
-    since = {s.id: s.waits_since for s in desk.history().submissions.values()}
-    waiting = sorted((when, name) for name, when in since.items() if when is not None)
-    return [desk.find(name) for _, name in waiting]
-
-
-def _inbox_json(desk: Desk, receipts: Sequence[Receipt], silent: Sequence[str]) -> dict[str, Any]:
-    return {
-        "silent": list(silent),
-        "received": [_receipt_json(r) for r in receipts if r.kind != "known"],
-        "waiting": [
-            {
-                "id": s.id,
-                "status": s.status if s.proposal is None else "proposed",
-                "received": (s.waits_since or s.received).isoformat(),
-            }
-            for s in _waiting(desk)
-        ],
-        "reveals": [{"id": name, "date": day.isoformat()} for name, day in _reveals(desk)],
-    }
-
-
-def _print_waiting(desk: Desk, silent: Sequence[str]) -> None:
-    facts = [("silent", f"{name} did not answer: what waits there is not known") for name in silent]
-    for submission in _waiting(desk):
-        whom = "the team, your question stands" if submission.status == "asked" else "you"
-        if submission.proposal is not None:
-            whom = "you, another name for this entry"
-        waits = waited(desk.now - (submission.waits_since or submission.received))
-        facts.append(("waits", f"{submission.id}  for {whom}, {waits}"))
-    ours = [s for s in _waiting(desk) if s.status != "asked"]
-    following = [f"heldout review {s.id}" for s in ours[:1]]
-    facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in _reveals(desk)]
-    print_facts(answers(), facts or [("inbox", "empty, nothing waits")])
-    print_next(desk.repository, following)
-
-
-def _registered(receipts: Sequence[Receipt]) -> dict[str, str]:
-    """Teams that are in the log, and where they wait for an answer: a request may have had none."""
-    return {
-        receipt.team: receipt.source
-        for receipt in receipts
-        if receipt.team
-        and (receipt.kind == "registered" or receipt.source.startswith("pull request "))
-    }
-
-
-def _print_receipts(receipts: Sequence[Receipt], *, tell_all: bool) -> None:
-    known = sum(receipt.told_before for receipt in receipts)
-    if known and not tell_all:
-        text = f"{known:,} refused before (heldout inbox --all shows them)"
-        print_facts(answers(), [("note", text)])
-    for receipt in receipts:
-        if receipt.told_before and not tell_all:
-            continue
-        if receipt.kind == "refused":
-            name = receipt.id or receipt.team or "no submission"
-            print_facts(answers(), [("refused", f"{name}  from {receipt.source}")])
-            print_problems(answers(), receipt.problems)
-        elif receipt.kind != "known":
-            name = receipt.id or receipt.team
-            notes = [("note", note) for note in receipt.notes]
-            print_facts(answers(), [(receipt.kind, f"{name}  from {receipt.source}"), *notes])
-
-
-def _receipt_json(receipt: Receipt) -> dict[str, Any]:
-    return {
-        "id": receipt.id,
-        "team": receipt.team or None,
-        "source": receipt.source,
-        "kind": receipt.kind,
-        "notes": list(receipt.notes),
-        "problems": [problem_json(problem) for problem in receipt.problems],
-    }
 
 
 def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:

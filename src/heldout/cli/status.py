@@ -17,7 +17,8 @@ from heldout.cli.scores import say_released
 from heldout.errors import InputError, Problem
 from heldout.ids import SubmissionId, parse_submission_id
 from heldout.pipeline.amending import check_update
-from heldout.pipeline.draft import draft_folder, drafts, quota_of, read_metadata
+from heldout.pipeline.draft import draft_folder, drafts, read_metadata
+from heldout.pipeline.draft_checks import quota_of
 from heldout.pipeline.receipts import keep_receipt
 from heldout.pipeline.sealed import read_sealed
 from heldout.pipeline.send import receipt_of
