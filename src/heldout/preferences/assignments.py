@@ -2,8 +2,9 @@
 
     consented -> submitted | exited | expired        expired -> consented | submitted | exited
 
-An expired assignment goes on as if nothing had happened until its task was given to another
-worker. What was submitted or exited never changes again.
+An expired assignment goes on as if nothing had happened, unless it is closed: its task was given to
+another worker, or it would not count for its failed tests. What was submitted or exited never
+changes again.
 """
 
 from collections.abc import Mapping
@@ -37,25 +38,25 @@ _STEPS: Mapping[tuple[State, Step], State] = {
 }
 
 
-def next_state(state: State, step: Step, *, taken: bool) -> State | None:
+def next_state(state: State, step: Step, *, closed: bool) -> State | None:
     """The state after a step; `None` where it cannot be taken.
 
     Args:
         state: before it.
         step: what happens.
-        taken: another worker was given the task.
+        closed: of an expired one: it cannot go on.
     """
-    if taken and state == "expired":
+    if closed and state == "expired":
         return "expired" if step == "lapse" else None
     return _STEPS.get((state, step))
 
 
-def is_final(state: State, *, taken: bool) -> bool:
+def is_final(state: State, *, closed: bool) -> bool:
     """Whether nothing can change any more: only then does a failed test speak against a worker.
 
     Until then an answer can still be changed.
     """
-    return state in ("submitted", "exited") or (state == "expired" and taken)
+    return state in ("submitted", "exited") or (state == "expired" and closed)
 
 
 def amount_owed(*, reward: Money, answered: int, items: int) -> Money:

@@ -1,67 +1,29 @@
-"""What a judge does: look at the offer, claim a task, answer, change, exit, submit.
+"""What a judge does with a task: look at an item, answer, change, exit, submit.
 
 Every function is one transaction: it happened whole, or not at all and a `DatabaseError` says why.
+`claims` hands the tasks out.
 """
 
 from datetime import datetime
 
+from sqlalchemy import Connection, insert, select
+
 from heldout.store.judging.database import Database
-from heldout.store.judging.sittings import (
-    Answered,
-    Choice,
-    NoTask,
-    Offer,
-    Shown,
-    Sitting,
-    Visitor,
-)
+from heldout.store.judging.sittings import Answered, Choice, Given, Outcome, Shown, Sitting
+from heldout.store.judging.standing import lock_assignment, read_shown, read_sitting
+from heldout.store.judging.tables import assignments, judgments
+from heldout.store.judging.transitions import end, prolong
 
-__all__ = [
-    "answer",
-    "claim",
-    "exit_assignment",
-    "expire_leases",
-    "item",
-    "offer",
-    "resume",
-    "sitting",
-    "submit",
-]
-
-
-def offer(database: Database, *, worker: str | None, now: datetime) -> Offer | NoTask:
-    """What a worker would consent to; reads only.
-
-    Args:
-        database: of the campaign.
-        worker: the platform's id; `None` for somebody who only looks (a preview).
-        now: the time.
-    """
-    raise NotImplementedError
-
-
-def claim(database: Database, visitor: Visitor, *, batch: int, now: datetime) -> Sitting | NoTask:
-    """Give a worker who consented a task; the one under way where there is one.
-
-    Args:
-        database: of the campaign.
-        visitor: who it is.
-        batch: whose terms were agreed to.
-        now: the time.
-
-    Raises:
-        InputError: code `worker-id`: empty, or longer than 255 characters.
-    """
-    raise NotImplementedError
+__all__ = ["answer", "exit_assignment", "item", "resume", "sitting", "submit"]
 
 
 def sitting(database: Database, assignment: int) -> Sitting:
     """An assignment as it stands; reads only.
 
     Raises:
-        DatabaseError: code `unknown-assignment`.
+        DatabaseError: code `unknown-assignment`; see `Fault`.
     """
-    raise NotImplementedError
+    return database.read(lambda connection: read_sitting(connection, assignment))
 
 
 def item(database: Database, assignment: int, position: int) -> Shown | None:
@@ -76,9 +38,9 @@ def item(database: Database, assignment: int, position: int) -> Shown | None:
         `None` where the task has no such position.
 
     Raises:
-        DatabaseError: code `unknown-assignment`.
+        DatabaseError: code `unknown-assignment`; see `Fault`.
     """
-    raise NotImplementedError
+    return database.read(lambda connection: read_shown(connection, assignment, position))
 
 
 def answer(
@@ -106,18 +68,40 @@ def answer(
         `None` where the task has no such position.
 
     Raises:
-        DatabaseError: code `unknown-assignment`.
+        DatabaseError: code `unknown-assignment`; see `Fault`.
     """
-    raise NotImplementedError
+
+    def work(connection: Connection) -> Answered | None:
+        lock_assignment(connection, assignment)
+        shown = read_shown(connection, assignment, position)
+        if shown is None:
+            return None
+        outcome = _weigh(shown, choice, replaces)
+        if outcome == "recorded":
+            _record(connection, shown, choice, shown_at=shown_at, now=now)
+        if outcome in ("recorded", "repeated"):
+            prolong(connection, shown.sitting, now=now)
+        after = read_shown(connection, assignment, position)
+        return Answered(outcome=outcome, shown=after or shown)
+
+    return database.write(work)
 
 
 def resume(database: Database, assignment: int, *, now: datetime) -> Sitting:
     """Lengthen the lease where the assignment is open; else change nothing.
 
     Raises:
-        DatabaseError: code `unknown-assignment`.
+        DatabaseError: code `unknown-assignment`; see `Fault`.
     """
-    raise NotImplementedError
+
+    def work(connection: Connection) -> Sitting:
+        lock_assignment(connection, assignment)
+        found = read_sitting(connection, assignment)
+        if found.open:
+            prolong(connection, found, now=now)
+        return read_sitting(connection, assignment)
+
+    return database.write(work)
 
 
 def submit(database: Database, assignment: int, *, now: datetime) -> Sitting:
@@ -126,24 +110,67 @@ def submit(database: Database, assignment: int, *, now: datetime) -> Sitting:
     Failed tests bar the worker, and the task waits for another one.
 
     Raises:
-        DatabaseError: code `unknown-assignment`.
+        DatabaseError: code `unknown-assignment`; see `Fault`.
     """
-    raise NotImplementedError
+
+    def work(connection: Connection) -> Sitting:
+        lock_assignment(connection, assignment)
+        found = read_sitting(connection, assignment)
+        if found.open and found.first_open is None:
+            end(connection, assignment, "submitted", found.settings, now=now)
+        return read_sitting(connection, assignment)
+
+    return database.write(work)
 
 
 def exit_assignment(database: Database, assignment: int, *, now: datetime) -> Sitting:
     """Stop where the assignment is open; else change nothing. The task waits for another worker.
 
     Raises:
-        DatabaseError: code `unknown-assignment`.
+        DatabaseError: code `unknown-assignment`; see `Fault`.
     """
-    raise NotImplementedError
+
+    def work(connection: Connection) -> Sitting:
+        lock_assignment(connection, assignment)
+        found = read_sitting(connection, assignment)
+        if found.open:
+            end(connection, assignment, "exited", found.settings, now=now)
+        return read_sitting(connection, assignment)
+
+    return database.write(work)
 
 
-def expire_leases(database: Database, *, now: datetime) -> int:
-    """End every lease that is over; `claim` does so itself.
+def _weigh(shown: Shown, choice: Choice, replaces: int) -> Outcome:
+    """What becomes of an answer to an item as it stands."""
+    if not shown.sitting.open:
+        return "ended"
+    first_open = shown.sitting.first_open
+    if first_open is not None and shown.position > first_open:
+        return "ahead"
+    if shown.given and (shown.given.side, shown.given.reason) == (choice.side, choice.reason):
+        return "repeated"
+    return "recorded" if replaces == _revision(shown.given) else "stale"
 
-    Returns:
-        How many there were.
-    """
-    raise NotImplementedError
+
+def _revision(given: Given | None) -> int:
+    return 0 if given is None else given.revision
+
+
+def _record(
+    connection: Connection, shown: Shown, choice: Choice, *, shown_at: datetime, now: datetime
+) -> None:
+    assignment = shown.sitting.assignment
+    of_it = select(assignments.c.task).where(assignments.c.id == assignment).scalar_subquery()
+    row = {
+        "assignment": assignment,
+        "task": of_it,
+        "position": shown.position,
+        "revision": _revision(shown.given) + 1,
+        "side": choice.side,
+        "reason": choice.reason,
+        "shown_at": shown_at,
+        "answered_at": now,
+        "active_ms": choice.active_ms,
+        "by": choice.by,
+    }
+    connection.execute(insert(judgments).values(row))

@@ -1,10 +1,16 @@
 """What can go wrong with a campaign's database, each with a code."""
 
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from heldout.errors import StoreError
 
-__all__ = ["DatabaseError", "Fault"]
+__all__ = ["DatabaseError", "Fault", "is_passing", "translated"]
 
 Fault = Literal[
     "database-address",
@@ -16,6 +22,7 @@ Fault = Literal[
     "database-newer",
     "database-other",
     "database-read-only",
+    "payment-key",
     "unknown-assignment",
 ]
 """What is the matter; each has a row in docs/errors.md."""
@@ -34,3 +41,80 @@ class DatabaseError(StoreError):
     def __init__(self, code: Fault, text: str) -> None:
         self.code = code
         super().__init__(f"{code}: {text}")
+
+
+@contextmanager
+def translated(name: str) -> Iterator[None]:
+    """Within it, what a driver raises becomes a `DatabaseError`; a bug stays what it is.
+
+    Args:
+        name: of the database, for the text.
+    """
+    try:
+        yield
+    except PoolTimeoutError:
+        raise DatabaseError("database-busy", f"{name}: every connection is in use") from None
+    except DBAPIError as error:
+        code = _classify(error)
+        if code is None:
+            raise
+        raise DatabaseError(code, f"{name} {_TEXTS[code]} ({_first_line(error)})") from error
+
+
+def is_passing(error: DBAPIError) -> bool:
+    """Whether the database undid a transaction for the sake of others, so that it can run again."""
+    return getattr(error.orig, "sqlstate", None) in ("40001", "40P01")
+
+
+_TEXTS: Mapping[Fault, str] = {
+    "database-address": "cannot be opened with this name, password or address",
+    "database-busy": "is busy; try again",
+    "database-damaged": "is damaged, or no database; restore it from the backup",
+    "database-full": "has no room left; nothing was written",
+    "database-lost": "cannot be reached; what was asked can be asked again",
+    "database-read-only": "cannot be written to by this user",
+}
+
+_SQLITE: Mapping[int, Fault] = {
+    sqlite3.SQLITE_BUSY: "database-busy",
+    sqlite3.SQLITE_LOCKED: "database-busy",
+    sqlite3.SQLITE_FULL: "database-full",
+    sqlite3.SQLITE_CORRUPT: "database-damaged",
+    sqlite3.SQLITE_NOTADB: "database-damaged",
+    sqlite3.SQLITE_READONLY: "database-read-only",
+    sqlite3.SQLITE_PERM: "database-read-only",
+    sqlite3.SQLITE_AUTH: "database-read-only",
+    sqlite3.SQLITE_CANTOPEN: "database-address",
+    sqlite3.SQLITE_IOERR: "database-lost",
+}
+
+_POSTGRESQL: Mapping[str, Fault] = {
+    "08": "database-lost",
+    "25006": "database-read-only",
+    "28": "database-address",
+    "3D": "database-address",
+    "40": "database-busy",
+    "42501": "database-read-only",
+    "53100": "database-full",
+    "53": "database-busy",
+    "55P03": "database-busy",
+    "57": "database-lost",
+    "58": "database-lost",
+    "XX": "database-damaged",
+}
+"""SQLSTATE, or the class that its first two characters name."""
+
+
+def _classify(error: DBAPIError) -> Fault | None:
+    """Which fault it is; `None` where it is none of the database's."""
+    if isinstance(error.orig, sqlite3.Error):
+        return _SQLITE.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None:
+        lost = error.connection_invalidated or type(error.orig).__name__ == "OperationalError"
+        return "database-lost" if lost else None
+    return _POSTGRESQL.get(state, _POSTGRESQL.get(state[:2]))
+
+
+def _first_line(error: DBAPIError) -> str:
+    return (str(error.orig).strip().splitlines() or ["no more is known"])[0]

@@ -1,0 +1,256 @@
+"""Tasks are handed out: each to one worker, no pair twice to the same one.
+
+Each function is one transaction. On PostgreSQL a task that somebody is taking is passed over, on
+SQLite whoever comes second waits: never is one handed out twice.
+"""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, exists, func, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from heldout.errors import InputError, Problem, quote
+from heldout.preferences.settings import Settings
+from heldout.store.judging.campaigns import read_settings
+from heldout.store.judging.database import Database
+from heldout.store.judging.faults import DatabaseError
+from heldout.store.judging.log import note
+from heldout.store.judging.sittings import NoTask, Offer, Sitting, Visitor
+from heldout.store.judging.standing import is_barred, lock_assignment, read_sitting
+from heldout.store.judging.tables import assignments, items, seen, tasks, workers
+from heldout.store.judging.task_rows import add_copy
+from heldout.store.judging.transitions import close_expired, end_lapsed, prolong
+
+__all__ = ["claim", "expire_leases", "offer"]
+
+_LONGEST = 255
+_LONGEST_PLACE = 1_000
+_WAITING = ("open", "void")
+
+
+class _UnderWay(NamedTuple):
+    assignment: int
+    task: str
+    batch: int
+
+
+class _Waiting(NamedTuple):
+    task: str
+    batch: int
+    state: str
+
+
+def offer(database: Database, *, worker: str | None, now: datetime) -> Offer | NoTask:
+    """What a worker would consent to; reads only.
+
+    Args:
+        database: of the campaign.
+        worker: the platform's id; `None` for somebody who only looks (a preview).
+        now: the time.
+
+    Raises:
+        DatabaseError: code `database-empty`: no batch was loaded yet; see `Fault`.
+    """
+    return database.read(lambda connection: _offer(connection, worker, now))
+
+
+def claim(database: Database, visitor: Visitor, *, batch: int, now: datetime) -> Sitting | NoTask:
+    """Give a worker who consented a task; the one under way where there is one.
+
+    Args:
+        database: of the campaign.
+        visitor: who it is.
+        batch: whose terms were agreed to.
+        now: the time.
+
+    Raises:
+        InputError: code `worker-id`: empty, unprintable, or longer than 255 characters.
+        DatabaseError: see `offer`.
+    """
+    name = visitor.worker
+    if not name or len(name) > _LONGEST or not name.isprintable():
+        raise InputError(
+            Problem(
+                code="worker-id",
+                path="worker",
+                found=quote(name),
+                expected=f"1 to {_LONGEST} printable characters",
+            )
+        )
+    return database.write(lambda connection: _claim(connection, visitor, batch, now))
+
+
+def expire_leases(database: Database, *, now: datetime) -> int:
+    """End every lease that is over; `claim` does so itself.
+
+    Returns:
+        How many there were.
+    """
+    return database.write(lambda connection: end_lapsed(connection, now=now))
+
+
+def _offer(connection: Connection, worker: str | None, now: datetime) -> Offer | NoTask:
+    terms = _read_terms(connection)
+    newest = terms[max(terms)]
+    known = select(workers.c.id).where(workers.c.platform_id == (worker or ""))
+    judge = connection.execute(known).scalar_one_or_none() or 0
+    row = _find_under_way(connection, judge)
+    if row is None and is_barred(connection, judge, newest):
+        return NoTask(why="barred", settings=newest)
+    lapsed = (tasks.c.state == "held") & exists().where(
+        assignments.c.task == tasks.c.task, assignments.c.lease_until < now
+    )
+    task = row or _find_task(connection, judge, or_(tasks.c.state.in_(_WAITING), lapsed))
+    if task is None:
+        return _explain(connection, judge, newest)
+    return Offer(
+        batch=task.batch,
+        settings=terms[task.batch],
+        items=_count_items(connection, task.task),
+        assignment=None if row is None else row.assignment,
+    )
+
+
+def _claim(connection: Connection, visitor: Visitor, batch: int, now: datetime) -> Sitting | NoTask:
+    terms = _read_terms(connection)
+    newest = terms[max(terms)]
+    judge = _register(connection, visitor.worker, now)
+    if (again := _come_back(connection, judge, visitor, now)) is not None:
+        return again
+    if is_barred(connection, judge, newest):
+        return NoTask(why="barred", settings=newest)
+    end_lapsed(connection, now=now)
+    waiting = tasks.c.state.in_(_WAITING)
+    task = _find_task(connection, judge, waiting, tasks.c.batch == batch, lock=True)
+    if task is None:
+        return _explain(connection, judge, newest, batch=batch)
+    name = task.task
+    if task.state == "void":
+        close_expired(connection, name, now=now)
+        name = add_copy(connection, name, keep_sides=terms[batch].judges % 2 == 0)
+    return _assign(connection, name, judge, visitor, settings=terms[batch], now=now)
+
+
+def _read_terms(connection: Connection) -> dict[int, Settings]:
+    terms = read_settings(connection)
+    if not terms:
+        raise DatabaseError("database-empty", "the campaign has no task yet: load them")
+    return terms
+
+
+def _register(connection: Connection, name: str, now: datetime) -> int:
+    """The worker's id; until the transaction ends the same worker gets no second task."""
+    row = {"platform_id": name, "pseudonym": secrets.token_hex(8), "first_seen": now}
+    engine = postgresql if connection.dialect.name == "postgresql" else sqlite
+    new = engine.insert(workers).values(row).on_conflict_do_nothing(index_elements=["platform_id"])
+    connection.execute(new)
+    known = select(workers.c.id).where(workers.c.platform_id == name)
+    return int(connection.execute(known.with_for_update()).scalar_one())
+
+
+def _come_back(
+    connection: Connection, judge: int, visitor: Visitor, now: datetime
+) -> Sitting | None:
+    """The assignment that is under way; who resumes it elsewhere is paid there."""
+    row = _find_under_way(connection, judge)
+    if row is None:
+        return None
+    lock_assignment(connection, row.assignment)
+    found = read_sitting(connection, row.assignment)
+    if not found.open:
+        return None
+    there = update(assignments).where(assignments.c.id == row.assignment)
+    connection.execute(there.values(_place(visitor)))
+    prolong(connection, found, now=now)
+    return read_sitting(connection, row.assignment)
+
+
+def _find_under_way(connection: Connection, judge: int) -> _UnderWay | None:
+    row = connection.execute(
+        select(assignments.c.id, assignments.c.task, tasks.c.batch)
+        .join(tasks, tasks.c.task == assignments.c.task)
+        .where(
+            assignments.c.worker == judge,
+            assignments.c.state.in_(("consented", "expired")),
+            assignments.c.failed.is_(None),
+        )
+    ).one_or_none()
+    return None if row is None else _UnderWay(*row)
+
+
+def _find_task(
+    connection: Connection, judge: int, *wanted: ColumnElement[bool], lock: bool = False
+) -> _Waiting | None:
+    """The first task with pairs that are all new to the worker."""
+    found = (
+        select(tasks.c.task, tasks.c.batch, tasks.c.state)
+        .where(*wanted, ~_seen_by(judge))
+        .order_by(tasks.c.batch, tasks.c.number)
+        .limit(1)
+    )
+    if lock:
+        found = found.with_for_update(skip_locked=True, of=tasks)
+    row = connection.execute(found).one_or_none()
+    return None if row is None else _Waiting(*row)
+
+
+def _seen_by(judge: int) -> ColumnElement[bool]:
+    shared = items.join(seen, seen.c.pair == items.c.pair)
+    return (
+        select(items.c.task)
+        .select_from(shared)
+        .where(items.c.task == tasks.c.task, seen.c.worker == judge)
+        .exists()
+    )
+
+
+def _explain(
+    connection: Connection, judge: int, settings: Settings, *, batch: int | None = None
+) -> NoTask:
+    """Why there is no task, in this batch if one was agreed to."""
+    waiting = tasks.c.state.in_(_WAITING)
+    if batch is not None and _find_task(connection, judge, waiting, tasks.c.batch != batch):
+        return NoTask(why="changed", settings=settings)
+    unfinished = tasks.c.state.in_((*_WAITING, "held"))
+    if _find_task(connection, judge, unfinished) is not None:
+        return NoTask(why="waiting", settings=settings)
+    left = connection.execute(select(exists().where(unfinished))).scalar_one()
+    return NoTask(why="seen" if left else "done", settings=settings)
+
+
+def _assign(
+    connection: Connection,
+    task: str,
+    judge: int,
+    visitor: Visitor,
+    *,
+    settings: Settings,
+    now: datetime,
+) -> Sitting:
+    values: dict[str, object] = {"task": task, "worker": judge, "state": "consented"}
+    values |= {"consent_version": settings.consent_version, "consented_at": now}
+    values["lease_until"] = now + timedelta(minutes=settings.lease_minutes)
+    new = insert(assignments).values(values | _place(visitor)).returning(assignments.c.id)
+    assignment = int(connection.execute(new).scalar_one())
+    given = select(items.c.pair).where(items.c.task == task, items.c.pair.is_not(None))
+    rows = [{"worker": judge, "pair": pair} for pair in connection.scalars(given)]
+    if rows:
+        connection.execute(insert(seen), rows)
+    connection.execute(update(tasks).where(tasks.c.task == task).values(state="held"))
+    note(connection, "consented", at=now, assignment=assignment, text=settings.consent_version)
+    return read_sitting(connection, assignment)
+
+
+def _place(visitor: Visitor) -> dict[str, object]:
+    """Where a worker is on the platform, as far as a database can store it."""
+    return {
+        name: getattr(visitor, name).replace("\0", "")[:_LONGEST_PLACE]
+        for name in ("place", "study", "submit_to")
+    }
+
+
+def _count_items(connection: Connection, task: str) -> int:
+    found = select(func.count()).select_from(items).where(items.c.task == task)
+    return int(connection.execute(found).scalar_one())

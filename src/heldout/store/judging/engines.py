@@ -1,0 +1,89 @@
+"""Connections to SQLite and PostgreSQL, set up so that what is acknowledged is on the disk."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+from heldout.errors import SetupError, quote
+from heldout.store.judging.faults import DatabaseError
+
+__all__ = ["WRITING", "make_engine", "parse_url", "sqlite_url"]
+
+WRITING = "heldout_writing"
+"""Option of a connection whose transaction writes: SQLite then takes the lock at its beginning."""
+
+_PATIENCE_S = 30
+_CONNECTIONS = 20
+_FORMS = "expected sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
+
+
+def sqlite_url(path: Path) -> str:
+    """The address of a SQLite file."""
+    return URL.create("sqlite", database=str(path)).render_as_string(hide_password=False)
+
+
+def parse_url(text: str) -> URL:
+    """An address, with the driver that we use.
+
+    Raises:
+        DatabaseError: code `database-address`.
+    """
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise DatabaseError("database-address", f"not an address; {_FORMS}") from None
+    engine = url.drivername.partition("+")[0]
+    if engine in ("postgres", "postgresql"):
+        return url.set(drivername="postgresql+psycopg")
+    if engine != "sqlite":
+        raise DatabaseError("database-address", f"{quote(engine)} is not supported; {_FORMS}")
+    if url.database in (None, "", ":memory:"):
+        raise DatabaseError("database-address", f"a database in memory is soon lost; {_FORMS}")
+    return url
+
+
+def make_engine(url: URL) -> Engine:
+    """An engine; it connects when it is first used.
+
+    SQLite: a write-ahead log that is flushed at every commit, foreign keys, and a writer waits up
+    to 30 s for another. PostgreSQL: a connection is tried before it is used, so that one lost with
+    the server is replaced; a server that does not answer is given up after about 10 s.
+
+    Args:
+        url: from `parse_url`.
+
+    Raises:
+        SetupError: psycopg is not installed.
+    """
+    if url.get_backend_name() == "sqlite":
+        options: dict[str, Any] = {"isolation_level": None, "timeout": _PATIENCE_S}
+        engine = create_engine(
+            url, connect_args=options, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS
+        )
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    alive = {"connect_timeout": 10, "keepalives_idle": 10, "tcp_user_timeout": 10_000}
+    try:
+        return create_engine(
+            url,
+            connect_args=alive,
+            pool_size=_CONNECTIONS,
+            max_overflow=_CONNECTIONS,
+            pool_pre_ping=True,
+        )
+    except ImportError as error:
+        raise SetupError("PostgreSQL needs psycopg: pip install 'heldout[web]'") from error
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writing = connection.get_execution_options().get(WRITING, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")

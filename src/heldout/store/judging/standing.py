@@ -1,0 +1,156 @@
+"""An assignment as it stands, read from the tables within a transaction."""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, and_, exists, func, select
+
+from heldout.preferences.assignments import State, amount_owed, next_state
+from heldout.preferences.settings import Money, Settings
+from heldout.store.judging.faults import DatabaseError
+from heldout.store.judging.sittings import Given, Passage, Shown, Sitting, Visitor
+from heldout.store.judging.tables import (
+    assignments,
+    batches,
+    items,
+    judgments,
+    passages,
+    queries,
+    tasks,
+    workers,
+)
+
+__all__ = ["is_barred", "lock_assignment", "owed_for", "read_shown", "read_sitting"]
+
+
+def lock_assignment(connection: Connection, assignment: int) -> None:
+    """Let nobody else change it until the transaction ends.
+
+    Always the task first: two who want both then never wait for each other.
+    """
+    of_it = select(assignments.c.task).where(assignments.c.id == assignment).scalar_subquery()
+    connection.execute(select(tasks.c.task).where(tasks.c.task == of_it).with_for_update())
+    row = select(assignments.c.id).where(assignments.c.id == assignment)
+    connection.execute(row.with_for_update())
+
+
+def read_sitting(connection: Connection, assignment: int) -> Sitting:
+    """An assignment.
+
+    Raises:
+        DatabaseError: code `unknown-assignment`.
+    """
+    row = _read_row(connection, assignment)
+    positions = _read_positions(connection, assignment, row.task)
+    settings = msgspec.json.decode(row.settings, type=Settings)
+    answered = sum(revision is not None for _, revision in positions)
+    return Sitting(
+        assignment=assignment,
+        worker=row.pseudonym,
+        state=row.state,
+        open=next_state(row.state, "answer", closed=row.failed is not None) is not None,
+        items=len(positions),
+        answered=answered,
+        first_open=next((place for place, revision in positions if revision is None), None),
+        lease_until=row.lease_until,
+        owed=owed_for(settings, row.state, row.failed, answered=answered, items=len(positions)),
+        barred=is_barred(connection, row.worker, settings),
+        settings=settings,
+        visitor=Visitor(
+            worker=row.platform_id, place=row.place, study=row.study, submit_to=row.submit_to
+        ),
+    )
+
+
+def read_shown(connection: Connection, assignment: int, position: int) -> Shown | None:
+    """An item of an assignment; `None` where there is none.
+
+    Raises:
+        DatabaseError: code `unknown-assignment`.
+    """
+    sitting = read_sitting(connection, assignment)
+    left, right = passages.alias(), passages.alias()
+    row = connection.execute(
+        select(
+            *(items.c.left, items.c.right, queries.c.text.label("query")),
+            left.c.text.label("left_text"),
+            right.c.text.label("right_text"),
+        )
+        .join(assignments, assignments.c.task == items.c.task)
+        .join(queries, queries.c.query == items.c.query)
+        .join(left, left.c.doc == items.c.left)
+        .join(right, right.c.doc == items.c.right)
+        .where(assignments.c.id == assignment, items.c.position == position)
+    ).one_or_none()
+    if row is None:
+        return None
+    return Shown(
+        sitting=sitting,
+        position=position,
+        query=row.query,
+        left=Passage(doc=row.left, text=row.left_text),
+        right=Passage(doc=row.right, text=row.right_text),
+        given=_read_given(connection, assignment, position),
+    )
+
+
+def owed_for(
+    settings: Settings, state: State, failed: int | None, *, answered: int, items: int
+) -> Money:
+    """What is owed for an assignment.
+
+    A submitted task with failed tests is paid where `pay_failed` says so; who exits, or is too
+    late, is owed the share that the page named.
+    """
+    if state == "submitted" and (failed or 0) >= settings.failures and not settings.pay_failed:
+        return 0
+    return amount_owed(reward=settings.reward, answered=answered, items=items)
+
+
+def is_barred(connection: Connection, worker: int, settings: Settings) -> bool:
+    """Whether a worker failed the tests of a task, so that there is no later one."""
+    failed = assignments.c.failed >= settings.failures
+    found = select(exists().where(assignments.c.worker == worker, failed))
+    return bool(connection.execute(found).scalar_one())
+
+
+def _read_row(connection: Connection, assignment: int) -> Row[Any]:
+    row = connection.execute(
+        select(assignments, workers.c.platform_id, workers.c.pseudonym, batches.c.settings)
+        .join(workers, workers.c.id == assignments.c.worker)
+        .join(tasks, tasks.c.task == assignments.c.task)
+        .join(batches, batches.c.batch == tasks.c.batch)
+        .where(assignments.c.id == assignment)
+    ).one_or_none()
+    if row is None:
+        raise DatabaseError("unknown-assignment", "there is no such assignment here")
+    return row
+
+
+def _read_positions(
+    connection: Connection, assignment: int, task: str
+) -> list[tuple[int, int | None]]:
+    """Each position with the newest revision of its answer; `None` where there is no answer."""
+    of_item = and_(judgments.c.assignment == assignment, judgments.c.position == items.c.position)
+    rows = connection.execute(
+        select(items.c.position, func.max(judgments.c.revision))
+        .outerjoin(judgments, of_item)
+        .where(items.c.task == task)
+        .group_by(items.c.position)
+        .order_by(items.c.position)
+    )
+    return [(position, revision) for position, revision in rows]
+
+
+def _read_given(connection: Connection, assignment: int, position: int) -> Given | None:
+    row = connection.execute(
+        select(judgments)
+        .where(judgments.c.assignment == assignment, judgments.c.position == position)
+        .order_by(judgments.c.revision.desc())
+        .limit(1)
+    ).one_or_none()
+    if row is None:
+        return None
+    return Given(
+        revision=row.revision, side=row.side, reason=row.reason, answered_at=row.answered_at
+    )
