@@ -76,7 +76,7 @@ def load_campaign(
 
     Raises:
         InputError: codes `changed-setting`, `changed-consent`, `changed-text`, `changed-task`,
-            `old-batch`: what people saw would change; `no-text`: a task names a query or passage
+            `old-batch`: what people saw would change; `text-missing`: a task names a query or passage
             without a text; `repeated-task`, `task-name`, `task-item`.
         DatabaseError: see `Fault`.
     """

@@ -192,7 +192,7 @@ def _check_texts(new: Iterable[Task], texts: Texts, stored: Texts) -> Iterator[P
         missing = [name for name in what if name not in given and name not in there]
         for name in missing[:_MOST]:
             yield Problem(
-                code="no-text",
+                code="text-missing",
                 path=_POOLS,
                 found=f"no text of {quote(name)}, which a task shows",
                 expected="a text for each query and passage",
