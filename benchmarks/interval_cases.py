@@ -1,0 +1,185 @@
+"""The intervals that are printed, and the worlds in which they are tried: one explicit table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from interval_judges import judges, runs
+from interval_worlds import (
+    GAIN,
+    Trial,
+    bootstrap,
+    difference,
+    drift,
+    facet_differences,
+    found_alone,
+    pilot,
+    progress,
+    ranges_of_equal_systems,
+    ranges_of_near_ties,
+    seeds,
+    success,
+    team_slopes,
+)
+
+__all__ = ["CASES", "Case"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One interval in one world.
+
+    Attributes:
+        analysis: the command that prints it.
+        interval: which it is.
+        world: what is drawn.
+        near: whether what is compared is nearly tied.
+        trial: draws a sample and tells whether the interval of a level holds.
+        least: how often it holds at 95% as far as is known: lower than that where the page says
+            that it holds too rarely.
+        trials: samples of the test; the table has as many as are asked for.
+        wide: whether it holds more often than its level: one of several at once, or exact.
+    """
+
+    analysis: str
+    interval: str
+    world: str
+    near: bool
+    trial: Trial
+    least: float = 0.95
+    trials: int = 40
+    wide: bool = False
+
+
+_PAIR = "RR@10, B changes 30% of the answers and gains {:.4f}, {} queries"
+_SAME = "RR@10, each changes 10% of the answers of the one before and none is better"
+
+CASES: Sequence[Case] = (
+    Case(
+        analysis="stability", interval="ranges of ranks, all at once",
+        world="20 systems 0.05 standard errors apart, 100 queries", near=True,
+        trial=ranges_of_near_ties, wide=True,
+    ),
+    Case(
+        analysis="stability", interval="ranges of ranks, all at once",
+        world=f"12 systems, 60 queries, {_SAME}", near=True,
+        trial=ranges_of_equal_systems, wide=True,
+    ),
+    Case(
+        analysis="compare, outcomes, progress, facets", interval="difference of means by t",
+        world=_PAIR.format(GAIN, 60), near=True, trial=difference("t"), trials=300,
+    ),
+    Case(
+        analysis="(library)", interval="difference of means, sign flips",
+        world=_PAIR.format(GAIN, 60), near=True, trial=difference("permutation"), trials=300,
+    ),
+    Case(
+        analysis="(library)", interval="difference of means, BCa",
+        world=_PAIR.format(GAIN, 60), near=True, trial=bootstrap("bca"),
+        trials=300, least=0.89,
+    ),
+    Case(
+        analysis="(library)", interval="difference of means, percentiles",
+        world=_PAIR.format(GAIN, 60), near=True, trial=bootstrap("percentile"),
+        trials=300, least=0.91,
+    ),
+    Case(
+        analysis="compare, outcomes", interval="found by one alone, exact binomial",
+        world="RR@10 of two systems, .25 and .27 to find at each rank, 100 queries", near=True,
+        trial=found_alone, trials=300, wide=True,
+    ),
+    Case(
+        analysis="compare", interval="Success@1 to @10, all at once",
+        world=_PAIR.format(GAIN, 100), near=True, trial=success("simultaneous"), wide=True,
+    ),
+    Case(
+        analysis="compare", interval="Success@3 alone",
+        world=_PAIR.format(GAIN, 100), near=True, trial=success("pointwise"), trials=300,
+    ),
+    Case(
+        analysis="compare, of groups of seeds", interval="difference across seeds and queries",
+        world="4 and 4 seeds of deviation .02, methods .005 apart, 60 queries", near=True,
+        trial=seeds, trials=300,
+    ),
+    Case(
+        analysis="teams", interval="slope of a team",
+        world=f"6 submissions, 100 queries, {_SAME}", near=True,
+        trial=team_slopes(all_teams=False), least=0.92,
+    ),
+    Case(
+        analysis="teams", interval="slopes of 5 teams, all at once",
+        world=f"6 submissions each, 100 queries, {_SAME}", near=True,
+        trial=team_slopes(all_teams=True), wide=True,
+    ),
+    Case(
+        analysis="drift", interval="trend of the difference",
+        world=f"10 entries, 200 queries, {_SAME}", near=True,
+        trial=drift(lambda found: found.difference, rises=0.0),
+    ),
+    Case(
+        analysis="drift", interval="trend of the difference",
+        world="10 entries, 200 queries, scores rise alike on both", near=False,
+        trial=drift(lambda found: found.difference, rises=0.02),
+    ),
+    Case(
+        analysis="drift", interval="trend of what the ratio leaves",
+        world=f"10 entries, 200 queries, {_SAME}", near=True,
+        trial=drift(lambda found: found.remainder, rises=0.0),
+    ),
+    Case(
+        analysis="drift", interval="trend of the ratio",
+        world="10 entries, 200 queries, scores rise alike on both", near=False,
+        trial=drift(lambda found: found.ratio_trend, rises=0.02),
+    ),
+    Case(
+        analysis="progress", interval="a pair named beforehand, by t",
+        world=f"10 systems, 60 queries, {_SAME}", near=True, trial=progress(chosen=False),
+        trials=300,
+    ),
+    Case(
+        analysis="progress", interval="the last step of the line, chosen for its score, by t",
+        world=f"10 systems, 60 queries, {_SAME}", near=True, trial=progress(chosen=True),
+        wide=True,
+    ),
+    Case(
+        analysis="facets", interval="difference on a facet alone, by t",
+        world="RR@10, facets of 40 queries with gains 0 to .10", near=True,
+        trial=facet_differences(together=False),
+    ),
+    Case(
+        analysis="facets", interval="differences on 4 facets, all at once",
+        world="RR@10, facets of 40 queries with gains 0 to .10", near=True,
+        trial=facet_differences(together=True), wide=True,
+    ),
+    Case(
+        analysis="power", interval="deviation of the pilot's middle pair",
+        world=_PAIR.format(GAIN, 60), near=True, trial=pilot(60), least=0.88,
+    ),
+    Case(
+        analysis="power", interval="deviation of the pilot's middle pair",
+        world=_PAIR.format(GAIN, 400), near=True, trial=pilot(400), least=0.92,
+    ),
+    Case(
+        analysis="agreement", interval="Krippendorff's alpha, over queries",
+        world="2 judges, 3 grades, 30 queries of 10 documents", near=False,
+        trial=judges(kappa=False, queries=30), least=0.92,
+    ),
+    Case(
+        analysis="agreement", interval="Cohen's kappa, over queries",
+        world="2 judges, 3 grades, 30 queries of 10 documents", near=False,
+        trial=judges(kappa=True, queries=30), least=0.92,
+    ),
+    Case(
+        analysis="agreement", interval="Cohen's kappa, over queries",
+        world="2 judges, 3 grades, 10 queries of 10 documents", near=False,
+        trial=judges(kappa=True, queries=10), least=0.89,
+    ),
+    Case(
+        analysis="agreement", interval="RBO of two runs, by t",
+        world="20 of 40 documents seen through noise, 30 queries", near=False, trial=runs("rbo"),
+    ),
+    Case(
+        analysis="agreement", interval="tau of two runs, by t",
+        world="20 of 40 documents seen through noise, 30 queries", near=False, trial=runs("tau"),
+    ),
+)  # fmt: skip
+"""Every interval that a command prints, and those of the library, each in a world or two."""

@@ -1,0 +1,316 @@
+"""Worlds where the truth is known, and whether each interval that we print holds it there.
+
+Reciprocal ranks are geometric up to 10. Near ties: systems that change some of the answers of the
+one before, and are no better or hardly better for it.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.scores import ScoreTable, table_of
+from heldout.stats.crossed import crossed_t
+from heldout.stats.intervals import IntervalMethod, mean_interval
+from heldout.stats.spread import middle_spread
+from heldout.stats.tests import run_test
+from heldout.validity.drift import Drift, Trend, find_drift
+from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
+from heldout.validity.facets import compare_facets
+from heldout.validity.first_ranks import Side, first_ranks
+from heldout.validity.progress import trace_progress
+from heldout.validity.ranges import rank_ranges
+from heldout.validity.success_curves import Band, success_curves
+from heldout.validity.teams import look_at_teams
+
+__all__ = [
+    "GAIN",
+    "Held",
+    "Trial",
+    "bootstrap",
+    "difference",
+    "drift",
+    "facet_differences",
+    "found_alone",
+    "holds",
+    "pilot",
+    "progress",
+    "ranges_of_equal_systems",
+    "ranges_of_near_ties",
+    "seeds",
+    "success",
+    "team_slopes",
+]
+
+Floats = NDArray[np.float64]
+Held = bool | None
+"""Whether an interval held the truth; `None` where there was none."""
+Trial = Callable[[Generator, float], Held]
+
+_FIRST = datetime(2026, 1, 1, 9, tzinfo=UTC)
+_FOUND, _BETTER = 0.25, 0.27
+"""Chance that a document is relevant, of a system and of one that is hardly better."""
+_K = 10
+_ANEW = 0.1
+
+
+def holds(low: float | None, high: float | None, truth: float) -> Held:
+    """Whether the truth lies between the ends, rounding apart."""
+    return None if low is None or high is None else low - 1e-9 <= truth <= high + 1e-9
+
+
+# scores
+
+
+def draw_ranks(rng: Generator, queries: int, found: float = _FOUND) -> Floats:
+    """Reciprocal ranks of a system that finds a relevant document at each rank by this chance."""
+    ranks = rng.geometric(found, queries)
+    return np.where(ranks <= _K, 1 / ranks, 0.0)
+
+
+def evolve(rng: Generator, systems: int, queries: int, *, rises: float = 0.0) -> Floats:
+    """Systems of which each draws a tenth of the answers of the one before anew."""
+    rows = [draw_ranks(rng, queries)]
+    for number in range(1, systems):
+        anew = draw_ranks(rng, queries, min(_FOUND + rises * number, 0.9))
+        rows.append(np.where(rng.random(queries) < _ANEW, anew, rows[-1]))
+    return np.array(rows)
+
+
+def mean_rank(found: float) -> float:
+    """The expected reciprocal rank."""
+    ranks = np.arange(1, _K + 1)
+    return float(np.sum(found * (1 - found) ** (ranks - 1) / ranks))
+
+
+def draw_pair(rng: Generator, queries: int) -> tuple[Floats, Floats]:
+    """A, and B that draws three tenths of the answers anew and finds hardly more."""
+    a = draw_ranks(rng, queries)
+    return a, np.where(rng.random(queries) < _CHANGED, draw_ranks(rng, queries, _BETTER), a)
+
+
+_CHANGED = 0.3
+GAIN = _CHANGED * (mean_rank(_BETTER) - mean_rank(_FOUND))
+
+
+def as_table(values: Floats) -> ScoreTable:
+    """Systems s0, s1, ... on queries q0, q1, ..."""
+    return table_of(
+        {
+            f"s{n}": {f"q{query}": value for query, value in enumerate(row)}
+            for n, row in enumerate(values.tolist())
+        }
+    )
+
+
+# stability, compare
+
+
+def ranges_of_near_ties(rng: Generator, level: float) -> Held:
+    """Means a twentieth of a standard error apart, with something in common on each query."""
+    shifts = np.arange(20) * 0.05 / 10
+    values = rng.normal(size=100) + rng.normal(size=(20, 100)) + shifts[:, np.newaxis]
+    found = rank_ranges(as_table(values), rng, flips=199, level=level)
+    true = 20 - np.array([int(name[1:]) for name in found.systems])
+    return bool(((true >= found.low) & (true <= found.high)).all())
+
+
+def ranges_of_equal_systems(rng: Generator, level: float) -> Held:
+    """Nobody is better than anybody, so every range has to be all ranks."""
+    found = rank_ranges(as_table(evolve(rng, 12, 60)), rng, flips=199, level=level)
+    return set(found.low) == {1} and set(found.high) == {12}
+
+
+def difference(test: str) -> Trial:
+    """The interval of a test, for two systems that hardly differ."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        options: dict[str, Any] = {"draws": 999, "rng": rng} if test == "permutation" else {}
+        found = run_test(test, *draw_pair(rng, 60), level=level, **options)
+        return holds(found.low, found.high, GAIN)
+
+    return trial
+
+
+def bootstrap(method: IntervalMethod) -> Trial:
+    """The same by the bootstrap."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        a, b = draw_pair(rng, 60)
+        found = mean_interval(b - a, rng, level=level, method=method, trials=999)
+        return holds(found.low, found.high, GAIN)
+
+    return trial
+
+
+def found_alone(rng: Generator, level: float) -> Held:
+    """Of queries that one of two unrelated systems finds, those of B less those of A."""
+    a, b = draw_pair(rng, 100)
+    found = run_test("binomial", a, b, level=level)
+    rest = [(1 - chance) ** _K for chance in (_FOUND, _BETTER)]
+    gained, lost = rest[0] * (1 - rest[1]), (1 - rest[0]) * rest[1]
+    return holds(found.low, found.high, (gained - lost) / (gained + lost))
+
+
+def success(band: Band) -> Trial:
+    """Differences of Success@1 to @10, or of Success@3 alone."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        ranks = first_ranks(as_table(np.array(draw_pair(rng, 100))), k=_K)
+        a, b = (Side(name=name, runs=(name,)) for name in ("s0", "s1"))
+        curves = success_curves(ranks, a, b, rng, band=band, level=level, draws=399)
+        depths = np.arange(1, _K + 1)
+        truth = _CHANGED * ((1 - _FOUND) ** depths - (1 - _BETTER) ** depths)
+        each = [
+            holds(low, high, true)
+            for low, high, true in zip(curves.low, curves.high, truth.tolist(), strict=True)
+        ]
+        known = [one for one in each if one is not None]
+        if band == "pointwise":
+            return each[2]
+        return all(known) if known else None
+
+    return trial
+
+
+def seeds(rng: Generator, level: float) -> Held:
+    """Four seeds of each of two methods; seeds differ more than the methods do."""
+    queries = rng.normal(0, 0.3, 60)
+    a, b = (rng.normal(0, 0.02, 4)[:, np.newaxis] + rng.normal(0, 0.1, (4, 60)) for _ in "ab")
+    totals = (b + 0.2 * queries + 0.005)[np.newaxis] - a[:, np.newaxis]
+    found = crossed_t(totals, np.ones(totals.shape), level=level)
+    return holds(found.low, found.high, 0.005)
+
+
+# boards
+
+
+def as_board(views: Mapping[str, Floats], *, each: int) -> BoardScores:
+    """A board whose entries came ten days apart, so many of each team in turn."""
+    count = len(next(iter(views.values())))
+    ids = [f"s{n}" for n in range(count)]
+    entries = [
+        BoardEntry(
+            id=one,
+            received=_FIRST + timedelta(days=10 * n),
+            description=one,
+            team=f"team {n // each}",
+            institution="a university",
+            baseline=False,
+        )
+        for n, one in enumerate(ids)
+    ]
+    made = {name: _view(name, rows) for name, rows in views.items()}
+    return BoardScores(
+        board="simulated", entries=tuple(entries), views=made, primary=next(iter(made))
+    )
+
+
+def _view(name: str, rows: Floats) -> ViewScores:
+    table = as_table(rows)
+    return ViewScores(
+        view=name,
+        queries=name,
+        measure="RR@10",
+        public=True,
+        held_out=name != "dev",
+        means={one: float(row.mean()) for one, row in zip(table.systems, rows, strict=True)},
+        table=table,
+    )
+
+
+def team_slopes(*, all_teams: bool) -> Trial:
+    """Five teams of six submissions, each a variant of the team's last one; nobody overfits."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        views = {
+            name: np.concatenate([evolve(rng, 6, 100) for _ in range(5)])
+            for name in ("public", "reserve")
+        }
+        board = as_board(views, each=6)
+        found = look_at_teams(
+            board, board.views["public"], board.views["reserve"],
+            rng=rng, trials=299, level=level,
+        )  # fmt: skip
+        slopes = [group.slope for group in found.groups if group.slope is not None]
+        if not all_teams:
+            return holds(slopes[0].low, slopes[0].high, 0.0)
+        return all(holds(one.low_all, one.high_all, 0.0) for one in slopes)
+
+    return trial
+
+
+def drift(of: Callable[[Drift], Trend | None], *, rises: float) -> Trial:
+    """Dev and official queries of one kind: no trend of what is compared, however scores rise."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        views = {name: evolve(rng, 10, 200, rises=rises) for name in ("eval", "dev")}
+        board = as_board(views, each=1)
+        found = find_drift(
+            board, board.views["eval"], board.views["dev"], rng=rng, trials=199, level=level
+        )
+        trend = of(found)
+        return None if trend is None else holds(trend.low, trend.high, 0.0)
+
+    return trial
+
+
+def progress(*, chosen: bool) -> Trial:
+    """The last of ten systems, no better than the first; or the last step of best-so-far."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        rows = evolve(rng, 10, 60)
+        if not chosen:
+            test = run_test("t", rows[0], rows[-1], level=level)
+            return holds(test.low, test.high, 0.0)
+        board = as_board({"eval": rows}, each=1)
+        found = trace_progress(board, board.views["eval"], level=level)
+        steps = [one for one in found.comparisons if "displaced" in one.kinds]
+        return holds(steps[-1].low, steps[-1].high, 0.0) if steps else None
+
+    return trial
+
+
+# facets, power
+
+
+def facet_differences(*, together: bool) -> Trial:
+    """Four kinds of queries, on each of which B gains another amount."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        chances = (_FOUND, _BETTER, 0.3, 0.35)
+        a = draw_ranks(rng, 160)
+        b = np.concatenate([draw_ranks(rng, 40, chance) for chance in chances])
+        facets = {f"f{n}": {f"q{q}" for q in range(40 * n, 40 * n + 40)} for n in range(4)}
+        found = compare_facets(
+            as_table(np.array([a, b])), facets, rng, against="s0", draws=1, level=level
+        )
+        each = []
+        for one in found.differences:
+            if one.facet:
+                truth = mean_rank(chances[int(one.facet[1:])]) - mean_rank(_FOUND)
+                low, high = (one.low_all, one.high_all) if together else (one.low, one.high)
+                each.append(holds(low, high, truth))
+        return all(each) if together else each[1]
+
+    return trial
+
+
+def pilot(queries: int) -> Trial:
+    """The deviation of the difference of two systems that share most answers."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        found = middle_spread(np.array(draw_pair(rng, queries)), rng, level=level, trials=199)
+        return holds(found.low, found.high, _pair_deviation())
+
+    return trial
+
+
+@cache
+def _pair_deviation() -> float:
+    a, b = draw_pair(np.random.default_rng(11), 2_000_000)
+    return float(np.std(b - a))

@@ -1,0 +1,51 @@
+"""Every interval holds the truth as often as it says, near ties too; a narrower one does not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scipy.stats import binom
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+from interval_cases import CASES, Case  # noqa: E402 - the same
+from interval_coverage import cover  # noqa: E402 - the folder of scripts is no package
+
+UNLIKELY = 0.001
+"""A share as far out as this is no chance; there are some 30 cases."""
+
+
+def name(case: Case) -> str:
+    return f"{case.interval}: {case.world}"
+
+
+def test_no_case_stands_twice_and_near_ties_are_among_them() -> None:
+    assert len({name(case) for case in CASES}) == len(CASES)
+    assert sum(case.near for case in CASES) > len(CASES) / 2
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_an_interval_holds_about_as_often_as_it_says(case: Case) -> None:
+    found = cover(case, trials=case.trials)
+
+    assert found.intervals > case.trials / 2
+    assert found.held >= binom.ppf(UNLIKELY, found.intervals, case.least)
+
+
+@pytest.mark.parametrize("case", [one for one in CASES if not one.wide], ids=name)
+def test_an_interval_of_a_lower_level_holds_less(case: Case) -> None:
+    # So that one that always holds is found out
+    found = cover(case, trials=case.trials // 3, level=0.4)
+
+    assert found.held <= binom.ppf(1 - UNLIKELY, found.intervals, 0.5)
+
+
+def test_the_page_can_be_made_by_anyone() -> None:
+    command = [sys.executable, str(BENCHMARKS / "interval_coverage.py")]
+    ran = subprocess.run(
+        [*command, "--trials", "5", "--only", "compare"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "| compare | Success@3 alone |" in ran.stdout
