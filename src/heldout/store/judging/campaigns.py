@@ -76,8 +76,8 @@ def load_campaign(
 
     Raises:
         InputError: codes `changed-setting`, `changed-consent`, `changed-text`, `changed-task`,
-            `old-batch`: what people saw would change; `text-missing`: a task names a query or passage
-            without a text; `repeated-task`, `task-name`, `task-item`.
+            `old-batch`: what people saw would change; `text-missing`: a task shows a query or a
+            passage without a text; `repeated-task`, `task-name`, `task-item`.
         DatabaseError: see `Fault`.
     """
     texts, given = gather_texts(pools), tuple(tasks)
