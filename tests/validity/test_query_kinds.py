@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from heldout.report.table import to_latex, to_markdown
 from heldout.scores import ScoreTable, parse_scores, table_of
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
+from heldout.validity.entries import ViewScores
 from heldout.validity.facets import Facets, compare_facets
 from heldout.validity.query_facets import by_length, by_question, by_words
-from heldout.validity.subsets import cut_queries, cut_subset, cut_table, format_scores
+from heldout.validity.subsets import cut_queries, cut_subset, cut_table, cut_view, format_scores
 
 
 def seeded(seed: int = 0) -> np.random.Generator:
@@ -197,6 +199,26 @@ def test_cut_tables_keep_scores_and_missing_ones() -> None:
     assert cut.known.tolist() == [[True, True], [False, True]]
     assert parse_scores(format_scores(cut).decode(), path="t").digest == cut.digest
     assert cut_queries(scores, {"f": {"x"}, "g": {"y", "z"}}, least=2).keys() == {"g"}
+
+
+def test_a_view_is_cut_with_its_means_and_means_alone_cannot_be() -> None:
+    scores = parse_scores("query,a,b\nx,0.1,\ny,0.2,0.3\nz,0.5,1\n", path="t")
+    view = ViewScores(
+        view="eval",
+        queries="eval",
+        measure="RR@10",
+        public=True,
+        held_out=True,
+        means={"a": 0.8 / 3, "b": 0.65},
+        table=scores,
+    )
+    cut = cut_view(view, {"x", "z"})
+
+    assert cut.means == {"a": 0.3, "b": 1.0}
+    assert cut_view(view, {"x"}).means == {"a": 0.1}
+    with pytest.raises(InputError) as caught:
+        cut_view(replace(view, table=None), {"x"})
+    assert caught.value.problems[0].code == "no-query-scores"
 
 
 def test_a_subset_has_pairs_of_relevant_documents_only() -> None:
