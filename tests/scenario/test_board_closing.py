@@ -1,0 +1,229 @@
+"""A board is closed for good: who is asked first, whose runs are opened, what must be in order."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from ended_board import Ended, audited, copy_open, end_board
+from town import Town, copy_town, found_town
+from trusting import BASELINE, DAY, LAST, ONE, Files, add_baseline, forge, kill_at, read_files
+
+from heldout.board.events import Draft, format_entry, link, parse_log
+from heldout.pipeline.archive_audit import audit_archive
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def ended() -> Ended:
+    return end_board()
+
+
+@pytest.fixture
+def still_open(tmp_path: Path) -> Town:
+    return copy_open(tmp_path)
+
+
+def test_a_closed_board_takes_nothing(ended: Ended, tmp_path: Path) -> None:
+    town = copy_town(ended.town, tmp_path)
+    before = town.kinds()
+    town.send("late", now=LAST, seed=7)
+    (told,) = town.take_in(now=LAST)["received"]
+    assert (told["kind"], told["problems"][0]["code"]) == ("refused", "board-closed")
+    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
+    baseline = ("board", "baseline", "20261202-b", *runs, "--description", "BM25")
+    assert town.organiser(*baseline, now=LAST).code == 2
+    assert town.kinds() == before
+
+
+def test_closing_asks_first(still_open: Town, tmp_path: Path) -> None:
+    before = still_open.kinds()
+    answer = still_open.organiser("archive", tmp_path / "a.zip", now=LAST)
+    assert answer.code == 1
+    assert "closes the board for good" in answer.err
+    assert still_open.kinds() == before
+    assert not (tmp_path / "a.zip").exists()
+
+
+def test_runs_are_opened_by_the_word_of_their_team(still_open: Town, tmp_path: Path) -> None:
+    answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
+    assert (answer.code, answer.json["runs"]) == (0, [BASELINE, ONE])
+    assert still_open.events()[-1]["public"] == {"open_runs": [BASELINE, ONE]}
+    assert audited(still_open, tmp_path / "a.zip").code == 0
+
+
+def test_consent_is_withdrawn_until_the_closing(still_open: Town, tmp_path: Path) -> None:
+    still_open.fill(ONE, open_runs=False)
+    assert still_open.participant("amend", ONE, now=LAST).code == 0
+    still_open.take_in(now=LAST)
+    vouched = ("--agreed", ONE, "--why", "they said so at lunch")
+    answer = still_open.organiser("archive", tmp_path / "a.zip", *vouched, "--yes", now=LAST)
+    assert answer.code == 2
+    assert "the team's own word" in answer.err
+    assert "closed-board" not in still_open.kinds()
+    answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
+    assert (answer.code, answer.json["runs"]) == (0, [BASELINE])
+    assert not [name for name in read_files(tmp_path / "a.zip") if ONE in name and "runs/" in name]
+
+
+def test_an_organiser_vouches_in_public_and_with_a_reason(ended: Ended, tmp_path: Path) -> None:
+    closing = ended.town.events()[-1]["public"]
+    hidden = ended.ids["hidden"]
+    assert (closing["agreed"], closing["why"]) == ([hidden], "their letter of 1 December")
+    assert closing["open_runs"] == sorted([BASELINE, ONE, hidden])
+    silent = ended.town.organiser("archive", tmp_path / "b.zip", "--agreed", ONE, now=LAST)
+    assert silent.code == 2
+    assert "say how you know" in silent.err
+    nobody = ended.town.organiser("archive", tmp_path / "b.zip", "--why", "a letter", now=LAST)
+    assert nobody.code == 2
+    assert "name it with --agreed" in nobody.err
+
+
+def test_the_opened_runs_stay_those_of_the_closing(still_open: Town, tmp_path: Path) -> None:
+    assert still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
+    name = next(row["id"] for row in still_open.rows() if "anon" in row["id"])
+    vouched = ("--agreed", name, "--why", "a later letter")
+    changed = still_open.organiser("archive", tmp_path / "b.zip", *vouched, now=LAST)
+    assert changed.code == 2
+    assert "named when the board was closed" in changed.err
+    assert not (tmp_path / "b.zip").exists()
+
+
+def test_a_board_that_never_opens_runs(still_open: Town, tmp_path: Path) -> None:
+    rules = still_open.board / "board.toml"
+    rules.write_text(rules.read_text().replace('runs = "with-consent"', 'runs = "never"'))
+    assert still_open.organiser("rebuild", now=LAST).code == 0
+    vouched = ("--agreed", ONE, "--why", "a letter")
+    answer = still_open.organiser("archive", tmp_path / "a.zip", *vouched, "--yes", now=LAST)
+    assert answer.code == 2
+    assert 'archive.runs = "never"' in answer.err
+    answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
+    assert (answer.code, answer.json["runs"]) == (0, [])
+    assert audited(still_open, tmp_path / "a.zip").json["faults"] == []
+
+
+def test_a_board_that_opens_all_runs_tells_it_before(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    rules = town.board / "board.toml"
+    rules.write_text(rules.read_text().replace('runs = "with-consent"', 'runs = "always"'))
+    assert town.organiser("rebuild", now=DAY).code == 0
+    town.push()
+    town.pull()
+    name = town.draft("one", now=DAY)
+    for said in (None, False):
+        town.fill(name, open_runs=said)
+        answer = town.participant("submit", name, now=DAY)
+        assert answer.code == 1
+        assert "this board opens the runs of every entry at its end" in answer.out
+    town.fill(name, open_runs=True)
+    assert town.participant("submit", name, now=DAY).code == 0
+    town.take_in(now=DAY)
+    assert town.publish(name, now=DAY).code == 0
+    town.push()
+    town.fill(name, open_runs=False)
+    at_once = town.participant("amend", name, now=LAST)
+    assert at_once.code == 1
+    assert "this board opens the runs of every entry" in at_once.err
+    town.send_unchecked(name, now=LAST)  # by other tools: the organisers refuse it all the same
+    refused = town.organiser("inbox", now=LAST)
+    assert "this board opens the runs of every entry" in refused.out + refused.err
+    assert town.kinds()[-1] == "published"
+    closed = town.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
+    assert (closed.code, closed.json["runs"]) == (0, [name])
+
+
+def test_an_organiser_who_opens_runs_against_the_team_s_word(
+    ended: Ended, still_open: Town, tmp_path: Path
+) -> None:
+    """By a changed program, with a sound chain: whoever audits the archive is told."""
+    still_open.fill(ONE, open_runs=False)
+    assert still_open.participant("amend", ONE, now=LAST).code == 0
+    still_open.take_in(now=LAST)
+    assert still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
+    runs = {k: v for k, v in read_files(ended.archive).items() if k.startswith(f"runs/{ONE}/")}
+
+    def opened(files: Files) -> None:
+        *before, last = parse_log(files["log.jsonl"], path="log.jsonl")
+        draft = Draft(
+            kind="closed-board", by="x", submission=None, public={"open_runs": [ONE]}, sealed={}
+        )
+        closing = link(draft, before[-1], at=last.time, new_salt=lambda: "ab" * 16)
+        files["log.jsonl"] = b"".join(map(format_entry, (*before, closing)))
+        files |= runs
+        for name in [name for name in files if name.startswith(f"runs/{BASELINE}/")]:
+            del files[name]
+
+    found = audit_archive(forge(tmp_path / "a.zip", opened, tmp_path / "x.zip"))
+    assert found.faults == (f'the runs of "{ONE}" are opened, though nobody agreed to that',)
+
+
+def test_only_published_entries_can_have_agreed(still_open: Town, tmp_path: Path) -> None:
+    for name, told in (("20261102-refused", "rejected"), ("20261102-nobody", "unknown")):
+        arguments = ("--agreed", name, "--why", "a letter", "--yes")
+        answer = still_open.organiser("archive", tmp_path / "a.zip", *arguments, now=LAST)
+        assert answer.code == 2
+        assert told in answer.err
+    assert "closed-board" not in still_open.kinds()
+
+
+def test_what_waits_is_decided_first(still_open: Town, tmp_path: Path) -> None:
+    waiting = still_open.send("five", now=LAST, seed=5)
+    still_open.take_in(now=LAST)
+    answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
+    assert answer.code == 2
+    assert f"{waiting} waits for a decision" in answer.err
+    assert "closed-board" not in still_open.kinds()
+
+
+def test_an_unsound_board_is_not_closed(still_open: Town, tmp_path: Path) -> None:
+    labels = still_open.vault / "labels" / "eval.qrels"
+    labels.write_text(labels.read_text().replace("deval3 1", "other 1"))
+    answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
+    assert answer.code == 2
+    assert "not sound" in answer.err
+    assert "closed-board" not in still_open.kinds()
+
+
+def test_labels_that_were_mended_are_told(still_open: Town, tmp_path: Path) -> None:
+    labels = still_open.vault / "labels" / "eval.qrels"
+    labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
+    answer = still_open.organiser("correct", ONE, "--why", "a wrong document", now=LAST)
+    assert answer.code == 0, answer
+    assert still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
+    found = audited(still_open, tmp_path / "a.zip")
+    assert (found.code, found.json["faults"]) == (0, [])
+    notes = "\n".join(found.json["notes"])
+    assert 'labels were changed on 02 Dec 2026, for: "a wrong document"' in notes
+    assert "cannot be scored again" not in notes
+    before = [name for name in read_files(tmp_path / "a.zip") if name.startswith("labels/earlier/")]
+    assert len(before) == 1
+
+
+def test_without_the_labels_of_its_day_a_score_is_not_believed(
+    still_open: Town, tmp_path: Path
+) -> None:
+    labels = still_open.vault / "labels" / "eval.qrels"
+    kept = still_open.vault / "sealed" / hashlib.sha256(labels.read_bytes()).hexdigest()
+    labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
+    assert still_open.organiser("correct", ONE, "--why", "a wrong document", now=LAST).code == 0
+    kept.unlink()
+    assert "eval.qrels of before" in still_open.audit()["notes"][0]
+    refused = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
+    assert (refused.code, (tmp_path / "a.zip").exists()) == (2, False)
+    assert f'the labels that "{BASELINE}" was scored with are not here' in refused.err
+    assert ONE not in refused.err
+    assert "closed-board" not in still_open.kinds()
+    # Scored anew, it is told by labels that are here.
+    assert still_open.organiser("correct", BASELINE, "--why", "the same", now=LAST).code == 0
+    hidden = next(row["id"] for row in still_open.rows() if "anon" in row["id"])
+    assert still_open.organiser("correct", hidden, "--why", "the same", now=LAST).code == 0
+    assert still_open.organiser("archive", tmp_path / "b.zip", "--yes", now=LAST).code == 0
+    assert audited(still_open, tmp_path / "b.zip").json["faults"] == []
+
+
+def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    add_baseline(town)
+    found = kill_at(town, ["archive", f"{town.root}/a.zip", "--yes"], every=9)
+    assert found["faults"] == {}
+    assert found["points"] >= 20

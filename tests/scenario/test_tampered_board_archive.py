@@ -1,0 +1,319 @@
+"""A board's archive that was changed afterwards, or made up: whoever audits it is told."""
+
+import json
+import math
+import re
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from ended_board import Ended, audited, end_board
+from town import copy_town, git
+from trusting import BASELINE, ONE, Files, forge, read_files
+
+from heldout.board.events import Draft, Entry, format_entry, link
+from heldout.pipeline.archive_audit import audit_archive
+from heldout.store.vault import Vault
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def ended() -> Ended:
+    return end_board()
+
+
+def replaced(name: str, old: str, new: str) -> Callable[[Files], object]:
+    def change(files: Files) -> None:
+        files[name] = files[name].replace(old.encode(), new.encode(), 1)
+
+    return change
+
+
+def reordered(order: Callable[[list[bytes]], list[bytes]]) -> Callable[[Files], object]:
+    def change(files: Files) -> None:
+        rows = files["log.jsonl"].splitlines(keepends=True)
+        files["log.jsonl"] = b"".join(order(rows))
+
+    return change
+
+
+def lifted(files: Files) -> None:
+    """Every score by query raised, the mean with it."""
+    name = f"scores/{ONE}.json"
+    scores = json.loads(files[name])
+    for view in scores["views"].values():
+        view["per_query"] = dict.fromkeys(view["per_query"], 1.0)
+        view["mean"] = 1.0
+    files[name] = json.dumps(scores).encode()
+
+
+def swapped(files: Files) -> None:
+    """The mean stays: two queries change their scores."""
+    name = f"scores/{ONE}.json"
+    scores = json.loads(files[name])
+    view = scores["views"]["eval"]
+    low, high = sorted(view["per_query"], key=lambda query: view["per_query"][query])[::29]
+    view["per_query"][low], view["per_query"][high] = 1.0, view["per_query"][low]
+    files[name] = json.dumps(scores).encode()
+
+
+def without_a_query(files: Files) -> None:
+    """A query on which the system failed is left out, and the number of queries lowered."""
+    name = f"scores/{ONE}.json"
+    scores = json.loads(files[name])
+    view = scores["views"]["eval"]
+    del view["per_query"]["eval3"]
+    view["n"] -= 1
+    view["mean"] = math.fsum(view["per_query"].values()) / view["n"]
+    files[name] = json.dumps(scores).encode()
+
+
+def other_labels_claimed(files: Files) -> None:
+    """Scores that say they were made with labels that nobody knows."""
+    name = f"scores/{ONE}.json"
+    scores = json.loads(files[name])
+    scores["held_out"]["eval"] = "0" * 64
+    files[name] = json.dumps(scores).encode()
+
+
+def other_labels_claimed_as_before(files: Files) -> None:
+    """The same in the field that older archives have."""
+    name = f"scores/{ONE}.json"
+    scores = json.loads(files[name])
+    scores["labels"]["eval"] = "0" * 64
+    files[name] = json.dumps(scores).encode()
+
+
+def evidence_of(files: Files) -> str:
+    """The file of what one score was told for."""
+    names = [name for name in files if name.startswith("evidence/")]
+    named = {name: json.loads(files[name]) for name in names}
+    return next(n for n, e in named.items() if (e["id"], e["view"]) == (ONE, "eval"))
+
+
+def infinite(files: Files) -> None:
+    name = f"scores/{ONE}.json"
+    files[name] = re.sub(rb'"mean":0\.\d+', b'"mean":1e999', files[name])
+
+
+TAMPERED: Mapping[str, tuple[Callable[[Files], object], str]] = {
+    "a changed label": (
+        replaced("labels/eval.qrels", "deval1 1", "n1-0 1"),
+        "labels/eval.qrels is not what the organisers committed to",
+    ),
+    "a label added": (
+        lambda files: files.update(
+            {"labels/eval.qrels": files["labels/eval.qrels"] + b"x 0 y 1\n"}
+        ),
+        "not what the organisers committed to",
+    ),
+    "the labels left out": (lambda files: files.pop("labels/eval.qrels"), "is missing"),
+    "other digests opened": (
+        replaced(
+            "log.jsonl",
+            '"opened":{"labels":{"value":{"eval":"',
+            '"opened":{"labels":{"value":{"eval":"0',
+        ),
+        "sealed digest",
+    ),
+    "the commitment not opened": (
+        lambda files: files.update(
+            {
+                "log.jsonl": re.sub(
+                    rb'"opened":\{"labels".*?\}\}\}', b'"opened":{}}', files["log.jsonl"]
+                )
+            }
+        ),
+        "are not opened",
+    ),
+    "a removed event": (reordered(lambda rows: [*rows[:3], *rows[4:]]), "chain is broken"),
+    "the last events cut off": (reordered(lambda rows: rows[:-1]), "was closed"),
+    "a reordered log": (
+        reordered(lambda rows: [*rows[:2], rows[3], rows[2], *rows[4:]]),
+        "chain is broken",
+    ),
+    "a changed released score": (replaced("log.jsonl", '"eval":"0.', '"eval":"0.9'), "hash"),
+    "an empty log": (lambda files: files.update({"log.jsonl": b""}), "empty"),
+    "no log": (lambda files: files.update({"log.jsonl": b"\n"}), "not an event"),
+    "raised scores": (lifted, f'released score of "{ONE}" does not follow'),
+    "scores of two queries swapped": (swapped, "not told for the scores by query that are here"),
+    "what a score was told for left out": (
+        lambda files: files.pop(evidence_of(files)),
+        "is missing, or not what the log names",
+    ),
+    "what a score was told for changed": (
+        lambda files: files.update({evidence_of(files): b"{}"}),
+        "is missing, or not what the log names",
+    ),
+    "earlier labels that never were": (
+        lambda files: files.update({f"labels/earlier/{'0' * 64}": b"eval1 0 x 1\n"}),
+        "is nothing that the organisers committed to",
+    ),
+    "labels claimed as older archives do": (other_labels_claimed_as_before, "nobody committed to"),
+    "a query left out": (without_a_query, "not those of its queries: eval"),
+    "labels claimed that nobody committed to": (
+        other_labels_claimed,
+        "was scored with are not here",
+    ),
+    "an infinite mean": (infinite, "damaged"),
+    "scores left out": (lambda files: files.pop(f"scores/{ONE}.json"), "are missing"),
+    "scores of nobody": (
+        lambda files: files.update({"scores/20261102-nobody.json": b"{}"}),
+        "belongs to nothing",
+    ),
+    "another run": (
+        replaced(f"runs/{ONE}/eval.run", "deval1\t", "dother\t"),
+        f'"{ONE}" give other scores',
+    ),
+    "another run of a baseline": (
+        replaced(f"runs/{BASELINE}/eval", "deval1\t", "dother\t"),
+        "is not the run that was logged",
+    ),
+    "a run left out": (
+        lambda files: files.pop(f"runs/{ONE}/eval.run"),
+        "not those that are opened",
+    ),
+    "a run that is none": (
+        lambda files: files.update({f"runs/{ONE}/eval.run": b"\x00\xff" * 9}),
+        f'"{ONE}" give other scores',
+    ),
+    "queries left out": (lambda files: files.pop("queries/eval.tsv"), "queries/eval.tsv"),
+    "open labels that are none": (
+        lambda files: files.update({"qrels/dev.qrels": b"one two\n"}),
+        "qrels/dev.qrels",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_tampered_archive(ended: Ended, tmp_path: Path, name: str) -> None:
+    change, told = TAMPERED[name]
+    answer = audited(ended.town, forge(ended.archive, change, tmp_path / "x.zip"), at=tmp_path)
+    assert answer.code == 1, answer
+    assert not answer.json["ok"]
+    assert told in "\n".join(answer.json["faults"])
+    assert str(tmp_path) not in answer.out
+
+
+def test_a_manifest_that_does_not_fit(ended: Ended, tmp_path: Path) -> None:
+    for name, change, told in (
+        ("bytes", {"README.md": b"another"}, "is not the file"),
+        ("more", {"extra.txt": b""}, "listed or here"),
+        ("list", {"MANIFEST.json": b"[]"}, "not the list"),
+        ("deep", {"MANIFEST.json": b"[" * 100_000}, "not the list"),
+    ):
+        file = tmp_path / f"{name}.zip"
+        with zipfile.ZipFile(file, "w") as target:
+            for member, data in {**read_files(ended.archive), **change}.items():
+                target.writestr(member, data)
+        answer = audited(ended.town, file, at=tmp_path)
+        assert (answer.code, len(answer.json["faults"])) == (1, 1)
+        assert told in answer.json["faults"][0]
+
+
+def test_a_log_made_anew_is_told_by_the_board_s_own(ended: Ended, tmp_path: Path) -> None:
+    """A forger who makes the whole chain again with better scores is caught by the public log."""
+
+    def make_anew(files: Files) -> None:
+        entries = Vault(ended.town.vault).entries()
+        chain: list[Entry] = []
+        for entry in entries:
+            public = json.loads(json.dumps(entry.event.public).replace('"0.', '"0.9'))
+            draft = as_draft(entry, public)
+            last = chain[-1] if chain else None
+            chain.append(link(draft, last, at=entry.time, new_salt=lambda: "ab" * 16))
+        files["log.jsonl"] = b"".join(map(format_entry, chain))
+
+    forged = forge(ended.archive, make_anew, tmp_path / "x.zip")
+    answer = audited(ended.town, forged)
+    assert answer.code == 1
+    assert (
+        answer.json["faults"][0]
+        == "this is the archive of another board than the one that you stand in"
+    )
+
+
+def as_draft(entry: Entry, public: Mapping[str, object]) -> Draft:
+    sealed = {name: opening.value for name, opening in entry.opened.items()}
+    event = entry.event
+    return Draft(
+        kind=event.kind, by=event.by, submission=event.submission, public=public, sealed=sealed
+    )
+
+
+def test_a_board_whose_own_log_is_damaged_says_nothing_for_an_archive(
+    ended: Ended, tmp_path: Path
+) -> None:
+    town = copy_town(ended.town, tmp_path)
+    git(town.board, "remote", "remove", "origin")
+    file = town.board / "log.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"received", b"reviewed", 1))
+    answer = audited(town, ended.archive)
+    assert (answer.code, answer.out) == (2, "")
+    assert "log.jsonl" in answer.err
+
+
+def test_a_submission_after_the_closing_is_told(ended: Ended, tmp_path: Path) -> None:
+    def go_on(files: Files) -> None:
+        last = Vault(ended.town.vault).entries()[-1]
+        public = {"files": {}, "fingerprint": "f", "source": "a folder"}
+        draft = Draft(kind="received", by="x", submission="20261203-late", public=public, sealed={})
+        late = link(draft, last, at=last.time, new_salt=lambda: "ab" * 16)
+        files["log.jsonl"] += format_entry(late)
+
+    forged = forge(ended.archive, go_on, tmp_path / "x.zip")
+    found = audit_archive(forged)
+    assert "('received', line 14 of the log) came after the board was closed" in found.faults[0]
+
+
+def test_events_that_heldout_never_writes(ended: Ended, tmp_path: Path) -> None:
+    """A sound chain of nonsense: told in words, whatever it holds."""
+    first = Vault(ended.town.vault).entries()[0]
+    for kind, submission, public in (
+        ("received", "../../etc/passwd", {}),
+        ("published", "20261102-x", {"scores": 7}),
+        ("closed-board", "20261102-x", {}),
+        ("rekeyed", None, {"sealed_again": [1], "board.toml": "x = "}),
+        ("changed-rules", None, {"board.toml": None}),
+        ("corrected", "20261102-x", {"final": "no"}),
+        ("imported", "20261102-x", {"day": "never"}),
+    ):
+
+        def nonsense(files: Files, kind: str = kind, name: str | None = submission) -> None:
+            draft = Draft(kind=kind, by="x", submission=name, public=public, sealed={})  # noqa: B023
+            entry = link(draft, first, at=first.time, new_salt=lambda: "ab" * 16)
+            files["log.jsonl"] = format_entry(first) + format_entry(entry)
+
+        answer = audited(
+            ended.town, forge(ended.archive, nonsense, tmp_path / "x.zip"), at=tmp_path
+        )
+        assert (answer.code, answer.json["ok"]) == (1, False), kind
+
+
+def test_archives_that_are_none(ended: Ended, tmp_path: Path) -> None:
+    data = ended.archive.read_bytes()
+    for name, content in (
+        ("empty", b""),
+        ("text", b"not a zip file"),
+        ("cut", data[: len(data) // 2]),
+        ("bit", bytes([*data[:200], data[200] ^ 1, *data[201:]])),
+    ):
+        file = tmp_path / name
+        file.write_bytes(content)
+        answer = audited(ended.town, file, at=tmp_path)
+        assert (answer.code, answer.json["ok"]) == (1, False), name
+        assert (
+            "damaged-archive" in answer.json["faults"][0] or "MANIFEST" in answer.json["faults"][0]
+        )
+
+
+def test_a_changed_bit_is_told_wherever_it_matters(ended: Ended, tmp_path: Path) -> None:
+    """All over the file; a date in the zip's own directory may change, no member ever."""
+    data, whole = ended.archive.read_bytes(), read_files(ended.archive)
+    for place in range(0, len(data), 211):
+        file = tmp_path / "x.zip"
+        file.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        if not audit_archive(file).faults:
+            assert read_files(file) == whole, place
