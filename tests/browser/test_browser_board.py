@@ -264,6 +264,7 @@ def test_hostile_boards_run_nothing(visit: Callable[..., Page], boards: Path) ->
 def test_nothing_scrolls_sideways(visit: Callable[..., Page], boards: Path, width: int) -> None:
     page = visit(width=width)
     paths = [f"{name}/leaderboard/index.html" for name in PAGES]
+    paths.append("seasons/leaderboard/seasons.html")
     for path in [*paths, *entries_of(boards, "hostile"), *entries_of(boards, "busy")[:4]]:
         page.goto(boards.as_uri() + "/" + path)
         wide = page.evaluate("document.documentElement.scrollWidth")
@@ -283,6 +284,7 @@ def test_axe_finds_nothing(
     names = ("busy", "empty", "hostile", "trusted", "announced")
     indexes = [f"{name}/leaderboard/index.html" for name in names]
     entries.append(entries_of(boards, "trusted")[2])
+    entries.append("seasons/leaderboard/seasons.html")
     for path in [*indexes, *entries]:
         page.goto(boards.as_uri() + "/" + path)
         page.locator("details").evaluate_all("all => all.forEach(d => d.open = true)")

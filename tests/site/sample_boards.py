@@ -13,10 +13,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from heldout.board.efficiency import Efficiency
 from heldout.board.figures import FacetRanks, Facets, Figures, Outcome, Ranges, Stability, Step
 from heldout.board.measured import Measured
-from heldout.board.spec import BoardSpec, Example, Policy, QuerySet, Runs, View
+from heldout.board.seasons import SeasonStandings
+from heldout.board.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, View
 from heldout.board.standings import Row, Standings
 from heldout.board.trust import Trust
 from heldout.ids import Digest
@@ -383,6 +386,14 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
     return replace(board, rows=rows, measured=measured)
 
 
+def seasonal() -> tuple[list[SeasonStandings], BoardSpec]:
+    """A season that runs and tells of its ranking, and the rules."""
+    season = Season(name="winter", view="eval", opens=date(2026, 1, 1))
+    rules = msgspec.structs.replace(spec(trust=Trust()), seasons=(season,))
+    told = replace(trusted(), season=season.name)
+    return [SeasonStandings(season=season, standings=told)], rules
+
+
 def empty() -> Standings:
     """A board with a baseline and nobody else."""
     return standings([baseline()], as_of=OPENS, waiting=0, decision_days=None)
@@ -390,8 +401,11 @@ def empty() -> Standings:
 
 def write_boards(out: Path) -> None:
     """Render every board into a folder of its own."""
-    for name, board in BOARDS.items():
-        for path, data in render_board(board, RULES[name], facts()).items():
+    boards = {name: render_board(board, RULES[name], facts()) for name, board in BOARDS.items()}
+    seasons, rules = seasonal()
+    boards["seasons"] = render_board(seasons[0].standings, rules, facts(), seasons=seasons)
+    for name, files in boards.items():
+        for path, data in files.items():
             target = out / name / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)

@@ -7,10 +7,9 @@ from datetime import UTC, date, datetime
 
 import msgspec
 import pytest
-from sample_boards import AS_OF, BOARDS, RULES, busy, facts, spec, trusted
+from sample_boards import AS_OF, BOARDS, RULES, busy, facts, seasonal, spec, trusted
 
-from heldout.board.seasons import SeasonStandings
-from heldout.board.spec import BoardSpec, Season
+from heldout.board.spec import BoardSpec
 from heldout.board.standings import Standings, best_so_far
 from heldout.board.trust import Trust
 from heldout.site.render import render_board
@@ -199,19 +198,15 @@ def test_facets_are_announced_where_board_toml_names_them() -> None:
 
 
 def test_the_page_of_seasons_has_the_heat_map_of_each_season_that_tells_it() -> None:
-    season = Season(name="winter", view=RULES["trusted"].primary, opens=date(2026, 1, 1))
-    rules = msgspec.structs.replace(RULES["trusted"], seasons=(season,))
-    told = replace(trusted(), season="winter")
-    for board, maps in ((told, 1), (replace(told, measured=None), 0)):
-        seasons = [SeasonStandings(season=season, standings=board)]
+    [winter], rules = seasonal()
+    told = winter.standings
+    assert told.measured is not None
+    shown = msgspec.structs.replace(told.measured.figures, stability=None)
+    silent = replace(told, measured=replace(told.measured, figures=shown))
+    for board, maps in ((told, 1), (replace(told, measured=None), 0), (silent, 0)):
+        seasons = [replace(winter, standings=board)]
         files = render_board(board, rules, facts(), seasons=seasons)
         text = files["leaderboard/seasons.html"].decode()
         assert text.count('<table class="heat"') == maps
         assert text.count('href="trust-winter.json"') == maps
         assert ('id="ranks-season-winter"' in text) == bool(maps)
-    figures = msgspec.structs.replace(told.measured.figures, stability=None)  # type: ignore[union-attr]
-    silent = replace(told, measured=replace(told.measured, figures=figures))  # type: ignore[type-var]
-    files = render_board(
-        silent, rules, facts(), seasons=[SeasonStandings(season=season, standings=silent)]
-    )
-    assert b'<table class="heat"' not in files["leaderboard/seasons.html"]
