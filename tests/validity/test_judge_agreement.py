@@ -122,6 +122,23 @@ def test_queries_are_drawn_and_not_documents() -> None:
     assert few.interval == pytest.approx(repeated.interval)
 
 
+def test_of_few_queries_there_is_a_coefficient_and_no_interval() -> None:
+    rng = np.random.default_rng(4)
+    labels = {
+        judge: {
+            f"q{n}": {f"d{k}": int(grade) for k, grade in enumerate(row)}
+            for n, row in enumerate(rng.integers(0, 3, (10, 8)))
+        }
+        for judge in "ab"
+    }
+    enough = compare(labels)
+    few = compare({judge: dict(list(one.items())[:9]) for judge, one in labels.items()})
+
+    assert (few.interval, few.pairs[0].interval) == (None, None)
+    assert None not in (few.alpha.value, few.pairs[0].kappa.value)
+    assert None not in (enough.interval, enough.pairs[0].interval)
+
+
 def test_undefined_stays_undefined_and_says_why() -> None:
     same = {"a": {"q1": {"x": 1}, "q2": {"x": 1}}, "b": {"q1": {"x": 1}, "q2": {"x": 1}}}
     found = compare(same)
@@ -237,7 +254,7 @@ def test_the_terminal_says_what_was_compared_and_how(labels: Path) -> None:
     text = invoke("--ratings", labels, "--relevant", 2, "--trials", 99).output
 
     assert "Krippendorff's alpha, nominal" in text
-    assert "percentiles of 99 samples of queries; nothing is tested" in text
+    assert "percentiles of 99 samples of queries, at least 10 of them; nothing" in text
     assert "grades from 2 on count 1, lower ones 0" in text
     assert "overlap: relevant to both (grade 2 or more), of those to either" in text
 

@@ -5,7 +5,7 @@ from typing import Any
 from heldout.report.agreement_chart import matrix_spec
 from heldout.report.table import Cell, Column, Table
 from heldout.stats.agreement import Agreement
-from heldout.validity.agreement import Interval, JudgeAgreement, JudgePair
+from heldout.validity.agreement import FEWEST, Interval, JudgeAgreement, JudgePair
 
 __all__ = ["facts", "spec", "tables", "title", "value"]
 
@@ -150,7 +150,7 @@ def _row(
 def _interval_note(found: JudgeAgreement) -> str:
     return (
         f"low, high: {found.level:.0%} for each by itself, percentiles of {found.trials:,} samples "
-        "of queries; nothing is tested"
+        f"of queries, at least {FEWEST} of them; nothing is tested"
     )
 
 

@@ -25,7 +25,10 @@ from heldout.stats.agreement import (
 )
 from heldout.validity.ratings import Ratings, RatingsKind
 
-__all__ = ["JudgeAgreement", "JudgePair", "judge_agreement"]
+__all__ = ["FEWEST", "JudgeAgreement", "JudgePair", "judge_agreement"]
+
+FEWEST = 10
+"""Queries that an interval needs: of fewer, percentiles hold far too rarely."""
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -42,7 +45,7 @@ class JudgePair:
         queries: of how many queries.
         same: share of them with the same grade.
         kappa: Cohen's.
-        interval: of kappa, by drawing queries; `None` where undefined.
+        interval: of kappa, by drawing queries; `None` where undefined, and with too few queries.
         overlap: units with a grade above 0 from both, as a share of those with one from either
             (Voorhees 2000); `None` where there is none, and for preferences.
         confusion: units by the category of the first (rows) and of the second.
@@ -74,7 +77,7 @@ class JudgeAgreement:
         fleiss: Fleiss' kappa on units that all judges judged; `None` where there is none.
         fleiss_units: how many those are.
         alpha: Krippendorff's, of every judgment.
-        interval: of alpha, by drawing queries; `None` where undefined.
+        interval: of alpha, by drawing queries; `None` where undefined, and with too few queries.
         scale: of alpha.
         weights: of Cohen's kappa.
         relevant: grades from here on became 1 and lower ones 0; `None` for grades as they were.
@@ -158,15 +161,31 @@ def judge_agreement(
         fleiss=_fleiss(ratings.verdicts[:, complete], rules.categories),
         fleiss_units=int(complete.sum()),
         alpha=krippendorff_alpha(ratings.ratings, scale=scale),
-        interval=krippendorff_interval(
-            ratings.ratings, rng, scale=scale, groups=own, level=level, trials=trials
-        ),
+        interval=_alpha_interval(ratings, own, rng, scale=scale, level=level, trials=trials),
         scale=scale,
         weights=weights,
         relevant=ratings.relevant,
         level=level,
         trials=trials,
         digest=ratings.digest,
+    )
+
+
+def _alpha_interval(
+    ratings: Ratings,
+    own: NDArray[np.int64],
+    rng: Generator,
+    *,
+    scale: Scale,
+    level: float,
+    trials: int,
+) -> Interval | None:
+    """Of alpha; the queries that count have a unit with two judgments."""
+    twice = (~np.isnan(ratings.ratings)).sum(axis=0) > 1
+    if len(np.unique(own[twice])) < FEWEST:
+        return None
+    return krippendorff_interval(
+        ratings.ratings, rng, scale=scale, groups=own, level=level, trials=trials
     )
 
 
@@ -191,18 +210,30 @@ def _compare(
         queries=len(np.unique(queries)),
         same=float(np.mean(a == b)),
         kappa=cohen_kappa(a_list, b_list, weights=rules.weights, categories=rules.categories),
-        interval=cohen_interval(
-            a_list,
-            b_list,
-            rng,
-            weights=rules.weights,
-            categories=rules.categories,
-            groups=queries,
-            level=rules.level,
-            trials=rules.trials,
-        ),
+        interval=_kappa_interval(a_list, b_list, queries, rules, rng),
         overlap=_overlap(a > 0, b > 0) if rules.graded else None,
         confusion=_confuse(a, b, rules.categories),
+    )
+
+
+def _kappa_interval(
+    first: list[float],
+    second: list[float],
+    queries: NDArray[np.int64],
+    rules: _Rules,
+    rng: Generator,
+) -> Interval | None:
+    if len(np.unique(queries)) < FEWEST:
+        return None
+    return cohen_interval(
+        first,
+        second,
+        rng,
+        weights=rules.weights,
+        categories=rules.categories,
+        groups=queries,
+        level=rules.level,
+        trials=rules.trials,
     )
 
 
