@@ -81,7 +81,7 @@ def attacks() -> Iterator[Attack]:
             "refused",
         ),
         (
-            "scenario/test_story.py",
+            "scenario/test_wrong_calls.py",
             "an old copy of the vault",
             "test_another_boards_vault_or_an_old_copy_is_refused",
             "to make a second history",
