@@ -87,6 +87,8 @@ def test_on_its_day_it_is_shown_once_and_a_copy_is_not_compared_with_its_like(
         assert 1 <= rows[name]["rank_low"] <= rows[name]["rank"] <= rows[name]["rank_high"] <= 4
     leader = next(row for row in rows.values() if row["rank"] == 1)
     assert leader["id"] in figures["entries"]
+    records = {step["entry"] for step in figures["figures"]["progress"]}
+    assert records == {row["id"] for row in rows.values() if row["trophy"]}
     assert "so not compared with each other" in page(town)
     assert "resampl" in page(town)
     assert town.audit()["ok"]
