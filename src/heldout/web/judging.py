@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from heldout.errors import InputError, StoreError
 from heldout.preferences.settings import Platform
-from heldout.store.judging import desk
+from heldout.store.judging import claims, desk
 from heldout.store.judging.campaigns import Campaign
 from heldout.store.judging.database import Database
 from heldout.store.judging.faults import DatabaseError
@@ -95,7 +95,7 @@ class Judging:
             return self._offer(visit)
         now = self.clock()
         try:
-            found = desk.claim(self.database, visit.visitor, batch=int(batch), now=now)
+            found = claims.claim(self.database, visit.visitor, batch=int(batch), now=now)
         except InputError:
             return self._offer(Visit(fields={}, visitor=None), problem=_NO_WORKER)
         if isinstance(found, Sitting):
@@ -230,7 +230,7 @@ class Judging:
         if visit.visitor is None and not visit.preview and not asks:
             return self._respond(stranger_page(self.campaign.settings), status=400)
         worker = visit.visitor.worker if visit.visitor else None
-        found = desk.offer(self.database, worker=worker, now=self.clock())
+        found = claims.offer(self.database, worker=worker, now=self.clock())
         if isinstance(found, NoTask):
             return self._no_task(found, visit)
         page = consent_page(

@@ -104,7 +104,7 @@ class Signer:
         return str(self._serializer(purpose).dumps(msgspec.to_builtins(value)))
 
     def _read(self, purpose: str, text: str, kind: type[Kind]) -> Kind:
-        if len(text) > _LONGEST:
+        if len(text) > _LONGEST or not text.isascii():
             raise BadTokenError
         try:
             return msgspec.convert(self._serializer(purpose).loads(text), kind)

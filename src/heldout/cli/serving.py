@@ -1,0 +1,124 @@
+"""`heldout serve`: the judging pages of a campaign over HTTP."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from heldout.cli.context import reports_disk
+from heldout.cli.printing import messages, plural, print_facts
+from heldout.errors import SetupError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from heldout.preferences.settings import Platform
+
+__all__ = ["serve", "served_app"]
+
+_DATABASE = "DATABASE_URL"
+_PORTS = click.IntRange(1, 65_535)
+_GRACE_SECONDS = 10
+_LINKS: "dict[Platform, str]" = {
+    "link": "?worker=ID",
+    "mturk": "",
+    "prolific": "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}"
+    "&SESSION_ID={{%SESSION_ID%}}",
+}
+"""What is added to the link that a platform is given; Mechanical Turk adds it by itself."""
+
+
+@click.command
+@click.argument("campaign", type=click.Path(path_type=Path, file_okay=False), default=".")
+@click.option(
+    "--database",
+    "url",
+    envvar=_DATABASE,
+    metavar="URL",
+    help="sqlite:///FILE or postgresql://… [campaign.sqlite, or DATABASE_URL].",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", type=_PORTS, default=8000, show_default=True, help="The port there.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes."
+)
+@reports_disk
+def serve(*, campaign: Path, url: str | None, host: str, port: int, workers: int) -> None:
+    """Serve the judging pages of a campaign until interrupted.
+
+    What the campaign's directory has and the database has not, as new tasks, is loaded first; what
+    people have seen already must not change. Without a campaign.toml the database alone is served.
+
+    The pages are plain HTTP and cookies are not used. For people elsewhere, a server with a
+    certificate has to stand in front. Requests are not logged: their addresses are tokens.
+
+    \b
+    Example:
+      heldout serve campaign --port 8080
+    """
+    try:
+        import uvicorn  # noqa: PLC0415 - only for this
+
+        address = _prepare(campaign, url, f"http://{host}:{port}")
+    except ModuleNotFoundError as error:
+        raise SetupError(
+            f"the pages need {error.name}, which is not installed; pip install 'heldout[web]'"
+        ) from error
+    os.environ[_DATABASE] = address  # for the worker processes, which open it themselves
+    uvicorn.run(
+        "heldout.cli.serving:served_app",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+
+
+def served_app() -> "FastAPI":
+    """The application over the database that `DATABASE_URL` names."""
+    from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
+    from heldout.web.app import make_app  # noqa: PLC0415 - heavy
+
+    return make_app(open_database(os.environ[_DATABASE]))
+
+
+def _prepare(campaign: Path, url: str | None, root: str) -> str:
+    """Load what is new, say what is served, and give the database's address."""
+    import heldout.web.app  # noqa: F401, PLC0415 - what is missing is told before anything is done
+    from heldout.store.campaign_files import CampaignFolder  # noqa: PLC0415 - heavy
+    from heldout.store.judging.campaigns import load_campaign, read_campaign  # noqa: PLC0415
+    from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
+    from heldout.store.judging.engines import sqlite_url  # noqa: PLC0415 - heavy
+
+    folder = CampaignFolder(campaign)
+    address = url or sqlite_url(folder.database.absolute())
+    if url is None and not folder.has("campaign.toml"):
+        folder.settings()
+    database = open_database(address)
+    try:
+        facts = []
+        if folder.has("campaign.toml"):
+            loaded = load_campaign(
+                database,
+                folder.settings(),
+                folder.pools(),
+                folder.tasks(),
+                now=datetime.now(UTC),
+            )
+            facts.append(("loaded", plural(loaded.tasks, "new task")))
+            facts += [("note", told) for told in loaded.waiting]
+        found = read_campaign(database)
+    finally:
+        database.close()
+    link = f"{root}/j/{found.code}{_LINKS[found.settings.platform]}"
+    print_facts(
+        messages(),
+        [("study", found.settings.name), *facts, ("judges", link), ("stop", "Ctrl+C")],
+    )
+    return address
