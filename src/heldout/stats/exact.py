@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["DECIMALS", "ValueScale", "differences", "scale_of"]
+__all__ = ["DECIMALS", "ValueScale", "differences", "scale_of", "short_fraction"]
 
 DECIMALS = 12
 """Decimals that count in a difference where no exact scale is known."""
@@ -68,8 +68,8 @@ def scale_of(values: ArrayLike, *, most: int = 1024) -> ValueScale | None:
         return None
     fractions = []
     for value in distinct.tolist():
-        fraction = Fraction(value).limit_denominator(_DENOMINATOR)
-        if float(fraction) != value:
+        fraction = short_fraction(value)
+        if fraction is None:
             return None
         fractions.append(fraction)
     ranked = _rank_gaps(fractions)
@@ -78,6 +78,20 @@ def scale_of(values: ArrayLike, *, most: int = 1024) -> ValueScale | None:
     for array in (distinct, ranked.gaps, ranked.classes):
         array.setflags(write=False)
     return ValueScale(values=distinct, gaps=ranked.gaps, classes=ranked.classes)
+
+
+def short_fraction(value: float) -> Fraction | None:
+    """The fraction with a denominator of at most 10,000 to which a score is the nearest float64.
+
+    Args:
+        value: finite; such a fraction is a reciprocal rank to depth 10,000, or a number of four
+            decimals.
+
+    Returns:
+        `None` where there is none.
+    """
+    fraction = Fraction(value).limit_denominator(_DENOMINATOR)
+    return fraction if float(fraction) == value else None
 
 
 def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:

@@ -8,16 +8,15 @@ the sums still fit into a float64: on 5,793 queries and scores up to 1 that is 2
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, quote
+from heldout.stats.exact import short_fraction
 
 __all__ = ["Whole", "whole_numbers"]
 
-_DENOMINATOR = 10_000
 _LOOKED_AT = 64
 _EXACT_32, _EXACT_64 = 24, 53
 _FINEST = 1000
@@ -83,8 +82,9 @@ def _fractions(
         others = values[whole / unit != values][:_LOOKED_AT].tolist()
         if not others:
             return whole + 0.0, unit
-        nearest = [Fraction(value).limit_denominator(_DENOMINATOR) for value in others]
-        if any(float(near) != value for near, value in zip(nearest, others, strict=True)):
-            return None
-        unit = math.lcm(unit, *(near.denominator for near in nearest))
+        for value in others:
+            fraction = short_fraction(value)
+            if fraction is None:
+                return None
+            unit = math.lcm(unit, fraction.denominator)
     return None
