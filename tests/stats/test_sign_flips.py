@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.stats.sign_flips import flip_test, max_t
+from heldout.stats.sign_flips import _count_reached, flip_test, max_t
 
 Scores = NDArray[np.float64]
 RR = st.sampled_from([0.0, *(1 / rank for rank in range(1, 11))])
@@ -207,3 +207,13 @@ def test_steps_find_more_where_some_are_far_apart() -> None:
         stepped += int((max_t(values, rng(), flips=499) <= 0.05).sum())
 
     assert stepped > single
+
+
+@given(st.integers(1, 300), st.integers(1, 5), st.integers(0, 100))
+def test_as_many_are_counted_as_reach_what_their_row_asks(flips: int, rows: int, seed: int) -> None:
+    values = rng(seed).integers(0, 4, (rows, flips)).astype(np.float64)
+    least = rng(seed + 1).integers(0, 5, rows).astype(np.float64)
+    assert _count_reached(values, least).tolist() == [
+        sum(value >= limit for value in row)
+        for row, limit in zip(values.tolist(), least.tolist(), strict=True)
+    ]

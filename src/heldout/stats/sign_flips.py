@@ -24,6 +24,7 @@ from heldout.stats.whole import Whole, whole_numbers
 __all__ = ["flip_test", "max_t"]
 
 _QUERIES = 512
+_WORD = 8
 _ROUNDING = 1e-12
 """Values of t that differ by less than this share are equal, as those of two pairs may be."""
 
@@ -51,10 +52,12 @@ def flip_test(
     whole = whole_numbers(values, summed=values.shape[1])
     table = np.full((len(values), len(values)), np.nan)
     size = block_size(len(values))
-    blocks = map_blocks(_flip_block, whole, rng=rng, draws=flips, size=size, executor=executor)
+    blocks = map_blocks(
+        _flip_block, whole, _sums(whole), rng=rng, draws=flips, size=size, executor=executor
+    )
     p = (1 + np.sum(blocks, axis=0)) / (1 + flips)
     first, second = np.triu_indices(len(values), 1)
-    table[first, second] = table[second, first] = np.where(_squares(whole.values) > 0, p, np.nan)
+    table[first, second] = table[second, first] = np.where(_differ(whole.values), p, np.nan)
     return table
 
 
@@ -91,7 +94,7 @@ def max_t(
         return table
     size = block_size(len(family.better))
     blocks = map_blocks(
-        _max_block, whole, family, rng=rng, draws=flips, size=size, executor=executor
+        _max_block, whole, _sums(whole), family, rng=rng, draws=flips, size=size, executor=executor
     )
     p = (1 + np.sum(blocks, axis=0)) / (1 + flips)
     # No p is smaller than that of a pair with a larger t.
@@ -137,26 +140,43 @@ def _family(whole: Whole, *, step_down: bool) -> _Family:
     )
 
 
-def _flip_block(whole: Whole, rng: Generator, flips: int) -> NDArray[np.int64]:
+def _flip_block(
+    whole: Whole, sums: NDArray[np.float64], rng: Generator, flips: int
+) -> NDArray[np.int64]:
     """For each pair, in how many flips its difference is at least as large as the one found."""
-    flipped = _flip_sums(whole, rng, flips)
-    sums = _sums(whole)
+    flipped = _flip_sums(whole, sums, rng, flips)
+    room = np.empty_like(flipped)
     hits = [np.empty(0, np.int64)]
     for row in range(len(flipped) - 1):
-        differences = flipped[row + 1 :] - flipped[row]
+        differences = np.subtract(flipped[row + 1 :], flipped[row], out=room[row + 1 :])
         np.abs(differences, out=differences)
         least = np.abs(sums[row + 1 :] - sums[row]) - _slack(whole)
-        reached = differences >= least.astype(differences.dtype)[:, np.newaxis]
-        hits.append(np.count_nonzero(reached, axis=1))
+        hits.append(_count_reached(differences, least.astype(differences.dtype)))
     return np.concatenate(hits)
 
 
-def _max_block(whole: Whole, family: _Family, rng: Generator, flips: int) -> NDArray[np.int64]:
+def _count_reached(values: NDArray[np.floating], least: NDArray[np.floating]) -> NDArray[np.int64]:
+    """How many values of each row are at least as large as that row asks.
+
+    A byte of 1 or 0 for each is added up eight at a time, which numpy does not do by itself; rows
+    of up to 2,040 values do not overflow a byte.
+    """
+    rows, width = values.shape
+    reached = np.zeros((rows, -(-width // _WORD) * _WORD), np.bool_)
+    np.greater_equal(values, least[:, np.newaxis], out=reached[:, :width])
+    bytewise = reached.view(np.uint64).sum(axis=1).view(np.uint8)
+    counts: NDArray[np.int64] = bytewise.reshape(rows, _WORD).sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _max_block(
+    whole: Whole, sums: NDArray[np.float64], family: _Family, rng: Generator, flips: int
+) -> NDArray[np.int64]:
     """For each pair, by rising t, in how many flips the largest t reaches its own.
 
     The reversed directions are all in every maximum: none is rejected before its pair is.
     """
-    flipped = _flip_sums(whole, rng, flips).astype(np.float64, copy=False)
+    flipped = _flip_sums(whole, sums, rng, flips).astype(np.float64, copy=False)
     scores = flipped[family.better]
     scores -= flipped[family.worse]
     scores *= family.scale[:, np.newaxis]
@@ -166,10 +186,7 @@ def _max_block(whole: Whole, family: _Family, rng: Generator, flips: int) -> NDA
     else:
         largest = np.maximum(largest, scores.max(axis=0))
     np.maximum(scores, largest, out=scores)
-    hits: NDArray[np.int64] = np.count_nonzero(
-        scores >= family.least[:, np.newaxis], axis=1
-    ).astype(np.int64)
-    return hits
+    return _count_reached(scores, family.least)
 
 
 def _sums(whole: Whole) -> NDArray[np.float64]:
@@ -182,17 +199,29 @@ def _slack(whole: Whole) -> int:
     return 0 if whole.exact else whole.values.shape[1]
 
 
-def _flip_sums(whole: Whole, rng: Generator, flips: int) -> NDArray[np.floating]:
+def _flip_sums(
+    whole: Whole, sums: NDArray[np.float64], rng: Generator, flips: int
+) -> NDArray[np.floating]:
     """Sums of all systems under each flip, shape (systems, flips), exact."""
     values = whole.values
     kept = np.zeros((len(values), flips), values.dtype)
+    part = np.empty_like(kept)
     for start in range(0, values.shape[1], _QUERIES):
         some = values[:, start : start + _QUERIES]
         queries = some.shape[1]
         bits = np.unpackbits(np.frombuffer(rng.bytes(-(-queries * flips // 8)), np.uint8))
-        kept += some @ bits[: queries * flips].reshape(queries, flips).astype(values.dtype)
-    flipped: NDArray[np.floating] = kept - (values.sum(axis=1)[:, np.newaxis] - kept)
-    return flipped
+        signs = bits[: queries * flips].reshape(queries, flips).astype(values.dtype)
+        kept += np.matmul(some, signs, out=part)
+    # What is flipped is the sum less what is kept
+    kept *= 2
+    kept -= sums.astype(values.dtype)[:, np.newaxis]
+    return kept
+
+
+def _differ(values: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Whether the rows of each pair differ."""
+    rows = [(values[row + 1 :] != values[row]).any(axis=1) for row in range(len(values) - 1)]
+    return np.concatenate([np.empty(0, np.bool_), *rows])
 
 
 def _squares(values: NDArray[np.floating]) -> NDArray[np.float64]:
