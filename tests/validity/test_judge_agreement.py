@@ -153,6 +153,13 @@ def test_undefined_stays_undefined_and_says_why() -> None:
         compare({"a": {"q1": {"x": 1}}})
 
 
+def test_ids_in_the_place_of_grades_are_told_and_fill_no_memory() -> None:
+    ids = {judge: {"q": {f"d{n}": n * 10**12 for n in range(5000)}} for judge in "ab"}
+
+    with pytest.raises(InputError, match="too-many-grades"):
+        compare(ids)
+
+
 def preferences(*rows: str) -> list[Preference]:
     return [
         Preference(query=query, a=better, b=worse, preferred=better)
@@ -202,13 +209,18 @@ def test_runs_may_change_places() -> None:
         for _ in range(2)
     )
 
-    (one,) = run_agreement({"a": first, "b": second}, depth=8).pairs
-    (other,) = run_agreement({"b": second, "a": first}, depth=8).pairs
+    there, back = (
+        run_agreement(dict(both), depth=8)
+        for both in ([("a", first), ("b", second)], [("b", second), ("a", first)])
+    )
+    (one,), (other,) = there.pairs, back.pairs
+    assert there.digest == run_agreement({"a": first, "b": second}, depth=8).digest
+    assert there.digest != back.digest
 
     for name in ("rbo", "shared", "tau", "tau_ap"):
-        there, back = getattr(one, name), getattr(other, name)
-        assert (there.value, there.low, there.high) == pytest.approx(
-            (back.value, back.low, back.high), abs=1e-12
+        mean, turned = getattr(one, name), getattr(other, name)
+        assert (mean.value, mean.low, mean.high) == pytest.approx(
+            (turned.value, turned.low, turned.high), abs=1e-12
         )
 
 

@@ -103,6 +103,7 @@ def value(found: RunAgreement) -> dict[str, Any]:
             }
             for pair in found.pairs
         ],
+        "digest": found.digest,
     }
 
 

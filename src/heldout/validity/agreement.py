@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 from heldout.stats.agreement import (
     Agreement,
@@ -33,6 +34,7 @@ FEWEST = 10
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 _PAIR = 2
+_MOST_GRADES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +136,10 @@ def judge_agreement(
         trials: draws of each interval, >= 1.
 
     Raises:
-        InputError: code `bad-rating`: a grade below 0 on a ratio scale.
+        InputError: codes `bad-rating`: a grade below 0 on a ratio scale; `too-many-grades`.
     """
-    given = ratings.ratings[~np.isnan(ratings.ratings)]
     rules = _Rules(
-        categories=tuple(np.unique(given).tolist()),
+        categories=_find_categories(ratings),
         weights=weights,
         graded=ratings.kind == "documents",
         level=level,
@@ -169,6 +170,22 @@ def judge_agreement(
         trials=trials,
         digest=ratings.digest,
     )
+
+
+def _find_categories(ratings: Ratings) -> tuple[float, ...]:
+    """All grades that occur: few, since every coefficient compares each with each."""
+    found = np.unique(ratings.ratings[~np.isnan(ratings.ratings)]).tolist()
+    if len(found) > _MOST_GRADES:
+        raise InputError(
+            Problem(
+                code="too-many-grades",
+                path="ratings",
+                found=f"{len(found):,} different grades",
+                expected=f"at most {_MOST_GRADES}",
+                hint="is the last column the grade?",
+            )
+        )
+    return tuple(found)
 
 
 def _alpha_interval(

@@ -6,11 +6,13 @@ and no document in common. No judgments are needed.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import combinations
 
 import numpy as np
 
 from heldout.errors import InputError, Problem
+from heldout.ids import Digest
 from heldout.stats.rank_correlation import kendall, tau_ap_b
 from heldout.stats.rbo import RboTies, rank_biased_overlap
 from heldout.stats.result import Ask
@@ -76,6 +78,7 @@ class RunAgreement:
         tied: of each run, the share of its looked-at documents whose score another one has too;
             0 without a document.
         level: of the intervals, each by itself.
+        digest: of all that was looked at.
     """
 
     runs: tuple[str, ...]
@@ -85,6 +88,7 @@ class RunAgreement:
     depth: int
     tied: tuple[float, ...]
     level: float
+    digest: Digest
 
 
 def run_agreement(
@@ -143,6 +147,9 @@ def run_agreement(
         depth=depth,
         tied=tuple(_tied(tops) for tops in runs.values()),
         level=level,
+        digest=Digest(
+            sha256(repr({n: dict(tops) for n, tops in runs.items()}).encode()).hexdigest()
+        ),
     )
 
 
