@@ -18,7 +18,7 @@ from heldout.stats.pseudomedians import estimate_pseudomedians
 from heldout.stats.result import SMALLEST, TestResult
 from heldout.stats.samples import Samples
 from heldout.stats.signed_rank import EXACT_AT_MOST
-from heldout.stats.tests import TESTS
+from heldout.stats.table import TESTS
 
 __all__ = ["mean_above_p", "signed_rank_tests", "t_tests"]
 
