@@ -299,12 +299,13 @@ def test_runs_of_both_forms_are_compared(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("".join(f"q Q0 d{n} {n} {9 - n} x\n" for n in range(6)))
     (tmp_path / "b.tsv").write_text("".join(f"q\td{n}\t{n + 1}\n" for n in range(6)))
 
-    found = as_json("--runs", tmp_path / "*.*", "-p", 0.8)
+    found = as_json("--runs", tmp_path / "*.*", "-p", 0.8, "--level", 0.9)
+    assert (found["p"], found["level"]) == (0.8, 0.9)
 
     assert found["pairs"][0]["rbo"]["value"] == pytest.approx(1)
     assert found["pairs"][0]["tau"]["why"] == "one query"
     text = invoke("--runs", tmp_path / "*.*", "--chart", tmp_path / "r.svg").output
-    assert "alike     a and b, RBO 1.000, on 1 queries" in text
+    assert "alike     a and b, RBO 1.000, on 1 query" in text
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,8 @@ def _mean(found: QueryMean) -> dict[str, Any]:
 
 
 def _tell(pair: RunPair) -> str:
-    return f"{pair.first} and {pair.second}, RBO {pair.rbo.value:.3f}, on {pair.queries:,} queries"
+    queries = "1 query" if pair.queries == 1 else f"{pair.queries:,} queries"
+    return f"{pair.first} and {pair.second}, RBO {pair.rbo.value:.3f}, on {queries}"
 
 
 def _notes(found: RunAgreement) -> list[str]:

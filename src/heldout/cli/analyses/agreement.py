@@ -9,6 +9,7 @@ from numpy.random import PCG64, Generator
 
 from heldout.cli.console import progress
 from heldout.cli.files import order_option, run_name, scan_file
+from heldout.cli.options import SHARE, level_option, trials_option
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
 from heldout.cli.run_files import find_runs
@@ -78,17 +79,12 @@ _FILES = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="What Cohen's kappa takes from judges who are several grades apart.",
 )
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Samples of the queries.",
-)
+@trials_option(1000, "Samples of the queries.")
+@level_option
 @click.option(
     "-p",
     "--persistence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=SHARE,
     default=0.9,
     show_default=True,
     help="Of rank-biased overlap: 0.9 is about the first ten documents.",
@@ -121,6 +117,7 @@ def agreement(
     scale: Scale,
     weights: KappaWeights,
     trials: int,
+    level: float,
     persistence: float,
     ties: RboTies,
     depth: int,
@@ -144,7 +141,9 @@ def agreement(
     if runs:
         tops = _read_runs(find_runs(runs), order, depth)
         with progress("comparing runs", len(tops) * (len(tops) - 1) // 2) as done:
-            alike = run_agreement(tops, depth=depth, p=persistence, ties=ties, done=done)
+            alike = run_agreement(
+                tops, depth=depth, p=persistence, ties=ties, level=level, done=done
+            )
         print_answer(
             Answer(
                 facts=run_report.facts(alike),
@@ -162,6 +161,7 @@ def agreement(
         scale=scale,
         weights=weights,
         trials=trials,
+        level=level,
     )
     print_answer(
         Answer(
