@@ -38,6 +38,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for shift, name in enumerate(("scores", "dev", "reserve")):
         write_scores(tmp_path / f"{name}.csv", every, shift)
         write_scores(tmp_path / f"{name}-odd.csv", [n for n in every if kind(n) == "odd"], shift)
+    for name, queries in (("ranks", every), ("ranks-odd", every[1::2][RARE // 2 :])):
+        lines = [",".join(("query", *SYSTEMS))]
+        lines += [
+            f"q{n}," + ",".join(str(1 / (1 + (n * 7 + 3 * s) % 9)) for s in range(4))
+            for n in queries
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "kinds.tsv").write_text("".join(f"q{n}\t{kind(n)}\n" for n in every))
     starts = ("what is", "how does")
     (tmp_path / "queries.tsv").write_text(
@@ -71,6 +78,7 @@ def answer(*arguments: str) -> Any:
 
 
 ANALYSES = {
+    "outcomes": ("--scores", "ranks{}.csv", "--baseline", "bm25"),
     "stability": ("--scores", "scores{}.csv", "--trials", "20", "--flips", "50"),
     "reliability": ("--scores", "scores{}.csv", "--splits", "3"),
     "power": ("--scores", "scores{}.csv", "--trials", "20", "--size", "50"),

@@ -2,11 +2,11 @@
 
 import click
 
-from heldout.cli.options import SHARE, level_option, one_argument
+from heldout.cli.options import SHARE, one_argument
 from heldout.validity.outcome_tests import Margins
 from heldout.validity.verdicts import Rules
 
-__all__ = ["level_option", "rules_options"]
+__all__ = ["rules_options"]
 
 _margin_options = one_argument(
     "margins",

@@ -3,9 +3,12 @@
 import click
 
 from heldout.cli.computing import dask_option
-from heldout.cli.outcome_options import level_option, rules_options
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.options import level_option
+from heldout.cli.outcome_options import rules_options
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.reporting import Answer, Output, output_options
 from heldout.cli.score_source import Scores, Source, load_scores, source_options
 from heldout.measures.spec import parse_measure
 from heldout.report.outcome_charts import bars_spec, bars_title
@@ -24,6 +27,7 @@ _MOST = 40
 
 @click.command
 @source_options
+@facet_options
 @click.option("--baseline", metavar="RUN", help="Compare this run with all others [all pairs].")
 @click.option(
     "-k",
@@ -39,6 +43,7 @@ _MOST = 40
 @reports_errors
 def outcomes(
     source: Source,
+    facets: FacetSource,
     output: Output,
     *,
     baseline: str | None,
@@ -56,22 +61,23 @@ def outcomes(
     Example:
       heldout analyse outcomes --runs 'runs/*.gz' --qrels dev.qrels --baseline bm25
     """
-    scores = _load(source, k)
-    ranks = first_ranks(scores.table, k=k or _depth(scores.measure))
-    pairs = all_pairs(ranks) if baseline is None else pairs_with(ranks, baseline)
-    with open_executor(jobs=source.jobs, dask=dask) as executor:
+    most = None if every or output.markdown or output.latex else _MOST
+
+    def analyse(scores: Scores) -> Answer:
+        ranks = first_ranks(scores.table, k=k or _depth(scores.measure))
+        pairs = all_pairs(ranks) if baseline is None else pairs_with(ranks, baseline)
         found = analyse_outcomes(ranks, pairs, rules, level=level, executor=executor)
-    whole = every or output.markdown or output.latex
-    print_answer(
-        Answer(
+        return Answer(
             facts=(*facts(found), *scores.facts),
-            tables=tables(found, most=None if whole else _MOST),
+            tables=tables(found, most=most),
             value=value(found) | {"measure": scores.measure, "baseline": baseline},
             chart=lambda: bars_spec(found),
             title=bars_title(found),
-        ),
-        output,
-    )
+        )
+
+    scores = _load(source, k)
+    with open_executor(jobs=source.jobs, dask=dask) as executor:
+        print_each(facets, output, scores, analyse)
 
 
 def _load(source: Source, k: int | None) -> Scores:
