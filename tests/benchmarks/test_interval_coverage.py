@@ -26,6 +26,19 @@ def test_no_case_stands_twice_and_near_ties_are_among_them() -> None:
     assert sum(case.near for case in CASES) > len(CASES) / 2
 
 
+def test_the_page_has_a_row_for_every_case() -> None:
+    page = (BENCHMARKS.parent / "docs" / "validity.md").read_text("utf-8")
+    table = page.split("## Do the intervals hold?")[1]
+    listed = [(row[0].removeprefix("| "), row[1]) for row in table_rows(table)]
+
+    assert listed == [(case.analysis, case.interval) for case in CASES]
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """The cells of the rows that have a share."""
+    return [line.split(" | ") for line in text.splitlines() if "±" in line and line[0] == "|"]
+
+
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_an_interval_holds_about_as_often_as_it_says(case: Case) -> None:
     found = cover(case, trials=case.trials)

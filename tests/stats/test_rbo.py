@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from heldout.board.similarity import _overlap
 from heldout.errors import InputError
+from heldout.stats import rbo
 from heldout.stats.rbo import RboTies, rank_biased_overlap
 
 TIES: tuple[RboTies, ...] = ("w", "a", "b")
@@ -119,3 +120,16 @@ def test_without_ties_it_is_the_overlap_by_which_boards_compare_runs(
     _, boards = _overlap(x, y, 0.9)
     groups = [[(int(item),) for item in ranking[ranking > 0]] for ranking in (x[0], y[0])]
     assert rank_biased_overlap(groups[0], groups[1], 0.9).ext == pytest.approx(boards[0], abs=1e-12)
+
+
+@given(st.permutations(range(12)), st.integers(1, 12), st.sampled_from(TIES))
+def test_rankings_of_one_length_without_ties_need_no_row_for_each_item(
+    order: list[int], length: int, ties: RboTies
+) -> None:
+    x, y = ([(item,) for item in items[:length]] for items in (range(12), order))
+    short, long = rbo._look_untied(x, y), rbo._look(x, y, ties)
+
+    assert (short.shorter, short.longer) == (long.shorter, long.longer)
+    assert short.common == pytest.approx(long.common)
+    assert np.array(short.sizes) == pytest.approx(np.array(long.sizes))
+    assert rbo._most_unseen(short) == pytest.approx(rbo._most_unseen(long))
