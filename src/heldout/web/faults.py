@@ -14,13 +14,15 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heldout.errors import StoreError
+from heldout.store.judging.faults import DatabaseError
 from heldout.web.pages import EndPage, Page, Study, render
 from heldout.web.tokens import BadTokenError, OldTokenError
 
-__all__ = ["Guard", "add_handlers", "content_policy", "respond"]
+__all__ = ["RETRY_SECONDS", "Guard", "add_handlers", "content_policy", "respond"]
 
 _LOG = logging.getLogger("heldout.web")
-_RETRY_SECONDS = "5"
+RETRY_SECONDS = "5"
+"""After which a page may be asked for again."""
 _MTURK_FRAMES = "https://*.mturk.com"
 _MTURK_FORMS = "https://www.mturk.com https://workersandbox.mturk.com"
 
@@ -85,8 +87,10 @@ def add_handlers(app: FastAPI, study: Study) -> None:
         return respond(_over(study), status=410)
 
     def gone(request: Request, error: Exception) -> Response:
-        _LOG.error("%s %s: %s", request.method, request.scope["route"].path, error)
-        return unavailable(study)
+        if isinstance(error, DatabaseError) and error.code == "unknown-assignment":
+            return respond(_missing(study), status=404)
+        _LOG.error("%s failed: %s", request.method, error)  # the address is a token
+        return _unavailable(study)
 
     app.add_exception_handler(HTTPException, missing)
     app.add_exception_handler(RequestValidationError, missing)
@@ -95,7 +99,7 @@ def add_handlers(app: FastAPI, study: Study) -> None:
     app.add_exception_handler(StoreError, gone)
 
 
-def unavailable(study: Study) -> Response:
+def _unavailable(study: Study) -> Response:
     """503: the database does not answer."""
     page = EndPage(
         study=study,
@@ -106,7 +110,7 @@ def unavailable(study: Study) -> Response:
         ),
     )
     answer = respond(page, status=503)
-    answer.headers["Retry-After"] = _RETRY_SECONDS
+    answer.headers["Retry-After"] = RETRY_SECONDS
     return answer
 
 

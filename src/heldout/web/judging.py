@@ -32,7 +32,7 @@ from heldout.web.endings import (
     stranger_page,
     study_of,
 )
-from heldout.web.faults import respond
+from heldout.web.faults import RETRY_SECONDS, respond
 from heldout.web.forms import Form, MissingChoiceError, read_choice
 from heldout.web.pages import Page, Study
 from heldout.web.questions import (
@@ -133,7 +133,9 @@ class Judging:
                 raise
             _LOG.error("an answer could not be saved: %s", error)
             page = unsaved_page(self._study, addresses, position, fields)
-            return self._respond(page, status=503)
+            answer = self._respond(page, status=503)
+            answer.headers["Retry-After"] = RETRY_SECONDS
+            return answer
 
     def keep(self, token: str, position: Position, fields: Form) -> Response:
         """Lengthen the lease: somebody needs more time."""
@@ -214,14 +216,15 @@ class Judging:
         problem: str = "",
         status: int = 200,
     ) -> Response:
+        now = self.clock()
         stamp = Stamp(
             assignment=shown.sitting.assignment,
             position=shown.position,
-            shown_ms=int(self.clock().timestamp() * 1000),
+            shown_ms=int(now.timestamp() * 1000),
             replaces=shown.given.revision if shown.given else 0,
         )
         signed = self._signer.sign_stamp(stamp)
-        page = item_page(shown, addresses, stamp=signed, sent=sent, problem=problem)
+        page = item_page(shown, addresses, stamp=signed, now=now, sent=sent, problem=problem)
         return self._respond(page, status=status)
 
     def _offer(self, visit: Visit, *, problem: str = "") -> Response:

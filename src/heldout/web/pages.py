@@ -156,7 +156,7 @@ class ItemPage:
         place: under which the browser keeps a choice that is not saved yet.
         replaces: revision of the answer that stands; 0 where there is none.
         keep: where the lease is lengthened.
-        until: when it ends, ISO 8601 in UTC.
+        left: seconds until it ends.
         back: the item before; empty on the first.
         exit: the page that stops.
         note: how long the place is kept, and what the button does.
@@ -179,7 +179,7 @@ class ItemPage:
     place: str
     replaces: int = 0
     keep: str
-    until: str
+    left: int
     back: str = ""
     exit: str
     note: str = ""

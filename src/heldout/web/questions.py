@@ -1,6 +1,7 @@
 """A question as a page, and the pages that stand in its place where it cannot be answered now."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from heldout.preferences.pricing import format_money
 from heldout.store.judging.sittings import Given, Shown, Sitting
@@ -23,6 +24,7 @@ def item_page(
     addresses: Addresses,
     *,
     stamp: str,
+    now: datetime,
     sent: Mapping[str, str] | None = None,
     problem: str = "",
 ) -> ItemPage:
@@ -32,6 +34,7 @@ def item_page(
         shown: the query and the passages, and the answer that stands.
         addresses: of the assignment's pages.
         stamp: signed stamp of this showing.
+        now: the time.
         sent: fields of a form that has to be mended: shown instead of the answer that stands.
         problem: what has to be mended, or what was found.
     """
@@ -58,7 +61,7 @@ def item_page(
         place=f"{sitting.assignment} {position}",
         replaces=shown.given.revision if shown.given else 0,
         keep=addresses.keep(position),
-        until=sitting.lease_until.isoformat(),
+        left=max(0, int((sitting.lease_until - now).total_seconds())),
         back=addresses.item(position - 1) if position > 1 else "",
         exit=addresses.exit,
         note=_note(sitting, last=last),

@@ -11,6 +11,8 @@
     "Press the button again, or wait: it is sent when the connection is back.";
   const BUSY = "Not saved yet: the server can't save just now. Your choice is kept here. " +
     "Press the button again in a moment.";
+  const WARNING = 300; // seconds before the place is given away
+  const ENDING = "Your place is kept for a few minutes more. Press “Keep my place” to keep it longer.";
   const KEPT = "This choice is from before and not saved yet. Press the button to save it.";
 
   const status = document.getElementById("status");
@@ -138,6 +140,11 @@
       return "lost";
     }
   }
+
+  // A warning before the place is given to somebody else
+
+  const left = Number(form.dataset.left);
+  setTimeout(() => { status.textContent = ENDING; }, 1000 * Math.max(left - WARNING, left / 2));
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
