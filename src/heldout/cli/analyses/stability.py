@@ -6,7 +6,7 @@ from numpy.random import PCG64, Generator
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.options import level_option, ties_option, trials_option
+from heldout.cli.options import SHARE, ties_option, trials_option
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.cli.score_source import Scores, Source, load_scores, source_options
@@ -38,7 +38,9 @@ __all__ = ["stability"]
     show_default=True,
     help="Sign flips of the tests behind the ranges.",
 )
-@level_option
+@click.option(
+    "--level", type=SHARE, default=0.95, show_default=True, help="How surely all ranges hold."
+)
 @click.option("--single-step", is_flag=True, help="Max-t in one step, without step-down.")
 @seed_option
 @dask_option
