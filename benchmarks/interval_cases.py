@@ -12,6 +12,7 @@ from interval_worlds import (
     drift,
     facet_differences,
     found_alone,
+    found_by_both,
     pilot,
     progress,
     ranges_of_equal_systems,
@@ -180,6 +181,19 @@ CASES: Sequence[Case] = (
     Case(
         analysis="agreement", interval="tau of two runs, by t",
         world="20 of 40 documents seen through noise, 30 queries", near=False, trial=runs("tau"),
+    ),
+    Case(
+        analysis="compare, outcomes", interval="ranks where both find, by t",
+        world=_PAIR.format(GAIN, 100), near=True, trial=found_by_both("esl_t"), trials=300,
+    ),
+    Case(
+        analysis="compare, outcomes", interval="reciprocal ranks where both find, by t",
+        world=_PAIR.format(GAIN, 100), near=True, trial=found_by_both("rr_t"), trials=300,
+    ),
+    Case(
+        analysis="compare, outcomes", interval="ranks where both find, by signed-rank",
+        world=_PAIR.format(GAIN, 100), near=True, trial=found_by_both("esl_signed_rank"),
+        trials=300, wide=True,
     ),
 )  # fmt: skip
 """Every interval that a command prints, and those of the library, each in a world or two."""

@@ -7,7 +7,7 @@ one before, and are no better or hardly better for it.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -22,6 +22,7 @@ from heldout.validity.drift import Drift, Trend, find_drift
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
 from heldout.validity.facets import compare_facets
 from heldout.validity.first_ranks import Side, first_ranks
+from heldout.validity.outcome_tests import Margins, compare_runs
 from heldout.validity.progress import trace_progress
 from heldout.validity.ranges import rank_ranges
 from heldout.validity.success_curves import Band, success_curves
@@ -36,6 +37,7 @@ __all__ = [
     "drift",
     "facet_differences",
     "found_alone",
+    "found_by_both",
     "holds",
     "pilot",
     "progress",
@@ -154,6 +156,33 @@ def found_alone(rng: Generator, level: float) -> Held:
     rest = [(1 - chance) ** _K for chance in (_FOUND, _BETTER)]
     gained, lost = rest[0] * (1 - rest[1]), (1 - rest[0]) * rest[1]
     return holds(found.low, found.high, (gained - lost) / (gained + lost))
+
+
+def found_by_both(line: Literal["esl_t", "rr_t", "esl_signed_rank"]) -> Trial:
+    """Mean difference of ranks, or of reciprocal ranks, where both find; or its pseudomedian."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        ranks = first_ranks(as_table(np.array(draw_pair(rng, 100))), k=_K)
+        sides = (Side(name="s0", runs=("s0",)), Side(name="s1", runs=("s1",)))
+        (pair,) = compare_runs(ranks, [sides], Margins(), level=level)
+        found = pair.tests[line]
+        return holds(found.low, found.high, _both_truth(line))
+
+    return trial
+
+
+@cache
+def _both_truth(line: str) -> float:
+    rng = np.random.default_rng(14)
+    a, b = draw_pair(rng, 2_000_000)
+    both = (a > 0) & (b > 0)
+    if line == "rr_t":
+        return float(np.mean(b[both] - a[both]))
+    longer = np.rint(1 / b[both]) - np.rint(1 / a[both])
+    if line == "esl_t":
+        return float(np.mean(longer))
+    first, second = rng.choice(longer[longer != 0], (2, 2_000_000))
+    return float(np.median(first + second)) / 2
 
 
 def success(band: Band) -> Trial:
