@@ -106,7 +106,7 @@ def measure_facets(
 
     Args:
         table: scores by query, in the order that entries came.
-        facets: all there are; those with too few queries are named and no more.
+        facets: all there are, of one least size; smaller ones are named and no more.
         apart: the pairs that are not compared at all.
         ranked: the entries by released score, the best first.
         rng: where signs come from; each facet draws from a stream of its own.

@@ -11,8 +11,9 @@ from heldout.store.vault import Vault
 __all__ = ["FEWEST_IN_FACET", "QueryFacet", "read_query_facets"]
 
 FEWEST_IN_FACET = 50
-"""Fewest queries with scores of a facet of which a board tells anything; a view's `min_group` may
-ask for more. Fewer tell hardly two entries apart, and each rank says more of every label."""
+"""Fewest queries with scores of a facet of which a board tells anything; the `min_group` of a view
+may ask for more, of all facets. Fewer tell hardly two entries apart, and each rank on them says
+more of every label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +57,9 @@ def read_query_facets(
     files: Mapping[str, Mapping[str, frozenset[str]]]
     files = load_view_files(repository, named, vault=vault).facets if named else {}
     first = {one.facets: one for one in reversed(named)}
-    least = {path: max(one.min_group for one in named if one.facets == path) for path in files}
+    least = max([FEWEST_IN_FACET, *(one.min_group for one in named)])
     return [
-        QueryFacet(
-            of=first[path].name,
-            name=name,
-            queries=queries,
-            least=max(FEWEST_IN_FACET, least[path]),
-        )
+        QueryFacet(of=first[path].name, name=name, queries=queries, least=least)
         for path, groups in files.items()
         for name, queries in groups.items()
     ]

@@ -26,7 +26,7 @@ class FacetTable:
     """The standings on a facet.
 
     Attributes:
-        facet: its name, cleaned.
+        facet: its name, cleaned; after that of its view where several views have some.
         queries: how many, in words.
         rows: compared entries, the best first.
     """
@@ -44,16 +44,20 @@ def make_facet_tables(measured: Measured, known: Mapping[str, TableRow]) -> tupl
         known: id -> row of the table, the best first.
     """
     facets = measured.figures.facets
-    return tuple(_table(one, measured, known) for one in (facets.told if facets else ()))
+    told = () if facets is None else facets.told
+    several = len({one.of for one in told}) > 1
+    return tuple(_table(one, measured, known, several=several) for one in told)
 
 
-def _table(one: FacetRanks, measured: Measured, known: Mapping[str, TableRow]) -> FacetTable:
+def _table(
+    one: FacetRanks, measured: Measured, known: Mapping[str, TableRow], *, several: bool
+) -> FacetTable:
     place = {name: at for at, name in enumerate(measured.entries)}
     shown = sorted(
         (one.rank[place[name]], at, name) for at, name in enumerate(known) if name in place
     )
     return FacetTable(
-        facet=clean(one.facet),
+        facet=clean(f"{one.of}: {one.facet}" if several else one.facet),
         queries=count(one.queries, "query", "queries"),
         rows=tuple(
             FacetRow(
