@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from town import OTHER_TEAM, TEAM, Town, found_town, named, run_text
+from town import OTHER_TEAM, TEAM, Town, add_reserve, found_town, named, run_text
 
 from heldout.errors import StoreError
 from heldout.pipeline.board_scores import find_alike_runs, read_board_scores
@@ -19,14 +19,6 @@ from heldout.validity.entries import BoardScores
 
 pytestmark = pytest.mark.slow
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
-RESERVE = """
-[[views]]
-name = "reserve"
-set = "eval"
-measure = "RR@10"
-queries = "labels/eval.tail"
-public = false
-"""
 
 
 def _desk(town: Town) -> Desk:
@@ -52,9 +44,7 @@ def _expected(query_set: str, seed: int) -> list[float]:
 def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
     """A baseline, two published entries of two teams, and one that waits."""
     town = found_town(tmp_path_factory.mktemp("town"))
-    with (town.board / "board.toml").open("a") as rules:
-        rules.write(RESERVE)
-    (town.vault / "labels" / "eval.tail").write_text("".join(f"eval{n}\n" for n in range(10)))
+    add_reserve(town)
     files = []
     for name in ("dev", "eval"):
         files.append(town.root / f"bm25-{name}.run")

@@ -4,27 +4,17 @@ import stat
 from pathlib import Path
 
 import pytest
-from town import Town, found_town
+from town import Town, add_reserve, found_town
 
 pytestmark = pytest.mark.slow
 NOW = "2026-11-06T09:00:00Z"
-RESERVE = """
-[[views]]
-name = "reserve"
-set = "eval"
-measure = "RR@10"
-queries = "labels/eval.tail"
-public = false
-"""
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
     """Two published entries and a reserve view."""
     town = found_town(tmp_path_factory.mktemp("town"))
-    with (town.board / "board.toml").open("a") as rules:
-        rules.write(RESERVE)
-    (town.vault / "labels" / "eval.tail").write_text("".join(f"eval{n}\n" for n in range(10)))
+    add_reserve(town)
     ids = [town.send(name, now="2026-11-03T09:00:00Z", seed=n) for n, name in enumerate("ab")]
     town.take_in(now="2026-11-05T09:00:00Z")
     assert town.publish(*ids, now="2026-11-05T10:00:00Z").code == 0

@@ -1,26 +1,16 @@
 """`heldout analyse views` of a board: every view in its vault, from the command."""
 
 import pytest
-from town import OTHER_TEAM, Town, found_town
+from town import OTHER_TEAM, Town, add_reserve, found_town
 
 pytestmark = pytest.mark.slow
-RESERVE = """
-[[views]]
-name = "reserve"
-set = "eval"
-measure = "RR@10"
-queries = "labels/eval.tail"
-public = false
-"""
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
     """A board with a reserve and two published entries."""
     town = found_town(tmp_path_factory.mktemp("town"))
-    with (town.board / "board.toml").open("a") as rules:
-        rules.write(RESERVE)
-    (town.vault / "labels" / "eval.tail").write_text("".join(f"eval{n}\n" for n in range(10)))
+    add_reserve(town)
     town.push()
     ids = [
         town.send("lamp", now="2026-11-03T09:00:00Z", seed=1),
