@@ -145,13 +145,20 @@ def _flip_block(
 ) -> NDArray[np.int64]:
     """For each pair, in how many flips its difference is at least as large as the one found."""
     flipped = _flip_sums(whole, sums, rng, flips)
-    room = np.empty_like(flipped)
+    # No difference exceeds what both rows have above or below the first: most pairs are far apart
+    flipped -= flipped[0].copy()
+    reach = np.abs(flipped).max(axis=1).astype(np.float64)
+    slack = _slack(whole)
     hits = [np.empty(0, np.int64)]
     for row in range(len(flipped) - 1):
-        differences = np.subtract(flipped[row + 1 :], flipped[row], out=room[row + 1 :])
+        least = np.abs(sums[row + 1 :] - sums[row]) - slack
+        near = np.flatnonzero(least <= reach[row + 1 :] + reach[row])
+        differences = flipped[row + 1 + near]
+        differences -= flipped[row]
         np.abs(differences, out=differences)
-        least = np.abs(sums[row + 1 :] - sums[row]) - _slack(whole)
-        hits.append(_count_reached(differences, least.astype(differences.dtype)))
+        counts = np.zeros(len(least), np.int64)
+        counts[near] = _count_reached(differences, least[near].astype(differences.dtype))
+        hits.append(counts)
     return np.concatenate(hits)
 
 
