@@ -15,7 +15,15 @@ from heldout.stats.multiple import bonferroni, holm
 from heldout.stats.tests import compare_counts
 from heldout.trec.tops import Tops
 
-__all__ = ["PERFECT", "Contest", "Contests", "first_documents", "hold_contests", "stand_for"]
+__all__ = [
+    "PERFECT",
+    "Contest",
+    "Contests",
+    "find_cycles",
+    "first_documents",
+    "hold_contests",
+    "stand_for",
+]
 
 PERFECT = "perfect"
 """A run that puts the known answer first on every query, and scores 1 by the labels."""
@@ -137,6 +145,23 @@ def hold_contests(
     )
 
 
+def find_cycles(contests: Contests) -> tuple[tuple[str, str, str], ...]:
+    """Runs that beat each other in a circle: a beats b, b beats c, and c beats a.
+
+    Returns:
+        Each circle once, beginning with the run of it that stands first in the order given.
+    """
+    beats = {(one.a, one.b) for one in contests.contests if one.a_preferred > one.b_preferred}
+    beats |= {(one.b, one.a) for one in contests.contests if one.b_preferred > one.a_preferred}
+    found = []
+    for a, b, c in combinations(contests.runs, 3):
+        if beats >= {(a, b), (b, c), (c, a)}:
+            found.append((a, b, c))
+        elif beats >= {(a, c), (c, b), (b, a)}:
+            found.append((a, c, b))
+    return tuple(found)
+
+
 def _hold(
     runs: tuple[str, str],
     first: Mapping[str, Mapping[str, str]],
@@ -145,14 +170,13 @@ def _hold(
 ) -> Contest:
     a, b = runs
     tops_a, tops_b = first[a], first[b]
-    tally = {"a": 0, "b": 0, "drawn": 0, "same": 0, "unjudged": 0}
-    for query, found in votes.items():
-        one, other = tops_a.get(query), tops_b.get(query)
-        if one is None or other is None:
-            tally["unjudged"] += 1
-        elif one == other:
+    both = tops_a.keys() & tops_b.keys() & votes.keys()
+    tally = {"a": 0, "b": 0, "drawn": 0, "same": 0, "unjudged": len(votes) - len(both)}
+    for query in both:
+        one, other = tops_a[query], tops_b[query]
+        if one == other:
             tally["same"] += 1
-        elif (pair := found.get((min(one, other), max(one, other)))) is None:
+        elif (pair := votes[query].get((min(one, other), max(one, other)))) is None:
             tally["unjudged"] += 1
         else:
             lead = (pair.first - pair.second) * (1 if one < other else -1)
