@@ -1,7 +1,6 @@
 """`heldout compare`: is B better than A? Two runs, or two groups of seeds."""
 
 from collections.abc import Sequence
-from glob import glob
 from pathlib import Path
 
 import click
@@ -14,8 +13,9 @@ from heldout.cli.options import level_option
 from heldout.cli.outcome_options import rules_options
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
+from heldout.cli.run_files import find_runs
 from heldout.cli.score_source import Scores, Source, load_scores
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, Problem
 from heldout.report.outcome_charts import curves_spec, curves_title
 from heldout.report.outcomes import facts, tables, value
 from heldout.trec.qrels import read_qrels
@@ -118,20 +118,7 @@ def compare(
 def _find_runs(words: str, side: str) -> tuple[str, ...]:
     """The files of one side: a path, else patterns and paths between commas."""
     patterns = [words] if Path(words).is_file() else [part for part in words.split(",") if part]
-    found: dict[str, None] = {}
-    for pattern in patterns:
-        paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern
-        if not paths:
-            raise InputError(
-                Problem(
-                    code="no-run",
-                    path=side,
-                    found=f"no file for {quote(pattern)}",
-                    expected="a run file, a pattern in quotes, or paths with commas between them",
-                )
-            )
-        found |= dict.fromkeys(paths)
-    return tuple(found)
+    return tuple(find_runs(patterns, place=side))
 
 
 def _check_apart(first: Sequence[str], second: Sequence[str]) -> None:

@@ -9,11 +9,12 @@ from heldout.errors import InputError, Problem, quote
 __all__ = ["find_runs"]
 
 
-def find_runs(patterns: Sequence[str]) -> list[str]:
+def find_runs(patterns: Sequence[str], *, place: str = "--runs") -> list[str]:
     """The files that paths and patterns name, each once, sorted within a pattern.
 
     Args:
         patterns: paths, or patterns as a shell has them.
+        place: the option or argument they were given as, for messages.
 
     Raises:
         InputError: code `no-run`: a pattern names nothing.
@@ -25,7 +26,7 @@ def find_runs(patterns: Sequence[str]) -> list[str]:
             raise InputError(
                 Problem(
                     code="no-run",
-                    path="--runs",
+                    path=place,
                     found=f"no file for {quote(pattern)}",
                     expected="a run file, or a pattern such as 'runs/*.gz'",
                     hint="quote the pattern, and look at the folder you stand in",

@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from glob import glob
 from pathlib import Path
 from typing import Self, get_args
 
@@ -15,6 +14,7 @@ from heldout.cli.files import order_option
 from heldout.cli.many_runs import score_all
 from heldout.cli.options import jobs_option, one_argument
 from heldout.cli.printing import plural
+from heldout.cli.run_files import find_runs
 from heldout.cli.scoring import Failed, Scored, Work
 from heldout.cli.transforms import Transform, prefer_scores, rank_scores
 from heldout.errors import InputError, Problem
@@ -184,7 +184,7 @@ def _transform(scores: Scores, qrels: Qrels, source: Source) -> Scores:
 
 
 def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:
-    paths = _find_runs(source.runs)
+    paths = find_runs(source.runs)
     parsed = {name: parse_measure(name, path="-m") for name in measures}
     runs = _score(paths, source, tuple(parsed.values()), qrels)
     facts = _tell(runs, source.qrels or "")
@@ -199,25 +199,6 @@ def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str,
         )
         for name, measure in parsed.items()
     }
-
-
-def _find_runs(patterns: Sequence[str]) -> list[str]:
-    """The files that the patterns name, each once, sorted within a pattern."""
-    found: dict[str, None] = {}
-    for pattern in patterns:
-        paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern
-        if not paths:
-            raise InputError(
-                Problem(
-                    code="no-run",
-                    path="--runs",
-                    found=f"no file for {pattern!r}",
-                    expected="a run file, or a pattern such as 'runs/*.gz'",
-                    hint="quote the pattern, and look at the folder you stand in",
-                )
-            )
-        found |= dict.fromkeys(paths)
-    return list(found)
 
 
 def _score(
