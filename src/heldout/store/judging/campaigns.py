@@ -114,8 +114,8 @@ def _load(
     terms = read_settings(connection)
     waiting = check_settings(settings, terms)
     known = Texts(
-        queries=dict(connection.execute(select(queries.c.query, queries.c.text)).tuples().all()),
-        docs=dict(connection.execute(select(passages.c.doc, passages.c.text)).tuples().all()),
+        queries={row.query: row.text for row in connection.execute(select(queries))},
+        docs={row.doc: row.text for row in connection.execute(select(passages))},
     )
     new = check_tasks(given, read_tasks(connection), set(terms), texts, known)
     _update_terms(connection, settings, terms)

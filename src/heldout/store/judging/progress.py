@@ -65,7 +65,7 @@ def _read_progress(connection: Connection) -> tuple[Progress, ...]:
     )
     pairs = {batch: (number, different) for batch, number, different in planned}
     votes = connection.execute(
-        select(tasks.c.batch, func.count())
+        select(tasks.c.batch, func.count().label("votes"))
         .select_from(judgments)
         .join(items, of_item(items))
         .join(tasks, tasks.c.task == judgments.c.task)
@@ -73,7 +73,7 @@ def _read_progress(connection: Connection) -> tuple[Progress, ...]:
         .where(is_newest())
         .group_by(tasks.c.batch)
     )
-    counted: dict[int, int] = dict(votes.tuples().all())
+    counted = {row.batch: row.votes for row in votes}
     return tuple(
         Progress(
             batch=batch,

@@ -30,6 +30,8 @@ Outcome = Literal["recorded", "repeated", "stale", "ahead", "ended"]
 another window answered since, nothing was changed. `ahead`: an earlier item has no answer yet.
 `ended`: the assignment takes no answers any more. Only `recorded` wrote a judgment."""
 
+_DAY_MS = 86_400_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
@@ -175,7 +177,11 @@ class Choice:
         side: which passage; `None` for "cannot judge".
         reason: why they cannot; exactly where `side` is `None`.
         by: how it was chosen.
-        active_ms: milliseconds the page was looked at; `None` where no script ran.
+        active_ms: milliseconds the page was looked at, 0 to 86,400,000 (a day); `None` where no
+            script ran.
+
+    Raises:
+        ValueError: neither a side nor a reason, or both; a time out of its range.
     """
 
     side: Side | None
@@ -184,7 +190,9 @@ class Choice:
     active_ms: int | None = None
 
     def __post_init__(self) -> None:
-        if (self.side is None) == (self.reason is None):
+        if (self.side is None) == (self.reason is None) or not 0 <= (
+            self.active_ms or 0
+        ) <= _DAY_MS:
             raise ValueError(self)
 
 

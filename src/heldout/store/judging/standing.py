@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, and_, exists, func, select
 
 from heldout.preferences.assignments import State, amount_owed, next_state
 from heldout.preferences.settings import Money, Settings
+from heldout.store.judging.answers import is_newest, of_item
 from heldout.store.judging.faults import DatabaseError
 from heldout.store.judging.sittings import Given, Passage, Shown, Sitting, Visitor
 from heldout.store.judging.tables import (
@@ -54,7 +55,7 @@ def read_sitting(connection: Connection, assignment: int) -> Sitting:
         first_open=next((place for place, revision in positions if revision is None), None),
         lease_until=row.lease_until,
         owed=owed_for(settings, row.state, row.failed, answered=answered, items=len(positions)),
-        barred=is_barred(connection, row.worker, settings),
+        barred=(row.worst or 0) >= settings.failures,
         settings=settings,
         visitor=Visitor(
             worker=row.platform_id, place=row.place, study=row.study, submit_to=row.submit_to
@@ -70,16 +71,20 @@ def read_shown(connection: Connection, assignment: int, position: int) -> Shown 
     """
     sitting = read_sitting(connection, assignment)
     left, right = passages.alias(), passages.alias()
+    given = and_(judgments.c.assignment == assignment, of_item(items), is_newest())
     row = connection.execute(
         select(
             *(items.c.left, items.c.right, queries.c.text.label("query")),
             left.c.text.label("left_text"),
             right.c.text.label("right_text"),
+            *(judgments.c.revision, judgments.c.side, judgments.c.reason),
+            judgments.c.answered_at,
         )
         .join(assignments, assignments.c.task == items.c.task)
         .join(queries, queries.c.query == items.c.query)
         .join(left, left.c.doc == items.c.left)
         .join(right, right.c.doc == items.c.right)
+        .outerjoin(judgments, given)
         .where(assignments.c.id == assignment, items.c.position == position)
     ).one_or_none()
     if row is None:
@@ -90,7 +95,7 @@ def read_shown(connection: Connection, assignment: int, position: int) -> Shown 
         query=row.query,
         left=Passage(doc=row.left, text=row.left_text),
         right=Passage(doc=row.right, text=row.right_text),
-        given=_read_given(connection, assignment, position),
+        given=_make_given(row),
     )
 
 
@@ -115,8 +120,16 @@ def is_barred(connection: Connection, worker: int, settings: Settings) -> bool:
 
 
 def _read_row(connection: Connection, assignment: int) -> Row[Any]:
+    own = assignments.alias()
+    worst = select(func.max(own.c.failed)).where(own.c.worker == assignments.c.worker)
     row = connection.execute(
-        select(assignments, workers.c.platform_id, workers.c.pseudonym, batches.c.settings)
+        select(
+            assignments,
+            workers.c.platform_id,
+            workers.c.pseudonym,
+            batches.c.settings,
+            worst.scalar_subquery().label("worst"),
+        )
         .join(workers, workers.c.id == assignments.c.worker)
         .join(tasks, tasks.c.task == assignments.c.task)
         .join(batches, batches.c.batch == tasks.c.batch)
@@ -142,14 +155,8 @@ def _read_positions(
     return [(position, revision) for position, revision in rows]
 
 
-def _read_given(connection: Connection, assignment: int, position: int) -> Given | None:
-    row = connection.execute(
-        select(judgments)
-        .where(judgments.c.assignment == assignment, judgments.c.position == position)
-        .order_by(judgments.c.revision.desc())
-        .limit(1)
-    ).one_or_none()
-    if row is None:
+def _make_given(row: Any) -> Given | None:
+    if row.revision is None:
         return None
     return Given(
         revision=row.revision, side=row.side, reason=row.reason, answered_at=row.answered_at

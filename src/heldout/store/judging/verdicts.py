@@ -79,10 +79,10 @@ def rebuild_verdicts(database: Database) -> int:
 
 
 def _read_stored(connection: Connection) -> Verdicts:
-    states = connection.execute(select(tasks.c.task, tasks.c.state)).tuples().all()
+    states = connection.execute(select(tasks.c.task, tasks.c.state)).all()
     rows = connection.execute(select(assignments.c.id, assignments.c.failed))
     return Verdicts(
-        tasks=dict(states),
+        tasks={row.task: row.state for row in states},
         failed={number: failed for number, failed in rows if failed is not None},
     )
 

@@ -1,0 +1,98 @@
+"""Both engines for the tests of the judging database: SQLite files, and a real PostgreSQL.
+
+A test module takes the fixture it needs: `database = judging_databases.database`.
+"""
+
+import atexit
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import event, make_url
+
+from heldout.store.judging.database import Database, open_database
+from heldout.store.judging.engines import sqlite_url
+
+ENGINES = ("sqlite", "postgresql")
+_NUMBERS = count()
+
+
+def serve_postgres() -> Any:
+    """A PostgreSQL server of its own; `cleanup` stops it, and so does the end of the process."""
+    folder = tempfile.TemporaryDirectory(prefix="heldout-pg-")  # noqa: SIM115, RUF100 - see below
+    atexit.register(folder.cleanup)  # after the server, which registers itself later
+    os.environ.setdefault("XDG_RUNTIME_DIR", folder.name)
+    from pgserver.postgres_server import get_server  # noqa: PLC0415 - it looks at the variable at once
+
+    return get_server(Path(folder.name) / "data", cleanup_mode="stop")
+
+
+@cache
+def shared_postgres() -> str:
+    """The address of a server that does not wait for its disk: nothing here cuts the power."""
+    uri = str(serve_postgres().get_uri())
+    with psycopg.connect(uri, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+    return uri
+
+
+@cache
+def _make_template() -> str:
+    """Name of a PostgreSQL database with the tables, to be copied."""
+    open_database(new_url("postgresql")).close()
+    return f"heldout_{next(_NUMBERS) - 1}"
+
+
+def new_url(engine: str, folder: Path = Path(), *, template: str = "template1") -> str:
+    """The address of an empty database."""
+    name = f"heldout_{next(_NUMBERS)}"
+    if engine == "sqlite":
+        return sqlite_url(folder / f"{name}.sqlite")
+    uri = shared_postgres()
+    with psycopg.connect(uri, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    return make_url(uri).set(database=name).render_as_string(hide_password=False)
+
+
+def new_database(engine: str, folder: Path) -> Database:
+    """An open database without a campaign, which does not wait for its disk."""
+    if engine == "postgresql":
+        return open_database(new_url(engine, template=_make_template()))
+    opened = open_database(new_url(engine, folder))
+    opened.engine.dispose()
+    event.listen(opened.engine, "connect", _do_not_wait)
+    return opened
+
+
+def _do_not_wait(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute("PRAGMA synchronous=OFF")
+
+
+@pytest.fixture(params=ENGINES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database, of each engine in turn."""
+    return new_url(request.param, tmp_path)
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> Iterator[Database]:
+    """An open SQLite database without a campaign, where one engine shows it."""
+    opened = new_database("sqlite", tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=ENGINES)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An open database without a campaign, of each engine in turn."""
+    opened = new_database(request.param, tmp_path)
+    yield opened
+    opened.close()

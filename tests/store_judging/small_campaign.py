@@ -1,0 +1,132 @@
+"""A small campaign, and a judge to go through it."""
+
+from datetime import UTC, datetime, timedelta
+
+from heldout.preferences.pools import Candidate, Pool
+from heldout.preferences.settings import Settings
+from heldout.preferences.tasks import Item, Task
+from heldout.store.judging.campaigns import load_campaign
+from heldout.store.judging.claims import claim
+from heldout.store.judging.database import Database
+from heldout.store.judging.desk import answer, item, submit
+from heldout.store.judging.sittings import Answered, Choice, Sitting, Visitor
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SETTINGS = Settings(name="A study", consent="You judge pairs.", completion_code="C0DE")
+
+
+def after(*, minutes: float) -> datetime:
+    return NOW + timedelta(minutes=minutes)
+
+
+def make_pools(queries: int) -> list[Pool]:
+    """Each query has passages a, b, c, and one that is off topic."""
+    return [
+        Pool(
+            query=f"q{number}",
+            text=f"question {number}",
+            candidates=tuple(
+                Candidate(doc=f"d{number}{letter}", text=f"passage {letter} of {number}")
+                for letter in "abcx"
+            ),
+        )
+        for number in range(queries)
+    ]
+
+
+def make_tasks(queries: int, *, judges: int = 1, tests: int = 1, batch: int = 1) -> list[Task]:
+    """For each query and judge a task with its three pairs and tests that `a` answers."""
+    return [
+        Task(
+            task=f"b{batch}-{number}-{judge}",
+            items=(
+                *_pairs(number, turned=judge % 2 == 1),
+                *[_test(number)] * tests,
+            ),
+            batch=batch,
+        )
+        for judge in range(judges)
+        for number in range(queries)
+    ]
+
+
+def _pairs(number: int, *, turned: bool) -> list[Item]:
+    sides = [("a", "b"), ("b", "c"), ("a", "c")]
+    return [
+        Item(
+            query=f"q{number}", left=f"d{number}{two[turned]}", right=f"d{number}{two[not turned]}"
+        )
+        for two in sides
+    ]
+
+
+def _test(number: int) -> Item:
+    a, off = f"d{number}a", f"d{number}x"
+    return Item(query=f"q{number}", left=off, right=a, answer=a)
+
+
+def load(
+    database: Database,
+    *,
+    queries: int = 2,
+    judges: int = 1,
+    tests: int = 1,
+    settings: Settings = SETTINGS,
+) -> None:
+    tasks = make_tasks(queries, judges=judges, tests=tests)
+    load_campaign(database, settings, make_pools(queries), tasks, now=NOW)
+
+
+def take(database: Database, worker: str, *, now: datetime = NOW) -> Sitting:
+    """Claim a task, which there has to be."""
+    found = claim(database, Visitor(worker=worker), batch=1, now=now)
+    assert isinstance(found, Sitting), found
+    return found
+
+
+def choose(
+    database: Database,
+    assignment: int,
+    position: int,
+    choice: Choice,
+    *,
+    now: datetime = NOW,
+) -> Answered:
+    """Answer an item as somebody does who sees its page as it is."""
+    shown = item(database, assignment, position)
+    assert shown is not None
+    done = answer(
+        database,
+        assignment,
+        position,
+        choice,
+        replaces=0 if shown.given is None else shown.given.revision,
+        shown_at=now,
+        now=now,
+    )
+    assert done is not None
+    return done
+
+
+def answer_all(
+    database: Database, sitting: Sitting, *, fail: bool = False, now: datetime = NOW
+) -> None:
+    """Prefer what has the lesser id; in tests that is the known answer, unless they shall fail."""
+    for position in range(1, sitting.items + 1):
+        shown = item(database, sitting.assignment, position)
+        assert shown is not None
+        lesser = shown.left.doc < shown.right.doc
+        is_test = "x" in shown.left.doc + shown.right.doc
+        left = lesser != (fail and is_test)
+        side = Choice(side="left" if left else "right", by="key", active_ms=1_500)
+        assert choose(database, sitting.assignment, position, side, now=now).outcome in (
+            "recorded",
+            "repeated",
+        )
+
+
+def finish(database: Database, worker: str, *, fail: bool = False, now: datetime = NOW) -> Sitting:
+    """Claim a task, answer every item, submit."""
+    sitting = take(database, worker, now=now)
+    answer_all(database, sitting, fail=fail, now=now)
+    return submit(database, sitting.assignment, now=now)

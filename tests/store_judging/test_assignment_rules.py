@@ -1,0 +1,82 @@
+"""The rules of an assignment, without a database."""
+
+from itertools import product
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.preferences.assignments import (
+    State,
+    Step,
+    amount_owed,
+    copy_task,
+    is_final,
+    next_state,
+)
+from heldout.preferences.tasks import Item, Task
+
+ITEMS = st.lists(
+    st.builds(
+        lambda query, answer: Item(query=query, left="a", right="b", answer=answer),
+        st.text("qrs", min_size=1, max_size=6),
+        st.sampled_from([None, "a"]),
+    ),
+    min_size=1,
+    max_size=15,
+)
+
+
+def test_five_of_thirteen_of_two_dollars_is_77_cents() -> None:
+    assert amount_owed(reward=200, answered=5, items=13) == 77
+
+
+@given(st.integers(0, 10**8), st.integers(1, 1_000), st.data())
+def test_no_worker_is_owed_less_than_the_share_nor_a_hundredth_more(
+    reward: int, items: int, data: st.DataObject
+) -> None:
+    answered = data.draw(st.integers(0, items))
+    owed = amount_owed(reward=reward, answered=answered, items=items)
+    assert 0 <= owed * items - reward * answered < items
+    assert amount_owed(reward=reward, answered=items, items=items) == reward
+
+
+@pytest.mark.parametrize(("state", "step"), [*product(get_args(State), get_args(Step))])
+def test_what_is_final_never_changes(state: State, step: Step) -> None:
+    for closed in (False, True):
+        if is_final(state, closed=closed):
+            assert next_state(state, step, closed=closed) in (state, None)
+        else:
+            assert next_state(state, step, closed=closed) is not None
+
+
+def test_an_expired_assignment_goes_on_unless_it_is_closed() -> None:
+    assert next_state("expired", "answer", closed=False) == "consented"
+    assert next_state("expired", "submit", closed=False) == "submitted"
+    assert next_state("expired", "answer", closed=True) is None
+    assert next_state("submitted", "exit", closed=False) is None
+    assert next_state("exited", "submit", closed=False) is None
+
+
+@given(ITEMS, st.integers(0, 2**32), st.booleans())
+def test_a_copy_has_the_same_pairs_and_answers(items: list[Item], seed: int, keep: bool) -> None:  # noqa: FBT001 - drawn
+    task = Task(task="t", items=tuple(items), why="challenge", batch=3)
+    rng = np.random.default_rng(seed)
+    copy = copy_task(task, name="t~2", keep_sides=keep, rng=rng)
+    assert sorted((one.pair, one.answer or "") for one in copy.items) == sorted(
+        (one.pair, one.answer or "") for one in items
+    )
+    assert (copy.task, copy.why, copy.batch) == ("t~2", "challenge", 3)
+    if keep:
+        assert all(one.left == "a" for one in copy.items if one.answer is None)
+
+
+def test_a_copy_has_a_new_order_and_new_sides() -> None:
+    items = tuple(Item(query=str(number), left="a", right="b") for number in range(40))
+    copy = copy_task(
+        Task(task="t", items=items), name="u", keep_sides=False, rng=np.random.default_rng(0)
+    )
+    assert [one.query for one in copy.items] != [one.query for one in items]
+    assert 5 < sum(one.left == "b" for one in copy.items) < 35

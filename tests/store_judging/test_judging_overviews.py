@@ -1,0 +1,167 @@
+"""What the organiser sees: progress, workers, payments, histories, verdicts; on both engines."""
+
+import judging_databases
+import msgspec
+import pytest
+from small_campaign import NOW, SETTINGS, after, choose, finish, load, take
+from sqlalchemy import update
+
+from heldout.store.judging.claims import expire_leases
+from heldout.store.judging.database import Database
+from heldout.store.judging.desk import exit_assignment, submit
+from heldout.store.judging.faults import DatabaseError
+from heldout.store.judging.overviews import assignments, workers
+from heldout.store.judging.payments import Due, payments_due, record_payment
+from heldout.store.judging.progress import Progress, progress
+from heldout.store.judging.readings import events, pair_history
+from heldout.store.judging.sittings import Choice
+from heldout.store.judging.tables import assignments as assignment_rows
+from heldout.store.judging.tables import tasks
+from heldout.store.judging.verdicts import derive_verdicts, rebuild_verdicts, stored_verdicts
+
+database = judging_databases.database
+
+
+def test_progress_counts_tasks_and_votes(database: Database) -> None:
+    load(database, queries=2, judges=2)
+    finish(database, "ann")
+    finish(database, "bob", fail=True)
+    take(database, "cid")
+    assert progress(database) == (
+        Progress(
+            batch=1,
+            tasks=4,
+            done=1,
+            held=1,
+            waiting=2,
+            copies=1,
+            votes=3,
+            planned=12,
+            pairs=6,
+        ),
+    )
+
+
+def test_workers_are_counted_and_barred(database: Database) -> None:
+    load(database, queries=2, judges=2)
+    finish(database, "ann")
+    held = take(database, "ann")
+    choose(database, held.assignment, 1, Choice(side=None, reason="same"))
+    finish(database, "bob", fail=True)
+    ann, bob = workers(database)
+    assert (ann.platform_id, ann.states) == ("ann", {"submitted": 1, "consented": 1})
+    assert (ann.answered, ann.cannot, ann.failed, ann.barred, ann.owed) == (5, 1, 0, False, 250)
+    assert (bob.platform_id, bob.failed, bob.barred, bob.owed) == ("bob", 1, True, 200)
+
+
+def test_an_assignment_says_what_was_agreed_to_when(database: Database) -> None:
+    load(database, settings=msgspec.structs.replace(SETTINGS, consent_version="7"))
+    finish(database, "ann", now=after(minutes=3))
+    one = assignments(database)[0]
+    assert (one.consent_version, one.consented_at, one.ended_at) == (
+        "7",
+        after(minutes=3),
+        after(minutes=3),
+    )
+    assert (one.items, one.tests, one.answered, one.failed, one.excluded) == (4, 1, 4, 0, False)
+
+
+def test_a_payment_is_due_until_it_was_recorded(database: Database) -> None:
+    load(database)
+    finish(database, "ann")
+    held = take(database, "bob")
+    choose(database, held.assignment, 1, Choice(side="left"))
+    assert [one.platform_id for one in payments_due(database)] == ["ann"]
+    exit_assignment(database, held.assignment, now=NOW)
+    whole, part = payments_due(database)
+    assert (whole.kind, whole.amount, part.kind, part.amount) == ("reward", 200, "part", 50)
+    for due in (whole, part):
+        assert pay(database, due)
+        assert not pay(database, due)
+    assert payments_due(database) == ()
+    assert [one.paid for one in assignments(database)] == [200, 50]
+
+
+def pay(database: Database, due: Due) -> bool:
+    return record_payment(
+        database, due.assignment, amount=due.amount, kind=due.kind, key=due.key, now=NOW
+    )
+
+
+def test_who_was_paid_a_part_and_goes_on_is_owed_the_rest(database: Database) -> None:
+    load(database, queries=1, tests=0)
+    held = take(database, "ann")
+    choose(database, held.assignment, 1, Choice(side="left"))
+    take(database, "ann", now=after(minutes=61))
+    assert payments_due(database) == ()
+    expire_leases(database, now=after(minutes=200))
+    (part,) = payments_due(database)
+    pay(database, part)
+    for position in (2, 3):
+        choose(database, held.assignment, position, Choice(side="left"), now=after(minutes=201))
+    submit(database, held.assignment, now=after(minutes=202))
+    (rest,) = payments_due(database)
+    assert (part.amount, rest.kind, rest.amount) == (67, "part", 133)
+    assert rest.key != part.key
+
+
+def test_the_key_of_one_payment_pays_no_other(database: Database) -> None:
+    load(database)
+    finish(database, "ann")
+    (due,) = payments_due(database)
+    pay(database, due)
+    with pytest.raises(DatabaseError) as caught:
+        record_payment(
+            database, due.assignment, amount=due.amount + 1, kind="part", key=due.key, now=NOW
+        )
+    assert caught.value.code == "payment-key"
+    with pytest.raises(DatabaseError) as caught:
+        record_payment(database, 99, amount=1, kind="part", key="new", now=NOW)
+    assert caught.value.code == "unknown-assignment"
+    assert [one.paid for one in assignments(database)] == [200]
+
+
+def test_a_pair_has_a_history_of_what_counts_and_what_does_not(database: Database) -> None:
+    load(database, queries=1, judges=2)
+    finish(database, "ann", fail=True)
+    finish(database, "bob")
+    history = pair_history(database, "q0", "d0b", "d0a")
+    assert [(one.state, one.counts) for one in history] == [
+        ("submitted", False),
+        ("submitted", True),
+    ]
+    assert [one.assignment for one in history] == [1, 2]
+    assert pair_history(database, "q0", "d0a", "d0x")[0].judgment.answer == "d0a"
+    assert pair_history(database, "q0", "d0a", "nowhere") == ()
+
+
+def test_the_log_tells_what_happened(database: Database) -> None:
+    load(database, queries=1)
+    first = finish(database, "ann", fail=True)
+    held = take(database, "bob")
+    exit_assignment(database, held.assignment, now=after(minutes=2))
+    kinds = [(one.kind, one.assignment) for one in events(database)]
+    assert kinds == [
+        ("loaded", None),
+        ("consented", first.assignment),
+        ("submitted", first.assignment),
+        ("excluded", first.assignment),
+        ("copied", first.assignment),
+        ("consented", held.assignment),
+        ("exited", held.assignment),
+    ]
+    assert events(database, assignment=held.assignment)[-1].at == after(minutes=2)
+
+
+def test_stored_verdicts_can_be_made_anew(database: Database) -> None:
+    load(database, queries=2, judges=2)
+    finish(database, "ann", fail=True)
+    finish(database, "bob")
+    before = stored_verdicts(database)
+    assert derive_verdicts(database) == before
+    assert rebuild_verdicts(database) == 0
+    database.write(lambda connection: connection.execute(update(tasks).values(state="open")))
+    database.write(lambda connection: connection.execute(update(assignment_rows).values(failed=9)))
+    assert stored_verdicts(database) != before
+    assert rebuild_verdicts(database) == 4
+    assert stored_verdicts(database) == before
