@@ -140,7 +140,7 @@ def test_an_event_of_old_that_compared_the_earlier_of_near_entries_is_held_and_s
     [figures] = measured(town)
     assert figures["figures"]["alike"] is None
     assert figures["left_out"] == {"20261102-x-copy": "near"}
-    assert "nearly the same as others" in page(town)
+    assert "nearly the same as an earlier entry" in page(town)
     monkeypatch.undo()
     archive = town.root / "kb.zip"
     assert town.organiser("archive", archive, "--yes", now=CLOSED).code == 0

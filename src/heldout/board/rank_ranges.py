@@ -15,6 +15,7 @@ from heldout.board.trust import Trust, due_day, say_after
 __all__ = ["RankRange", "find_measured", "is_stale", "list_ranges"]
 
 
+_NEAR_OF_OLD = "nearly the same as an earlier entry, so not compared"
 _LEFT_OUT: Mapping[LeftOut, str] = {
     "near": "nearly the same as others, so not compared",
     "incomplete": "no score for each query, so not compared",
@@ -113,7 +114,10 @@ def _say_why(
     closed: date | None,
 ) -> str:
     if measured is not None and name in measured.left_out:
-        return _LEFT_OUT[measured.left_out[name]]
+        why = measured.left_out[name]
+        # Events of old say it in their own words, so that their leaderboard.json stays as it is.
+        old = why == "near" and measured.figures.alike is None
+        return _NEAR_OF_OLD if old else _LEFT_OUT[why]
     if measured is not None and name in measured.entries:
         return measured.figures.why.get("ranges", "rank ranges were not computed")
     if trust is None or "ranges" not in trust.show:

@@ -175,10 +175,17 @@ def list_notes(measured: Measured) -> list[str]:
 def say_left_out(measured: Measured, known: Mapping[str, TableRow]) -> list[Phrase]:
     """The entries that are not compared, each with its reason."""
     return [
-        phrase(name_entry(known[name]), _LEFT_OUT[why])
+        phrase(name_entry(known[name]), _say_left_out(why, measured))
         for name, why in measured.left_out.items()
         if name in known
     ]
+
+
+def _say_left_out(why: LeftOut, measured: Measured) -> str:
+    """The reason in brackets; events of old compared the earlier of near entries."""
+    if why == "near" and measured.figures.alike is None:
+        return " (nearly the same as an earlier entry)"
+    return _LEFT_OUT[why]
 
 
 def say_apart(measured: Measured, known: Mapping[str, TableRow]) -> list[Phrase]:
