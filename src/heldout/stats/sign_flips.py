@@ -24,6 +24,7 @@ from heldout.stats.whole import Whole, whole_numbers
 __all__ = ["flip_test", "max_t"]
 
 _QUERIES = 512
+_PAIRS = 256
 _WORD = 8
 _ROUNDING = 1e-12
 """Values of t that differ by less than this share are equal, as those of two pairs may be."""
@@ -148,18 +149,17 @@ def _flip_block(
     # No difference exceeds what both rows have above or below the first: most pairs are far apart
     flipped -= flipped[0].copy()
     reach = np.abs(flipped).max(axis=1).astype(np.float64)
-    slack = _slack(whole)
-    hits = [np.empty(0, np.int64)]
-    for row in range(len(flipped) - 1):
-        least = np.abs(sums[row + 1 :] - sums[row]) - slack
-        near = np.flatnonzero(least <= reach[row + 1 :] + reach[row])
-        differences = flipped[row + 1 + near]
-        differences -= flipped[row]
+    first, second = np.triu_indices(len(sums), 1)
+    least = np.abs(sums[second] - sums[first]) - _slack(whole)
+    near = np.flatnonzero(least <= reach[first] + reach[second])
+    hits = np.zeros(len(least), np.int64)
+    for start in range(0, len(near), _PAIRS):
+        some = near[start : start + _PAIRS]
+        differences = flipped[second[some]]
+        differences -= flipped[first[some]]
         np.abs(differences, out=differences)
-        counts = np.zeros(len(least), np.int64)
-        counts[near] = _count_reached(differences, least[near].astype(differences.dtype))
-        hits.append(counts)
-    return np.concatenate(hits)
+        hits[some] = _count_reached(differences, least[some].astype(differences.dtype))
+    return hits
 
 
 def _count_reached(values: NDArray[np.floating], least: NDArray[np.floating]) -> NDArray[np.int64]:
