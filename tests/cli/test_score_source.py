@@ -1,12 +1,15 @@
 """Where an analysis gets its scores: the same table from any source, and what is refused."""
 
 import gzip
+import json
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.cli.analysing import analyse
+from heldout.cli.comparison import compare
 from heldout.cli.printing import reports_errors
 from heldout.cli.score_source import Source, load_measures, load_scores, source_options
 from heldout.errors import InputError
@@ -167,3 +170,43 @@ def test_bytes_that_are_no_number_are_refused_with_their_place(folder: Path) -> 
 
     assert result.exit_code == 2
     assert "latin.csv" in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("stability", ["--runs", "r", "--qrels", "q", "-m", "RR@10", "-m", "P@5"], "one measure"),
+        ("power", ["--runs", "r", "--qrels", "q", "--qrels", "q2", "-m", "P@5"], "one file of"),
+        ("reliability", ["--scores", "a.csv", "--scores", "b.csv"], "one table of scores"),
+        ("scales", ["-m", "RR@3", "-m", "P@3"], "one measure"),
+    ],
+)
+def test_the_second_of_two_does_not_take_the_place_of_the_first(
+    name: str, given: list[str], words: str
+) -> None:
+    result = CliRunner().invoke(analyse, [name, *given])
+
+    assert result.exit_code == 2
+    assert words in result.output
+    assert "several:" in result.output
+
+
+def test_the_order_of_documents_is_told_on_the_terminal_and_in_json(folder: Path) -> None:
+    given = ["stability", "--runs", str(folder / "*.run*"), "--qrels", str(folder / "qrels")]
+    given += ["-m", "RR@10", "--flips", "99"]
+
+    told = CliRunner().invoke(analyse, [*given, "--order", "trec9"])
+    found = json.loads(CliRunner().invoke(analyse, [*given, "--json"]).stdout)
+
+    assert "order     trec9: as trec, with scores rounded to float32" in told.output
+    assert found["orders"] == ["trec"]
+
+
+def test_two_runs_are_compared_in_an_order_that_is_told(folder: Path) -> None:
+    given = [str(folder / "a.run.gz"), str(folder / "b.run"), "--qrels", str(folder / "qrels")]
+
+    told = CliRunner().invoke(compare, given)
+    found = json.loads(CliRunner().invoke(compare, [*given, "--json"]).stdout)
+
+    assert "order     trec: score descending" in told.output
+    assert found["orders"] == ["trec"]

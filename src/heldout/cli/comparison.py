@@ -8,8 +8,8 @@ from numpy.random import PCG64, Generator
 
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.files import order_option, run_name
-from heldout.cli.options import level_option
+from heldout.cli.files import order_option, run_name, tell_orders
+from heldout.cli.options import level_option, one_of
 from heldout.cli.outcome_options import rules_options
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
@@ -34,7 +34,14 @@ _HIGHEST = 1000
 @click.command
 @click.argument("a")
 @click.argument("b")
-@click.option("--qrels", required=True, metavar="Q", help="Judgments.")
+@click.option(
+    "--qrels",
+    required=True,
+    multiple=True,
+    callback=one_of("file of judgments", several="one call for each"),
+    metavar="Q",
+    help="Judgments.",
+)
 @click.option(
     "-k",
     "k",
@@ -105,9 +112,10 @@ def compare(
         curves = success_curves(ranks, first, second, rng, band=intervals, level=level)
         several = len(plenty.intersection(ranks.queries))
         return Answer(
-            facts=facts(found),
+            facts=(*facts(found), *tell_orders(scores.orders, given=order)),
             tables=tables(found, curves, several=several),
-            value=value(found, curves, several=several) | {"seed": seed, "rel": rel},
+            value=value(found, curves, several=several)
+            | {"seed": seed, "rel": rel, "orders": list(scores.orders)},
             chart=lambda: curves_spec(curves),
             title=curves_title(curves),
         )

@@ -14,7 +14,7 @@ from heldout.cli.facet_source import (
     load_facet,
     load_only,
 )
-from heldout.cli.files import ORDERS, json_option, order_option
+from heldout.cli.files import json_option, order_option, tell_orders
 from heldout.cli.many_runs import score_all
 from heldout.cli.options import jobs_option
 from heldout.cli.printing import (
@@ -163,7 +163,13 @@ def _print_scores(
     ]
     print_table(console, ["run", *map(str, measures), "unanswered"], rows)
     console.print()
-    print_facts(console, [*_query_facts(scored, qrels_path), *_order_facts(scored, given)])
+    print_facts(
+        console,
+        [
+            *_query_facts(scored, qrels_path),
+            *tell_orders((run.order for run in scored), given=given),
+        ],
+    )
 
 
 def _query_facts(scored: Sequence[Scored], qrels_path: str) -> list[tuple[str, str]]:
@@ -199,16 +205,6 @@ def _why(scores: MeasureScores) -> str:
     undefined = len(scores.defined) - scores.n
     found = plural(scores.n, "query", "queries")
     return f"mean over {found}; in {undefined:,} nothing relevant was found"
-
-
-def _order_facts(scored: Sequence[Scored], given: Order | None) -> list[tuple[str, str]]:
-    facts: list[tuple[str, str]] = []
-    for order in dict.fromkeys(run.order for run in scored):
-        facts.append(("" if facts else "order", f"{order}: {ORDERS[order]}"))
-        if given is None:
-            columns = 3 if order == "msmarco" else 6
-            facts.append(("", f"chosen for files of {columns} columns; --order chooses another"))
-    return facts
 
 
 def _print_per_query(console: Console, scored: Sequence[Scored]) -> None:

@@ -1,5 +1,6 @@
 """What the commands on run files share: names of runs, orders, options, the scan."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
@@ -11,7 +12,7 @@ from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 from heldout.trec.runs import Expected, Scan, scan_run
 
-__all__ = ["ORDERS", "json_option", "order_option", "run_name", "scan_file"]
+__all__ = ["ORDERS", "json_option", "order_option", "run_name", "scan_file", "tell_orders"]
 
 ORDERS = {
     "trec": "score descending, ties by document id descending; ranks ignored",
@@ -31,6 +32,22 @@ order_option = click.option(
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 """`--json`."""
+
+
+def tell_orders(orders: Iterable[Order], *, given: Order | None) -> list[tuple[str, str]]:
+    """How documents are ordered, in lines of `name      what there is to say`.
+
+    Args:
+        orders: of the runs.
+        given: what `--order` asked for; `None` where the columns decided.
+    """
+    facts: list[tuple[str, str]] = []
+    for order in dict.fromkeys(orders):
+        facts.append(("" if facts else "order", f"{order}: {ORDERS[order]}"))
+        if given is None:
+            columns = 3 if order == "msmarco" else 6
+            facts.append(("", f"chosen for files of {columns} columns; --order chooses another"))
+    return facts
 
 
 def run_name(path: str) -> str:

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self, get_args
+from typing import Any, Self, get_args
 
 import click
 
 from heldout.cli.board_source import BoardSource, board_options, load_board, tell_view
-from heldout.cli.files import order_option
+from heldout.cli.files import order_option, tell_orders
 from heldout.cli.many_runs import score_all
-from heldout.cli.options import jobs_option, one_argument
+from heldout.cli.options import jobs_option, one_argument, one_of
 from heldout.cli.printing import plural
 from heldout.cli.run_files import find_runs
 from heldout.cli.scoring import Failed, Scored, Work
@@ -31,6 +31,7 @@ from heldout.validity.subsets import cut_table
 __all__ = ["Scores", "Source", "load_measures", "load_scores", "source_options"]
 
 _SHOWN = 3
+_SEVERAL = "heldout analyse views"
 _WHICH = "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
 
 
@@ -69,6 +70,7 @@ class Scores:
         table: systems by queries; every system has a score for every query.
         measure: what was measured, "" where a table does not say.
         better: whether `higher` or `lower` scores are better.
+        orders: of the runs' documents, each once; none where scores are no runs'.
         facts: where it comes from, in lines of `name      what there is to say`.
     """
 
@@ -76,6 +78,12 @@ class Scores:
     measure: str
     facts: tuple[tuple[str, str], ...]
     better: str = "higher"
+    orders: tuple[Order, ...] = ()
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """What JSON says of them."""
+        return {"measure": self.measure, "orders": list(self.orders)}
 
     @property
     def size(self) -> int:
@@ -96,14 +104,30 @@ source_options = one_argument(
         metavar="'GLOB'",
         help="Run files; a pattern in quotes, or a path. Can be given many times.",
     ),
-    click.option("--qrels", metavar="Q", help="Their judgments."),
-    click.option("-m", "--measure", metavar="MEASURE", help="For example RR@10 or nDCG@10."),
+    click.option(
+        "--qrels",
+        multiple=True,
+        callback=one_of("file of judgments", several=_SEVERAL),
+        metavar="Q",
+        help="Their judgments.",
+    ),
+    click.option(
+        "-m",
+        "--measure",
+        multiple=True,
+        callback=one_of("measure", several=_SEVERAL),
+        metavar="MEASURE",
+        help="For example RR@10 or nDCG@10.",
+    ),
     order_option,
     click.option(
         "--scores",
         "table",
+        multiple=True,
+        callback=one_of("table of scores", several=_SEVERAL),
         metavar="TABLE.csv",
-        help="Scores instead of runs: a header of system names, then a row per query.",
+        help="Scores instead of runs: a header of system names, then a row per query; a first "
+        "column named query has the queries' names.",
     ),
     board_options,
     jobs_option,
@@ -187,6 +211,8 @@ def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str,
     paths = find_runs(source.runs)
     parsed = {name: parse_measure(name, path="-m") for name in measures}
     runs = _score(paths, source, tuple(parsed.values()), qrels)
+    orders = tuple(dict.fromkeys(run.order for run in runs))
+    told = tell_orders(orders, given=source.order)
     facts = _tell(runs, source.qrels or "")
     return {
         name: Scores(
@@ -195,7 +221,8 @@ def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str,
             ),
             measure=str(measure),
             better=measure.kind.better,
-            facts=(*facts, ("measure", str(measure))),
+            facts=(*facts, ("measure", str(measure)), *told),
+            orders=orders,
         )
         for name, measure in parsed.items()
     }

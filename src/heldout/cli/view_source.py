@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from heldout.cli.board_source import BoardSource, board_options, load_board
-from heldout.cli.files import order_option
+from heldout.cli.files import order_option, tell_orders
 from heldout.cli.options import jobs_option, one_argument
 from heldout.cli.score_source import Scores, Source, load_measures, load_scores
 from heldout.trec.ranking import Order
@@ -53,10 +53,17 @@ class ViewSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedViews:
-    """Views, and where they come from in lines of `name      what there is to say`."""
+    """Views with their source.
+
+    Attributes:
+        views: by query.
+        facts: where they come from, in lines of `name      what there is to say`.
+        orders: of the runs' documents, each once.
+    """
 
     views: "tuple[View, ...]"
     facts: tuple[tuple[str, str], ...]
+    orders: tuple[Order, ...] = ()
 
     @property
     def size(self) -> int:
@@ -133,23 +140,31 @@ def load_views(source: ViewSource) -> LoadedViews:
 def _read_files(source: ViewSource) -> LoadedViews:
     if source.tables and not source.runs and len(source.measures) > 1:
         raise click.UsageError("tables of scores have one measure: give -m once or not at all")
-    views = [*_score_runs(source), *_read_tables(source)]
+    views, orders = _score_runs(source)
+    views += _read_tables(source)
     shown = ", ".join(view.name for view in views)
-    return LoadedViews(views=tuple(views), facts=(("views", shown),))
+    return LoadedViews(
+        views=tuple(views),
+        facts=(("views", shown), *tell_orders(orders, given=source.order)),
+        orders=orders,
+    )
 
 
-def _score_runs(source: ViewSource) -> "list[View]":
+def _score_runs(source: ViewSource) -> "tuple[list[View], tuple[Order, ...]]":
+    """Views of runs, and how the documents of these are ordered."""
     if not source.runs and not source.qrels:
-        return []
+        return [], ()
     if not source.qrels or not source.measures:
         raise click.UsageError("runs need --qrels Q and -m MEASURE")
     views = []
+    orders: tuple[Order, ...] = ()
     for qrels in source.qrels:
         one = Source(runs=source.runs, qrels=qrels, order=source.order, jobs=source.jobs)
         for measure, scores in load_measures(one, source.measures).items():
             name = f"{measure} {_stem(qrels)}" if len(source.qrels) > 1 else measure
             views.append(_as_view(name, scores))
-    return views
+            orders = scores.orders
+    return views, orders
 
 
 def _read_tables(source: ViewSource) -> "list[View]":

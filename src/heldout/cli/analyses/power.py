@@ -92,7 +92,7 @@ def power(
         return Answer(
             facts=(*facts(result), *scores.facts),
             tables=tables(result, measure=scores.measure),
-            value=value(result) | {"measure": scores.measure, "seed": seed},
+            value=value(result) | scores.value | {"seed": seed},
             chart=lambda: spec(result),
             title=title(result),
         )

@@ -118,7 +118,7 @@ def reliability(
         return Answer(
             facts=[*_say(result), *scores.facts],
             tables=report.tables(result),
-            value=report.value(result) | {"measure": scores.measure, "seed": seed},
+            value=report.value(result) | scores.value | {"seed": seed},
             chart=lambda: report.spec(result),
             title=report.title(result),
         )

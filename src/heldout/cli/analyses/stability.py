@@ -93,7 +93,7 @@ def stability(
         return Answer(
             facts=(*facts(found, ranges), *scores.facts),
             tables=tables(found, ranges, measure=scores.measure),
-            value=value(found, ranges) | {"measure": scores.measure, "seed": seed},
+            value=value(found, ranges) | scores.value | {"seed": seed},
             chart=lambda: spec(found, ranges),
             title=title(found),
         )

@@ -96,7 +96,7 @@ def views(
         return Answer(
             facts=(*report.facts(result), *loaded.facts),
             tables=report.tables(result),
-            value=report.value(result) | {"seed": seed},
+            value=report.value(result) | {"orders": list(loaded.orders), "seed": seed},
             chart=(lambda: view_charts.spec(result)) if result.ranks else None,
             title=view_charts.title(result),
         )
