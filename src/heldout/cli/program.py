@@ -40,6 +40,8 @@ COMMANDS: Mapping[str, Command] = {
     "compare": Command("comparison:compare", "files", "Is one run better than another?"),
     "analyse": Command("analysing:analyse", "files", "Can a ranking be believed?"),
     "rank": Command("ranking:rank", "files", "Make a run."),
+    "prefer": Command("preferring:prefer", "labels", "Preference judging, for better labels."),
+    "serve": Command("serving:serve", "labels", "The judging pages of a campaign."),
     "register": Command("registering:register", "participant", "Register a team, once."),
     "draft": Command("drafting:draft", "participant", "A dated id, its folder, metadata."),
     "check": Command("drafting:check", "participant", "The organisers' own checks."),

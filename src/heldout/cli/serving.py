@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from heldout.cli.context import reports_disk
+from heldout.cli.prefer.campaign import campaign_argument
 from heldout.cli.printing import messages, plural, print_facts
-from heldout.errors import SetupError
+from heldout.errors import SetupError, StoreError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from heldout.preferences.settings import Platform
+    from heldout.store.campaign_files import CampaignFolder
+    from heldout.store.judging.database import Database
 
 __all__ = ["serve", "served_app"]
 
@@ -31,7 +34,7 @@ _LINKS: "dict[Platform, str]" = {
 
 
 @click.command
-@click.argument("campaign", type=click.Path(path_type=Path, file_okay=False), default=".")
+@campaign_argument
 @click.option(
     "--database",
     "url",
@@ -90,35 +93,38 @@ def served_app() -> "FastAPI":
 
 def _prepare(campaign: Path, url: str | None, root: str) -> str:
     """Load what is new, say what is served, and give the database's address."""
-    import heldout.web.app  # noqa: F401, PLC0415 - what is missing is told before anything is done
+    import heldout.web.app  # noqa: F401, PLC0415 - what is not installed is told before all else
     from heldout.store.campaign_files import CampaignFolder  # noqa: PLC0415 - heavy
-    from heldout.store.judging.campaigns import load_campaign, read_campaign  # noqa: PLC0415
+    from heldout.store.judging.campaigns import read_campaign  # noqa: PLC0415 - heavy
     from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
     from heldout.store.judging.engines import sqlite_url  # noqa: PLC0415 - heavy
 
     folder = CampaignFolder(campaign)
     address = url or sqlite_url(folder.database.absolute())
-    if url is None and not folder.has("campaign.toml"):
-        folder.settings()
+    has_files = folder.has("campaign.toml")
+    if url is None and not has_files:
+        raise StoreError(f"{campaign} is no campaign; `heldout prefer pool` begins one")
     database = open_database(address)
     try:
-        facts = []
-        if folder.has("campaign.toml"):
-            loaded = load_campaign(
-                database,
-                folder.settings(),
-                folder.pools(),
-                folder.tasks(),
-                now=datetime.now(UTC),
-            )
-            facts.append(("loaded", plural(loaded.tasks, "new task")))
-            facts += [("note", told) for told in loaded.waiting]
+        facts = _load(database, folder) if has_files else []
         found = read_campaign(database)
     finally:
         database.close()
     link = f"{root}/j/{found.code}{_LINKS[found.settings.platform]}"
-    print_facts(
-        messages(),
-        [("study", found.settings.name), *facts, ("judges", link), ("stop", "Ctrl+C")],
-    )
+    facts = [("study", found.settings.name), *facts, ("judges", link), ("stop", "Ctrl+C")]
+    print_facts(messages(), facts)
     return address
+
+
+def _load(database: "Database", folder: "CampaignFolder") -> list[tuple[str, str]]:
+    """Load what is new; what there is to say of it."""
+    from heldout.store.judging.campaigns import load_campaign  # noqa: PLC0415 - heavy
+
+    loaded = load_campaign(
+        database, folder.settings(), folder.pools(), folder.tasks(), now=datetime.now(UTC)
+    )
+    facts = [("loaded", plural(loaded.tasks, "new task"))]
+    if loaded.waiting:
+        names = ", ".join(loaded.waiting)
+        facts.append(("note", f"tasks loaded before keep their own {names}"))
+    return facts

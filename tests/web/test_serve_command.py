@@ -1,0 +1,178 @@
+"""`heldout serve`: a campaign's directory, served by the real program."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from click.testing import CliRunner
+from judging_stage import QUERY, SETTINGS, A, B, campaign_tasks, fields_of
+
+from heldout.cli.program import main
+from heldout.preferences.pools import Pool
+from heldout.preferences.tasks import Task
+from heldout.store.campaign_files import CampaignFolder
+
+TOML = f"""
+name = "{SETTINGS.name}"
+consent = "You are at least 18 years old."
+"""
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    folder = CampaignFolder(tmp_path)
+    (tmp_path / "campaign.toml").write_text(TOML)
+    pools, tasks = made()
+    folder.write_pools(pools)
+    folder.write_tasks(tasks)
+    return tmp_path
+
+
+def made(**changes: Any) -> tuple[tuple[Pool, ...], tuple[Task, ...]]:
+    options: dict[str, Any] = {"tasks": 2, "items": 4, "query": QUERY, "texts": (A, B)}
+    return campaign_tasks(**{**options, **changes})
+
+
+@contextmanager
+def served(*arguments: str, **environment: str) -> Iterator[tuple[httpx.Client, list[str]]]:
+    """The program, ready; its address, and what it has said."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "heldout", "serve", *arguments, "--port", str(port)]
+    environment = {**os.environ, **environment}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        said: list[str] = []
+        assert process.stderr
+        for line in process.stderr:
+            said.append(line.rstrip())
+            if line.startswith("stop"):
+                break
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+                _wait(client, process)
+                yield client, said
+        finally:
+            process.send_signal(signal.SIGINT)
+            said += process.communicate(timeout=20)[1].splitlines()
+        assert process.returncode in (0, -signal.SIGINT), said
+
+
+def _wait(client: httpx.Client, process: "subprocess.Popen[str]") -> None:
+    for _ in range(600):
+        try:
+            if client.get("/alive").text == "alive":
+                return
+        except httpx.TransportError:
+            assert process.poll() is None, "it has ended"
+            time.sleep(0.05)
+    pytest.fail("the server does not answer")
+
+
+def serve(*arguments: str, **environment: str | None) -> tuple[int, str]:
+    env = {"DATABASE_URL": None, **environment}
+    result = CliRunner().invoke(main, ["serve", *arguments], env=env)
+    return result.exit_code, " ".join(result.output.split())
+
+
+def link_of(said: list[str]) -> str:
+    (line,) = [line for line in said if line.startswith("judges")]
+    return line.partition("/j/")[2].partition("?")[0]
+
+
+def test_a_campaign_is_loaded_and_served_until_interrupted(campaign: Path) -> None:
+    with served(str(campaign)) as (client, said):
+        assert "study     Best answers" in said
+        assert "loaded    2 new tasks" in said
+        landing = f"/j/{link_of(said)}"
+        page = client.get(landing, params={"worker": "ada"})
+        assert "18 years" in page.text
+        assert "server" not in page.headers
+        answer = client.post(f"{landing}/consent", data=fields_of(page))
+        item = client.get(answer.headers["location"])
+        assert QUERY in item.text
+        token = answer.headers["location"].split("/")[2]
+    assert not any(token in line or "GET" in line for line in said)
+
+
+def test_several_processes_serve_one_campaign(campaign: Path) -> None:
+    with served(str(campaign), "--workers", "2") as (client, said):
+        landing = f"/j/{link_of(said)}"
+        fields = fields_of(client.get(landing, params={"worker": "ada"}))
+        place = client.post(f"{landing}/consent", data=fields).headers["location"]
+        for _ in range(20):
+            with httpx.Client(base_url=client.base_url, trust_env=False) as other:
+                assert QUERY in other.get(place).text
+
+
+def test_a_second_start_loads_what_is_new_and_keeps_the_link(campaign: Path) -> None:
+    with served(str(campaign)) as (_, first):
+        pass
+    pools, (*before, new) = made(tasks=3)
+    CampaignFolder(campaign).write_pools(pools)
+    CampaignFolder(campaign).write_tasks([*before, msgspec.structs.replace(new, batch=2)])
+    with served(str(campaign)) as (_, second):
+        pass
+    assert "loaded    1 new task" in second
+    assert link_of(first) == link_of(second)
+
+
+def test_a_database_alone_is_served_where_it_is_named(campaign: Path, tmp_path: Path) -> None:
+    with served(str(campaign)) as (_, first):
+        pass
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    url = f"sqlite:///{campaign}/campaign.sqlite"
+    with served(str(elsewhere), DATABASE_URL=url) as (_, second):
+        assert link_of(first) == link_of(second)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_no_campaign_is_told_and_nothing_is_made(tmp_path: Path) -> None:
+    code, said = serve(str(tmp_path))
+    assert code == 2
+    assert "is no campaign; `heldout prefer pool` begins one" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_campaign_without_tasks_is_told(campaign: Path) -> None:
+    (campaign / "tasks.jsonl").unlink()
+    code, said = serve(str(campaign))
+    assert code == 2
+    assert "database-empty" in said
+
+
+def test_what_people_saw_cannot_be_changed(campaign: Path) -> None:
+    with served(str(campaign)):
+        pass
+    CampaignFolder(campaign).write_pools(made(texts=(A, "another text"))[0])
+    code, said = serve(str(campaign))
+    assert code == 2
+    assert "changed-text" in said
+
+
+@pytest.mark.parametrize("url", ["mysql://x/y", "sqlite://", "not an address", "postgresql://\0"])
+def test_an_address_that_is_none_is_told(campaign: Path, url: str) -> None:
+    code, said = serve(str(campaign), "--database", url)
+    assert code == 2
+    assert "Traceback" not in said
+    assert "database" in said
+
+
+def test_a_port_in_use_is_told(campaign: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "heldout", "serve", str(campaign), "--port", str(port)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "address already in use" in done.stderr
+    assert "Traceback" not in done.stderr
