@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Kind = Literal["package", "program", "compiled"]
-Group = Literal["base", "reading", "analyses", "boards", "rankers"]
+Group = Literal["base", "reading", "analyses", "boards", "judging", "rankers"]
 State = Literal["in use", "ready", "off", "missing", "broken"]
 """`in use` when runs are read, `ready` to be imported or started, `off` by `HELDOUT_WITHOUT`."""
 
@@ -98,6 +98,8 @@ _BASE = tuple(
 _FAST = "pip install 'heldout[fast]'"
 _PAGES = "the pages of boards: heldout board new, publish and rebuild, and the demo"
 _SITE = "pip install 'heldout[site]'"
+_JUDGING = "preference judging: heldout serve, and what reads its database"
+_WEB = "pip install 'heldout[web]'"
 _RANKERS = "pip install 'heldout[rankers]'"
 _DENSE = "dense rankers: heldout rank --method dense, and the demo's dense run"
 _NEURAL = "pip install 'heldout[neural]'"
@@ -167,6 +169,18 @@ PARTS: tuple[Part, ...] = (
         use="its charts",
         brings=_PAGES,
         get=_SITE,
+    ),
+    *(
+        Part(name=name, kind="package", group="judging", use=use, brings=_JUDGING, get=_WEB)
+        for name, use in (
+            ("fastapi", "judging pages"),
+            ("uvicorn", "their server"),
+            ("python-multipart", "their forms"),
+            ("itsdangerous", "signed links"),
+            ("SQLAlchemy", "a campaign's database"),
+            ("alembic", "its versions"),
+            ("psycopg", "PostgreSQL"),
+        )
     ),
     Part(
         name="bm25s",
