@@ -407,13 +407,20 @@ def test_a_link_without_a_worker_asks_for_the_id(stage: Make) -> None:
     page = one.client.get(one.link)
     assert "Your worker id" in words_of(page)
     fields = fields_of(page)
-    for worker in ("", "  ", "w" * 300):
+    for worker in ("", "  ", "w" * 300, "a\0b", "a\x1b[2J", "\u202eada"):
         answer = one.post(f"{one.link}/consent", {**fields, "worker": worker})
         assert answer.status_code == 422
         assert "at most 255 characters" in words_of(answer)
         assert "Your worker id" in words_of(answer)
     answer = one.post(f"{one.link}/consent", {**fields, "worker": "ada"})
     assert answer.headers["location"].endswith("/item/1")
+
+
+def test_consenting_twice_begins_one_task(stage: Make) -> None:
+    one = stage()
+    roots = {one.begin("ada").rpartition(".")[0] for _ in range(3)}
+    assert len(roots) == 1
+    assert one.begin("bob").rpartition(".")[0] not in roots
 
 
 @pytest.mark.parametrize("batch", ["", "x", "0", "7", "9" * 30, "1;drop"])
@@ -455,6 +462,16 @@ def test_mechanical_turk_gets_its_form_back(stage: Make) -> None:
     policy = end.headers["content-security-policy"]
     assert "frame-ancestors https://*.mturk.com" in policy
     assert "https://workersandbox.mturk.com" in policy.partition("form-action")[2]
+
+
+def test_mechanical_turk_gets_a_form_back_from_who_stops_with_something_owed(stage: Make) -> None:
+    one = stage(platform="mturk")
+    fields = fields_of(one.client.get(one.link, params=MTURK))
+    place = one.post(f"{one.link}/consent", fields).headers["location"]
+    root = place.rpartition("/item/")[0]
+    one.answer(root, 1)
+    one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
+    assert fields_of(one.client.get(f"{root}/done")) == {"assignmentId": "3ASG", "answered": "1"}
 
 
 @pytest.mark.parametrize(
@@ -587,7 +604,7 @@ def test_a_test_looks_like_the_rest(stage: Make) -> None:
         page = one.client.get(f"{root}/item/{position}")
         text = page.text.replace(fields_of(page)["stamp"], "STAMP")
         for number in (position + 1, position, position - 1):
-            text = re.sub(rf"(/item/|Question |data-place=.1 ){number}\b", r"\g<1>N", text)
+            text = re.sub(rf"(/item/|Question |data-place="\S+ 1 ){number}\b", r"\g<1>N", text)
         shapes |= {text} if position > 1 else set()
         one.answer(root, position)
     assert len(shapes) == 1

@@ -223,8 +223,15 @@ class Judging:
             shown_ms=int(now.timestamp() * 1000),
             replaces=shown.given.revision if shown.given else 0,
         )
-        signed = self._signer.sign_stamp(stamp)
-        page = item_page(shown, addresses, stamp=signed, now=now, sent=sent, problem=problem)
+        page = item_page(
+            shown,
+            addresses,
+            campaign=self.campaign.code,
+            stamp=self._signer.sign_stamp(stamp),
+            now=now,
+            sent=sent,
+            problem=problem,
+        )
         return self._respond(page, status=status)
 
     def _offer(self, visit: Visit, *, problem: str = "") -> Response:

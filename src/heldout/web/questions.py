@@ -23,6 +23,7 @@ def item_page(
     shown: Shown,
     addresses: Addresses,
     *,
+    campaign: str,
     stamp: str,
     now: datetime,
     sent: Mapping[str, str] | None = None,
@@ -33,6 +34,7 @@ def item_page(
     Args:
         shown: the query and the passages, and the answer that stands.
         addresses: of the assignment's pages.
+        campaign: its link code; browsers keep choices apart by it.
         stamp: signed stamp of this showing.
         now: the time.
         sent: fields of a form that has to be mended: shown instead of the answer that stands.
@@ -58,7 +60,7 @@ def item_page(
         stamp=stamp,
         action=addresses.item(position),
         next=addresses.done if last else addresses.item(position + 1),
-        place=f"{sitting.assignment} {position}",
+        place=f"{campaign} {sitting.assignment} {position}",
         replaces=shown.given.revision if shown.given else 0,
         keep=addresses.keep(position),
         left=max(0, int((sitting.lease_until - now).total_seconds())),

@@ -36,14 +36,15 @@ class Visit:
 
 
 def read_visit(platform: Platform, values: Mapping[str, str]) -> Visit:
-    """Read who comes; anything else among the values is dropped.
+    """Read who comes; anything else among the values is dropped, and what cannot be printed.
 
     Args:
         platform: of the campaign.
         values: of an address or a form.
     """
     names = _NAMES[platform]
-    fields = {name: values[name].strip() for name in names if name and values.get(name, "").strip()}
+    given = {name: values.get(name, "").strip() for name in names if name}
+    fields = {name: value for name, value in given.items() if value and value.isprintable()}
     worker, place, study, submit_to = (fields.get(name, "") for name in names)
     if platform == "mturk" and place == _PREVIEW:
         return Visit(fields=fields, visitor=None, preview=True)
