@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.cli.console import waiting
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.report.table import Column, Table
@@ -97,7 +99,7 @@ def test_two_forms_at_once_are_no_answer(forms: tuple[str, str]) -> None:
 
 
 def test_a_chart_is_written_once_and_named(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "a.svg"
+    path = tmp_path / "a.svg"
 
     assert call(drawing, "--chart", path).stderr == f"chart     {path}\n"
     assert path.read_text().startswith("<svg ")
@@ -116,6 +118,15 @@ def test_a_form_that_no_chart_has_is_refused_before_anything_is_computed(tmp_pat
     assert "a.pdf ends in none of .svg, .png" in result.stderr
 
 
+def test_a_folder_that_is_not_there_is_an_error_and_is_not_made(tmp_path: Path) -> None:
+    result = call(drawing, "--chart", tmp_path / "typo" / "a.svg")
+
+    assert result.exit_code == 2
+    assert "there is no folder" in result.stderr
+    assert result.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_where_there_is_no_picture_none_is_made(tmp_path: Path) -> None:
     result = call(telling, "--chart", tmp_path / "a.svg")
 
@@ -123,3 +134,21 @@ def test_where_there_is_no_picture_none_is_made(tmp_path: Path) -> None:
     assert "there is no picture of this" in result.stderr
     assert result.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_clock_runs_only_where_somebody_looks(
+    seen: bool,  # noqa: FBT001 - a parameter of the test
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Stream(StringIO):
+        def isatty(self) -> bool:
+            return seen
+
+    stream = Stream()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    with waiting("computing"):
+        pass
+
+    assert ("computing" in stream.getvalue()) == seen

@@ -1,6 +1,7 @@
 """Tables of results: what a cell becomes, and that no text of a stranger leaves its cell."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -83,11 +84,25 @@ def test_the_same_cells_stand_in_markdown_and_latex() -> None:
     assert r"\begin{tabular}{lrrrr}" in latex
 
 
-def test_notes_stand_below_a_markdown_table_and_in_a_latex_caption() -> None:
-    made = table(("a", 1, 0.5, 0.0, 1.0), notes=("Holm over 3 pairs.", "50% of all."))
+def test_notes_stand_below_a_table_each_with_a_full_stop() -> None:
+    made = table(("a", 1, 0.5, 0.0, 1.0), notes=("Holm over 3 pairs", "50% of all."))
 
-    assert to_markdown(made).endswith("\n\nHolm over 3 pairs.\n\n50% of all.\n")
-    assert r"\caption{Two systems. Holm over 3 pairs. 50\% of all.}" in to_latex(made)
+    assert to_markdown(made).endswith("\n\nHolm over 3 pairs\n\n50% of all.\n")
+    latex = to_latex(made)
+    assert "\\caption{Two systems.}\n" in latex
+    below = latex[latex.index(r"\end{tabular}") :]
+    assert "\nHolm over 3 pairs.\\par\n50\\% of all.\\par\n" in below
+    assert below.endswith("\\end{table}\n")
+
+
+@pytest.mark.parametrize(("rows", "environment"), [(40, "tabular"), (41, "longtable")])
+def test_a_table_that_is_longer_than_a_page_goes_on_over_pages(rows: int, environment: str) -> None:
+    latex = to_latex(table(*[(f"s{n}", n, 0.5, 0.0, 1.0) for n in range(rows)], notes=("A note.",)))
+
+    assert latex.count(f"\\begin{{{environment}}}") == latex.count(f"\\end{{{environment}}}") == 1
+    assert (r"\begin{table}" in latex) == (environment == "tabular")
+    assert latex.count(r"\midrule") == (1 if environment == "tabular" else 2)
+    assert "\nA note.\\par\n" in latex[latex.index(rf"\end{{{environment}}}") :]
 
 
 @given(NAMES)
@@ -119,7 +134,7 @@ def test_hostile_markup_in_a_name_is_text() -> None:
 
 @pytest.mark.parametrize("mark", ["\x1b[2J", "\u202e", "\x07", "\x9b"], ids=ascii)
 def test_nothing_that_moves_a_cursor_is_in_a_table(mark: str) -> None:
-    made = table((f"a{mark}b", 1, 0.5, 0.0, 1.0), notes=(mark,))
+    made = replace(table((f"a{mark}b", 1, 0.5, 0.0, 1.0), notes=(mark,)), title=f"of {mark}")
 
     assert mark not in to_markdown(made)
     assert mark not in to_latex(made)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
-__all__ = ["Console", "Pipe", "answers", "messages", "progress"]
+__all__ = ["Console", "Pipe", "answers", "messages", "progress", "waiting"]
 
 
 class Console(Protocol):
@@ -85,3 +85,24 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda: bar.advance(task)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A clock on standard error while something is computed, gone at the end.
+
+    Nothing where nobody looks.
+
+    Args:
+        what: what is being done, as in `computing`.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console as Rich  # noqa: PLC0415 - only where a person looks
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - same
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as clock:
+        clock.add_task(what, total=None)
+        yield

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 import click
 
 from heldout.charts.labels import cut as shorten
+from heldout.cli.console import waiting
 from heldout.cli.facet_source import FacetSource, check_size, load_facet, load_only
 from heldout.cli.reporting import Answer, Output, print_answer
 from heldout.errors import InputError, printable
@@ -63,7 +64,8 @@ def print_each(
             "a chart shows one kind of query: --only FACET=KIND instead of --facet"
         )
     kept = keep_only(facets, loaded)
-    answer = analyse(kept) if facets.facet is None else _answer_each(facets, kept, analyse)
+    with waiting("computing"):
+        answer = analyse(kept) if facets.facet is None else _answer_each(facets, kept, analyse)
     if facets.only:
         told = f"{' and '.join(facets.only)}: {kept.size:,} of {loaded.size:,} queries"
         value = {**answer.value, "only": list(facets.only)}

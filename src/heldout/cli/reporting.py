@@ -73,10 +73,14 @@ class Answer:
 
 
 def _check_form(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a form that cannot be written before an analysis takes its time, not after."""
+    """Refuse what cannot be written before an analysis takes its time, not after."""
     del context, option
-    if path is not None and path.suffix.lower() not in SUFFIXES:
+    if path is None:
+        return None
+    if path.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"{path.name} ends in none of {', '.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {printable(str(path.parent))}")
     return path
 
 
@@ -85,7 +89,7 @@ output_options = one_argument(
     Output,
     click.option("--json", "as_json", is_flag=True, help="One JSON document."),
     click.option("--markdown", is_flag=True, help="Tables in Markdown."),
-    click.option("--latex", is_flag=True, help="Tables in LaTeX, with booktabs."),
+    click.option("--latex", is_flag=True, help="Tables in LaTeX, with booktabs and longtable."),
     click.option(
         "--chart",
         type=click.Path(path_type=Path, dir_okay=False),

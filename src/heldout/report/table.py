@@ -33,6 +33,8 @@ UNDEFINED = "-"
 """What stands for a value that is not defined."""
 
 _SMALLEST_P = 1e-4
+_LONG = 40
+_ENDS = (".", "!", "?", ":", ";")
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in r"\`*_|<>[]"})
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -141,19 +143,35 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    r"""A `table` with `booktabs` rules, its notes in the caption; needs `\usepackage{booktabs}`."""
+    r"""A table with `booktabs` rules, its notes below, each a paragraph with a full stop.
+
+    One of more than 40 rows is a `longtable`, which goes on over the pages. Needs
+    `\usepackage{booktabs}` and `\usepackage{longtable}`.
+    """
     aligns = "".join("l" if column.form == "text" else "r" for column in table.columns)
     head = " & ".join(_escape_latex(column.name) for column in table.columns)
     rows = "\n".join(
         f"{' & '.join(_escape_latex(cell) for cell in row)} \\\\" for row in format_cells(table)
     )
-    caption = " ".join(_escape_latex(text) for text in (f"{table.title}.", *table.notes))
+    caption = f"\\caption{{{_escape_latex(_stopped(table.title))}}}"
+    top = f"\\toprule\n{head} \\\\\n\\midrule\n"
+    notes = "".join(f"{_escape_latex(_stopped(note))}\\par\n" for note in table.notes)
+    below = f"\\par\\smallskip\n{{\\footnotesize\\raggedright\n{notes}}}\n" if notes else ""
+    if len(table.rows) > _LONG:
+        return (
+            f"\\begin{{longtable}}{{{aligns}}}\n{caption}\\\\\n{top}\\endfirsthead\n"
+            f"{top}\\endhead\n\\bottomrule\n\\endfoot\n{rows}\n\\end{{longtable}}\n{below}"
+        )
     return (
-        "\\begin{table}\n\\centering\n"
-        f"\\caption{{{caption}}}\n"
-        f"\\begin{{tabular}}{{{aligns}}}\n\\toprule\n{head} \\\\\n\\midrule\n"
-        f"{rows}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n"
+        f"\\begin{{table}}\n\\centering\n{caption}\n"
+        f"\\begin{{tabular}}{{{aligns}}}\n{top}{rows}\n\\bottomrule\n\\end{{tabular}}\n"
+        f"{below}\\end{{table}}\n"
     )
+
+
+def _stopped(text: str) -> str:
+    """A note as a sentence: with a full stop where it has no mark at its end."""
+    return text if text.rstrip().endswith(_ENDS) else f"{text.rstrip()}."
 
 
 def _flat(text: str) -> str:
