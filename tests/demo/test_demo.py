@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heldout.collections.collection import Collection, QuerySplit
-from heldout.demo import DENSE, PARTS, Scene, play_demo
+from heldout.demo.story import DENSE, PARTS, Scene, play_demo
 from heldout.errors import SetupError, StoreError
 from heldout.ids import DocId, QueryId
 from heldout.pipeline.audit import audit_board
@@ -103,7 +103,7 @@ def test_only_the_dense_run_may_be_left_out(
     def refuse(*_: object) -> None:
         raise SetupError("pip install 'heldout[rankers]'")
 
-    monkeypatch.setattr("heldout.demo.choose_method", refuse)
+    monkeypatch.setattr("heldout.demo.story.choose_method", refuse)
     with ThreadPoolExecutor(1) as executor, pytest.raises(SetupError, match="rankers"):
         play_demo(tmp_path / "d", _split(), now=NOW, executor=executor, say=lambda _a, _b: None)
 

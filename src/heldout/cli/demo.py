@@ -18,7 +18,7 @@ from heldout.cli.printing import (
     print_table,
     reports_errors,
 )
-from heldout.demo import Scene, play_demo, read_collection
+from heldout.demo.story import Scene, play_demo, read_collection
 
 __all__ = ["demo"]
 
