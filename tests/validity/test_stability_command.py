@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.cli.analysing import analyse
-from heldout.report.stability import spec, tables, value
+from heldout.report.stability import tables, value
+from heldout.report.stability_charts import spec
 from heldout.scores import table_of
 from heldout.validity.ranges import rank_ranges
 from heldout.validity.stability import bootstrap_stability
@@ -88,7 +90,7 @@ def test_tables_go_into_a_paper(scores: Path, form: str, mark: str) -> None:
     assert mark in result.output
 
 
-@pytest.mark.parametrize("systems", [2, 20, 60])
+@pytest.mark.parametrize("systems", [2, 20, 60, 61])
 def test_the_chart_has_a_cell_for_what_happened_and_a_range_for_every_system(
     systems: int,
 ) -> None:
@@ -109,7 +111,7 @@ def test_the_chart_has_a_cell_for_what_happened_and_a_range_for_every_system(
         if box["y"] >= 0
     ]
     cells = int((stability.rank_probability >= 0.01).sum())
-    assert len(boxes) == cells + systems * (1 if systems <= 20 else 2)
+    assert len(boxes) == cells + systems
 
 
 def test_the_picture_is_an_svg_of_its_own(scores: Path, tmp_path: Path) -> None:
@@ -208,3 +210,58 @@ def test_the_first_of_dl_2021_is_stable_and_still_not_alone(data: Callable[[str]
     assert found["systems"][0] == "NLE_P_v1"
     assert found["rank_probability"][0][0] > 0.99
     assert len(found["lead"]) == 7
+
+
+@pytest.mark.parametrize("systems", [60, 61, 100])
+def test_the_chart_names_the_lead_group_and_all_where_they_fit(systems: int) -> None:
+    values = np.random.default_rng(1).random((systems, 8))
+    table = table_of(
+        {f"s{row}": dict(enumerate(cells)) for row, cells in enumerate(values.tolist())}  # type: ignore[arg-type]
+    )
+    ranges = rank_ranges(table, np.random.default_rng(0), flips=99)
+    stability = bootstrap_stability(table, np.random.default_rng(0), trials=20)
+
+    drawn = spec(stability, ranges, measure="P@5")
+    texts = [
+        (text["text"], text["y"])
+        for layer in drawn["layer"]
+        if layer["mark"]["type"] == "text"
+        for text in layer["data"]["values"]
+    ]
+    names = [(text, y) for text, y in texts if text in stability.systems]
+
+    room = int(drawn["height"] // 15)
+    expected = stability.systems if systems == 60 else ranges.lead[:room]
+    assert [text for text, _ in names][: room - 1] == list(expected)[: room - 1]
+    assert all(low + 15 <= high + 1e-9 for (_, low), (_, high) in pairwise(names))
+    assert {"systems, the best P@5 first", "rank in resamplings of the queries"} <= {
+        text for text, _ in texts
+    }
+
+
+def test_equal_systems_are_first_among_equals(tmp_path: Path) -> None:
+    path = tmp_path / "equal.csv"
+    path.write_text("query,a,b,c\n" + "".join(f"q{n},{n},{n},0\n" for n in range(1, 9)))
+
+    text = run("--scores", path, "--flips", 99).output
+
+    assert "first     a, first among equals: b has its scores on every query" in text
+
+
+def test_a_long_table_is_cut_and_says_how_to_see_all(tmp_path: Path) -> None:
+    path = tmp_path / "many.csv"
+    names = [f"s{n}" for n in range(51)]
+    rows = np.random.default_rng(0).random((4, 51)).round(3).tolist()
+    lines = [f"q{n},{','.join(map(str, row))}" for n, row in enumerate(rows)]
+    path.write_text("\n".join([f"query,{','.join(names)}", *lines]) + "\n")
+
+    cut = run("--scores", path, "--flips", 99, "--trials", 5).output
+    whole = run("--scores", path, "--flips", 99, "--trials", 5, "--all").output
+    markdown = run("--scores", path, "--flips", 99, "--trials", 5, "--markdown").output
+
+    assert "the first 50 of 51 systems; all of them with --all or --json" in cut
+    assert [sum(f" {name} " in text for name in names) for text in (cut, whole, markdown)] == [
+        50,
+        51,
+        51,
+    ]

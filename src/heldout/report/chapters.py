@@ -23,6 +23,7 @@ from heldout.report import (
     reliability,
     scales,
     stability,
+    stability_charts,
     team_charts,
     teams,
     view_charts,
@@ -189,8 +190,8 @@ def _stability(view: ViewScores, draws: Draws) -> Findings:
     return Findings(
         facts=stability.facts(found, ranges),
         tables=stability.tables(found, ranges, measure=view.measure),
-        chart=stability.spec(found, ranges),
-        shows=stability.title(found),
+        chart=stability_charts.spec(found, ranges, measure=view.measure),
+        shows=stability_charts.title(found),
     )
 
 

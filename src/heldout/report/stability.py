@@ -1,47 +1,16 @@
-"""Stability of a ranking as tables, a picture and JSON: ranks under the bootstrap, and ranges."""
+"""Stability of a ranking as tables and JSON: ranks under the bootstrap, and ranges."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-import numpy as np
-
-from heldout.charts.labels import cut
-from heldout.charts.layers import INK, MUTED, RECORD, SIZE
 from heldout.report.table import Cell, Column, Table
 from heldout.validity.ranges import RankRanges
 from heldout.validity.stability import Stability
 
-__all__ = ["facts", "spec", "tables", "title", "value"]
+__all__ = ["facts", "tables", "value"]
 
 _TOP = 5
 _SHOWN = 3
-_RULE, _HAIR = "#000003", "#000004"
-_WIDTH = 600
-_LEAST_CELL, _MOST_CELL = 5, 26
-_NAMED = 14
-_NAME = 28
-_LETTER = 7.2
-_KEY_WIDTH = 620
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shade:
-    """A shade of the heat map: shares from `low` to below `high`."""
-
-    low: float
-    high: float
-    colour: str
-
-
-_SHADES = (
-    _Shade(low=0.01, high=0.05, colour=_HAIR),
-    _Shade(low=0.05, high=0.2, colour=_RULE),
-    _Shade(low=0.2, high=0.5, colour=MUTED),
-    _Shade(low=0.5, high=2, colour=INK),
-)
-"""Greys of the page, which turn round in the dark; a smaller share is left empty."""
 
 _TIES = {
     "earlier": "of equal means the earlier in the table gets the better rank",
@@ -59,31 +28,41 @@ def facts(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], ..
         named = ", ".join(rest[:_SHOWN])
         more = f" and {len(rest) - _SHOWN:,} more" if len(rest) > _SHOWN else ""
         lead = f"{first}, but {named}{more} can't be told apart from it"
-    share = float(stability.rank_probability[0, 0])
     return (
         ("lead", lead),
-        ("first", f"{first} in {share:.1%} of {stability.trials:,} resamplings of the queries"),
+        ("first", _say_first(stability, ranges)),
         ("certain", f"{told:,} of {len(ranges.systems):,} systems have one possible rank"),
     )
 
 
-def tables(stability: Stability, ranges: RankRanges, *, measure: str = "") -> tuple[Table, ...]:
+def _say_first(stability: Stability, ranges: RankRanges) -> str:
+    """How often the first is first; among equals that is the order of the table."""
+    share = float(stability.rank_probability[0, 0])
+    resampled = f"{share:.1%} of {stability.trials:,} resamplings of the queries"
+    equals = [name for name, p in zip(ranges.systems[1:], ranges.p[0, 1:], strict=True) if isnan(p)]
+    if not equals:
+        return f"{ranges.systems[0]} in {resampled}"
+    named = ", ".join(equals[:_SHOWN])
+    more = f" and {len(equals) - _SHOWN:,} more" if len(equals) > _SHOWN else ""
+    return (
+        f"{ranges.systems[0]}, first among equals: {named}{more} "
+        f"{'has' if len(equals) == 1 else 'have'} its scores on every query, and which of them is "
+        f"first is the order of the table; one of them in {resampled}"
+    )
+
+
+def tables(
+    stability: Stability, ranges: RankRanges, *, measure: str = "", most: int | None = None
+) -> tuple[Table, ...]:
     """Every system's ranks, and the top of the table of probabilities.
 
     Args:
         stability: ranks under the bootstrap.
         ranges: of the same table of scores.
         measure: what was measured, for the heading.
+        most: systems that are shown, the best ones; `None` for all.
     """
-    return _rank_table(stability, ranges, measure or "score"), _top_table(stability)
-
-
-def title(stability: Stability) -> str:
-    """What the picture shows."""
-    return (
-        f"How often each of {len(stability.systems):,} systems has each rank in "
-        f"{stability.trials:,} resamplings of the queries, with the range of ranks of each"
-    )
+    return _rank_table(stability, ranges, measure or "score", most), _top_table(stability)
 
 
 def value(stability: Stability, ranges: RankRanges) -> dict[str, Any]:
@@ -114,120 +93,7 @@ def value(stability: Stability, ranges: RankRanges) -> dict[str, Any]:
     }
 
 
-def spec(stability: Stability, ranges: RankRanges) -> dict[str, Any]:
-    """The heat map of figure 3 with the ranges in it.
-
-    A row for each system, a column for each rank: the darker a cell, the more trials. The range of
-    ranks that may be believed is a line along the row; its ends alone where there are many rows.
-
-    Args:
-        stability: ranks under the bootstrap.
-        ranges: of the same table of scores.
-
-    Source: msmarco-benchmarking, figure 3.
-    """
-    n = len(stability.systems)
-    cell = min(max(_WIDTH / n, _LEAST_CELL), _MOST_CELL)
-    names = [cut(name, _NAME) if cell >= _NAMED else "" for name in stability.systems]
-    step = next((step for step in (1, 5, 10, 20, 50) if step * cell >= 2 * SIZE), 100)
-    ticks = [rank for rank in range(1, n + 1) if rank % step == 0 or rank == 1]
-    named = [(-40, (row + 0.5) * cell, name) for row, name in enumerate(names) if name]
-    layers = [
-        *(_rectangles(_cells(stability, cell, shade), shade.colour) for shade in _SHADES),
-        _rectangles(_marks(ranges, cell), RECORD),
-        _texts([((rank - 0.5) * cell, -12, f"{rank}") for rank in ticks], MUTED, "center"),
-        _texts([(-12, (rank - 0.5) * cell, f"{rank}") for rank in ticks], MUTED, "right"),
-        _texts(named, INK, "right"),
-        *_key(ranges),
-    ]
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": max(n * cell, _KEY_WIDTH),
-        "height": n * cell,
-        "autosize": {"type": "none"},
-        "padding": {
-            "left": 44 + max(len(name) for name in names) * _LETTER,
-            "right": 14,
-            "top": 60,
-            "bottom": 12,
-        },
-        "background": None,
-        "config": {"view": {"stroke": None, "fill": None}},
-        "layer": [layer for layer in layers if layer["data"]["values"]],
-    }
-
-
-def _key(ranges: RankRanges) -> list[dict[str, Any]]:
-    """What shades and lines mean, above the ranks."""
-    layers: list[dict[str, Any]] = []
-    x = 0.0
-    for shade in reversed(_SHADES):
-        layers.append(_rectangles([_box(x, -50, x + 12, -38)], shade.colour))
-        text = f"from {shade.low:.0%}" if layers else f"from {shade.low:.0%} of trials"
-        layers.append(_texts([(x + 17, -44, text)], INK, "left"))
-        x += 30 + len(text) * _LETTER
-    layers.append(_rectangles([_box(x, -45, x + 20, -43)], RECORD))
-    text = f"range, {ranges.level:.0%} for all at once"
-    layers.append(_texts([(x + 25, -44, text)], INK, "left"))
-    return layers
-
-
-def _marks(ranges: RankRanges, cell: float) -> list[dict[str, float]]:
-    """The ranges: a line along the lower edge of each row, or its two ends where rows are low."""
-    thick = max(1.0, cell / 10)
-    marks = []
-    for row, (low, high) in enumerate(zip(ranges.low, ranges.high, strict=True), start=1):
-        start, end, below = (low - 1) * cell, high * cell, row * cell
-        if cell >= _NAMED:
-            marks.append(_box(start, below - thick, end, below))
-        else:
-            marks.append(_box(start, below - cell, start + 2, below))
-            marks.append(_box(end - 2, below - cell, end, below))
-    return marks
-
-
-def _cells(stability: Stability, cell: float, shade: _Shade) -> list[dict[str, float]]:
-    """The cells of one shade, a little apart from those of the next row."""
-    shares = stability.rank_probability
-    places = np.argwhere((shares >= shade.low) & (shares < shade.high)).tolist()
-    gap = max(1.0, cell / 10)
-    return [
-        _box(column * cell, row * cell, (column + 1) * cell, (row + 1) * cell - gap)
-        for row, column in places
-    ]
-
-
-def _box(x: float, y: float, x2: float, y2: float) -> dict[str, float]:
-    return {"x": x, "y": y, "x2": x2, "y2": y2}
-
-
-def _rectangles(boxes: Sequence[dict[str, float]], colour: str) -> dict[str, Any]:
-    return {
-        "data": {"values": list(boxes)},
-        "mark": {"type": "rect", "aria": False, "fill": colour},
-        "encoding": {
-            "x": _pixels("x"),
-            "y": _pixels("y"),
-            "x2": {"field": "x2"},
-            "y2": {"field": "y2"},
-        },
-    }
-
-
-def _texts(places: Sequence[tuple[float, float, str]], colour: str, align: str) -> dict[str, Any]:
-    mark = {"type": "text", "aria": False, "baseline": "middle", "fontSize": SIZE}
-    return {
-        "data": {"values": [{"x": x, "y": y, "text": text} for x, y, text in places]},
-        "mark": mark | {"align": align, "fill": colour},
-        "encoding": {"x": _pixels("x"), "y": _pixels("y"), "text": {"field": "text"}},
-    }
-
-
-def _pixels(field: str) -> dict[str, Any]:
-    return {"field": field, "type": "quantitative", "scale": None, "axis": None}
-
-
-def _rank_table(stability: Stability, ranges: RankRanges, measure: str) -> Table:
+def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: int | None) -> Table:
     own = stability.rank_probability.diagonal().tolist()
     rows: list[tuple[Cell, ...]] = [
         (rank, _range(low, high), name, mean, expected, share)
@@ -254,9 +120,19 @@ def _rank_table(stability: Stability, ranges: RankRanges, measure: str) -> Table
             Column(name="expected rank", form="score", decimals=1),
             Column(name="at this rank", form="share", decimals=3),
         ),
-        rows=tuple(rows),
-        notes=(*_range_notes(ranges), *_trial_notes(stability)),
+        rows=tuple(rows[:most]),
+        notes=(
+            *_cut_notes(len(rows), most),
+            *_range_notes(ranges),
+            *_trial_notes(stability),
+        ),
     )
+
+
+def _cut_notes(systems: int, most: int | None) -> list[str]:
+    if most is None or systems <= most:
+        return []
+    return [f"the first {most:,} of {systems:,} systems; all of them with --all or --json"]
 
 
 def _range(low: int, high: int) -> str:

@@ -10,7 +10,8 @@ from heldout.cli.options import SHARE, ties_option, trials_option
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.cli.score_source import Scores, Source, load_scores, source_options
-from heldout.report.stability import facts, spec, tables, title, value
+from heldout.report.stability import facts, tables, value
+from heldout.report.stability_charts import spec, title
 from heldout.stats.resample import TieRule
 from heldout.store.compute import open_executor
 from heldout.validity.ranges import rank_ranges
@@ -18,6 +19,8 @@ from heldout.validity.score_matrix import Better
 from heldout.validity.stability import bootstrap_stability
 
 __all__ = ["stability"]
+
+_MOST = 50
 
 
 @click.command
@@ -41,6 +44,7 @@ __all__ = ["stability"]
 @click.option(
     "--level", type=SHARE, default=0.95, show_default=True, help="How surely all ranges hold."
 )
+@click.option("--all", "every", is_flag=True, help=f"Show all systems, and not {_MOST} at most.")
 @click.option("--single-step", is_flag=True, help="Max-t in one step, without step-down.")
 @seed_option
 @dask_option
@@ -56,6 +60,7 @@ def stability(
     ties: TieRule,
     flips: int,
     level: float,
+    every: bool,
     single_step: bool,
     seed: int,
     dask: str | None,
@@ -69,6 +74,7 @@ def stability(
     Example:
       heldout analyse stability --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 --chart ranks.svg
     """
+    most = None if every or output.markdown or output.latex else _MOST
 
     def analyse(scores: Scores) -> Answer:
         better: Better = "lower" if scores.better == "lower" else "higher"
@@ -92,9 +98,9 @@ def stability(
         )
         return Answer(
             facts=(*facts(found, ranges), *scores.facts),
-            tables=tables(found, ranges, measure=scores.measure),
+            tables=tables(found, ranges, measure=scores.measure, most=most),
             value=value(found, ranges) | scores.value | {"seed": seed},
-            chart=lambda: spec(found, ranges),
+            chart=lambda: spec(found, ranges, measure=scores.measure),
             title=title(found),
         )
 
