@@ -5,9 +5,9 @@ A test module takes the fixture it needs: `database = judging_databases.database
 
 import atexit
 import os
+import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -15,10 +15,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import event, make_url
+from sqlalchemy import Connection, delete, event, make_url, text
 
 from heldout.store.judging.database import Database, open_database
 from heldout.store.judging.engines import sqlite_url
+from heldout.store.judging.tables import metadata
 
 ENGINES = ("sqlite", "postgresql")
 _NUMBERS = count()
@@ -44,31 +45,43 @@ def shared_postgres() -> str:
     return uri
 
 
-@cache
-def _make_template() -> str:
-    """Name of a PostgreSQL database with the tables, to be copied."""
-    open_database(new_url("postgresql")).close()
-    return f"heldout_{next(_NUMBERS) - 1}"
-
-
-def new_url(engine: str, folder: Path = Path(), *, template: str = "template1") -> str:
+def new_url(engine: str, folder: Path = Path()) -> str:
     """The address of an empty database."""
     name = f"heldout_{next(_NUMBERS)}"
     if engine == "sqlite":
         return sqlite_url(folder / f"{name}.sqlite")
     uri = shared_postgres()
     with psycopg.connect(uri, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        connection.execute(f"CREATE DATABASE {name}")
     return make_url(uri).set(database=name).render_as_string(hide_password=False)
 
 
-def new_database(engine: str, folder: Path) -> Database:
-    """An open database without a campaign, which does not wait for its disk."""
-    if engine == "postgresql":
-        return open_database(new_url(engine, template=_make_template()))
+@cache
+def shared_database(engine: str) -> Database:
+    """A database that does not wait for its disk, opened once for all tests of the process."""
+    folder = Path(tempfile.mkdtemp(prefix="heldout-judging-"))
     opened = open_database(new_url(engine, folder))
-    opened.engine.dispose()
-    event.listen(opened.engine, "connect", _do_not_wait)
+    if engine == "sqlite":
+        opened.engine.dispose()
+        event.listen(opened.engine, "connect", _do_not_wait)
+    atexit.register(shutil.rmtree, folder)
+    atexit.register(opened.close)
+    return opened
+
+
+def wiped(engine: str) -> Database:
+    """The same database without a row."""
+    opened = shared_database(engine)
+
+    def wipe(connection: Connection) -> None:
+        if engine == "postgresql":
+            names = ", ".join(metadata.tables)
+            connection.execute(text(f"TRUNCATE {names} RESTART IDENTITY"))
+        else:
+            for table in reversed(metadata.sorted_tables):
+                connection.execute(delete(table))
+
+    opened.write(wipe)
     return opened
 
 
@@ -83,16 +96,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def sqlite_database(tmp_path: Path) -> Iterator[Database]:
+def sqlite_database() -> Database:
     """An open SQLite database without a campaign, where one engine shows it."""
-    opened = new_database("sqlite", tmp_path)
-    yield opened
-    opened.close()
+    return wiped("sqlite")
 
 
 @pytest.fixture(params=ENGINES)
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+def database(request: pytest.FixtureRequest) -> Database:
     """An open database without a campaign, of each engine in turn."""
-    opened = new_database(request.param, tmp_path)
-    yield opened
-    opened.close()
+    return wiped(request.param)

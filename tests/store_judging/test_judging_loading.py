@@ -58,13 +58,13 @@ def test_loading_again_changes_nothing(database: Database) -> None:
     assert read_campaign(database) == before
 
 
-def test_every_campaign_has_its_own_key_and_link(sqlite_database: Database, tmp_path: Any) -> None:
-    load(sqlite_database)
-    other = judging_databases.new_database("sqlite", tmp_path)
+def test_every_campaign_has_its_own_key_and_link(database: Database) -> None:
+    load(database)
+    first = read_campaign(database)
+    other = judging_databases.wiped(database.engine.dialect.name)
     load(other)
-    assert read_campaign(other).key != read_campaign(sqlite_database).key
-    assert read_campaign(other).code != read_campaign(sqlite_database).code
-    other.close()
+    assert read_campaign(other).key != first.key
+    assert read_campaign(other).code != first.code
 
 
 def test_a_new_batch_is_added_with_its_own_terms(database: Database) -> None:

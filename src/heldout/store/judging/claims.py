@@ -6,7 +6,7 @@ SQLite whoever comes second waits: never is one handed out twice.
 
 import secrets
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, exists, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -99,10 +99,7 @@ def _offer(connection: Connection, worker: str | None, now: datetime) -> Offer |
     row = _find_under_way(connection, judge)
     if row is None and is_barred(connection, judge, newest):
         return NoTask(why="barred", settings=newest)
-    lapsed = (tasks.c.state == "held") & exists().where(
-        assignments.c.task == tasks.c.task, assignments.c.lease_until < now
-    )
-    task = row or _find_task(connection, judge, or_(tasks.c.state.in_(_WAITING), lapsed))
+    task = row or _find_task(connection, judge, _waiting_or_lapsed(now))
     if task is None:
         return _explain(connection, judge, newest)
     return Offer(
@@ -122,8 +119,7 @@ def _claim(connection: Connection, visitor: Visitor, batch: int, now: datetime) 
     if is_barred(connection, judge, newest):
         return NoTask(why="barred", settings=newest)
     end_lapsed(connection, now=now)
-    waiting = tasks.c.state.in_(_WAITING)
-    task = _find_task(connection, judge, waiting, tasks.c.batch == batch, lock=True)
+    task = _take_task(connection, judge, batch, now)
     if task is None:
         return _explain(connection, judge, newest, batch=batch)
     name = task.task
@@ -180,18 +176,51 @@ def _find_under_way(connection: Connection, judge: int) -> _UnderWay | None:
     return None if row is None else _UnderWay(*row)
 
 
+def _take_task(connection: Connection, judge: int, batch: int, now: datetime) -> _Waiting | None:
+    """A task that waits, locked: first of those that nobody is busy with, then of the others.
+
+    The others are waited for: who is busy with one may be ending its lease, and not taking it.
+    """
+    of_batch = tasks.c.batch == batch
+    waiting = tasks.c.state.in_(_WAITING)
+    free = _find_task(connection, judge, waiting, of_batch, lock="pass over")
+    if free is not None:
+        return free
+    last = _find_task(connection, judge, _waiting_or_lapsed(now), of_batch, lock="wait")
+    return last if last is not None and last.state in _WAITING else None
+
+
+def _waiting_or_lapsed(now: datetime) -> ColumnElement[bool]:
+    lapsed = exists().where(
+        assignments.c.task == tasks.c.task,
+        assignments.c.state == "consented",
+        assignments.c.lease_until < now,
+    )
+    return or_(tasks.c.state.in_(_WAITING), (tasks.c.state == "held") & lapsed)
+
+
 def _find_task(
-    connection: Connection, judge: int, *wanted: ColumnElement[bool], lock: bool = False
+    connection: Connection,
+    judge: int,
+    *wanted: ColumnElement[bool],
+    lock: Literal["pass over", "wait"] | None = None,
 ) -> _Waiting | None:
-    """The first task with pairs that are all new to the worker."""
+    """The first task with pairs that are all new to the worker.
+
+    Args:
+        connection: of a transaction.
+        judge: the worker.
+        wanted: conditions on the task.
+        lock: whether to lock it, and what to do about tasks that somebody else has locked.
+    """
     found = (
         select(tasks.c.task, tasks.c.batch, tasks.c.state)
         .where(*wanted, ~_seen_by(judge))
         .order_by(tasks.c.batch, tasks.c.number)
         .limit(1)
     )
-    if lock:
-        found = found.with_for_update(skip_locked=True, of=tasks)
+    if lock is not None:
+        found = found.with_for_update(skip_locked=lock == "pass over", of=tasks)
     row = connection.execute(found).one_or_none()
     return None if row is None else _Waiting(*row)
 

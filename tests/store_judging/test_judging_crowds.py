@@ -1,0 +1,145 @@
+"""Many judges at once: no task is handed out twice, no answer taken twice; on both engines."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from threading import Barrier
+from typing import TypeVar
+
+import judging_databases
+import pytest
+from campaign_laws import check_laws
+from small_campaign import NOW, load
+
+from heldout.store.judging.claims import claim, expire_leases
+from heldout.store.judging.database import Database, open_database
+from heldout.store.judging.desk import answer, exit_assignment, item, submit
+from heldout.store.judging.overviews import assignments
+from heldout.store.judging.readings import judgments
+from heldout.store.judging.sittings import Choice, NoTask, Sitting, Visitor
+
+database = judging_databases.database
+Result = TypeVar("Result")
+
+
+def at_once(work: Callable[[int], Result], numbers: Iterable[int]) -> list[Result]:
+    """Begin all of it at the same moment, each in a thread."""
+    every = list(numbers)
+    start = Barrier(len(every))
+
+    def run(number: int) -> Result:
+        start.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(len(every)) as pool:
+        return list(pool.map(run, every))
+
+
+def test_200_judges_claim_150_tasks_at_once(database: Database) -> None:
+    load(database, queries=150)
+    found = at_once(
+        lambda number: claim(database, Visitor(worker=f"w{number}"), batch=1, now=NOW), range(200)
+    )
+    got = [one for one in found if isinstance(one, Sitting)]
+    none = [one for one in found if isinstance(one, NoTask)]
+    assert len({one.assignment for one in got}) == len(got) == 150
+    assert {one.why for one in none} == {"waiting"}
+    assert len({row.task for row in assignments(database)}) == 150
+    check_laws(database)
+
+
+def test_copies_are_made_once_however_many_ask(database: Database) -> None:
+    load(database, queries=5)
+    first = [
+        claim(database, Visitor(worker=f"early {number}"), batch=1, now=NOW) for number in range(5)
+    ]
+    later = NOW + timedelta(minutes=61)
+    found = at_once(
+        lambda number: claim(database, Visitor(worker=f"w{number}"), batch=1, now=later), range(40)
+    )
+    got = [one for one in found if isinstance(one, Sitting)]
+    assert len(first) == len({one.assignment for one in got}) == len(got) == 5
+    check_laws(database)
+
+
+def test_one_worker_in_many_windows_has_one_assignment(database: Database) -> None:
+    load(database, queries=20)
+    found = at_once(lambda _: claim(database, Visitor(worker="ann"), batch=1, now=NOW), range(20))
+    assert len({one.assignment for one in found if isinstance(one, Sitting)}) == 1
+    assert len(assignments(database)) == 1
+
+
+def test_of_many_posts_at_once_one_is_recorded(database: Database) -> None:
+    load(database)
+    held = claim(database, Visitor(worker="ann"), batch=1, now=NOW)
+    assert isinstance(held, Sitting)
+
+    def post(number: int) -> str:
+        choice = Choice(side=("left", "right")[number % 2])
+        done = answer(database, held.assignment, 1, choice, replaces=0, shown_at=NOW, now=NOW)
+        assert done is not None
+        return done.outcome
+
+    outcomes = at_once(post, range(20))
+    assert outcomes.count("recorded") == 1
+    assert outcomes.count("repeated") == 9
+    assert outcomes.count("stale") == 10
+    assert len(judgments(database)) == 1
+
+
+def test_processes_that_share_a_file_hand_out_no_task_twice(tmp_path: Path) -> None:
+    address = judging_databases.new_url("sqlite", tmp_path)
+    opened = [open_database(address) for _ in range(3)]
+    load(opened[0], queries=15)
+    found = at_once(
+        lambda number: claim(opened[number % 3], Visitor(worker=f"w{number}"), batch=1, now=NOW),
+        range(24),
+    )
+    got = [one for one in found if isinstance(one, Sitting)]
+    assert len({one.assignment for one in got}) == len(got) == 15
+    check_laws(opened[0])
+    for one in opened:
+        one.close()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_judges_who_do_anything_at_once_break_no_law(database: Database, seed: int) -> None:
+    load(database, queries=4, judges=2)
+
+    def live(number: int) -> None:
+        rng = Random(seed * 100 + number)  # noqa: S311 - which of a test's steps comes next
+        worker = f"w{number % 9}"
+        for step in range(6):
+            now = NOW + timedelta(minutes=25 * step)
+            found = claim(database, Visitor(worker=worker), batch=1, now=now)
+            if isinstance(found, NoTask):
+                continue
+            _act(database, found, rng, now=now)
+
+    at_once(live, range(18))
+    check_laws(database)
+
+
+def _act(database: Database, held: Sitting, rng: Random, *, now: datetime) -> None:
+    chance = rng.random()
+    if chance < 0.5:
+        for position in range(1, held.items + 1):
+            shown = item(database, held.assignment, position)
+            assert shown is not None
+            revision = 0 if shown.given is None else shown.given.revision
+            answer(
+                database,
+                held.assignment,
+                position,
+                Choice(side=rng.choice(["left", "right"])),
+                replaces=revision,
+                shown_at=now,
+                now=now,
+            )
+        submit(database, held.assignment, now=now)
+    elif chance < 0.7:
+        exit_assignment(database, held.assignment, now=now)
+    else:
+        expire_leases(database, now=now + timedelta(minutes=rng.choice([0, 90])))

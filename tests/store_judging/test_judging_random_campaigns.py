@@ -1,0 +1,153 @@
+"""Random judges come, answer, change, exit, are late and fail; the laws hold after every step."""
+
+from datetime import timedelta
+
+import judging_databases
+import msgspec
+from campaign_laws import check_laws
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from small_campaign import NOW, SETTINGS, answer_all, finish, load
+
+from heldout.preferences.judgments import Judgment
+from heldout.store.judging.claims import claim, expire_leases, offer
+from heldout.store.judging.desk import answer, exit_assignment, item, resume, sitting, submit
+from heldout.store.judging.overviews import assignments
+from heldout.store.judging.progress import progress
+from heldout.store.judging.sittings import Choice, NoTask, Offer, Sitting, Visitor
+from heldout.store.judging.verdicts import rebuild_verdicts
+
+WORKERS = st.sampled_from(["ann", "bob", "cid", "dan"])
+CHOICES = st.one_of(
+    st.builds(Choice, side=st.sampled_from(["left", "right"])),
+    st.builds(Choice, side=st.none(), reason=st.sampled_from(["same", "other"])),
+)
+
+
+class RandomCampaign(RuleBasedStateMachine):
+    """A campaign of two queries and up to three judges each."""
+
+    engine = "sqlite"
+
+    @initialize(
+        judges=st.integers(1, 3),
+        tests=st.integers(0, 2),
+        exclusion=st.sampled_from(["task", "worker"]),
+        failures=st.integers(1, 2),
+    )
+    def begin(self, judges: int, tests: int, exclusion: str, failures: int) -> None:
+        self.database = judging_databases.wiped(self.engine)
+        terms = msgspec.structs.replace(
+            SETTINGS, judges=judges, exclusion=exclusion, failures=failures
+        )
+        load(self.database, judges=judges, tests=tests, settings=terms)
+        self.now = NOW
+        self.found: tuple[Judgment, ...] = ()
+
+    def under_way(self, worker: str) -> int | None:
+        """The worker's newest assignment, whatever became of it."""
+        own = [row for row in assignments(self.database) if row.platform_id == worker]
+        return own[-1].assignment if own else None
+
+    @rule(worker=WORKERS)
+    def comes(self, worker: str) -> None:
+        offered = offer(self.database, worker=worker, now=self.now)
+        found = claim(self.database, Visitor(worker=worker), batch=1, now=self.now)
+        assert isinstance(offered, Offer) == isinstance(found, Sitting)
+        if isinstance(found, NoTask):
+            assert isinstance(offered, NoTask)
+            assert found.why == offered.why
+        else:
+            assert (found.state, found.open, found.barred) == ("consented", True, False)
+
+    @rule(worker=WORKERS, position=st.integers(1, 5), choice=CHOICES, stale=st.booleans())
+    def answers(self, worker: str, position: int, choice: Choice, *, stale: bool) -> None:
+        assignment = self.under_way(worker)
+        shown = item(self.database, assignment, position) if assignment else None
+        if shown is None:
+            return
+        revision = 0 if shown.given is None else shown.given.revision
+        done = answer(
+            self.database,
+            shown.sitting.assignment,
+            position,
+            choice,
+            replaces=revision + stale,
+            shown_at=self.now,
+            now=self.now,
+        )
+        assert done is not None
+        given = done.shown.given
+        if done.outcome == "recorded":
+            assert not stale
+            assert given is not None
+            assert (given.revision, given.side) == (revision + 1, choice.side)
+        else:
+            assert given == shown.given
+
+    @rule(worker=WORKERS, fail=st.booleans())
+    def answers_all(self, worker: str, *, fail: bool) -> None:
+        assignment = self.under_way(worker)
+        if assignment and sitting(self.database, assignment).open:
+            answer_all(self.database, sitting(self.database, assignment), fail=fail, now=self.now)
+
+    @rule(worker=WORKERS)
+    def submits(self, worker: str) -> None:
+        if assignment := self.under_way(worker):
+            before = sitting(self.database, assignment)
+            done = submit(self.database, assignment, now=self.now)
+            finished = before.open and before.first_open is None
+            assert done.state == ("submitted" if finished else before.state)
+
+    @rule(worker=WORKERS)
+    def exits(self, worker: str) -> None:
+        if assignment := self.under_way(worker):
+            before = sitting(self.database, assignment)
+            done = exit_assignment(self.database, assignment, now=self.now)
+            assert done.state == ("exited" if before.open else before.state)
+            assert done.owed == before.owed
+
+    @rule(worker=WORKERS)
+    def asks_for_time(self, worker: str) -> None:
+        if assignment := self.under_way(worker):
+            resume(self.database, assignment, now=self.now)
+
+    @rule(minutes=st.sampled_from([1, 30, 61]))
+    def time_passes(self, minutes: int) -> None:
+        self.now += timedelta(minutes=minutes)
+
+    @rule()
+    def leases_end(self) -> None:
+        expire_leases(self.database, now=self.now)
+
+    @invariant()
+    def laws_hold(self) -> None:
+        self.found = check_laws(self.database, self.found)
+
+    def teardown(self) -> None:
+        """Honest judges finish it: every task that was planned is done, none is lost."""
+        if not hasattr(self, "found"):
+            return
+        self.now += timedelta(minutes=61)
+        for number in range(20):
+            name = f"honest {number}"
+            if isinstance(offer(self.database, worker=name, now=self.now), NoTask):
+                break
+            finish(self.database, name, now=self.now)
+        check_laws(self.database, self.found)
+        (batch,) = progress(self.database)
+        assert (batch.done, batch.held, batch.waiting) == (batch.tasks, 0, 0)
+        assert rebuild_verdicts(self.database) == 0
+
+
+class RandomCampaignOnPostgres(RandomCampaign):
+    """The same on the other engine."""
+
+    engine = "postgresql"
+
+
+TestOnSqlite = RandomCampaign.TestCase
+TestOnSqlite.settings = settings(max_examples=8, stateful_step_count=25)
+TestOnPostgres = RandomCampaignOnPostgres.TestCase
+TestOnPostgres.settings = settings(max_examples=3, stateful_step_count=25)
