@@ -1,0 +1,145 @@
+"""The database is opened, made, migrated, or refused."""
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import judging_databases
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from hypothesis import given
+from hypothesis import strategies as st
+from small_campaign import NOW, load
+from sqlalchemy import text
+
+from heldout.store.judging.database import open_database
+from heldout.store.judging.engines import sqlite_url
+from heldout.store.judging.faults import DatabaseError
+from heldout.store.judging.readings import tasks
+from heldout.store.judging.tables import format_time, metadata
+
+url = judging_databases.url
+
+
+def refused(address: str) -> DatabaseError:
+    with pytest.raises(DatabaseError) as caught:
+        open_database(address)
+    return caught.value
+
+
+def test_the_migrations_make_the_tables_that_the_code_names(url: str) -> None:
+    database = open_database(url)
+    differences = database.read(
+        lambda connection: compare_metadata(MigrationContext.configure(connection), metadata)
+    )
+    assert differences == []
+    database.close()
+
+
+def test_what_was_written_is_there_when_it_is_opened_again(url: str) -> None:
+    first = open_database(url)
+    load(first)
+    before = tasks(first)
+    first.close()
+    again = open_database(url)
+    assert tasks(again) == before
+    again.close()
+
+
+def test_several_may_open_an_empty_database_at_once(url: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        opened = list(pool.map(open_database, [url] * 4))
+    load(opened[0])
+    assert all(len(tasks(one)) == 2 for one in opened)
+    for one in opened:
+        one.close()
+
+
+def test_a_database_of_a_later_heldout_is_refused(url: str) -> None:
+    database = open_database(url)
+    database.write(
+        lambda connection: connection.execute(text("UPDATE alembic_version SET version_num='9'"))
+    )
+    database.close()
+    error = refused(url)
+    assert error.code == "database-newer"
+    assert "upgrade" in str(error)
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE tasks (id INTEGER)")
+    connection.close()
+    assert refused(sqlite_url(path)).code == "database-other"
+    with sqlite3.connect(path) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+    connection.close()
+    assert names == ["tasks"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "nonsense", "mysql://a@b/c", "sqlite://", "sqlite:///:memory:", "postgresql://x:y:z/"],
+)
+def test_an_address_that_is_none_is_refused(address: str) -> None:
+    assert refused(address).code == "database-address"
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.sqlite"
+    path.write_bytes(b"this is a text, and a long one at that " * 300)
+    assert refused(sqlite_url(path)).code == "database-damaged"
+
+
+def test_a_folder_that_is_missing_is_told(tmp_path: Path) -> None:
+    error = refused(sqlite_url(tmp_path / "nowhere" / "campaign.sqlite"))
+    assert error.code == "database-address"
+    assert "nowhere" in str(error)
+
+
+def test_a_file_that_may_not_be_written_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE anything (id INTEGER)")
+    connection.close()
+    assert refused(f"sqlite:///file:{path}?mode=ro&uri=true").code == "database-read-only"
+
+
+def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
+    error = refused("postgresql://somebody:s3cret@127.0.0.1:1/judging")
+    assert error.code == "database-lost"
+    assert "somebody" in str(error)
+    assert "s3cret" not in str(error)
+
+
+def test_a_database_that_the_server_does_not_have_is_named() -> None:
+    address = judging_databases.new_url("postgresql", Path())
+    error = refused(address.replace("heldout_", "nowhere_"))
+    assert "does not exist" in str(error)
+
+
+def test_what_is_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
+    database = open_database(sqlite_url(tmp_path / "campaign.sqlite"))
+    found = database.read(
+        lambda connection: [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        ]
+    )
+    assert found == ["wal", 2, 1, 30_000]
+    database.close()
+
+
+@given(st.datetimes(timezones=st.timezones()), st.datetimes(timezones=st.timezones()))
+def test_stored_times_are_in_the_order_of_time(one: object, other: object) -> None:
+    first, second = format_time(one), format_time(other)  # type: ignore[arg-type]
+    assert len(first) == len(second) == 24
+    if one <= other:  # type: ignore[operator]
+        assert first <= second
+
+
+def test_a_time_without_a_zone_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="2026"):
+        format_time(NOW.replace(tzinfo=None))
