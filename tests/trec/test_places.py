@@ -58,7 +58,7 @@ def test_labels_made_later_see_what_a_scan_with_them_sees(
 
 def test_a_real_run_is_scored_the_same_either_way(data: Find) -> None:
     folder = data("trec-dl-2021-passage")
-    path = sorted((folder / "runs").glob("*"))[0]
+    path = min((folder / "runs").glob("*"))
     with open_input(data("trec-dl-2021-passage/qrels.dl21-passage.txt.gz")) as source:
         qrels = read_qrels(source, path="qrels").judgments
     with open_input(path) as source:

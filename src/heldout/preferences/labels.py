@@ -1,17 +1,20 @@
 """Preference labels: per query the best passages of its pool, as judged.
 
-Each query's tournament gives its labels; a query that nobody judged keeps the labels it had, or
+Each query's tournament gives its labels; a query that nobody judged keeps its known answer, or
 gets none where it had none (shallow-pooling, section 5.1).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from heldout.preferences.pools import Pool
 from heldout.preferences.tournament import Tournament, play
 from heldout.preferences.votes import PairVotes, Votes
 
-__all__ = ["Pairings", "PreferenceLabels", "count_pairings", "make_labels"]
+__all__ = ["Find", "Pairings", "PreferenceLabels", "count_pairings", "label_pool", "make_labels"]
+
+Find = Callable[[Sequence[str], Mapping[tuple[str, str], PairVotes]], Tournament]
+"""How the best passages of a pool are found from the votes on its pairs; as `play`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +64,13 @@ class Pairings:
     label_pairings: int
 
 
-def make_labels(pools: Sequence[Pool], votes: Votes) -> PreferenceLabels:
-    """Play a tournament for each query.
+def make_labels(pools: Sequence[Pool], votes: Votes, *, find: Find = play) -> PreferenceLabels:
+    """Find the best passages of each query.
 
     Args:
         pools: the passages of each query; a query without votes keeps its known answer.
         votes: those that count, by the documents that stand for their texts.
+        find: how the best are found.
     """
     labels: dict[str, tuple[str, ...]] = {}
     tournaments: dict[str, Tournament] = {}
@@ -74,7 +78,7 @@ def make_labels(pools: Sequence[Pool], votes: Votes) -> PreferenceLabels:
     for pool in pools:
         found = votes.get(pool.query)
         if found:
-            tournament = play([one.doc for one in pool.candidates], found)
+            tournament = find([one.doc for one in pool.candidates], found)
             tournaments[pool.query] = tournament
             labels[pool.query] = _spread(pool, tournament.best)
         else:
@@ -82,6 +86,20 @@ def make_labels(pools: Sequence[Pool], votes: Votes) -> PreferenceLabels:
             if pool.known is not None:
                 labels[pool.query] = _spread(pool, (pool.known.doc,))
     return PreferenceLabels(labels=labels, tournaments=tournaments, kept=tuple(kept))
+
+
+def label_pool(
+    pool: Pool, votes: Mapping[tuple[str, str], PairVotes] | None, find: Find = play
+) -> tuple[str, ...]:
+    """Labels of one query, as `make_labels` makes them; none where nobody judged or knew.
+
+    Args:
+        pool: its passages.
+        votes: on its pairs.
+        find: how the best are found.
+    """
+    labels = make_labels([pool], {pool.query: votes} if votes else {}, find=find).labels
+    return labels.get(pool.query, ())
 
 
 def count_pairings(labels: Mapping[str, Sequence[str]], votes: Votes) -> Pairings:

@@ -1,0 +1,207 @@
+"""Where judgments, runs and known answers come from: a campaign, or files alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from heldout.cli.console import progress
+from heldout.cli.files import order_option, run_name
+from heldout.cli.options import one_argument
+from heldout.cli.run_files import find_runs
+from heldout.errors import InputError, Problem
+from heldout.preferences.judged_pools import pool_judged
+from heldout.preferences.judgments import Judgment, parse_judgments
+from heldout.preferences.pools import Pool
+from heldout.preferences.settings import Settings
+from heldout.preferences.versions import Rules
+from heldout.store.campaign_files import CampaignFolder
+from heldout.trec.qrels import read_qrels
+from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import open_input
+from heldout.trec.tops import Tops, read_tops
+
+__all__ = [
+    "Judged",
+    "JudgedSource",
+    "judged_options",
+    "known_answers",
+    "load_judged",
+    "name_runs",
+    "read_first",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSource:
+    """What a command was told of its judgments and runs.
+
+    Attributes:
+        campaign: its directory; `None` where none was named.
+        judgments: a file instead of the campaign's.
+        runs: patterns or paths of run files.
+        qrels: file of the labels there are.
+        order: how documents are ordered; `None` for what fits a run's columns.
+        until: only answers up to this time.
+    """
+
+    campaign: Path | None = None
+    judgments: Path | None = None
+    runs: tuple[str, ...] = ()
+    qrels: str | None = None
+    order: Order | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Judgments and what they are of.
+
+    Attributes:
+        folder: the campaign; `None` where there is none.
+        pools: its pools, or those made of the judgments.
+        judgments: all that were recorded.
+        rules: which of them count.
+        labels: grades by query and document, in the order of their file; `None` without a file.
+        known: query -> relevant documents, the known answer first; of the labels, or else of the
+            pools.
+    """
+
+    folder: CampaignFolder | None
+    pools: tuple[Pool, ...]
+    judgments: tuple[Judgment, ...]
+    rules: Rules
+    labels: Mapping[str, Mapping[str, int]] | None
+    known: Mapping[str, Sequence[str]]
+
+
+judged_options = one_argument(
+    "source",
+    JudgedSource,
+    click.argument(
+        "campaign",
+        required=False,
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="[CAMPAIGN]",
+    ),
+    click.option(
+        "--judgments",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Without a campaign: JSON lines, or query, passage, passage, the preferred one.",
+    ),
+    click.option(
+        "--runs",
+        multiple=True,
+        metavar="'GLOB'",
+        help="Run files; a pattern in quotes, or a path. Can be given many times.",
+    ),
+    click.option("--qrels", metavar="Q", help="The labels there are; a perfect run shows them."),
+    order_option,
+    click.option(
+        "--until",
+        type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]),
+        metavar="TIME",
+        help="Only answers up to this time, in UTC.",
+    ),
+)
+"""The options that say what is judged, as one `source` argument."""
+
+
+def load_judged(source: JudgedSource, *, tops: Mapping[str, Tops] | None = None) -> Judged:
+    """What a command was told of.
+
+    Args:
+        source: what it was told.
+        tops: first documents of runs; without a campaign they say whose passages were judged.
+
+    Raises:
+        InputError: a file has errors, or code `no-judgments`: there is none.
+        StoreError: the campaign has no settings or pools.
+    """
+    campaign = source.campaign or (None if source.judgments else Path())
+    folder = None if campaign is None else CampaignFolder(campaign)
+    settings = Settings(name="") if folder is None else folder.settings()
+    judgments = _read_judgments(source.judgments, folder)
+    labels = None if source.qrels is None else _read_labels(source.qrels)
+    answers = {} if labels is None else known_answers(labels)
+    pools = pool_judged(judgments, known=answers, tops=tops) if folder is None else folder.pools()
+    return Judged(
+        folder=folder,
+        pools=pools,
+        judgments=judgments,
+        rules=Rules(
+            exclusion=settings.exclusion,
+            failures=settings.failures,
+            until=None if source.until is None else _format_time(source.until),
+        ),
+        labels=labels,
+        known=answers or {one.query: (one.known.doc,) for one in pools if one.known is not None},
+    )
+
+
+def known_answers(labels: Mapping[str, Mapping[str, int]]) -> Mapping[str, Sequence[str]]:
+    """Relevant documents, the best grade first; of equal grades in the order of the file."""
+    return {
+        query: sorted((doc for doc, grade in grades.items() if grade > 0), key=lambda d: -grades[d])
+        for query, grades in labels.items()
+    }
+
+
+def name_runs(patterns: Sequence[str]) -> Mapping[str, str]:
+    """Name of each run -> its path; whole paths where names are the same.
+
+    Raises:
+        InputError: as `find_runs`.
+    """
+    paths = find_runs(patterns)
+    names = [run_name(path) for path in paths]
+    return dict(zip(names if len(set(names)) == len(names) else paths, paths, strict=True))
+
+
+def read_first(source: JudgedSource, *, depth: int = 1) -> Mapping[str, Tops]:
+    """The first documents of each run; none where no run was named.
+
+    Raises:
+        InputError: a run has errors.
+    """
+    paths = name_runs(source.runs) if source.runs else {}
+    tops: dict[str, Tops] = {}
+    with progress("reading runs", len(paths)) as done:
+        for name, path in paths.items():
+            with open_input(Path(path)) as file:
+                tops[name] = read_tops(file, path=path, depth=depth, order=source.order)
+            done()
+    return tops
+
+
+def _read_judgments(path: Path | None, folder: CampaignFolder | None) -> tuple[Judgment, ...]:
+    if path is not None:
+        with open_input(path) as file:
+            found = parse_judgments(file.read(), path=str(path))
+    else:
+        found = () if folder is None else folder.judgments()
+    if not found:
+        raise InputError(
+            Problem(
+                code="no-judgments",
+                path=str(path or (folder and folder.path)),
+                found="no judgment",
+                expected="at least one",
+                hint="`heldout prefer export` writes those of the judging pages",
+            )
+        )
+    return found
+
+
+def _read_labels(path: str) -> Mapping[str, Mapping[str, int]]:
+    with open_input(Path(path)) as file:
+        return read_qrels(file, path=path).judgments
+
+
+def _format_time(moment: datetime) -> str:
+    """As the judging pages write times, so that they can be compared."""
+    utc = moment.replace(tzinfo=UTC)
+    return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,216 @@
+"""Versions of labels: what each was made of, so that it can be made again byte for byte.
+
+Judgments only grow, and a version says up to when they counted. Labels are never edited: who wants
+others makes another version.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from heldout.errors import InputError, Problem
+from heldout.ids import Digest, digest_bytes
+from heldout.preferences.contests import stand_for
+from heldout.preferences.judgments import Judgment, counted, format_judgments
+from heldout.preferences.labels import Find, PreferenceLabels, make_labels
+from heldout.preferences.pools import Pool
+from heldout.preferences.rows import format_rows
+from heldout.preferences.settings import Exclusion
+from heldout.preferences.tournament import play
+from heldout.preferences.votes import Votes, count_votes
+from heldout.trec.problems import show
+from heldout.trec.qrels import format_qrels
+
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "LabelVersion",
+    "Made",
+    "Rules",
+    "differences",
+    "format_version",
+    "make_version",
+    "parse_version",
+    "rules_of",
+]
+
+Algorithm = Literal["tournament"]
+"""How the best passages of a pool are found from its votes."""
+
+ALGORITHMS: Mapping[Algorithm, Find] = {"tournament": play}
+"""Every algorithm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How labels are made from judgments.
+
+    Attributes:
+        algorithm: finds the best of a pool.
+        exclusion: what a failed test excludes.
+        failures: so many failed tests in a task exclude.
+        until: only answers up to this time, ISO 8601 in UTC; `None` for all there are.
+    """
+
+    algorithm: Algorithm = "tournament"
+    exclusion: Exclusion = "task"
+    failures: int = 1
+    until: str | None = None
+
+
+class LabelVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a label version is made of.
+
+    Attributes:
+        name: its name; its labels lie in NAME.qrels.
+        parent: the version that it follows; `None` for the first.
+        algorithm: how the best passages were found.
+        exclusion: what a failed test excluded.
+        failures: so many failed tests in a task excluded.
+        until: the last answer that could count, ISO 8601 in UTC; `None` where answers have no time.
+        recorded: judgments up to then.
+        counted: those of them that counted.
+        queries: with a label.
+        labels: of the queries with votes, each text once.
+        kept: queries without a vote, which keep their known answer.
+        several: queries with more than one label.
+        cycles: those where the best beat each other in a circle.
+        unjudged: pairs of the judged pools without a vote.
+        drawn: pairs with as many votes on each side.
+        judgments_sha256: of the recorded judgments, as JSON lines.
+        pools_sha256: of the pools, as JSON lines.
+        qrels_sha256: of NAME.qrels.
+    """
+
+    name: str
+    parent: str | None
+    algorithm: Algorithm
+    exclusion: Exclusion
+    failures: int
+    until: str | None
+    recorded: int
+    counted: int
+    queries: int
+    labels: int
+    kept: int
+    several: int
+    cycles: int
+    unjudged: int
+    drawn: int
+    judgments_sha256: Digest
+    pools_sha256: Digest
+    qrels_sha256: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """Labels made of judgments.
+
+    Attributes:
+        version: what they are made of.
+        qrels: the bytes of their file.
+        labels: the labels themselves.
+        votes: those that counted, by the documents that stand for their texts.
+    """
+
+    version: LabelVersion
+    qrels: bytes
+    labels: PreferenceLabels
+    votes: Votes
+
+
+def make_version(
+    name: str,
+    pools: Sequence[Pool],
+    judgments: Sequence[Judgment],
+    rules: Rules,
+    *,
+    parent: str | None = None,
+) -> Made:
+    """Make labels.
+
+    Args:
+        name: of the version.
+        pools: the passages of each query.
+        judgments: all that were recorded, in their order.
+        rules: how labels are made.
+        parent: the version that this one follows.
+
+    Returns:
+        The same bytes for the same arguments, and for judgments that came after `rules.until`.
+    """
+    until = rules.until or max((one.answered_at for one in judgments), default="") or None
+    seen = [one for one in judgments if until is None or one.answered_at <= until]
+    valid = counted(seen, exclusion=rules.exclusion, failures=rules.failures)
+    votes = count_votes(valid, same=stand_for(pools))
+    labels = make_labels(pools, votes, find=ALGORITHMS[rules.algorithm])
+    by_query = sorted(labels.labels.items())
+    qrels = format_qrels({query: dict.fromkeys(docs, 1) for query, docs in by_query})
+    played = labels.tournaments.values()
+    version = LabelVersion(
+        name=name,
+        parent=parent,
+        algorithm=rules.algorithm,
+        exclusion=rules.exclusion,
+        failures=rules.failures,
+        until=until,
+        recorded=len(seen),
+        counted=len(valid),
+        queries=len(labels.labels),
+        labels=labels.count,
+        kept=len(labels.kept),
+        several=labels.several,
+        cycles=labels.cycles,
+        unjudged=sum(one.unjudged for one in played),
+        drawn=sum(one.drawn for one in played),
+        judgments_sha256=digest_bytes(format_judgments(seen)),
+        pools_sha256=digest_bytes(format_rows(pools)),
+        qrels_sha256=digest_bytes(qrels),
+    )
+    return Made(version=version, qrels=qrels, labels=labels, votes=votes)
+
+
+def rules_of(version: LabelVersion) -> Rules:
+    """The rules that a version was made by."""
+    return Rules(
+        algorithm=version.algorithm,
+        exclusion=version.exclusion,
+        failures=version.failures,
+        until=version.until,
+    )
+
+
+def differences(before: LabelVersion, after: LabelVersion) -> tuple[str, ...]:
+    """What of a version is not the same when it is made again; none where all is."""
+    return tuple(
+        field
+        for field in LabelVersion.__struct_fields__
+        if getattr(before, field) != getattr(after, field)
+    )
+
+
+def format_version(version: LabelVersion) -> bytes:
+    """A version as indented JSON, keys in the order of its fields."""
+    return msgspec.json.format(msgspec.json.encode(version), indent=2) + b"\n"
+
+
+def parse_version(data: bytes, *, path: str) -> LabelVersion:
+    """Read a version.
+
+    Raises:
+        InputError: code `bad-row`: this is no description of a label version.
+    """
+    try:
+        return msgspec.json.decode(data, type=LabelVersion)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputError(
+            Problem(
+                code="bad-row",
+                path=path,
+                found=show(data[:80]),
+                expected="the description of a label version",
+                hint=str(error),
+            )
+        ) from None
