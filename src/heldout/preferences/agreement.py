@@ -16,7 +16,7 @@ __all__ = ["STUDY_ACCURACY", "JudgeAgreement", "expected_alpha", "judge_agreemen
 
 STUDY_ACCURACY = 1228 / 1868
 """How often a worker preferred the known answer to the second document of a run that agreed with
-it (shallow-pooling, section 3.2)."""
+it (shallow-pooling, table 2, category A)."""
 
 _TWO = 2
 

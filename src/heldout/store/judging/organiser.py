@@ -1,0 +1,245 @@
+"""What the organiser does and looks at: the launch switch, sign-outs, leases, payments made.
+
+Switch and sign-outs are events: each says when it happened, and no other table is needed.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import Connection, func, insert, select
+
+from heldout.preferences.assignments import State
+from heldout.preferences.settings import Money
+from heldout.store.judging.database import Database, keep_others_out
+from heldout.store.judging.payments import Kind
+from heldout.store.judging.tables import assignments, events, judgments, payments, tasks, workers
+
+__all__ = [
+    "Launch",
+    "Lease",
+    "PaymentMade",
+    "count_sign_outs",
+    "leases",
+    "note_sign_out",
+    "payments_made",
+    "read_launch",
+    "read_launch_state",
+    "set_launch",
+]
+
+Launch = Literal["new", "launched", "paused"]
+"""`new`: never launched. `launched`: tasks are handed out. `paused`: they were; who has one goes
+on with it."""
+
+_SWITCH = ("launched", "paused")
+_SIGNED_OUT = "signed-out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """A task in the hands of a worker.
+
+    Attributes:
+        assignment: its id.
+        task: the task's id.
+        batch: the task's batch.
+        worker: the pseudonym.
+        since: when the worker consented.
+        last: when the last answer came; `None` before the first.
+        answered: items with an answer.
+        until: when the task goes to another worker without a further answer.
+    """
+
+    assignment: int
+    task: str
+    batch: int
+    worker: str
+    since: datetime
+    last: datetime | None
+    answered: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentMade:
+    """A payment that was recorded.
+
+    Attributes:
+        assignment: for which.
+        worker: the pseudonym.
+        platform_id: the platform's id of the worker.
+        place: the platform's id of the sitting.
+        study: the platform's id of the study.
+        state: how it ended.
+        kind: see `payments.Kind`.
+        amount: hundredths.
+        key: its idempotency key.
+        paid_at: when it was recorded.
+    """
+
+    assignment: int
+    worker: str
+    platform_id: str
+    place: str
+    study: str
+    state: State
+    kind: Kind
+    amount: Money
+    key: str
+    paid_at: datetime
+
+
+def read_launch(connection: Connection) -> Launch:
+    """How the switch stands, within a transaction."""
+    last = (
+        select(events.c.kind)
+        .where(events.c.kind.in_(_SWITCH))
+        .order_by(events.c.id.desc())
+        .limit(1)
+    )
+    found: Launch | None = connection.execute(last).scalar_one_or_none()
+    return found or "new"
+
+
+def read_launch_state(database: Database) -> Launch:
+    """How the switch stands.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    return database.read(read_launch)
+
+
+def set_launch(
+    database: Database, state: Literal["launched", "paused"], *, now: datetime, note: str = ""
+) -> bool:
+    """Turn the switch.
+
+    Args:
+        database: of the campaign.
+        state: to which.
+        now: the time.
+        note: what is written beside it, as the price.
+
+    Returns:
+        Whether it stood otherwise before.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+
+    def write(connection: Connection) -> bool:
+        keep_others_out(connection)
+        if read_launch(connection) == state:
+            return False
+        row = {"at": now, "kind": state, "assignment": None, "note": note}
+        connection.execute(insert(events).values(row))
+        return True
+
+    return database.write(write)
+
+
+def count_sign_outs(database: Database) -> int:
+    """How often organisers signed out: a session is over when it was begun before the last time.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    counted = select(func.count()).where(events.c.kind == _SIGNED_OUT)
+    return database.read(lambda connection: int(connection.execute(counted).scalar_one()))
+
+
+def note_sign_out(database: Database, *, now: datetime) -> None:
+    """End every session that was begun until now.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    row = insert(events).values(at=now, kind=_SIGNED_OUT, assignment=None, note="")
+    database.write(lambda connection: connection.execute(row))
+
+
+def leases(database: Database) -> tuple[Lease, ...]:
+    """Tasks in the hands of workers, those that end soonest first.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    given = (
+        select(
+            judgments.c.assignment,
+            func.count(judgments.c.position.distinct()).label("answered"),
+            func.max(judgments.c.answered_at).label("last"),
+        )
+        .group_by(judgments.c.assignment)
+        .subquery()
+    )
+    found = (
+        select(
+            assignments.c.id,
+            assignments.c.task,
+            tasks.c.batch,
+            workers.c.pseudonym,
+            assignments.c.consented_at,
+            given.c.last,
+            func.coalesce(given.c.answered, 0).label("answered"),
+            assignments.c.lease_until,
+        )
+        .join(tasks, tasks.c.task == assignments.c.task)
+        .join(workers, workers.c.id == assignments.c.worker)
+        .outerjoin(given, given.c.assignment == assignments.c.id)
+        .where(assignments.c.state == "consented")
+        .order_by(assignments.c.lease_until, assignments.c.id)
+    )
+    rows = database.read(lambda connection: connection.execute(found).all())
+    return tuple(
+        Lease(
+            assignment=row.id,
+            task=row.task,
+            batch=row.batch,
+            worker=row.pseudonym,
+            since=row.consented_at,
+            last=row.last,
+            answered=row.answered,
+            until=row.lease_until,
+        )
+        for row in rows
+    )
+
+
+def payments_made(database: Database) -> tuple[PaymentMade, ...]:
+    """Every payment that was recorded, oldest first.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    found = (
+        select(
+            payments,
+            workers.c.pseudonym,
+            workers.c.platform_id,
+            assignments.c.place,
+            assignments.c.study,
+            assignments.c.state,
+        )
+        .join(assignments, assignments.c.id == payments.c.assignment)
+        .join(workers, workers.c.id == assignments.c.worker)
+        .order_by(payments.c.id)
+    )
+    rows = database.read(lambda connection: connection.execute(found).all())
+    return tuple(
+        PaymentMade(
+            assignment=row.assignment,
+            worker=row.pseudonym,
+            platform_id=row.platform_id,
+            place=row.place,
+            study=row.study,
+            state=row.state,
+            kind=row.kind,
+            amount=row.amount,
+            key=row.key,
+            paid_at=row.paid_at,
+        )
+        for row in rows
+    )

@@ -1,0 +1,63 @@
+"""The organiser's switch, sign-outs, leases and payments, on both engines."""
+
+import judging_databases
+from small_campaign import NOW, SETTINGS, after, answer_all, finish, load, take
+
+from heldout.store.judging.database import Database
+from heldout.store.judging.organiser import (
+    count_sign_outs,
+    leases,
+    note_sign_out,
+    payments_made,
+    read_launch_state,
+    set_launch,
+)
+from heldout.store.judging.payments import payments_due, record_payment
+from heldout.store.judging.readings import events
+
+database = judging_databases.database
+
+
+def test_the_switch_stands_as_it_was_turned_last(database: Database) -> None:
+    load(database)
+    assert read_launch_state(database) == "new"
+    assert set_launch(database, "launched", now=NOW, note="$9.60")
+    assert not set_launch(database, "launched", now=NOW)
+    assert read_launch_state(database) == "launched"
+    assert set_launch(database, "paused", now=after(minutes=1))
+    assert read_launch_state(database) == "paused"
+    told = [(event.kind, event.note) for event in events(database)][1:]
+    assert told == [("launched", "$9.60"), ("paused", "")]
+
+
+def test_each_sign_out_is_counted(database: Database) -> None:
+    load(database)
+    assert count_sign_outs(database) == 0
+    note_sign_out(database, now=NOW)
+    note_sign_out(database, now=NOW)
+    assert count_sign_outs(database) == 2
+
+
+def test_leases_are_those_under_way_the_soonest_to_end_first(database: Database) -> None:
+    load(database, queries=3)
+    finish(database, "ada")
+    late = take(database, "bob", now=after(minutes=1))
+    early = take(database, "eve", now=NOW)
+    answer_all(database, late, now=after(minutes=5))
+    first, second = leases(database)
+    assert (first.assignment, first.answered, first.last) == (early.assignment, 0, None)
+    assert first.until == after(minutes=SETTINGS.lease_minutes)
+    assert (second.assignment, second.answered) == (late.assignment, 4)
+    assert (second.since, second.last) == (after(minutes=1), after(minutes=5))
+    assert second.until == after(minutes=5 + SETTINGS.lease_minutes)
+
+
+def test_a_payment_that_was_recorded_is_found_again(database: Database) -> None:
+    load(database)
+    finish(database, "ada")
+    (due,) = payments_due(database)
+    assert payments_made(database) == ()
+    record_payment(database, due.assignment, amount=due.amount, kind=due.kind, key=due.key, now=NOW)
+    (made,) = payments_made(database)
+    assert (made.key, made.amount, made.kind) == (due.key, 200, "reward")
+    assert (made.platform_id, made.state, made.paid_at) == ("ada", "submitted", NOW)
