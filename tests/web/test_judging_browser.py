@@ -484,6 +484,7 @@ def test_axe_finds_nothing(
     page = one.window(color_scheme=theme, viewport=viewport)
     seen = 0
     for name in every_page(one, page):
+        page.wait_for_load_state()  # the style sheet too
         colour = page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
         assert colour == PAPER[theme], name
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], name

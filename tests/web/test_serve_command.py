@@ -15,12 +15,14 @@ import httpx
 import msgspec
 import pytest
 from click.testing import CliRunner
-from judging_stage import QUERY, SETTINGS, A, B, campaign_tasks, fields_of
+from judging_stage import QUERY, SETTINGS, START, A, B, campaign_tasks, fields_of
 
 from heldout.cli.program import main
 from heldout.preferences.pools import Pool
 from heldout.preferences.tasks import Task
 from heldout.store.campaign_files import CampaignFolder
+from heldout.store.judging.campaigns import load_campaign, read_campaign
+from heldout.store.judging.database import open_database
 
 TOML = f"""
 name = "{SETTINGS.name}"
@@ -114,26 +116,36 @@ def test_several_processes_serve_one_campaign(campaign: Path) -> None:
                 assert QUERY in other.get(place).text
 
 
-def test_a_second_start_loads_what_is_new_and_keeps_the_link(campaign: Path) -> None:
-    with served(str(campaign)) as (_, first):
-        pass
+def load(campaign: Path) -> str:
+    """Load the campaign as a first start does; its link code."""
+    folder = CampaignFolder(campaign)
+    database = open_database(f"sqlite:///{folder.database}")
+    load_campaign(database, folder.settings(), folder.pools(), folder.tasks(), now=START)
+    code = read_campaign(database).code
+    database.close()
+    return code
+
+
+def test_a_later_start_loads_what_is_new_and_keeps_the_link(campaign: Path) -> None:
+    code = load(campaign)
     pools, (*before, new) = made(tasks=3)
     CampaignFolder(campaign).write_pools(pools)
     CampaignFolder(campaign).write_tasks([*before, msgspec.structs.replace(new, batch=2)])
-    with served(str(campaign)) as (_, second):
-        pass
-    assert "loaded    1 new task" in second
-    assert link_of(first) == link_of(second)
+    with (campaign / "campaign.toml").open("a") as settings:
+        settings.write('question = "Which one?"\n')
+    with served(str(campaign)) as (_, said):
+        assert "loaded    1 new task" in said
+        assert "note      tasks loaded before keep their own question" in said
+        assert link_of(said) == code
 
 
 def test_a_database_alone_is_served_where_it_is_named(campaign: Path, tmp_path: Path) -> None:
-    with served(str(campaign)) as (_, first):
-        pass
+    code = load(campaign)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     url = f"sqlite:///{campaign}/campaign.sqlite"
-    with served(str(elsewhere), DATABASE_URL=url) as (_, second):
-        assert link_of(first) == link_of(second)
+    with served(str(elsewhere), DATABASE_URL=url) as (_, said):
+        assert link_of(said) == code
     assert list(elsewhere.iterdir()) == []
 
 
@@ -152,8 +164,7 @@ def test_a_campaign_without_tasks_is_told(campaign: Path) -> None:
 
 
 def test_what_people_saw_cannot_be_changed(campaign: Path) -> None:
-    with served(str(campaign)):
-        pass
+    load(campaign)
     CampaignFolder(campaign).write_pools(made(texts=(A, "another text"))[0])
     code, said = serve(str(campaign))
     assert code == 2
