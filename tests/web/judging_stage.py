@@ -161,10 +161,12 @@ class Stages:
         items: int = 4,
         query: str = QUERY,
         texts: tuple[str, str] = (A, B),
+        url: str = "",
         **changes: Any,
     ) -> Stage:
         """A campaign of tasks with so many items each, the last but one a test answered by A."""
-        database = open_database(f"sqlite:///{self.folder}/campaign{len(self.made)}.sqlite")
+        here = f"sqlite:///{self.folder}/campaign{len(self.made)}.sqlite"
+        database = open_database(url or here)
         pools, made = campaign_tasks(tasks=tasks, items=items, query=query, texts=texts)
         settings = msgspec.structs.replace(SETTINGS, **changes)
         load_campaign(database, settings, pools, made, now=START)

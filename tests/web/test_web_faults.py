@@ -1,10 +1,14 @@
 """What goes wrong below the pages: a database that refuses or is gone, and a bug."""
 
 import logging
+import os
+import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from judging_stage import Stage, Stages, fields_of, words_of
@@ -20,6 +24,25 @@ Make = Callable[..., Stage]
 def stage(tmp_path: Path) -> Iterator[Make]:
     with Stages(tmp_path) as stages:
         yield stages.make
+
+
+@pytest.fixture
+def postgres() -> Iterator[Any]:
+    """A PostgreSQL server of its own."""
+    with TemporaryDirectory(prefix="heldout-pg-") as folder:
+        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
+        from pgserver.postgres_server import get_server  # noqa: PLC0415 - looks at it at once
+
+        server = get_server(Path(folder) / "data", cleanup_mode="stop")
+        yield server
+        server.cleanup()
+
+
+def stop(server: Any) -> None:
+    """Without a word to whoever is connected."""
+    process = server.get_postmaster_info().process
+    process.send_signal(signal.SIGQUIT)
+    process.wait(10)
 
 
 @contextmanager
@@ -114,6 +137,25 @@ def test_the_last_answer_is_sent_again_where_only_its_end_was_lost(
     assert len(one.judgments()) == 4
     assert one.post(f"{root}/item/4", fields_of(answer)).headers["location"] == f"{root}/done"
     assert [row.submitted for row in one.judgments()] == [True] * 4
+
+
+def test_a_lost_server_keeps_the_choice_and_takes_it_when_it_is_back(
+    stage: Make, postgres: Any
+) -> None:
+    one = stage(url=postgres.get_uri())
+    root = one.begin()
+    one.answer(root, 1, "b")
+    fields = fields_of(one.client.get(f"{root}/item/2")) | {"choice": "b"}
+    stop(postgres)
+    answer = one.post(f"{root}/item/2", fields)
+    assert answer.status_code == 503
+    assert fields_of(answer) == fields
+    for page in ("item/1", "exit", "done"):
+        assert one.client.get(f"{root}/{page}").status_code == 503
+    postgres.ensure_postgres_running()
+    assert one.post(f"{root}/item/2", fields_of(answer)).status_code == 303
+    assert "Done" in words_of(one.finish(root, 4))
+    assert [row.preferred == row.right for row in one.judgments()][:2] == [True, True]
 
 
 def test_nobody_begins_where_nothing_can_be_saved(stage: Make) -> None:
