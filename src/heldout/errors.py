@@ -21,6 +21,7 @@ __all__ = [
     "Severity",
     "StoreError",
     "TrustError",
+    "plural",
     "printable",
     "quote",
 ]
@@ -100,6 +101,11 @@ class SetupError(HeldoutError):
 
 class StoreError(HeldoutError):
     """A board or vault on disk is damaged, locked, missing or not where it should be."""
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """`1 query`, `1,050 queries`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def printable(text: str) -> str:

@@ -18,7 +18,7 @@ from heldout.report.table import to_latex, to_markdown
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.power import queries_needed
 from heldout.validity.power import plan_power
-from heldout.validity.power_simulation import simulate_power
+from heldout.validity.power_simulation import MOST_QUERIES, simulate_power
 
 
 def pilot(systems: int = 5, queries: int = 60, seed: int = 0) -> ScoreTable:
@@ -118,8 +118,8 @@ def test_plans_that_make_no_sense_are_refused(options: dict[str, Any], code: str
     [
         ({"a": [0.1, 0.2, 0.3]}, "too-few-systems"),
         ({"a": [0.1], "b": [0.2]}, "too-few-queries"),
-        ({"a": [0.1, 0.2], "b": [0.1, 0.2]}, "no-spread"),
-        ({"a": [0.1, 0.2], "b": [0.2, 0.3]}, "no-spread"),
+        ({"a": [0.1, 0.2] * 2, "b": [0.1, 0.2] * 2}, "no-spread"),
+        ({"a": [0.1, 0.2] * 2, "b": [0.2, 0.3] * 2}, "no-spread"),
     ],
     ids=["one system", "one query", "equal", "shifted"],
 )
@@ -178,3 +178,60 @@ def test_trec_dl_2021_can_tell_eight_hundredths_apart(data: Callable[[str], Path
     assert plan["difference_low"] > 0.065
     assert plan["difference_high"] < 0.095
     assert found["simulated"][0]["power"] == pytest.approx(0.8, abs=0.1)
+
+
+@pytest.mark.parametrize("asked", [{"differences": [1e-6]}, {"queries": [10_000_000]}])
+def test_a_plan_for_too_many_queries_stands_without_a_simulation(asked: dict[str, Any]) -> None:
+    found = plan_power(pilot(), seeded(), trials=5, **asked)
+
+    assert all(plan.queries > MOST_QUERIES for plan in found.wanted)
+    assert [one.power for one in found.simulated] == [None] * 3
+    assert "more than 20,000 queries are not simulated" in found.simulated[0].why
+    assert report.facts(found)[0][0] == "plan"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"differences": [1e-12]}, {"differences": [1e-300]}, {"queries": [10**30]}],
+    ids=["10^23 queries", "10^599 queries", "10^30 queries"],
+)
+def test_a_number_of_queries_beyond_all_meaning_is_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        plan_power(pilot(), seeded(), trials=5, **asked)
+    assert [problem.code for problem in caught.value.problems] == ["power-option"]
+
+
+def test_no_plan_is_for_a_difference_that_the_measure_cannot_have() -> None:
+    found = plan_power(pilot(), seeded(), queries=[2], trials=9, tests=["t"], largest=1.0)
+    (plan,) = found.wanted
+
+    assert (plan.difference, plan.difference_low, plan.difference_high) == (None, None, None)
+    assert found.simulated == ()
+    assert report.facts(found)[0] == (
+        "plan",
+        "2 queries find none: larger than the measure can differ",
+    )
+    assert report.spec(found)["layer"]
+    assert plan_power(pilot(), seeded(), queries=[2], trials=9).wanted[0].difference is not None
+    with pytest.raises(InputError, match="larger than the measure can differ"):
+        plan_power(pilot(), seeded(), differences=[1.5], largest=1.0)
+
+
+@pytest.mark.parametrize("queries", [2, 3])
+def test_a_pilot_of_few_queries_is_refused(queries: int) -> None:
+    with pytest.raises(InputError, match="at least four"):
+        plan_power(pilot(queries=queries), seeded(), trials=9)
+
+
+def test_there_is_no_interval_where_a_resampling_does_not_differ() -> None:
+    table = table_of(
+        {name: {f"q{n}": float(n == hit) for n in range(6)} for name, hit in (("a", 1), ("b", 2))}
+    )
+    found = plan_power(table, seeded(), differences=[0.2], tests=["t"])
+
+    assert found.deviation > 0
+    assert (found.deviation_low, found.deviation_high) == (None, None)
+    assert (found.wanted[0].queries_low, found.wanted[0].queries_high) == (None, None)
+    assert "No interval" in to_markdown(report.tables(found)[0])
+    assert report.facts(found)[0][1].endswith(" queries")
+    assert report.spec(found)["layer"]

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import click
 
 from heldout.cli.console import Console, answers, messages
-from heldout.errors import HeldoutError, InputError, Problem, Severity, printable
+from heldout.errors import HeldoutError, InputError, Problem, Severity, plural, printable
 
 __all__ = [
     "Console",
@@ -64,11 +64,6 @@ def ago(span: timedelta) -> str:
     if hours >= 2 * day:
         return plural(hours // day, "day")
     return plural(hours, "hour") if hours else plural(int(span.total_seconds() // 60), "minute")
-
-
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """`1 query`, `1,050 queries`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:

@@ -40,6 +40,11 @@ class Measure:
         """The measure's row in the table."""
         return MEASURES[self.name]
 
+    @property
+    def largest(self) -> float | None:
+        """The largest difference of two scores; `None` where there is no end, or grades make it."""
+        return 1.0 if self.kind.range == "0 to 1" else None
+
     def __str__(self) -> str:
         given = ",".join(f"{name}={_format(value)}" for name, value in self._given())
         text = f"{self.name}({given})" if given else self.name

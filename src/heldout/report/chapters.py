@@ -241,7 +241,13 @@ def _facets(kinds: Kinds, view: ViewScores, draws: Draws) -> Findings:
 
 
 def _power(view: ViewScores, draws: Draws) -> Findings:
-    found = plan_power(_by_query(view), draws.rng(), trials=draws.trials, executor=draws.executor)
+    found = plan_power(
+        _by_query(view),
+        draws.rng(),
+        trials=draws.trials,
+        largest=parse_measure(view.measure).largest,
+        executor=draws.executor,
+    )
     return Findings(
         facts=power.facts(found),
         tables=power.tables(found, measure=view.measure),

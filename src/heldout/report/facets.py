@@ -16,6 +16,7 @@ from heldout.charts.layers import (
     join_layers,
 )
 from heldout.charts.ticks import score_span, score_ticks
+from heldout.errors import plural
 from heldout.report.table import Cell, Column, Table
 from heldout.validity.facets import Facet, FacetDifference, Facets, Interaction
 
@@ -232,8 +233,8 @@ def _difference_notes(result: Facets, compared: int) -> list[str]:
     notes = [
         (
             f"System - {result.reference}; paired t, two-sided. Corrected and all: Bonferroni over "
-            f"one family of {result.family} differences, {_plural(compared, 'system')} on "
-            f"{_plural(len(result.facets), 'facet')}; all queries stand outside it, each alone."
+            f"one family of {result.family} differences, {plural(compared, 'system')} on "
+            f"{plural(len(result.facets), 'facet')}; all queries stand outside it, each alone."
         ),
         (
             "Significant on one facet and not on another is no evidence that they differ: see the "
@@ -245,10 +246,6 @@ def _difference_notes(result: Facets, compared: int) -> list[str]:
         notes.append(f"{hidden:,} more systems are compared; all of them with --json.")
     why = sorted({one.why for one in result.differences if one.why})
     return notes + [f"Undefined: {reason}." for reason in why]
-
-
-def _plural(count: int, one: str) -> str:
-    return f"{count:,} {one if count == 1 else one + 's'}"
 
 
 def _interactions(result: Facets) -> Table:

@@ -16,6 +16,7 @@ from heldout.charts.layers import (
     join_layers,
 )
 from heldout.charts.ticks import Tick, log_ticks
+from heldout.errors import plural
 from heldout.report.table import Cell, Column, Table
 from heldout.validity.power import LADDER, Plan, Power
 
@@ -30,12 +31,11 @@ def facts(result: Power) -> tuple[tuple[str, str], ...]:
     Args:
         result: the plan.
     """
-    asked = {(one.queries, one.difference) for one in result.simulated}
-    lines = [("plan", _say(plan)) for plan in result.plans if _key(plan) in asked]
+    lines = [("plan", _say(plan, result.largest)) for plan in result.wanted]
     spread = (
-        f"differences of two systems have a standard deviation of {result.deviation:.3f} "
-        f"({result.deviation_low:.3f} to {result.deviation_high:.3f}) in the middle of "
-        f"{result.pairs:,} pairs"
+        f"differences of two systems have a standard deviation of {result.deviation:.3f}"
+        f"{_span(_score(result.deviation_low, 3), _score(result.deviation_high, 3))} in the middle "
+        f"of {plural(result.pairs, 'pair')}"
     )
     return (*lines, ("spread", spread))
 
@@ -67,9 +67,17 @@ def title(result: Power) -> str:
 def spec(result: Power) -> dict[str, Any]:
     """The smallest difference found over the number of queries, both on logarithmic axes."""
     plans = [plan for plan in result.plans if plan.asked == "queries"]
-    ends = [plan.difference_low for plan in plans] + [plan.difference_high for plan in plans]
+    middle, *ends = (
+        [
+            (log10(plan.queries), log10(found))
+            for plan, found in ((plan, getattr(plan, name)) for plan in plans)
+            if found is not None
+        ]
+        for name in ("difference", "difference_low", "difference_high")
+    )
+    heights = [up for line in (middle, *ends) for _, up in line]
     x = (log10(min(LADDER[0], plans[0].queries)), log10(max(LADDER[-1], plans[-1].queries)))
-    y = (log10(min(ends)), log10(max(ends)))
+    y = (min(heights), max(heights))
     frame = Frame(
         canvas=Canvas(width=_WIDTH, height=_HEIGHT, left=64, right=24, top=34, bottom=48),
         x=x,
@@ -77,37 +85,44 @@ def spec(result: Power) -> dict[str, Any]:
         x_ticks=tuple(Tick(at=log10(n), label=f"{n:,}") for n in LADDER),
         y_ticks=log_ticks(y, most=8),
     )
-    places = [(log10(plan.queries), plan) for plan in plans]
-    spots = [
-        (at, log10(plan.difference), f"{plan.queries:,} queries: {plan.difference:.4f}")
-        for at, plan in places
-    ]
+    spots = [(at, up, f"{round(10**at):,} queries: {10**up:.4f}") for at, up in middle]
     up = Label(x=-54, y=-18, text="smallest difference found", align="left")
     below = Label(x=8, y=_HEIGHT - 12, text="queries", align="left")
     return join_layers(
         frame,
         [
-            draw_line([(at, log10(plan.difference_low)) for at, plan in places], frame, MUTED,
-                      dash=[4, 4]),
-            draw_line([(at, log10(plan.difference_high)) for at, plan in places], frame, MUTED,
-                      dash=[4, 4]),
-            draw_line([(at, y) for at, y, _ in spots], frame, INK),
+            *(draw_line(line, frame, MUTED, dash=[4, 4]) for line in ends if line),
+            draw_line(middle, frame, INK),
             draw_dots(spots, frame, "disc"),
             *draw_texts([up, below], MUTED),
         ],
     )  # fmt: skip
 
 
-def _key(plan: Plan) -> tuple[int, float]:
-    return plan.queries, plan.difference
-
-
-def _say(plan: Plan) -> str:
+def _say(plan: Plan, largest: float | None) -> str:
     if plan.asked == "difference":
-        span = f"{plan.queries_low:,} to {plan.queries_high:,}"
-        return f"a difference of {plan.difference:g} takes {plan.queries:,} queries ({span})"
-    span = f"{plan.difference_low:.4f} to {plan.difference_high:.4f}"
-    return f"{plan.queries:,} queries find a difference of {plan.difference:.4f} ({span})"
+        span = _span(_count(plan.queries_low), _count(plan.queries_high))
+        return f"a difference of {plan.difference:g} takes {plan.queries:,} queries{span}"
+    if plan.difference is None:
+        return f"{plan.queries:,} queries find none: larger than the measure can differ"
+    high = _score(plan.difference_high, 4)
+    if plan.difference_high is None and plan.difference_low is not None:
+        high = f"more than {largest:g}"
+    span = _span(_score(plan.difference_low, 4), high)
+    return f"{plan.queries:,} queries find a difference of {plan.difference:.4f}{span}"
+
+
+def _span(low: str, high: str) -> str:
+    """An interval in brackets behind a number; nothing where there is none."""
+    return f" ({low} to {high})" if low and high else ""
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _score(number: float | None, digits: int) -> str:
+    return "" if number is None else f"{number:.{digits}f}"
 
 
 def _plan_table(result: Power, measure: str) -> Table:
@@ -139,10 +154,27 @@ def _plan_table(result: Power, measure: str) -> Table:
                 f"Planned for the middle of {result.pairs:,} pairs of {result.systems} pilot "
                 f"systems on {result.queries:,} queries; quartiles of the pairs' standard "
                 f"deviations: {quartiles}. From and to: {result.level:.0%} interval of the "
-                f"middle's, by {result.trials:,} resamplings of the pilot's queries."
+                f"middle's, by {plural(result.trials, 'resampling')} of the pilot's queries."
             ),
+            *_undefined(result),
         ),
     )
+
+
+def _undefined(result: Power) -> list[str]:
+    """Why some numbers are missing."""
+    notes = []
+    if result.largest is not None and any(plan.difference_high is None for plan in result.plans):
+        notes.append(
+            f"Undefined: a difference that is larger than the measure can differ, "
+            f"{result.largest:g}."
+        )
+    if result.deviation_low is None:
+        notes.append(
+            "No interval: in some resampling of the pilot's few queries the middle pair does not "
+            "differ."
+        )
+    return notes
 
 
 def _simulation_table(result: Power) -> Table:

@@ -20,7 +20,7 @@ _NAMED, _MOST_NAMED = 15, 60
 _NAME = 28
 _RANKS = 40
 _BELOW = 18
-_SLOPE = 30
+_SLOPE = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

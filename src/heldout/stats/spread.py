@@ -25,12 +25,13 @@ class Spread:
 
     Attributes:
         middle: lower median over all pairs.
-        low, high: ends of the interval, which holds `middle`.
+        low, high: ends of the interval, which holds `middle`; both `None` where the middle pair of
+            some resampling does not differ, as with few queries: such a deviation is no estimate.
     """
 
     middle: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 def pair_deviations(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -62,7 +63,10 @@ def middle_spread(
     middle = float(np.quantile(pair_deviations(values), 0.5, method="lower"))
     size = block_size(values.size)
     blocks = map_blocks(_resample, values, rng=rng, draws=trials, size=size, executor=executor)
-    low, high = np.quantile(np.concatenate(blocks), [(1 - level) / 2, (1 + level) / 2]).tolist()
+    found = np.concatenate(blocks)
+    if not found.all():
+        return Spread(middle=middle, low=None, high=None)
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2]).tolist()
     return Spread(middle=middle, low=min(low, middle), high=max(high, middle))
 
 

@@ -35,6 +35,8 @@ LADDER = (25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
 _TENTH = 10
+_LEAST = 4
+_SMALLEST = 1e-8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +46,19 @@ class Plan:
     Attributes:
         queries: how many; where `asked` is "difference", how many it takes.
         queries_low, queries_high: the same at the ends of the deviation's interval; equal to
-            `queries` where they were asked for.
-        difference: smallest true mean difference that is found.
-        difference_low, difference_high: likewise.
+            `queries` where they were asked for; `None` where there is no interval.
+        difference: smallest true mean difference that is found; `None` where it is larger than
+            the measure can differ.
+        difference_low, difference_high: likewise, and `None` where there is no interval.
         asked: which of the two was given.
     """
 
     queries: int
-    queries_low: int
-    queries_high: int
-    difference: float
-    difference_low: float
-    difference_high: float
+    queries_low: int | None
+    queries_high: int | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
     asked: Literal["queries", "difference"]
 
 
@@ -66,15 +69,18 @@ class Power:
     Attributes:
         systems, queries, pairs: of the pilot; pairs that never differ are left out.
         deviation: standard deviation of the difference by query, of the middle pair.
-        deviation_low, deviation_high: its interval.
+        deviation_low, deviation_high: its interval; `None` where the middle pair of some
+            resampling does not differ.
         quartiles: of the deviations of all pairs.
         simulated_pair: the two systems of the pair that is simulated.
         simulated_deviation: its deviation.
         plans: by rising number of queries.
+        wanted: those of them that were asked for.
         simulated: tests at the plans that were asked for.
         alpha, power: of the two-sided test that is planned.
         level: of the intervals.
         trials: resamplings of the pilot's queries.
+        largest: the largest difference that the measure can have; `None` where unknown.
         digest: of the pilot's scores.
     """
 
@@ -82,17 +88,19 @@ class Power:
     queries: int
     pairs: int
     deviation: float
-    deviation_low: float
-    deviation_high: float
+    deviation_low: float | None
+    deviation_high: float | None
     quartiles: tuple[float, float]
     simulated_pair: tuple[str, str]
     simulated_deviation: float
     plans: tuple[Plan, ...]
+    wanted: tuple[Plan, ...]
     simulated: tuple[Simulated, ...]
     alpha: float
     power: float
     level: float
     trials: int
+    largest: float | None
     digest: Digest
 
 
@@ -107,33 +115,41 @@ def plan_power(
     power: float = 0.8,
     level: float = 0.95,
     trials: int = 1000,
+    largest: float | None = None,
     executor: Executor | None = None,
 ) -> Power:
     """Plan the size of a query set.
 
     Args:
-        pilot: at least two systems on at least two queries, none missing.
+        pilot: at least two systems on at least four queries, none missing.
         rng: where draws come from.
-        differences: above 0, how many queries each takes.
-        queries: at least 2 each, what they find; with neither, the pilot's own number.
+        differences: above 0 and up to `largest`, how many queries each takes.
+        queries: 2 to 10^15 each, what they find; with neither, the pilot's own number.
         tests: those that are simulated at what was asked for.
         alpha: level of the two-sided test, in (0, 1).
         power: in (alpha, 1).
         level: of the intervals, in (0, 1).
         trials: resamplings of the pilot's queries, and simulated query sets, >= 1.
+        largest: the largest difference that the measure can have; `None` where unknown.
         executor: where to compute; `None` for here.
 
     Raises:
         InputError: codes `too-few-systems`, `too-few-queries`, `missing-scores`,
-            `power-option`, and `no-spread` where half of the pairs never differ.
+            `power-option`, also where a difference takes more than 10^18 queries, and
+            `no-spread` where half of the pairs never differ.
     """
-    _check(differences, queries, alpha=alpha, power=power)
+    most = math.inf if largest is None else largest
+    _check(differences, queries, alpha=alpha, power=power, largest=most)
     matrix = score_matrix(pilot)
+    if len(matrix.queries) < _LEAST:
+        raise _few_queries(len(matrix.queries))
     values = matrix.values
     deviations = pair_deviations(values)
     spread = middle_spread(values, rng, level=level, trials=trials, executor=executor)
     if not spread.middle > 0:
         raise _no_spread()
+    if any(difference < spread.middle * _SMALLEST for difference in differences):
+        raise _too_small(min(differences))
     first, second = np.triu_indices(len(values), 1)
     near = np.argsort(np.abs(deviations - spread.middle), kind="stable")
     near = near[: math.ceil(len(near) / _TENTH)]
@@ -141,7 +157,7 @@ def plan_power(
     at = near[np.argmin(np.abs(means[first[near]] - means[second[near]]))]
     asked = tuple(queries) if queries or differences else (values.shape[1],)
     goal = (alpha, power)
-    plans = [_of_queries(n, spread, goal) for n in sorted({*LADDER, *asked})]
+    plans = [_of_queries(n, spread, goal, most) for n in sorted({*LADDER, *asked})]
     wanted = [plan for plan in plans if plan.queries in asked]
     planned = [_of_difference(difference, spread, goal) for difference in differences]
     wanted += planned
@@ -152,6 +168,7 @@ def plan_power(
             trials=trials, executor=executor,
         )
         for plan in wanted
+        if plan.difference is not None
         for test in tests
     ]  # fmt: skip
     return Power(
@@ -165,39 +182,47 @@ def plan_power(
         simulated_pair=(matrix.systems[second[at]], matrix.systems[first[at]]),
         simulated_deviation=float(deviations[at]),
         plans=tuple(sorted((*plans, *planned), key=lambda plan: (plan.queries, plan.asked))),
+        wanted=tuple(wanted),
         simulated=tuple(simulated),
         alpha=alpha,
         power=power,
         level=level,
         trials=trials,
+        largest=largest,
         digest=pilot.digest,
     )
 
 
-def _of_queries(queries: int, spread: Spread, goal: tuple[float, float]) -> Plan:
+def _of_queries(queries: int, spread: Spread, goal: tuple[float, float], most: float) -> Plan:
     alpha, power = goal
     unit = detectable_difference(queries, 1.0, alpha=alpha, power=power)
+    found, low, high = (
+        None if deviation is None or unit * deviation > most else unit * deviation
+        for deviation in (spread.middle, spread.low, spread.high)
+    )
     return Plan(
         queries=queries,
         queries_low=queries,
         queries_high=queries,
-        difference=unit * spread.middle,
-        difference_low=unit * spread.low,
-        difference_high=unit * spread.high,
+        difference=found,
+        difference_low=low,
+        difference_high=high,
         asked="queries",
     )
 
 
 def _of_difference(difference: float, spread: Spread, goal: tuple[float, float]) -> Plan:
     alpha, power = goal
-    needed = [
-        queries_needed(difference, deviation, alpha=alpha, power=power)
-        for deviation in (spread.middle, spread.low, spread.high)
-    ]
+    low, high = (
+        None
+        if deviation is None
+        else queries_needed(difference, deviation, alpha=alpha, power=power)
+        for deviation in (spread.low, spread.high)
+    )
     return Plan(
-        queries=needed[0],
-        queries_low=needed[1],
-        queries_high=needed[2],
+        queries=queries_needed(difference, spread.middle, alpha=alpha, power=power),
+        queries_low=low,
+        queries_high=high,
         difference=difference,
         difference_low=difference,
         difference_high=difference,
@@ -206,9 +231,14 @@ def _of_difference(difference: float, spread: Spread, goal: tuple[float, float])
 
 
 def _check(
-    differences: Sequence[float], queries: Sequence[int], *, alpha: float, power: float
+    differences: Sequence[float],
+    queries: Sequence[int],
+    *,
+    alpha: float,
+    power: float,
+    largest: float,
 ) -> None:
-    least = 2
+    least, most = 2, 10**15
     wrong = [
         (found, expected)
         for fits, found, expected in (
@@ -218,7 +248,13 @@ def _check(
                 "0 < alpha < power < 1",
             ),
             (all(d > 0 for d in differences), "a difference of 0 or less", "differences above 0"),
+            (
+                not any(d > largest for d in differences),
+                "a difference that is larger than the measure can differ",
+                f"at most {largest:g}",
+            ),
             (all(n >= least for n in queries), "fewer than two queries", "at least two"),
+            (all(n <= most for n in queries), "a number of queries without meaning", "up to 10^15"),
         )
         if not fits
     ]
@@ -227,6 +263,29 @@ def _check(
             Problem(code="power-option", path="power", found=found, expected=expected)
             for found, expected in wrong
         )
+
+
+def _few_queries(queries: int) -> InputError:
+    return InputError(
+        Problem(
+            code="too-few-queries",
+            path="scores",
+            found=f"{queries} queries",
+            expected="a pilot of at least four",
+            hint="fewer say next to nothing of how far differences vary",
+        )
+    )
+
+
+def _too_small(difference: float) -> InputError:
+    return InputError(
+        Problem(
+            code="power-option",
+            path="power",
+            found=f"a difference of {difference:g}",
+            expected="one that takes at most 10^18 queries",
+        )
+    )
 
 
 def _no_spread() -> InputError:

@@ -19,7 +19,10 @@ from scipy.optimize import brentq
 from heldout.stats.blocks import map_blocks
 from heldout.stats.tests import run_test
 
-__all__ = ["Simulated", "SimulatedTest", "simulate_power"]
+__all__ = ["MOST_QUERIES", "Simulated", "SimulatedTest", "simulate_power"]
+
+MOST_QUERIES = 20_000
+"""Queries of a simulated set at most; a plan for more stands without a simulation."""
 
 _BLOCK = 32
 
@@ -38,7 +41,8 @@ class Simulated:
         wrong: share that are significant in the wrong one.
         error: standard error of `power` that the number of trials leaves.
         trials: how many.
-        why: why there is none, as where no signs give so large a difference; else "".
+        why: why there is none, as where the pair has no difference so large, or where a set would
+            have more than `MOST_QUERIES` queries; else "".
     """
 
     test: SimulatedTest
@@ -86,11 +90,13 @@ def simulate_power(
         executor: where to compute; `None` for here.
 
     Returns:
-        Without a power where no differences are so large.
+        Without a power where no differences are so large, and where the queries are too many.
     """
     chances = _tilt(differences, difference)
-    if chances is None:
+    if chances is None or queries > MOST_QUERIES:
         why = f"no difference of the pilot's pair lies beyond {difference:.4g}"
+        if queries > MOST_QUERIES:
+            why = f"more than {MOST_QUERIES:,} queries are not simulated"
         return Simulated(test=test, queries=queries, difference=difference, trials=trials, why=why)
     plan = _Plan(differences=differences, chances=chances, test=test, queries=queries, alpha=alpha)
     blocks = map_blocks(_draw, plan, rng=rng, draws=trials, size=_BLOCK, executor=executor)

@@ -12,6 +12,7 @@ from heldout.cli.options import SHARE, level_option, trials_option
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.cli.score_source import Scores, Source, load_scores, source_options
+from heldout.measures.spec import parse_measure
 from heldout.report.power import facts, spec, tables, title, value
 from heldout.store.compute import open_executor
 from heldout.validity.power import plan_power
@@ -87,6 +88,7 @@ def power(
             power=goal,
             level=level,
             trials=trials,
+            largest=_largest(scores, source),
             executor=executor,
         )
         return Answer(
@@ -100,3 +102,10 @@ def power(
     scores = load_scores(source)
     with open_executor(jobs=source.jobs, dask=dask) as executor:
         print_each(facets, output, scores, analyse)
+
+
+def _largest(scores: Scores, source: Source) -> float | None:
+    """How far two scores can differ; `None` where no measure is known, or they are transformed."""
+    if not scores.measure or source.transform is not None:
+        return None
+    return parse_measure(scores.measure, path="-m").largest
