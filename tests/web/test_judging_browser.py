@@ -262,8 +262,10 @@ def test_on_a_wide_window_passages_start_level_and_lines_are_short(
     one = visit(texts=(A * 30, "short"))
     page = one.begin()
     a, b = (page.locator(f"article:has(#choice-{side}) .passage") for side in "ab")
-    tops = [element.evaluate("e => e.getBoundingClientRect().top") for element in (a, b)]
-    assert tops[0] == tops[1]
+    for choice in ("Passage A", "Passage B"):
+        tops = [element.evaluate("e => e.getBoundingClientRect().top") for element in (a, b)]
+        assert tops[0] == tops[1]
+        page.get_by_role("radio", name=choice).check()
     characters = a.evaluate(
         """e => { const probe = document.createElement("span"); probe.textContent = "0".repeat(65);
         e.append(probe); const width = probe.getBoundingClientRect().width; probe.remove();
