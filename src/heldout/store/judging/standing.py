@@ -27,12 +27,10 @@ __all__ = ["is_barred", "lock_assignment", "owed_for", "read_shown", "read_sitti
 def lock_assignment(connection: Connection, assignment: int) -> None:
     """Let nobody else change it until the transaction ends.
 
-    Always the task first: two who want both then never wait for each other.
+    What is locked is its task: nothing changes an assignment without that lock.
     """
     of_it = select(assignments.c.task).where(assignments.c.id == assignment).scalar_subquery()
     connection.execute(select(tasks.c.task).where(tasks.c.task == of_it).with_for_update())
-    row = select(assignments.c.id).where(assignments.c.id == assignment)
-    connection.execute(row.with_for_update())
 
 
 def read_sitting(connection: Connection, assignment: int) -> Sitting:

@@ -75,7 +75,7 @@ def close_expired(connection: Connection, task: str, *, now: datetime) -> None:
         now: the time.
     """
     row = select(assignments.c.id, assignments.c.failed).where(assignments.c.task == task)
-    found = connection.execute(row.with_for_update()).one()
+    found = connection.execute(row).one()
     if found.failed is None:
         failed = count_failed(connection, found.id)
         closed = update(assignments).where(assignments.c.id == found.id)
