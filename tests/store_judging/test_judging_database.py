@@ -1,7 +1,10 @@
 """The database is opened, made, migrated, or refused."""
 
+import importlib
 import sqlite3
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import judging_databases
@@ -11,9 +14,11 @@ from alembic.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
 from small_campaign import NOW, load
-from sqlalchemy import text
+from sqlalchemy import create_engine, event, text
 
-from heldout.store.judging.database import open_database
+import heldout.store.judging
+from heldout.errors import SetupError
+from heldout.store.judging.database import Database, open_database
 from heldout.store.judging.engines import sqlite_url
 from heldout.store.judging.faults import DatabaseError
 from heldout.store.judging.readings import tasks
@@ -129,6 +134,47 @@ def test_what_is_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
         ]
     )
     assert found == ["wal", 2, 1, 30_000]
+    database.close()
+
+
+def test_without_the_extra_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(SetupError, match=r"heldout\[web\]"):
+        importlib.reload(heldout.store.judging)
+
+
+def test_without_a_driver_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(SetupError, match=r"heldout\[web\]"):
+        open_database("postgresql://somebody@127.0.0.1:1/judging")
+
+
+def test_who_waits_too_long_for_another_writer_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.sqlite"
+    database = open_database(sqlite_url(path))
+    database.engine.dispose()
+    event.listen(database.engine, "connect", lambda one, _: one.execute("PRAGMA busy_timeout=20"))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(DatabaseError) as caught:
+        load(database)
+    assert caught.value.code == "database-busy"
+    assert tasks(database) == ()
+    other.execute("COMMIT")
+    other.close()
+    load(database)
+    assert len(tasks(database)) == 2
+    database.close()
+
+
+def test_who_waits_too_long_for_a_connection_is_told_so(tmp_path: Path) -> None:
+    engine = create_engine(
+        sqlite_url(tmp_path / "campaign.sqlite"), pool_size=1, max_overflow=0, pool_timeout=0.02
+    )
+    database = Database(name="campaign.sqlite", engine=engine, writers=nullcontext())
+    with engine.connect(), pytest.raises(DatabaseError) as caught:
+        tasks(database)
+    assert caught.value.code == "database-busy"
     database.close()
 
 
