@@ -61,8 +61,24 @@ def test_drift_of_two_tables_with_dates(tables: dict[str, str]) -> None:
     found = answer("drift", *told, "--dev-scores", tables["dev"], "--trials", "50")
     assert found["entries"] == 3
     assert found["trials"] == 50
+    text = call("drift", *told, "--dev-scores", tables["dev"], "--trials", "50").output
+    assert "the difference changes by" in text
+    assert "a year, 95% interval " in text
     assert found["per_year"]["difference"]["low"] is not None
     assert found == answer("drift", *told, "--dev-scores", tables["dev"], "--trials", "50")
+
+
+def test_no_drift_is_never_said_where_none_was_found(tables: dict[str, str]) -> None:
+    told = ("drift", "--scores", tables["scores"], "--entries", tables["entries"])
+    told += ("--dev-scores", tables["scores"], "--trials", "50")
+    flat = Path(tables["scores"])
+    head, *rows = flat.read_text().splitlines()
+    flat.write_text("\n".join([head, *(row.replace(",0.2", ",0.3") for row in rows)]) + "\n")
+    text, found = call(*told).output, answer(*told)
+
+    assert found["verdict"] == "no drift"
+    assert "drift     no drift found; " in text
+    assert "No drift found: " in text
 
 
 def test_teams_of_two_tables_with_dates(tables: dict[str, str]) -> None:
@@ -97,7 +113,9 @@ def test_tables_can_go_into_a_paper(tables: dict[str, str], analysis: str, form:
         (("progress", "--csv", "{scores}", "--scores", "{scores}"), "which scores?"),
         (("progress", "--scores", "{scores}", "--entries", "{dev}"), "entries-header"),
         (("drift", "--scores", "{scores}", "--entries", "{entries}"), "no-view"),
+        (("drift", "--scores", "{scores}", "--entries", "{entries}"), "--dev-scores TABLE.csv"),
         (("teams", "--scores", "{scores}", "--entries", "{entries}"), "public = false"),
+        (("teams", "--scores", "{scores}", "--entries", "{entries}"), "--reserve-scores TABLE.csv"),
     ],
 )
 def test_what_is_missing_is_said(

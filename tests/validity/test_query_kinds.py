@@ -61,6 +61,33 @@ def test_two_systems_that_are_good_at_different_things_interact() -> None:
     assert found.family == 2
 
 
+def test_on_all_queries_the_family_is_every_system_that_is_compared() -> None:
+    rng = seeded(9)
+    scores = table({f"s{n}": rng.random(60).tolist() for n in range(12)})
+    found = compare_facets(scores, halves(60), seeded(), draws=9)
+
+    overall = [one for one in found.differences if not one.facet]
+    assert found.family_overall == len(overall) == 11
+    for one in overall:
+        assert one.p is not None
+        assert one.p_corrected == min(1.0, 11 * one.p)
+        assert one.low is not None
+        assert one.low_all is not None
+        assert one.low_all < one.low
+
+
+def test_a_reference_that_its_score_has_chosen_is_told() -> None:
+    rng = seeded(9)
+    scores = table({name: rng.random(60).tolist() for name in "abc"})
+    chosen, named = (
+        report.tables(compare_facets(scores, halves(60), seeded(), draws=9, against=against))[1]
+        for against in (None, "a")
+    )
+
+    assert any("because it has the best score here" in note for note in chosen.notes)
+    assert not any("because it has the best score here" in note for note in named.notes)
+
+
 def test_the_interval_of_all_holds_the_interval_alone_and_p_follows_it() -> None:
     for one in crossing().differences:
         assert one.low is not None
@@ -132,7 +159,11 @@ def test_a_facet_of_all_queries_has_no_outside_to_interact_with() -> None:
     found = compare_facets(scores, {"all": frozenset(scores.queries)}, seeded())
 
     assert found.interactions == ()
-    assert "no facet leaves queries outside" in dict(report.facts(found))["interact"]
+    assert "no facet leaves two queries outside" in dict(report.facts(found))["interact"]
+    assert [one.title for one in report.tables(found)] == [
+        "Standings by facet, score",
+        "Against b, by facet",
+    ]
 
 
 def test_equal_systems_have_no_p_and_no_interval() -> None:
@@ -142,7 +173,9 @@ def test_equal_systems_have_no_p_and_no_interval() -> None:
     for one in found.differences:
         assert (one.p, one.p_corrected, one.low, one.low_all) == (None, None, None, None)
         assert one.why
-    assert {one.p for one in found.interactions} == {None}
+    assert {(one.p, one.error) for one in found.interactions} == {(None, None)}
+    assert dict(report.facts(found))["interact"].startswith("undefined: ")
+    assert any(note.startswith("Undefined: scores") for note in report.tables(found)[2].notes)
     assert 'p": 0' not in json.dumps(report.value(found))
 
 

@@ -297,7 +297,7 @@ def _drift(board: BoardScores, official: ViewScores, draws: Draws) -> Findings:
         board, official, dev, rng=draws.rng(), trials=draws.trials, executor=draws.executor
     )
     return Findings(
-        facts=(("drift", found.verdict),),
+        facts=drift.facts(found),
         tables=drift.tables(found),
         chart=drift.spec(found, "time") if found.points else None,
         shows=drift.title(found, "time"),

@@ -7,13 +7,32 @@ from heldout.charts.plots import Names, Point, progress_spec, scatter_spec
 from heldout.report.table import Cell, Column, Table
 from heldout.validity.drift import Drift, Trend
 
-__all__ = ["Plot", "spec", "tables", "title", "value"]
+__all__ = ["Plot", "facts", "say_verdict", "spec", "tables", "title", "value"]
 
 Plot = Literal["time", "dev"]
 """`time`: official - dev over time. `dev`: official against dev."""
 
 _OVER_TIME = Canvas(width=930, height=340, left=58)
 _AGAINST = Canvas(width=520, height=420, left=52)
+
+
+def say_verdict(result: Drift) -> str:
+    """The verdict in words: what is not found may be there."""
+    return "no drift found" if result.verdict == "no drift" else result.verdict
+
+
+def facts(result: Drift) -> tuple[tuple[str, str], ...]:
+    """The answer in a line: the verdict, and how large a trend may be."""
+    told = [say_verdict(result)]
+    trend = result.difference
+    if trend is not None and trend.low is not None and trend.high is not None:
+        told.append(
+            f"the difference changes by {trend.per_year:+.4f} a year, {result.level:.0%} interval "
+            f"{trend.low:+.4f} to {trend.high:+.4f}"
+        )
+    if result.ratio is not None:
+        told.append(f"{result.official} is {result.ratio:.3f} of {result.dev} in the median")
+    return (("drift", "; ".join(told)),)
 
 
 def tables(result: Drift) -> tuple[Table, ...]:
@@ -45,7 +64,7 @@ def tables(result: Drift) -> tuple[Table, ...]:
                     "the median distance from the median, or the median size of what is left."
                 ),
                 _say_intervals(result),
-                f"{result.verdict.capitalize()}: {result.why}.",
+                f"{say_verdict(result).capitalize()}: {result.why}.",
             ),
         ),
     )

@@ -37,9 +37,14 @@ def facts(result: Facets) -> tuple[tuple[str, str], ...]:
     first = result.systems[0]
     leads = [facet.name for facet in result.facets if facet.ranks[0] == 1]
     lines = [("lead", f"{first}, on {len(leads)} of {len(result.facets)} facets too")]
+    if not result.interactions:
+        return (
+            *lines,
+            ("interact", "undefined: no facet leaves two queries outside"),
+        )
     tested = [one for one in result.interactions if one.p is not None]
     if not tested:
-        return (*lines, ("interact", "no facet leaves queries outside that differ"))
+        return (*lines, ("interact", f"undefined: {result.interactions[0].why}"))
     best = tested[0]
     alpha = 1 - result.level
     found = sum(one.p is not None and one.p <= alpha for one in tested)
@@ -56,8 +61,8 @@ def tables(result: Facets, *, measure: str = "") -> tuple[Table, ...]:
         result: what was found.
         measure: what was measured, for the heading.
     """
-    standings = _standings(result, measure or "score")
-    return standings, _differences(result), _interactions(result)
+    found = (_standings(result, measure or "score"), _differences(result))
+    return (*found, _interactions(result)) if result.interactions else found
 
 
 def value(result: Facets) -> dict[str, Any]:
@@ -68,8 +73,10 @@ def value(result: Facets) -> dict[str, Any]:
         "left_out": dict(result.left_out),
         "unlabelled": result.unlabelled,
         "reference": result.reference,
+        "reference_chosen": result.chosen,
         "differences": [asdict(one) for one in result.differences],
         "family": result.family,
+        "family_overall": result.family_overall,
         "correction": "bonferroni",
         "interactions": [asdict(one) for one in result.interactions],
         "interaction_family": len(result.interactions),
@@ -185,7 +192,8 @@ def _standings(result: Facets, measure: str) -> Table:
         told = ", ".join(f"{name} ({size})" for name, size in result.left_out.items())
         notes.append(f"Left out, too small: {told}.")
     if result.unlabelled:
-        notes.append(f"{result.unlabelled:,} queries are in no facet.")
+        are = "is" if result.unlabelled == 1 else "are"
+        notes.append(f"{plural(result.unlabelled, 'query', 'queries')} {are} in no facet.")
     return Table(
         title=f"Standings by facet, {measure}",
         columns=tuple(columns),
@@ -196,7 +204,7 @@ def _standings(result: Facets, measure: str) -> Table:
 
 def _differences(result: Facets) -> Table:
     share = f"{result.level:.0%}"
-    compared = len(result.differences) - result.family
+    compared = result.family_overall
     shown = [one for one in result.differences if one.system in _compared(result)]
     return Table(
         title=f"Against {result.reference}, by facet",
@@ -233,9 +241,11 @@ def _difference_notes(result: Facets, compared: int) -> list[str]:
     notes = [
         (
             f"System - {result.reference}; paired t, two-sided. Corrected and all: Bonferroni over "
-            f"one family of {result.family} differences, {plural(compared, 'system')} on "
-            f"{plural(len(result.facets), 'facet')}; all queries stand outside it, each alone."
+            f"one family of {plural(result.family, 'difference')}, {plural(compared, 'system')} on "
+            f"{plural(len(result.facets), 'facet')}; all queries are a family of their own, of "
+            f"{plural(compared, 'difference')}."
         ),
+        *_reference_notes(result),
         (
             "Significant on one facet and not on another is no evidence that they differ: see the "
             "interactions."
@@ -243,9 +253,21 @@ def _difference_notes(result: Facets, compared: int) -> list[str]:
     ]
     hidden = compared - len(_compared(result))
     if hidden > 0:
-        notes.append(f"{hidden:,} more systems are compared; all of them with --json.")
+        are = "is" if hidden == 1 else "are"
+        notes.append(f"{plural(hidden, 'more system')} {are} compared; all of them with --json.")
     why = sorted({one.why for one in result.differences if one.why})
     return notes + [f"Undefined: {reason}." for reason in why]
+
+
+def _reference_notes(result: Facets) -> list[str]:
+    if not result.chosen:
+        return []
+    return [
+        (
+            f"{result.reference} is the reference because it has the best score here, so chance "
+            "favours it: its lead is told too large. --against names a reference beforehand."
+        )
+    ]
 
 
 def _interactions(result: Facets) -> Table:
@@ -270,8 +292,13 @@ def _interactions(result: Facets) -> Table:
                 if len(result.interactions) > _SHOWN
                 else ()
             ),
+            *(f"Undefined: {why}." for why in _whys(result.interactions[:_SHOWN])),
         ),
     )
+
+
+def _whys(interactions: Sequence[Interaction]) -> list[str]:
+    return sorted({one.why for one in interactions if one.why})
 
 
 def _interaction_row(one: Interaction) -> tuple[Cell, ...]:

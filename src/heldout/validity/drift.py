@@ -27,7 +27,8 @@ from heldout.validity.view_pairs import ViewPair, pair_views
 __all__ = ["Drift", "DriftPoint", "Trend", "Verdict", "find_drift", "median_slopes"]
 
 Verdict = Literal["no drift", "mask or difficulty", "not explained", "undefined"]
-"""`no drift`: neither the difference nor what the ratio leaves of it has a trend. `mask or
+"""`no drift`: none is found, for neither the difference nor what the ratio leaves of it has a trend
+that stands out. That is no evidence of none: the interval says how large it may be. `mask or
 difficulty`: the difference has one, and the ratio explains it. `not explained`: it does not."""
 
 _LEFT = 0.5

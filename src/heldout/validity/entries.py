@@ -16,6 +16,9 @@ from heldout.scores import ScoreTable
 
 __all__ = ["BoardEntry", "BoardScores", "ViewScores"]
 
+_ONLY_SCORES = "with --runs or --scores: --dev-scores TABLE.csv has the scores on dev"
+_ONLY_RESERVE = "with --runs or --scores: --reserve-scores TABLE.csv has the scores on the reserve"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardEntry:
@@ -140,7 +143,7 @@ class BoardScores:
             InputError: code `no-view`: there is none.
         """
         others = [v for v in self.views.values() if v.view != official.view and not v.held_out]
-        return _first_of(others, official, "a view whose labels are public")
+        return _first_of(others, official, "a view whose labels are public", hint=_ONLY_SCORES)
 
     def reserve_view(self, public: ViewScores) -> ViewScores:
         """The view whose scores are never released, of the public one's measure.
@@ -153,7 +156,10 @@ class BoardScores:
             others,
             public,
             "a view with public = false in board.toml",
-            hint="--view dev --reserve eval asks the same of labels that everybody has",
+            hint=(
+                "--view dev --reserve eval asks the same of labels that everybody has; "
+                f"{_ONLY_RESERVE}"
+            ),
         )
 
     def scored(self, *views: ViewScores) -> tuple[BoardEntry, ...]:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest
 from heldout.scores import ScoreTable
 from heldout.stats.subgroups import compare_subgroups
@@ -57,7 +57,8 @@ class FacetDifference:
     """A system against the reference on one facet.
 
     Attributes:
-        facet: its name; "" for all queries, which is outside the family.
+        facet: its name; "" for all queries, which are a family of their own: one difference for
+            each system that is compared.
         system: who is compared.
         queries: how many.
         difference: of the means, system - reference.
@@ -88,15 +89,17 @@ class Interaction:
     Attributes:
         facet, system: which.
         effect: mean of (score - mean of all systems) inside the facet, less the same outside.
-        error: its standard error.
+        error: its standard error; `None` where scores do not vary.
         p: corrected over all systems and facets; `None` where scores do not vary.
+        why: why it is `None`, else "".
     """
 
     facet: str
     system: str
     effect: float
-    error: float
+    error: float | None
     p: float | None
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +114,9 @@ class Facets:
         unlabelled: queries in no facet.
         reference: whom systems are compared with.
         differences: all queries first, then the family: each system on each facet.
+        chosen: whether the reference was chosen by its score, and not named beforehand.
         family: how many differences there are on facets.
+        family_overall: how many there are on all queries.
         interactions: of systems with facets that leave queries outside; the smallest p first.
         least: fewest queries of a facet.
         level: of intervals.
@@ -126,8 +131,10 @@ class Facets:
     left_out: Mapping[str, int]
     unlabelled: int
     reference: str
+    chosen: bool
     differences: tuple[FacetDifference, ...]
     family: int
+    family_overall: int
     interactions: tuple[Interaction, ...]
     least: int
     level: float
@@ -180,7 +187,7 @@ def compare_facets(
             raise _unknown("--system", system, "another system than the reference")
     family = len(cuts) * len(others)
     differences = [
-        _compare(cut, name, reference, other, level=level, family=family if name else 1)
+        _compare(cut, name, reference, other, level=level, family=family if name else len(others))
         for name, cut in {"": table, **cuts}.items()
         for other in others
     ]
@@ -191,8 +198,10 @@ def compare_facets(
         left_out={name: size for name, size in sizes.items() if name not in cuts},
         unlabelled=len(set(table.queries).difference(*facets.values())),
         reference=reference,
+        chosen=against is None,
         differences=tuple(differences),
         family=family,
+        family_overall=len(others),
         interactions=_interact(matrix, cuts, rng, draws, executor),
         least=least,
         level=level,
@@ -252,17 +261,29 @@ def _interact(
         values - values.mean(axis=0), member, rng, draws=draws, executor=executor
     )
     interactions = [
-        Interaction(
-            facet=facet,
-            system=system,
-            effect=float(found.difference[row, column]),
-            error=float(found.error[row, column]),
-            p=None if np.isnan(found.p[row, column]) else float(found.p[row, column]),
+        _interaction(
+            facet,
+            system,
+            float(found.difference[row, column]),
+            float(found.error[row, column]),
+            float(found.p[row, column]),
         )
         for row, system in enumerate(matrix.systems)
         for column, facet in enumerate(names)
     ]
     return tuple(sorted(interactions, key=_by_p))
+
+
+def _interaction(facet: str, system: str, effect: float, error: float, p: float) -> Interaction:
+    varies = error > 0
+    return Interaction(
+        facet=facet,
+        system=system,
+        effect=effect,
+        error=error if varies else None,
+        p=p if varies else None,
+        why="" if varies else "scores less the mean of all systems do not vary",
+    )
 
 
 def _unsigned(matrix: ScoreMatrix) -> NDArray[np.float64]:
@@ -292,7 +313,10 @@ def _no_facet(sizes: Mapping[str, int], least: int) -> InputError:
         Problem(
             code="no-facet",
             path="facets",
-            found=f"{len(sizes)} facets, the largest with {largest} queries that have scores",
+            found=(
+                f"{plural(len(sizes), 'facet')}, the largest with "
+                f"{plural(largest, 'query', 'queries')} that have scores"
+            ),
             expected=f"at least one with {least}",
             hint="are these the ids of the queries? a smaller facet says little",
         )

@@ -20,7 +20,6 @@ from heldout.validity.drift import find_drift
 
 if TYPE_CHECKING:
     from heldout.report.drift import Plot
-    from heldout.validity.drift import Drift
 
 __all__ = ["drift"]
 
@@ -71,7 +70,7 @@ def drift(
         rng = Generator(PCG64(seed))
         result = find_drift(known, first, second, rng=rng, trials=trials, executor=executor)
         return Answer(
-            facts=[("drift", _say(result)), *tell_view(known, first)],
+            facts=[*report.facts(result), *tell_view(known, first)],
             tables=report.tables(result),
             value=report.value(result),
             chart=(lambda: report.spec(result, plot)) if result.points else None,
@@ -83,11 +82,3 @@ def drift(
     other = known.dev_view(official) if dev is None else known.view(dev)
     with open_executor(jobs=dated.source.jobs, dask=dask) as executor:
         print_each(facets, output, DatedViews(views=(official, other)), analyse)
-
-
-def _say(result: "Drift") -> str:
-    if result.ratio is None:
-        return result.verdict
-    return (
-        f"{result.verdict}; {result.official} is {result.ratio:.3f} of {result.dev} in the median"
-    )
