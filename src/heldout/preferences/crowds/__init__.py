@@ -1,0 +1,1 @@
+"""Files and links in the forms of the platforms that workers come from."""
