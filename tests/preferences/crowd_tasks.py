@@ -1,7 +1,7 @@
 """Tasks with their texts, and the results that a platform gives for them."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import StringIO
 
 from heldout.preferences.crowds.mturk import Texts, gather_texts, hit_cells
@@ -43,7 +43,7 @@ def make_texts(*queries: str, text: str = "passage") -> Texts:
 
 
 def format_results(
-    rows: list[tuple[Task, str, Mapping[str, str]]], texts: Texts, **changes: str
+    rows: Sequence[tuple[Task, str, Mapping[str, str]]], texts: Texts, **changes: str
 ) -> bytes:
     """A file of results: task, worker and answers of each row; every cell in quotes."""
     inputs = sorted({f"Input.{name}" for task, _, _ in rows for name in hit_cells(task, texts)})

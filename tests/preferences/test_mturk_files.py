@@ -248,7 +248,7 @@ def take(
     rows: list[tuple[Task, str, dict[str, str]]], earlier: tuple[Judgment, ...] = ()
 ) -> tuple[Judgment, ...]:
     tasks = tuple({task.task: task for task, _, _ in rows}.values())
-    results = read(format_results(list(rows), TEXTS), tasks=tasks)  # type: ignore[arg-type]
+    results = read(format_results(rows, TEXTS), tasks=tasks)
     return take_results(results, earlier, SETTINGS).judgments
 
 
@@ -263,7 +263,7 @@ def test_a_file_taken_in_twice_is_taken_in_once() -> None:
 def test_nobody_judges_a_pair_twice() -> None:
     copy = make_task("1-00001-2")
     rows = [(TASK, "W1", honest()), (copy, "W1", honest()), (copy, "W2", honest())]
-    results = read(format_results(list(rows), TEXTS), tasks=(TASK, copy))
+    results = read(format_results(rows, TEXTS), tasks=(TASK, copy))
     taken = take_results(results, (), SETTINGS)
     assert [one.worker for one in taken.repeated] == ["W1"]
     assert [(one.worker, one.task) for one in taken.results] == [
@@ -278,7 +278,7 @@ def test_a_task_that_counts_is_not_judged_by_more_people_than_planned() -> None:
         (TASK, "W2", honest()),
         (TASK, "W3", honest()),
     ]
-    taken = take_results(read(format_results(list(rows), TEXTS)), (), SETTINGS)
+    taken = take_results(read(format_results(rows, TEXTS)), (), SETTINGS)
     assert [one.worker for one in taken.results] == ["W1", "W2"]
     assert [one.worker for one in taken.surplus] == ["W3"]
     votes = counted(taken.judgments)
@@ -293,7 +293,7 @@ def reviewed(data: bytes, **changes: bool) -> list[dict[str, str]]:
 
 def test_a_failed_test_is_paid_unless_the_settings_say_otherwise() -> None:
     rows = [(TASK, "W1", honest()), (TASK, "W2", honest(choice_2="left"))]
-    data = format_results(list(rows), TEXTS)
+    data = format_results(rows, TEXTS)
     assert [row["Approve"] for row in reviewed(data)] == ["x", "x"]
     good, bad = reviewed(data, pay_failed=False)
     assert (good["Approve"], good["Reject"]) == ("x", "")
