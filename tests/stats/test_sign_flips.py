@@ -217,3 +217,20 @@ def test_as_many_are_counted_as_reach_what_their_row_asks(flips: int, rows: int,
         sum(value >= limit for value in row)
         for row, limit in zip(values.tolist(), least.tolist(), strict=True)
     ]
+
+
+@pytest.mark.parametrize("noise", [1e-13, 1e-14, 1e-16])
+def test_rounding_is_no_difference(noise: float) -> None:
+    rng = np.random.default_rng(0)
+    shifts = np.array([[0.0], [1.0], [-1.0]])
+    values = 0.5 + noise * (shifts + 0.1 * rng.random((3, 60)))
+
+    for test in (max_t, flip_test):
+        assert np.isnan(test(values, np.random.default_rng(1), flips=99)).all()
+
+
+def test_a_difference_among_rounding_is_tested() -> None:
+    values = 1 / 3 + 1e-14 * np.random.default_rng(0).random((2, 40))
+    values[1] += 1e-6
+
+    assert max_t(values, np.random.default_rng(1), flips=99)[0, 1] == 1 / 100

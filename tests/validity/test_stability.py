@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from heldout.errors import InputError
 from heldout.scores import parse_scores, table_of
+from heldout.validity.ranges import rank_ranges
 from heldout.validity.stability import bootstrap_stability
 
 
@@ -121,3 +122,15 @@ def test_ad_hoc_8_systems_keep_near_their_ranks(data: Callable[[str], Path]) -> 
     assert found.expected_rank == pytest.approx(
         [loop[name] for name in found.systems], abs=4 * ranks.std(axis=0).max() / 1000**0.5 * 2**0.5
     )
+
+
+def test_means_that_differ_by_rounding_keep_the_order_of_the_table() -> None:
+    noise = np.random.default_rng(0).random(50) * 1e-13
+    rows = {"a": np.full(50, 0.5), "b": 0.5 + noise, "c": 0.5 - noise}
+    table = table_of({name: {f"q{n}": s for n, s in enumerate(row)} for name, row in rows.items()})
+    found = bootstrap_stability(table, np.random.default_rng(0), trials=20)
+    ranges = rank_ranges(table, np.random.default_rng(0), flips=99)
+
+    assert found.systems == ranges.systems == ("a", "b", "c")
+    assert found.expected_rank.tolist() == [1, 2, 3]
+    assert (ranges.low, ranges.high, ranges.pairs) == ((1, 1, 1), (3, 3, 3), 0)

@@ -88,7 +88,7 @@ def value(stability: Stability, ranges: RankRanges) -> dict[str, Any]:
         "pairs": ranges.pairs,
         "hypotheses": 2 * ranges.pairs,
         "p_corrected": [[None if isnan(p) else p for p in row] for row in ranges.p.tolist()],
-        "why": "null: a system and itself, or equal scores on every query",
+        "why": "null: a system and itself, or equal scores on every query (to 1e-12)",
         "digest": stability.digest,
     }
 
@@ -156,7 +156,7 @@ def _range_notes(ranges: RankRanges) -> list[str]:
     ]
     if untested:
         have = "1 pair has" if untested == 1 else f"{untested:,} pairs have"
-        notes.append(f"{have} equal scores on every query: no test, never told apart")
+        notes.append(f"{have} equal scores on every query (to 1e-12): no test, never told apart")
     return notes
 
 

@@ -14,7 +14,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.stats.blocks import block_size, map_blocks
-from heldout.stats.whole import Whole, whole_numbers
+from heldout.stats.exact import DECIMALS
+from heldout.stats.whole import Whole, mean_of_sums, whole_numbers
 
 __all__ = ["DIGITS", "BootstrapRanks", "TieRule", "bootstrap_means", "bootstrap_ranks", "rank_rows"]
 
@@ -22,7 +23,7 @@ TieRule = Literal["earlier", "shared"]
 """`earlier`: of equal systems the one that stands first gets the better rank.
 `shared`: all of them get the best of their ranks."""
 
-DIGITS = 12
+DIGITS = DECIMALS
 """Means are rounded to so many digits before they are ranked, where they are not exact."""
 
 
@@ -96,7 +97,7 @@ def bootstrap_means(
     whole = whole_numbers(values, summed=size)
     block = block_size(max(size, values.shape[1]))
     sums = map_blocks(_sum_block, whole, size, rng=rng, draws=trials, size=block, executor=executor)
-    return _means(np.concatenate(sums), whole, size)
+    return mean_of_sums(np.concatenate(sums), whole, size)
 
 
 def rank_rows(means: NDArray[np.float64], ties: TieRule) -> tuple[NDArray[np.int64], int]:
@@ -126,7 +127,7 @@ def _rank_block(
     whole: Whole, size: int, ties: TieRule, rng: Generator, trials: int
 ) -> tuple[NDArray[np.int64], int]:
     sums = _sum_block(whole, size, rng, trials)
-    ranks, tied = rank_rows(_means(sums, whole, size), ties)
+    ranks, tied = rank_rows(mean_of_sums(sums, whole, size), ties)
     systems = len(whole.values)
     cells = np.arange(systems) * systems + ranks - 1
     counts = np.bincount(cells.ravel(), minlength=systems * systems)
@@ -140,9 +141,3 @@ def _sum_block(whole: Whole, size: int, rng: Generator, trials: int) -> NDArray[
     counts = np.bincount(drawn.ravel(), minlength=trials * queries).reshape(trials, queries)
     sums: NDArray[np.floating] = counts.astype(whole.values.dtype) @ whole.values.T
     return sums.astype(np.float64)
-
-
-def _means(sums: NDArray[np.float64], whole: Whole, size: int) -> NDArray[np.float64]:
-    """Equal for equal sums; near-equal ones are made equal where units are not exact."""
-    means = sums / (whole.unit * size)
-    return means if whole.exact else np.round(means, DIGITS)

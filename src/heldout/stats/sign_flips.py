@@ -58,7 +58,7 @@ def flip_test(
     )
     p = (1 + np.sum(blocks, axis=0)) / (1 + flips)
     first, second = np.triu_indices(len(values), 1)
-    table[first, second] = table[second, first] = np.where(_differ(whole.values), p, np.nan)
+    table[first, second] = table[second, first] = np.where(_differ(whole), p, np.nan)
     return table
 
 
@@ -85,7 +85,8 @@ def max_t(
 
     Returns:
         Symmetric, shape (systems, systems): p of the direction in which the means differ. NaN
-        on the diagonal and where two systems have equal scores on every query: such a pair has
+        on the diagonal and where two systems have equal scores on every query, but for
+        differences below 1e-12: such a pair has
         no t and is left out of the family.
     """
     whole = whole_numbers(values, summed=values.shape[1])
@@ -123,7 +124,7 @@ class _Family:
 
 
 def _family(whole: Whole, *, step_down: bool) -> _Family:
-    squares = _squares(whole.values)
+    squares = _squares(whole)
     tested = np.flatnonzero(squares)
     first, second = (rows[tested] for rows in np.triu_indices(len(whole.values), 1))
     sums = _sums(whole)
@@ -225,14 +226,25 @@ def _flip_sums(
     return kept
 
 
-def _differ(values: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Whether the rows of each pair differ."""
-    rows = [(values[row + 1 :] != values[row]).any(axis=1) for row in range(len(values) - 1)]
+def _differ(whole: Whole) -> NDArray[np.bool_]:
+    """Whether the rows of each pair differ by more than rounding."""
+    values = whole.values
+    rows = [
+        (np.abs(values[row + 1 :] - values[row]) > whole.nothing).any(axis=1)
+        for row in range(len(values) - 1)
+    ]
     return np.concatenate([np.empty(0, np.bool_), *rows])
 
 
-def _squares(values: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The sum of squared differences of each pair, 0 only where two rows are equal."""
-    wide = values.astype(np.float64, copy=False)
-    rows = [((wide[row + 1 :] - wide[row]) ** 2).sum(axis=1) for row in range(len(wide) - 1)]
+def _squares(whole: Whole) -> NDArray[np.float64]:
+    """The sum of squared differences of each pair, 0 only where all of them are rounding."""
+    wide = whole.values.astype(np.float64, copy=False)
+    rows = [_square(wide[row + 1 :] - wide[row], whole.nothing) for row in range(len(wide) - 1)]
     return np.concatenate([np.empty(0), *rows])
+
+
+def _square(differences: NDArray[np.float64], nothing: float) -> NDArray[np.float64]:
+    if nothing:
+        differences[np.abs(differences) <= nothing] = 0.0
+    squares: NDArray[np.float64] = (differences**2).sum(axis=1)
+    return squares

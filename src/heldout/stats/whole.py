@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, quote
-from heldout.stats.exact import short_fraction
+from heldout.stats.exact import DECIMALS, short_fraction
 
-__all__ = ["Whole", "whole_numbers"]
+__all__ = ["Whole", "mean_of_sums", "whole_numbers"]
 
 _LOOKED_AT = 64
 _EXACT_32, _EXACT_64 = 24, 53
@@ -35,6 +35,20 @@ class Whole:
     values: NDArray[np.floating]
     unit: float
     exact: bool
+
+    @property
+    def nothing(self) -> float:
+        """Differences up to so many units are rounding, and 0: half of 1e-12, or none if exact."""
+        return 0.0 if self.exact else 0.5 * 10.0**-DECIMALS * self.unit
+
+
+def mean_of_sums(sums: NDArray[np.float64], whole: Whole, size: int) -> NDArray[np.float64]:
+    """Means of sums of `size` whole numbers: equal for equal sums.
+
+    Where units are not exact, means are rounded to 1e-12, so that near-equal ones are equal.
+    """
+    means = sums / (whole.unit * size)
+    return means if whole.exact else np.round(means, DECIMALS)
 
 
 def whole_numbers(values: NDArray[np.float64], *, summed: int) -> Whole:

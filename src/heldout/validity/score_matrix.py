@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import Digest
 from heldout.scores import ScoreTable
-from heldout.stats.whole import whole_numbers
+from heldout.stats.whole import mean_of_sums, whole_numbers
 
 __all__ = ["Better", "ScoreMatrix", "score_matrix"]
 
@@ -25,7 +25,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreMatrix:
-    """Scores of systems, the best first; equal ones in the order of their table.
+    """Scores of systems, the best mean first; means that differ by rounding keep the table's order.
 
     Attributes:
         systems: names.
@@ -62,7 +62,8 @@ def score_matrix(table: ScoreTable, *, better: Better = "higher") -> ScoreMatrix
     if better == "lower":
         values = -values
     whole = whole_numbers(values, summed=len(columns))
-    order = np.argsort(-whole.values.sum(axis=1), kind="stable").tolist()
+    means = mean_of_sums(whole.values.sum(axis=1, dtype=np.float64), whole, len(columns))
+    order = np.argsort(-means, kind="stable").tolist()
     systems = tuple(table.systems[row] for row in order)
     return ScoreMatrix(
         systems=systems,
