@@ -100,9 +100,9 @@ def pool(
         tops, known, queries=texts, documents=_documents(documents), every_label=every_label
     )
     rng = np.random.Generator(np.random.PCG64(seed))
-    tests = propose_tests(pools, count=_TESTS, rng=rng) if documents else ()
     if sample is not None:
         pools = sample_pools(pools, count=sample, rng=rng)
+    tests = propose_tests(pools, count=_TESTS, rng=rng) if documents else ()
     folder.begin(out.resolve().name)
     folder.write_tests(tests)
     folder.write_pools(pools)

@@ -1,0 +1,270 @@
+"""The second story of `heldout demo`: better labels for the dev queries, judged on the real pages.
+
+The first documents of every run are pooled with the known answers, a sample of queries becomes
+tasks, and `heldout serve`'s pages are served on this machine to judges that are made up: they read
+the pages and fill in the forms as people would, one of them without looking, one stops early. What
+they prefer says nothing of retrieval; how a campaign goes, everything.
+"""
+
+import asyncio
+import bz2
+import hashlib
+import math
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import httpx
+import numpy as np
+
+from heldout.collections.collection import QuerySplit
+from heldout.demo.page_judge import Ending, PageJudge, Question
+from heldout.errors import SetupError
+from heldout.preferences.contests import (
+    Contests,
+    first_documents,
+    hold_contests,
+    stand_for,
+)
+from heldout.preferences.drawing import draw_tasks, list_pairs, propose_tests
+from heldout.preferences.judgments import counted
+from heldout.preferences.labels import PreferenceLabels, make_labels
+from heldout.preferences.pools import Pool, PoolSizes, build_pools, sample_pools, sizes
+from heldout.preferences.pricing import Price, price
+from heldout.preferences.votes import count_votes
+from heldout.store.campaign_files import CampaignFolder
+from heldout.trec.tops import Tops, read_tops
+
+if TYPE_CHECKING:
+    from heldout.store.judging.database import Database
+
+__all__ = ["CampaignStory", "play_campaign"]
+
+QUERIES = 40
+_TESTS = 30
+_WORKERS = 6
+_EARLY = 2
+_BETTER = 1.2
+"""How much better the known answer is, in units of the judges' logit: .77 of them prefer it to a
+passage that is as good as most."""
+_SPREAD = 0.8
+_OFF_TOPIC = -4.0
+_PATIENCE = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignStory:
+    """What became of the campaign.
+
+    Attributes:
+        folder: the campaign's directory.
+        sizes: of the pools that were sampled.
+        price: of their pairs.
+        endings: of all visits to the pages.
+        judgments: answers recorded, and `counted` of them.
+        counted: answers that count.
+        contests: between the runs and the labels.
+        labels: what the judgments make the labels.
+        changed: queries whose label is another passage than the known answer.
+    """
+
+    folder: Path
+    sizes: PoolSizes
+    price: Price
+    endings: tuple[Ending, ...]
+    judgments: int
+    counted: int
+    contests: Contests
+    labels: PreferenceLabels
+    changed: int
+
+
+def play_campaign(
+    folder: Path, split: QuerySplit, *, seed: int, say: Callable[[str, str], None]
+) -> CampaignStory:
+    """Play the whole campaign, from pools to labels.
+
+    Args:
+        folder: of the demo, with `runs`; gets `campaign`.
+        split: documents and dev queries.
+        seed: of the sample, the tasks and what the judges think.
+        say: is told each step, as a heading and a sentence.
+
+    Raises:
+        SetupError: the extra `web` is missing.
+    """
+    tops = _read_tops(folder / "runs")
+    known = _answers(split)
+    pools = build_pools(
+        tops,
+        known,
+        queries={str(query): text for query, text in split.dev.queries.items()},
+        documents={str(doc): text for doc, text in split.dev.documents.items()},
+    )
+    rng = np.random.Generator(np.random.PCG64(seed))
+    folder_of = CampaignFolder(folder / "campaign")
+    chosen = _prepare(folder_of, pools, rng)
+    found, cost = sizes(chosen), price(sizes(chosen).pairs, folder_of.settings())
+    say("pools", f"{found.pairs:,} pairs of passages for {found.queries} of the dev queries")
+    minds = _make_minds(chosen, seed)
+    endings = _judge(folder_of, minds, say)
+    judged = folder_of.judgments()
+    votes = counted(judged)
+    same = stand_for(chosen)
+    labels = make_labels(chosen, count_votes(votes, same=same))
+    return CampaignStory(
+        folder=folder_of.path,
+        sizes=found,
+        price=cost,
+        endings=endings,
+        judgments=len(judged),
+        counted=len(votes),
+        contests=hold_contests(
+            first_documents(tops, known, same=same), count_votes(votes, same=same)
+        ),
+        labels=labels,
+        changed=sum(
+            not set(best) & set(known[query])
+            for query, best in labels.labels.items()
+            if query not in labels.kept
+        ),
+    )
+
+
+def _answers(split: QuerySplit) -> Mapping[str, list[str]]:
+    return {str(query): [str(doc) for doc in grades] for query, grades in split.dev.qrels.items()}
+
+
+def _read_tops(folder: Path) -> Mapping[str, Tops]:
+    """The first documents of every run on the dev queries."""
+    tops: dict[str, Tops] = {}
+    for file in sorted(folder.glob("*/dev.tsv.bz2")):
+        text = BytesIO(bz2.decompress(file.read_bytes()))
+        tops[file.parent.name] = read_tops(text, path=str(file), depth=1)
+    return tops
+
+
+def _prepare(
+    folder: CampaignFolder, pools: Sequence[Pool], rng: np.random.Generator
+) -> tuple[Pool, ...]:
+    """Write the campaign's directory; its pools."""
+    chosen = sample_pools(pools, count=QUERIES, rng=rng)
+    tests = propose_tests(chosen, count=_TESTS, rng=rng)
+    folder.begin("Docstrings of the standard library")
+    folder.write_tests(tests)
+    folder.write_pools(chosen)
+    folder.write_tasks(draw_tasks(list_pairs(chosen), tests, folder.settings(), rng=rng))
+    return chosen
+
+
+def _make_minds(pools: Sequence[Pool], seed: int) -> Callable[[str, str], float]:
+    """How good a passage is to those who judge it: made up, and the same for all of them."""
+    good = {(pool.text, one.text): _BETTER * one.known for pool in pools for one in pool.candidates}
+
+    def strength(query: str, passage: str) -> float:
+        key = (query, passage)
+        digest = hashlib.sha256(f"{seed}\n{query}\n{passage}".encode()).digest()
+        drawn = np.random.default_rng(int.from_bytes(digest[:8])).normal(scale=_SPREAD)
+        return good[key] + float(drawn) if key in good else _OFF_TOPIC
+
+    return strength
+
+
+def _judge(
+    folder: CampaignFolder,
+    strength: Callable[[str, str], float],
+    say: Callable[[str, str], None],
+) -> tuple[Ending, ...]:
+    """Serve the pages and let the judges come until nothing is left; write what they judged."""
+    try:
+        from heldout.store.judging.campaigns import (  # noqa: PLC0415 - needs the extra
+            load_campaign,
+            read_campaign,
+        )
+        from heldout.store.judging.database import open_database  # noqa: PLC0415
+        from heldout.store.judging.engines import sqlite_url  # noqa: PLC0415
+        from heldout.store.judging.readings import judgments  # noqa: PLC0415
+    except ImportError as error:
+        raise SetupError("judging needs the extra web: pip install 'heldout[web]'") from error
+    database = open_database(sqlite_url(folder.database.absolute()))
+    try:
+        load_campaign(
+            database, folder.settings(), folder.pools(), folder.tasks(), now=datetime.now(UTC)
+        )
+        code = read_campaign(database).code
+        with _served(database) as address:
+            say("pages", f"{address}/j/{code} is served to made-up judges")
+            endings = asyncio.run(_visits(address, f"/j/{code}", strength))
+        folder.write_judgments(judgments(database))
+    finally:
+        database.close()
+    return endings
+
+
+@contextmanager
+def _served(database: "Database") -> Iterator[str]:
+    """The judging pages on a free port of this machine; their address."""
+    import uvicorn  # noqa: PLC0415 - needs the extra
+
+    from heldout.web.app import make_app  # noqa: PLC0415 - needs the extra
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(make_app(database), log_level="critical", lifespan="off")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(_PATIENCE)
+
+
+async def _visits(
+    address: str, link: str, strength: Callable[[str, str], float]
+) -> tuple[Ending, ...]:
+    """Workers come until no task is left; the first does not look, the second stops early."""
+    endings: list[Ending] = []
+    async with httpx.AsyncClient(base_url=address, timeout=_PATIENCE) as client:
+
+        async def work(number: int) -> None:
+            judge = PageJudge(
+                client=client,
+                link=link,
+                worker=f"w{number}",
+                decide=_careless if number == 1 else _decide(number, strength),
+            )
+            ending = await judge.visit(stop_after=5 if number == _EARLY else None)
+            while ending.token:
+                endings.append(ending)
+                if number == _EARLY:
+                    return
+                ending = await judge.visit()
+
+        await work(1)
+        await asyncio.gather(*(work(number) for number in range(2, _WORKERS + 1)))
+    return tuple(endings)
+
+
+def _careless(question: Question) -> Literal["a", "b"]:
+    """The longer one, whatever is asked: fails a test sooner or later."""
+    return "a" if len(question.a) > len(question.b) else "b"
+
+
+def _decide(
+    number: int, strength: Callable[[str, str], float]
+) -> Callable[[Question], Literal["a", "b"]]:
+    """A judge who prefers what is better, and errs the more the less it is better."""
+    rng = np.random.default_rng(number)
+
+    def decide(question: Question) -> Literal["a", "b"]:
+        ahead = strength(question.query, question.a) - strength(question.query, question.b)
+        return "a" if rng.random() < 1 / (1 + math.exp(-ahead)) else "b"
+
+    return decide
