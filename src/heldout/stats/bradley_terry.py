@@ -192,6 +192,9 @@ def bootstrap_differences(
             since some item may win everything in a draw.
     """
     items = comparisons.items
+    if comparisons.clusters <= 1:
+        none = np.zeros((items, items))
+        return _differences(comparisons, found, (none, none), level)
     prior = max(found.prior, _LEAST_PRIOR)
     blocks = map_blocks(
         _fit_block,

@@ -1,0 +1,281 @@
+"""The sequential mode, pruning and Thompson sampling: rules, laws, and how often they err."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heldout.preferences.judgments import Judgment
+from heldout.preferences.large_pools import FEW, MEETINGS, choose_pairs, prune
+from heldout.preferences.pools import Candidate, Pool
+from heldout.preferences.sequential import (
+    expected_votes,
+    find_unbeaten,
+    lead_error,
+    next_pairs,
+    search,
+)
+from heldout.preferences.settings import Settings
+from heldout.preferences.simulation import SimulatedJudge
+from heldout.preferences.votes import PairVotes, count_votes
+
+_SETTINGS = Settings(name="c", mode="sequential", lead=2, cap=7)
+
+
+def pool(query: str, *docs: str, known: str | None = None) -> Pool:
+    return Pool(
+        query=query, candidates=tuple(Candidate(doc=doc, known=doc == known) for doc in docs)
+    )
+
+
+def vote(preferred: str | None, one: str, other: str, *, task: str = "t", n: int = 1) -> Judgment:
+    return Judgment(
+        query="q",
+        left=one,
+        right=other,
+        preferred=preferred,
+        reason="same" if preferred is None else None,
+        worker="w9" if task == "bad" else f"w{n}",
+        task=task,
+        position=n,
+    )
+
+
+def votes_of(first: int, second: int) -> PairVotes:
+    return PairVotes(first=first, second=second)
+
+
+def test_the_known_answer_meets_one_challenger_after_another() -> None:
+    pools = [pool("q", "a", "b", "c", known="b")]
+    judged: list[Judgment] = []
+    (wanted,) = next_pairs(pools, judged, _SETTINGS)
+    assert (wanted.pair, wanted.votes) == (("q", "a", "b"), 2)
+    judged += [vote("b", "a", "b", n=1), vote("a", "a", "b", n=2)]
+    (wanted,) = next_pairs(pools, judged, _SETTINGS)
+    assert (wanted.pair, wanted.votes) == (("q", "a", "b"), 2)
+    judged += [vote("a", "a", "b", n=3), vote("a", "a", "b", n=4)]
+    (wanted,) = next_pairs(pools, judged, _SETTINGS)
+    assert wanted.pair == ("q", "a", "c")
+    judged += [vote("a", "a", "c", n=5), vote("a", "a", "c", n=6)]
+    assert next_pairs(pools, judged, _SETTINGS) == ()
+    assert find_unbeaten(["a", "b", "c"], count_votes(judged)["q"]).best == ("a",)
+
+
+def test_at_the_cap_who_is_ahead_wins_and_nobody_needs_a_lead() -> None:
+    short = search(["a", "b"], {("a", "b"): votes_of(1, 2)}, lead=3, cap=3)
+    assert (short.best, short.challenger, short.wanted) == ("b", None, 0)
+    even = search(["b", "a"], {("a", "b"): votes_of(2, 2)}, lead=3, cap=4)
+    assert even.best == "b"
+    open_ = search(["a", "b"], {("a", "b"): votes_of(3, 3)}, lead=3, cap=7)
+    assert (open_.challenger, open_.wanted) == ("b", 1)
+
+
+def test_a_pair_that_nobody_can_judge_comes_to_an_end() -> None:
+    pools = [pool("q", "a", "b", known="a")]
+    judged = [vote(None, "a", "b", n=n) for n in range(1, 7)]
+    (wanted,) = next_pairs(pools, judged, _SETTINGS)
+    assert wanted.votes == 1
+    assert next_pairs(pools, [*judged, vote(None, "a", "b", n=7)], _SETTINGS) == ()
+
+
+def test_answers_beside_a_failed_test_are_asked_for_again() -> None:
+    pools = [pool("q", "a", "b", known="a")]
+    judged = [
+        vote("b", "a", "b", n=1),
+        vote("b", "a", "b", task="bad", n=9),
+        vote("b", "a", "b", task="bad", n=8),
+    ]
+    lying = Judgment(
+        query="q",
+        left="a",
+        right="x",
+        preferred="x",
+        answer="a",
+        worker="w9",
+        task="bad",
+        position=3,
+    )
+    (wanted,) = next_pairs(pools, [*judged, lying], _SETTINGS)
+    assert wanted.votes == 1
+
+
+def test_a_pair_that_waits_in_tasks_is_not_drawn_again() -> None:
+    pools = [pool("q", "a", "b", known="a"), pool("r", "c", "d", known="c")]
+    planned = {("q", "a", "b"): 2}
+    assert [one.pair for one in next_pairs(pools, [], _SETTINGS, planned=planned)] == [
+        ("r", "c", "d")
+    ]
+    one_answer = [vote("a", "a", "b", n=1)]
+    found = next_pairs(pools, one_answer, _SETTINGS, planned=planned)
+    assert [one.pair[0] for one in found] == ["r"]
+    both = [*one_answer, vote("b", "a", "b", n=2)]
+    assert {one.pair[0] for one in next_pairs(pools, both, _SETTINGS, planned=planned)} == {
+        "q",
+        "r",
+    }
+
+
+def test_absurd_pools_want_nothing() -> None:
+    assert next_pairs([], [], _SETTINGS) == ()
+    assert next_pairs([pool("q", "a")], [], _SETTINGS) == ()
+    assert next_pairs([pool("q", "a", "b")], [vote("a", "a", "z")] * 9, _SETTINGS)[0].votes == 2
+
+
+@settings(max_examples=60)
+@given(
+    st.permutations(["a", "b", "c", "d", "e"]),
+    st.integers(1, 4),
+    st.integers(1, 9),
+    st.integers(0, 10_000),
+)
+def test_a_whole_search_finds_who_never_lost_within_the_cap(
+    order: list[str], lead: int, cap: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    votes: dict[tuple[str, str], PairVotes] = {}
+    while (found := search(order, votes, lead=lead, cap=cap)).challenger is not None:
+        assert found.wanted >= 1
+        pair = (min(found.best, found.challenger), max(found.best, found.challenger))
+        won = int(rng.binomial(found.wanted, 0.6))
+        before = votes.get(pair, votes_of(0, 0))
+        votes[pair] = votes_of(before.first + won, before.second + found.wanted - won)
+    assert len(votes) == len(order) - 1
+    assert all(one.total <= cap for one in votes.values())
+    assert all(abs(one.first - one.second) <= lead for one in votes.values())
+    if all(one.first != one.second for one in votes.values()):
+        assert find_unbeaten(sorted(order), votes).best == (found.best,)
+    assert found.best in find_unbeaten(sorted(order), votes).best
+
+
+def test_the_formulas_of_a_lead_give_the_figures_of_the_specification() -> None:
+    assert round(lead_error(0.657, 2), 2) == 0.21
+    assert round(expected_votes(0.657, 2), 1) == 3.6
+    assert round(lead_error(0.657, 3), 2) == 0.12
+    assert round(expected_votes(0.657, 3), 1) == 7.2
+    assert lead_error(0.5, 3) == 0.5
+    assert expected_votes(0.5, 3) == 9
+    assert expected_votes(0.5 + 1e-7, 3) == pytest.approx(9)
+    assert (lead_error(1, 2), expected_votes(1, 2)) == (0, 2)
+
+
+@pytest.mark.parametrize("lead", [2, 3])
+def test_duels_err_and_cost_as_the_formulas_say(lead: int) -> None:
+    p, trials = 0.657, 4000
+    rng = np.random.default_rng(lead)
+    wrong, asked = 0, []
+    for _ in range(trials):
+        votes = {("a", "b"): votes_of(0, 0)}
+        while (found := search(["a", "b"], votes, lead=lead, cap=10**6)).challenger:
+            won = int(rng.binomial(found.wanted, p))
+            now = votes["a", "b"]
+            votes["a", "b"] = votes_of(now.first + won, now.second + found.wanted - won)
+        wrong += found.best == "b"
+        asked.append(votes["a", "b"].total)
+    error = lead_error(p, lead)
+    assert abs(wrong / trials - error) < 4 * (error * (1 - error) / trials) ** 0.5
+    assert abs(np.mean(asked) - expected_votes(p, lead)) < 4 * np.std(asked) / trials**0.5
+
+
+def test_a_campaign_of_batches_ends_and_asks_nobody_in_vain() -> None:
+    rng = np.random.default_rng(2)
+    pools = [pool(f"q{n}", *(f"d{n}-{m}" for m in range(n % 6 + 1))) for n in range(30)]
+    strengths = {(p.query, c.doc): float(rng.normal(0, 0.8)) for p in pools for c in p.candidates}
+    judge = SimulatedJudge(strengths=strengths, rng=rng)
+    judged: list[Judgment] = []
+    planned: Counter[tuple[str, str, str]] = Counter()
+    for batch in range(200):
+        wanted = next_pairs(pools, judged, _SETTINGS, planned=planned)
+        if not wanted:
+            break
+        assert len({one.pair[0] for one in wanted}) == len(wanted)
+        for one in wanted:
+            planned[one.pair] += one.votes
+            query, a, b = one.pair
+            judged += [
+                Judgment(
+                    query=query,
+                    left=b,
+                    right=a,
+                    preferred=judge.choose(query, b, a),
+                    worker=f"w{copy}",
+                    task=f"{batch}-{query}-{copy}",
+                    position=1,
+                )
+                for copy in range(one.votes)
+            ]
+    else:
+        pytest.fail("the campaign never ends")
+    votes = count_votes(judged)
+    assert sum(one.total for found in votes.values() for one in found.values()) == len(judged)
+    assert max(one.total for found in votes.values() for one in found.values()) <= 7
+    assert {q: len(found) for q, found in votes.items()} == {
+        p.query: len(p.candidates) - 1 for p in pools if p.pairs
+    }
+
+
+@pytest.mark.parametrize("size", [10, 11, 23, 40])
+def test_in_a_round_of_pruning_everybody_meets_seven_others(size: int) -> None:
+    names = [f"{n:02}" for n in range(size)]
+    found = prune("q", names, {})
+    meetings = Counter(one for pair in found.wanted for one in pair)
+    assert set(meetings) == set(names)
+    assert set(meetings.values()) <= {MEETINGS, MEETINGS + 1}
+    assert found.wanted == prune("q", names[::-1], {}).wanted
+    assert found.wanted != prune("other", names, {}).wanted
+
+
+@pytest.mark.parametrize("size", [1, 2, 9, 10, 37])
+def test_judges_without_errors_keep_the_best_through_all_rounds(size: int) -> None:
+    names = [f"{n:02}" for n in range(size)]
+    votes: dict[tuple[str, str], PairVotes] = {}
+    for _ in range(50):
+        found = prune("q", names, votes)
+        if not found.wanted:
+            break
+        votes |= dict.fromkeys(found.wanted, votes_of(1, 0))
+    else:
+        pytest.fail("pruning never ends")
+    assert len(found.left) <= FEW
+    assert "00" in found.left
+
+
+def test_pruning_where_every_vote_is_even_ends() -> None:
+    names = [f"{n:02}" for n in range(20)]
+    votes: dict[tuple[str, str], PairVotes] = {}
+    for _ in range(50):
+        found = prune("q", names, votes)
+        if not found.wanted:
+            break
+        votes |= dict.fromkeys(found.wanted, votes_of(1, 1))
+    assert not found.wanted
+    assert len(votes) == 190
+
+
+def test_thompson_sampling_draws_each_pair_once_and_none_at_its_cap() -> None:
+    names = ["a", "b", "c", "d"]
+    full = dict.fromkeys(combinations(names, 2), votes_of(2, 1))
+    del full["c", "d"]
+    rng = np.random.default_rng(0)
+    assert choose_pairs(names, full, count=5, cap=3, rng=rng) == (("c", "d"),)
+    every = choose_pairs(names, {}, count=99, cap=3, rng=rng)
+    assert sorted(every) == list(combinations(names, 2))
+    assert choose_pairs(["a"], {}, count=3, cap=3, rng=rng) == ()
+
+
+def test_thompson_sampling_asks_about_those_that_may_be_best() -> None:
+    rng = np.random.default_rng(3)
+    names = [f"{n:02}" for n in range(12)]
+    votes: dict[tuple[str, str], PairVotes] = {}
+    asked: Counter[str] = Counter()
+    for step in range(600):
+        ((a, b),) = choose_pairs(names, votes, count=1, cap=100, rng=rng)
+        won = int(rng.random() < 0.85)
+        now = votes.get((a, b), votes_of(0, 0))
+        votes[a, b] = votes_of(now.first + won, now.second + 1 - won)
+        if step >= 300:
+            asked.update((a, b))
+    assert asked["00"] > 300 * 0.5
+    assert asked["11"] < 300 * 0.2

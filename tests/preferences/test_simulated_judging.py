@@ -1,0 +1,74 @@
+"""Judges of known strength: each way of judging finds the best as often as was said of it."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from heldout.preferences.simulation import DESIGNS, SimulatedJudge, simulate_design
+
+# The table of the specification: size of pool, how often the true best is found, judgments.
+_TABLE = [
+    ("tournament-1", 4, 0.51, 6.0),
+    ("tournament-1", 6, 0.47, 15.0),
+    ("tournament-3", 4, 0.60, 18.0),
+    ("tournament-3", 6, 0.58, 45.0),
+    ("strengths-3", 4, 0.64, 18.0),
+    ("strengths-3", 6, 0.63, 45.0),
+    ("lead-2", 4, 0.65, 9.6),
+    ("lead-2", 6, 0.59, 15.9),
+    ("lead-3", 4, 0.68, 14.8),
+    ("lead-3", 6, 0.61, 24.7),
+]
+
+
+@pytest.mark.parametrize(("name", "size", "share", "judgments"), _TABLE)
+def test_the_true_best_is_found_as_often_as_the_table_says(
+    name: str, size: int, share: float, judgments: float
+) -> None:
+    pools = 2500 if name == "strengths-3" else 4000
+    found = simulate_design(DESIGNS[name], size=size, pools=pools, rng=np.random.default_rng(size))
+    # Both have errors: ours of 0.008, the table's is not printed and has two digits.
+    assert found.found == pytest.approx(share, abs=0.025)
+    assert found.judgments == pytest.approx(judgments, abs=0.4)
+    assert found.correct == pytest.approx(0.69, abs=0.015)
+
+
+def test_more_votes_find_the_best_more_often() -> None:
+    one, three = (
+        simulate_design(DESIGNS[name], size=5, pools=3000, rng=np.random.default_rng(1))
+        for name in ("tournament-1", "tournament-3")
+    )
+    assert three.found > one.found + 3 * one.error
+
+
+@pytest.mark.parametrize("name", ["pruning", "thompson"])
+def test_large_pools_take_fewer_judgments_than_all_pairs(name: str) -> None:
+    found = simulate_design(DESIGNS[name], size=16, pools=60, rng=np.random.default_rng(2))
+    assert found.judgments < 16 * 15 / 2
+    assert found.found > 1 / 16 + 3 * found.error
+
+
+def test_the_same_seed_plays_the_same_pools() -> None:
+    one, other = (
+        simulate_design(DESIGNS["lead-2"], size=4, pools=50, rng=np.random.default_rng(7))
+        for _ in range(2)
+    )
+    assert one == other
+
+
+def test_a_judge_errs_as_often_as_strengths_and_carelessness_say() -> None:
+    strengths = {("q", "a"): 1.0, ("q", "b"): 0.0}
+    expected = {(0.0, 0.0): 0.731, (0.5, 0.0): 0.6155, (1.0, 0.0): 0.5, (0.0, 1.0): 0.8808}
+    for (careless, left), share in expected.items():
+        judge = SimulatedJudge(
+            strengths=strengths, rng=np.random.default_rng(0), careless=careless, left=left
+        )
+        seen = Counter(judge.choose("q", "a", "b") for _ in range(4000))
+        assert seen["a"] / 4000 == pytest.approx(share, abs=0.03)
+
+
+def test_a_passage_without_a_strength_is_an_error_and_not_a_guess() -> None:
+    judge = SimulatedJudge(strengths={("q", "a"): 1.0}, rng=np.random.default_rng(0))
+    with pytest.raises(KeyError):
+        judge.choose("q", "a", "b")
