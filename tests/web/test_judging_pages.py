@@ -501,6 +501,26 @@ def test_prolific_says_who_comes_by_its_own_names(stage: Make) -> None:
     assert one.client.get(one.link).status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("platform", "who"),
+    [("mturk", MTURK), ("prolific", {"PROLIFIC_PID": "5f1", "STUDY_ID": "s", "SESSION_ID": "t"})],
+)
+def test_a_place_that_is_paid_once_holds_one_task(
+    stage: Make, platform: str, who: dict[str, str]
+) -> None:
+    """Somebody closed the window before they handed in, and opens the study again."""
+    one = stage(platform=platform)
+    fields = fields_of(one.client.get(one.link, params=who))
+    place = one.post(f"{one.link}/consent", fields).headers["location"]
+    end = words_of(one.finish(place.rpartition("/item/")[0], 4))
+    for answer in (one.client.get(one.link, params=who), one.post(f"{one.link}/consent", fields)):
+        assert answer.status_code == 303
+        assert words_of(one.client.get(answer.headers["location"])) == end
+    name = "SESSION_ID" if platform == "prolific" else "assignmentId"
+    for other in ({**who, name: "other"}, {**who, "workerId": "B2", "PROLIFIC_PID": "6a2"}):
+        assert "I agree, begin" in words_of(one.client.get(one.link, params=other))
+
+
 def test_only_mechanical_turk_may_frame_a_page(stage: Make) -> None:
     one = stage()
     policy = one.client.get(one.link).headers["content-security-policy"]

@@ -18,11 +18,11 @@ from starlette.exceptions import HTTPException
 
 from heldout.errors import InputError, StoreError
 from heldout.preferences.settings import Platform
-from heldout.store.judging import claims, desk
+from heldout.store.judging import claims, desk, places
 from heldout.store.judging.campaigns import Campaign
 from heldout.store.judging.database import Database
 from heldout.store.judging.faults import DatabaseError
-from heldout.store.judging.sittings import Answered, NoTask, Shown, Sitting
+from heldout.store.judging.sittings import Answered, NoTask, Shown, Sitting, Visitor
 from heldout.web.addresses import Addresses
 from heldout.web.endings import (
     consent_page,
@@ -83,28 +83,18 @@ class Judging:
     def landing(self, code: str, request: Request) -> Response:
         """What is agreed to, before any pair."""
         self._check_code(code)
-        return self._offer(read_visit(self._platform, request.query_params))
+        visit = read_visit(self._platform, request.query_params)
+        return self._ended(visit) or self._offer(visit)
 
     def consent(self, code: str, fields: Form) -> Response:
         """Give out a task."""
         self._check_code(code)
         visit, batch = read_visit(self._platform, fields), fields.get("batch", "")
         if visit.visitor is None:
-            return self._offer(visit, problem=_NO_WORKER)
+            return self._offer(visit, problem="" if visit.preview else _NO_WORKER)
         if not (batch.isascii() and batch.isdigit() and len(batch) <= _BATCH_DIGITS):
             return self._offer(visit)
-        now = self.clock()
-        try:
-            found = claims.claim(self.database, visit.visitor, batch=int(batch), now=now)
-        except InputError:
-            return self._offer(Visit(fields={}, visitor=None), problem=_NO_WORKER)
-        if isinstance(found, Sitting):
-            expires = now + timedelta(days=_TOKEN_DAYS)
-            addresses = Addresses(self._signer.sign_assignment(found.assignment, expires=expires))
-            return _see(addresses.item(found.first_open or found.items))
-        if found.why == "changed":
-            return self._offer(visit, problem=_CHANGED)
-        return self._no_task(found, visit)
+        return self._ended(visit) or self._begin(visit, visit.visitor, int(batch))
 
     def item(self, token: str, position: Position) -> Response:
         """A pair; the same at every refresh."""
@@ -233,6 +223,27 @@ class Judging:
             problem=problem,
         )
         return self._respond(page, status=status)
+
+    def _ended(self, visit: Visit) -> Response | None:
+        """The end of what was done at this place of the platform: each is paid once."""
+        found = places.ended_at(self.database, visit.visitor) if visit.visitor else None
+        return None if found is None else _see(self._addresses(found).done)
+
+    def _begin(self, visit: Visit, visitor: Visitor, batch: int) -> Response:
+        try:
+            found = claims.claim(self.database, visitor, batch=batch, now=self.clock())
+        except InputError:
+            return self._offer(Visit(fields={}, visitor=None), problem=_NO_WORKER)
+        if isinstance(found, Sitting):
+            addresses = self._addresses(found.assignment)
+            return _see(addresses.item(found.first_open or found.items))
+        if found.why == "changed":
+            return self._offer(visit, problem=_CHANGED)
+        return self._no_task(found, visit)
+
+    def _addresses(self, assignment: int) -> Addresses:
+        expires = self.clock() + timedelta(days=_TOKEN_DAYS)
+        return Addresses(self._signer.sign_assignment(assignment, expires=expires))
 
     def _offer(self, visit: Visit, *, problem: str = "") -> Response:
         """The landing page, for who comes."""
