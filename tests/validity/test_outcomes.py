@@ -142,6 +142,41 @@ def test_without_a_query_in_an_outcome_its_p_is_undefined_and_says_why() -> None
     assert apart.b_not_longer is None
 
 
+def test_where_both_find_none_nobody_is_harmed() -> None:
+    ranks = _ranks({"a": [0] * 50, "b": [1] * 50})
+    (judged,) = analyse_outcomes(ranks, [(A, B)], Rules()).pairs
+
+    assert (judged.verdict.word, judged.verdict.better) == ("do no harm", "B")
+    assert "no query is found by both" in judged.verdict.why
+    assert judged.verdict.p_no_harm == pytest.approx(2 * 2 * 0.5**50)
+
+
+@pytest.mark.parametrize(("later", "harmless"), [(0, True), (1, False), (-1, True)])
+def test_a_constant_difference_is_harm_or_none_without_a_test(
+    later: int,
+    harmless: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    a, b = [5] * 80 + [0] * 100, [5 + later] * 80 + [2] * 100
+    for first, second, better in (({"a": a, "b": b}, (A, B), "B"), ({"a": b, "b": a}, (A, B), "A")):
+        (judged,) = analyse_outcomes(_ranks(first), [second], Rules()).pairs
+        assert judged.pair.b_not_longer is None
+        assert judged.verdict.word in (("do no harm", "strict") if harmless else ("no verdict",))
+        assert judged.verdict.better == (better if harmless else None)
+        assert judged.verdict.p_no_harm is not None
+        assert (judged.verdict.p_no_harm < 1e-9) == harmless
+        if judged.verdict.word == "do no harm":
+            assert "differs by the same" in judged.verdict.why
+
+
+def test_groups_of_equal_seeds_harm_nobody_either() -> None:
+    rows = {"a1": [5] * 30 + [0] * 30, "a2": [5] * 30 + [0] * 30}
+    rows |= {"b1": [5] * 30 + [3] * 30, "b2": [5] * 30 + [2] * 30}
+    groups = Side(name="a", runs=("a1", "a2")), Side(name="b", runs=("b1", "b2"))
+    (judged,) = analyse_outcomes(_ranks(rows), [groups], Rules()).pairs
+
+    assert judged.pair.never_longer == {"A", "B"}
+
+
 # Correction, with the p-values of the paper's table 2
 
 _ESL_T = (

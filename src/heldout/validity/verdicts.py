@@ -161,6 +161,8 @@ class _Facts:
     above_p: P
     not_longer: Mapping[Side, float]
     not_fewer: Mapping[Side, float]
+    never_longer: Collection[Side]
+    both: float
     lines: Collection[Side | None]
 
     @classmethod
@@ -174,6 +176,8 @@ class _Facts:
             above_p=ranked.p,
             not_longer={"A": _p(pair.a_not_longer), "B": _p(pair.b_not_longer)},
             not_fewer={"A": _p(pair.a_not_fewer), "B": _p(pair.b_not_fewer)},
+            never_longer=pair.never_longer,
+            both=pair.both,
             lines={_favoured_by(pair, line) for line in pair.tests},
         )
 
@@ -188,7 +192,8 @@ class _Facts:
         """The p of both ways to do no harm: to find more, to rank better."""
         more = _p(self.more_p) if self.more == side else 1.0
         above = _p(self.above_p) if self.above == side else 1.0
-        return max(more, self.not_longer[side]), max(above, self.not_fewer[side])
+        longer = 0.0 if side in self.never_longer else self.not_longer[side]
+        return max(more, longer), max(above, self.not_fewer[side])
 
     def no_harm(self, rules: Rules) -> P:
         """Twice the smaller p of both ways, of the side for which it is smaller."""
@@ -273,16 +278,24 @@ def _surely_harmless(fact: _Facts, rules: Rules) -> dict[Side, str]:
         if 2 * min(more, above) > rules.alpha:
             continue
         if more <= above:
-            found[side] = (
-                f"{side} finds significantly more, and its ESL is not higher by "
-                f"{rules.margins.esl:g} or more"
-            )
+            found[side] = f"{side} finds significantly more, and {_not_longer(fact, side, rules)}"
         else:
             found[side] = (
                 f"{side} has a significantly lower ESL, and does not find fewer queries by a share "
                 f"of {rules.margins.found:g} or more"
             )
     return found
+
+
+def _not_longer(fact: _Facts, side: Side, rules: Rules) -> str:
+    if side not in fact.never_longer:
+        return f"its ESL is not higher by {rules.margins.esl:g} or more"
+    if not fact.both:
+        return "no query is found by both, so that it could rank lower there"
+    return (
+        f"on every query that both find its rank differs by the same, less than "
+        f"{rules.margins.esl:g} to its harm"
+    )
 
 
 def _plainly_harmless(significant: _Significant) -> dict[Side, str]:
