@@ -11,6 +11,8 @@ PREFER_COMMANDS: Mapping[str, str] = {
     "pool": "Begin a campaign: the tops of runs and the known answers.",
     "price": "What judging the pools costs.",
     "tasks": "Draw tasks from the pools: pairs, tests, order and sides.",
+    "contests": "Whose first documents do people prefer?",
+    "labels": "Labels from preferences, and every run scored again.",
 }
 """Every command, with what it does; `heldout.cli.prefer.NAME` has it."""
 

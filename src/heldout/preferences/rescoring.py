@@ -256,7 +256,7 @@ def _tell_runs(
             pooled=run in pooled,
             before=before[place],
             after=after[place],
-            noisy=_spread(draws.noisy, place, after[place].value, labels[1], level),
+            noisy=_spread(scores, draws, place, labels[1], level),
             label_error=None if noise is None else float(noise[place].std()),
         )
         for place, run in enumerate(scores.runs)
@@ -288,15 +288,15 @@ def _both(low: float | None, high: float | None) -> Interval | None:
 
 
 def _spread(
-    draws: Floats | None, place: int, value: float, labels: ScoredLabels, level: float
+    scores: _Scores, draws: _Draws, place: int, labels: ScoredLabels, level: float
 ) -> Interval | None:
-    """How far draws lie from their mean, around the value itself."""
-    if draws is None:
+    """How far draws lie from their mean, around the value itself; a mean stays among scores."""
+    if draws.noisy is None or scores.redrawn is None:
         return None
-    sign = 1.0 if labels.measure.kind.better == "higher" else -1.0
-    own = draws[:, place] * sign
-    low, high = np.quantile(own - own.mean(), tails(level)).tolist()
-    return value + low, value + high
+    own = draws.noisy[:, place]
+    ends = means_of(scores.after)[place] + np.quantile(own - own.mean(), tails(level))
+    low, high = np.clip(ends, scores.redrawn[place].min(), scores.redrawn[place].max()).tolist()
+    return (low, high) if labels.measure.kind.better == "higher" else (-high, -low)
 
 
 def _find_noise(scores: _Scores, level: float) -> Noise | None:

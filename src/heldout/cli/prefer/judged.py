@@ -12,6 +12,7 @@ from heldout.cli.files import order_option, run_name
 from heldout.cli.options import one_argument
 from heldout.cli.run_files import find_runs
 from heldout.errors import InputError, Problem
+from heldout.preferences.contests import PERFECT
 from heldout.preferences.judged_pools import pool_judged
 from heldout.preferences.judgments import Judgment, parse_judgments
 from heldout.preferences.pools import Pool
@@ -154,11 +155,22 @@ def name_runs(patterns: Sequence[str]) -> Mapping[str, str]:
     """Name of each run -> its path; whole paths where names are the same.
 
     Raises:
-        InputError: as `find_runs`.
+        InputError: as `find_runs`; code `repeated-system`: a run has the name of the perfect one.
     """
     paths = find_runs(patterns)
     names = [run_name(path) for path in paths]
-    return dict(zip(names if len(set(names)) == len(names) else paths, paths, strict=True))
+    named = dict(zip(names if len(set(names)) == len(names) else paths, paths, strict=True))
+    if PERFECT in named:
+        raise InputError(
+            Problem(
+                code="repeated-system",
+                path=named[PERFECT],
+                found=f"a run called {PERFECT}",
+                expected="another name: so is the run that always shows the known answer",
+                hint="rename the file",
+            )
+        )
+    return named
 
 
 def read_first(source: JudgedSource, *, depth: int = 1) -> Mapping[str, Tops]:

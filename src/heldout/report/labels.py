@@ -1,0 +1,370 @@
+"""Preference labels, and every run scored again on them, as tables and JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from heldout.preferences.contests import PERFECT
+from heldout.preferences.labels import Pairings
+from heldout.preferences.leave_out import LeftOut
+from heldout.preferences.ordering import OrderAgreement
+from heldout.preferences.rescoring import Rescored, RunMean, RunRescored
+from heldout.preferences.tau_ranges import TauRange
+from heldout.preferences.versions import Made
+from heldout.report.table import Cell, Column, Table
+
+__all__ = ["Relabelled", "facts", "tables", "value"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relabelled:
+    """New labels and what they change.
+
+    Attributes:
+        made: the labels.
+        pairings: name of labels -> how they did in the judged pairs, the labels before first.
+        rescored: every run on both labels; `None` where no run was named.
+        orderings: run -> how often it orders pairs as judged.
+        left_out: without each run that contributed.
+    """
+
+    made: Made
+    pairings: Mapping[str, Pairings]
+    rescored: Rescored | None = None
+    orderings: Mapping[str, OrderAgreement]
+    left_out: Sequence[LeftOut] = ()
+
+
+def facts(found: Relabelled) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines."""
+    one = found.made.version
+    judged = one.queries - one.kept
+    until = f", up to {one.until}" if one.until else ""
+    lines = [
+        ("judgments", f"{one.counted:,} of {one.recorded:,} count{until}"),
+        ("labels", f"{one.labels:,} of {judged:,} judged queries, by {one.algorithm}"),
+        ("several", f"in {one.several:,} of them; in {one.cycles:,} these beat each other"),
+        ("unjudged", f"{one.unjudged:,} pairs of them; in {one.drawn:,} as many prefer either"),
+    ]
+    if one.unjudged:
+        lines.append(("", "wins are counted: who was in fewer judged pairs can win fewer"))
+    if one.kept:
+        lines.append(("kept", f"known answers of {one.kept:,} pools without a vote"))
+    for name, own in found.pairings.items():
+        if own.pairs:
+            share = f"{own.won / own.pairs:.1%}"
+            lines.append(("pairs", f"{name} win {own.won:,} of their {own.pairs:,}, {share}"))
+    if found.rescored is not None:
+        lines += _tell_rescored(found.rescored)
+    return tuple(lines)
+
+
+def tables(found: Relabelled) -> tuple[Table, ...]:
+    """Runs on both labels, tau, pairings, and without each run."""
+    rescored: tuple[Table, ...] = ()
+    if found.rescored is not None:
+        rescored = (_runs(found.rescored, found.orderings), _taus(found.rescored))
+    left_out = (_left_out(found.left_out),) if found.left_out else ()
+    return (*rescored, _pairings(found.pairings), *left_out)
+
+
+def value(found: Relabelled) -> dict[str, Any]:
+    """The whole result for JSON."""
+    labels = found.made.labels
+    return {
+        "labels": {query: list(docs) for query, docs in sorted(labels.labels.items())},
+        "cycles": labels.cycles,
+        "version": msgspec.to_builtins(found.made.version),
+        "pairings": {
+            name: {
+                "won": one.won,
+                "pairs": one.pairs,
+                "label_won": one.label_won,
+                "label_pairings": one.label_pairings,
+            }
+            for name, one in found.pairings.items()
+        },
+        "rescored": None if found.rescored is None else _rescored_value(found),
+        "left_out": [
+            {
+                "run": one.run,
+                "passages": one.passages,
+                "pairs": one.pairs,
+                "changed": one.changed,
+                "score": one.value,
+                "score_without": one.without,
+                "rank": one.rank,
+                "rank_without": one.rank_without,
+                "tau": one.tau,
+                **({} if one.tau is not None else {"why": "the runs' scores do not differ"}),
+            }
+            for one in found.left_out
+        ],
+    }
+
+
+def _rescored_value(found: Relabelled) -> dict[str, Any]:
+    one = found.rescored
+    if one is None:
+        return {}
+    return {
+        "before": one.before,
+        "after": one.after,
+        "measures": list(one.measures),
+        "queries": one.queries,
+        "queries_left_out": one.left_out,
+        "runs": [_run_value(run, found.orderings.get(run.run)) for run in one.runs],
+        "taus": [_tau_value(tau) for tau in one.taus],
+        "noise": None
+        if one.noise is None
+        else {
+            "tau": one.noise.tau,
+            "low": one.noise.low,
+            "high": one.noise.high,
+            "draws": one.noise.draws,
+        },
+        "level": one.level,
+        "trials": one.trials,
+    }
+
+
+def _run_value(one: RunRescored, order: OrderAgreement | None) -> dict[str, Any]:
+    return {
+        "run": one.run,
+        "pooled": one.pooled,
+        "before": _mean_value(one.before),
+        "after": _mean_value(one.after),
+        "after_with_judgments": None if one.noisy is None else list(one.noisy),
+        "label_error": one.label_error,
+        "ordered": None
+        if order is None
+        else {
+            "pairs": order.pairs,
+            "agreed": order.agreed,
+            "queries": order.queries,
+            "share": order.share,
+            "low": order.low,
+            "high": order.high,
+            **({} if order.pairs else {"why": "no judged pair has both passages in the top"}),
+        },
+    }
+
+
+def _mean_value(one: RunMean) -> dict[str, Any]:
+    return {
+        "score": one.value,
+        "rank": one.rank,
+        "t": None if one.t is None else list(one.t),
+        "bca": None if one.bca is None else list(one.bca),
+        **({} if one.t and one.bca else {"why": "scores do not differ from query to query"}),
+    }
+
+
+def _tau_value(one: TauRange) -> dict[str, Any]:
+    return {
+        "among": one.name,
+        "runs": one.runs,
+        "tau": one.tau,
+        "low": one.low,
+        "high": one.high,
+        "discordant": one.discordant,
+        "pairs": one.pairs,
+        **({} if one.tau is not None else {"why": "fewer than two different scores"}),
+    }
+
+
+def _tell_rescored(found: Rescored) -> list[tuple[str, str]]:
+    best = {
+        "before": min(found.runs, key=lambda one: (one.run == PERFECT, one.before.rank)),
+        "after": min(found.runs, key=lambda one: (one.run == PERFECT, one.after.rank)),
+    }
+    lines = [
+        ("best", f"{best['before'].run} on {found.before}, {best['after'].run} on {found.after}"),
+        *(
+            ("tau" if place == 0 else "", f"{_number(one.tau)} among {one.name}, {one.runs:,} runs")
+            for place, one in enumerate(found.taus)
+        ),
+    ]
+    perfect = next((one for one in found.runs if one.run == PERFECT), None)
+    if perfect is not None:
+        better = sum(one.after.value > perfect.after.value for one in found.runs)
+        lines.append(("perfect", f"{perfect.after.value:.4f}; {better:,} runs are above it"))
+    if found.noise is not None:
+        lines.append(
+            (
+                "noise",
+                f"judged again, labels would rank runs with tau {found.noise.tau:.2f} to these",
+            )
+        )
+    return lines
+
+
+def _number(tau: float | None) -> str:
+    return "undefined" if tau is None else f"{tau:.2f}"
+
+
+def _runs(found: Rescored, orderings: Mapping[str, OrderAgreement]) -> Table:
+    noisy = found.noise is not None
+    columns = [
+        Column(name="run"),
+        *_score_columns("before"),
+        *_score_columns("after"),
+        *(
+            (*_scores("judged low", "judged high"), Column(name="label error", form="score"))
+            if noisy
+            else ()
+        ),
+        Column(name="ordered", form="share", decimals=3),
+        Column(name="pairs", form="count"),
+    ]
+    rows = []
+    for one in found.runs:
+        order = orderings.get(one.run)
+        redrawn = (*(one.noisy or (None, None)), one.label_error) if noisy else ()
+        ordered = (None, None) if order is None else (order.share, order.pairs)
+        rows.append(
+            (one.run, *_mean_cells(one.before), *_mean_cells(one.after), *redrawn, *ordered)
+        )
+    return Table(
+        title=f"Runs on {found.before} and on {found.after}, {found.queries:,} queries",
+        columns=tuple(columns),
+        rows=tuple(rows),
+        notes=tuple(_run_notes(found)),
+    )
+
+
+def _score_columns(name: str) -> tuple[Column, ...]:
+    return (*_scores(name, "low", "high"), Column(name="rank", form="count"))
+
+
+def _scores(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(name=name, form="score") for name in names)
+
+
+def _mean_cells(one: RunMean) -> tuple[Cell, ...]:
+    return (one.value, *(one.bca or (None, None)), one.rank)
+
+
+def _run_notes(found: Rescored) -> list[str]:
+    notes = [
+        (
+            f"before: {found.measures[0]} on {found.before}; after: {found.measures[1]} on "
+            f"{found.after}. low, high: {found.level:.0%} by BCa, {found.trials:,} draws of "
+            "queries, each by itself; --json has Student's t too."
+        ),
+        (
+            "ordered: of the judged pairs with both passages in the run's first ten, the share "
+            "that it orders as most votes do."
+        ),
+    ]
+    if found.left_out:
+        notes.append(f"{found.left_out:,} queries with labels of one kind alone are left out.")
+    if found.noise is not None:
+        notes.append(
+            f"judged low, high: judgments are drawn anew too, {found.noise.draws:,} times for each "
+            "query. label error: standard deviation from judgments alone, on the same queries."
+        )
+    return notes
+
+
+def _taus(found: Rescored) -> Table:
+    notes = [
+        (
+            f"low, high: {found.level:.0%} percentiles over draws of queries. Drawn queries are "
+            "fewer different ones, so draws agree less than all queries do: the interval may lie "
+            "low."
+        )
+    ]
+    if found.noise is not None:
+        notes.append(
+            "With judgments drawn anew, on the same queries, preference labels rank the runs with "
+            f"tau {found.noise.tau:.3f} to these, {found.noise.low:.3f} to {found.noise.high:.3f} "
+            f"in {found.level:.0%} of draws: about what a second judging of the pairs would give."
+        )
+    return Table(
+        title=f"Kendall's tau-b between {found.before} and {found.after}",
+        columns=(
+            Column(name="among"),
+            Column(name="runs", form="count"),
+            *(Column(name=name, form="score", decimals=3) for name in ("tau", "low", "high")),
+            Column(name="discordant", form="count"),
+            Column(name="pairs", form="count"),
+        ),
+        rows=tuple(
+            (one.name, one.runs, one.tau, one.low, one.high, one.discordant, one.pairs)
+            for one in found.taus
+        ),
+        notes=tuple(notes),
+    )
+
+
+def _pairings(found: Mapping[str, Pairings]) -> Table:
+    return Table(
+        title="How often labels win the judged pairs they are in",
+        columns=(
+            Column(name="labels"),
+            Column(name="won", form="count"),
+            Column(name="pairs", form="count"),
+            Column(name="share", form="share", decimals=3),
+            Column(name="by label", form="count"),
+            Column(name="pairings", form="count"),
+            Column(name="share by label", form="share", decimals=3),
+        ),
+        rows=tuple(
+            (
+                name,
+                one.won,
+                one.pairs,
+                one.won / one.pairs if one.pairs else None,
+                one.label_won,
+                one.label_pairings,
+                one.label_won / one.label_pairings if one.label_pairings else None,
+            )
+            for name, one in found.items()
+        ),
+        notes=(
+            (
+                "pairs counts each judged pair with a label once; pairings counts it for each "
+                "label, so a pair of two labels twice, one of them lost."
+            ),
+        ),
+    )
+
+
+def _left_out(found: Sequence[LeftOut]) -> Table:
+    return Table(
+        title="Without what one run alone contributed",
+        columns=(
+            Column(name="run"),
+            Column(name="passages", form="count"),
+            Column(name="pairs", form="count"),
+            Column(name="changed", form="count"),
+            *_scores("score", "without"),
+            Column(name="rank", form="count"),
+            Column(name="rank without", form="count"),
+            Column(name="tau", form="score", decimals=3),
+        ),
+        rows=tuple(
+            (
+                one.run,
+                one.passages,
+                one.pairs,
+                one.changed,
+                one.value,
+                one.without,
+                one.rank,
+                one.rank_without,
+                one.tau,
+            )
+            for one in found
+        ),
+        notes=(
+            (
+                "Passages that no other run and no label brought to a pool are taken out, with the "
+                "judged pairs they were in, and labels are made again. changed: queries with other "
+                "labels; tau: between the scores of all runs with and without."
+            ),
+        ),
+    )

@@ -1,0 +1,241 @@
+"""`heldout prefer contests` and `labels` from end to end, on a small campaign and on real data."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from heldout.cli.program import main
+from heldout.preferences.judgments import Judgment, format_judgments
+from heldout.trec.qrels import parse_qrels
+
+RUNS = {"A": ["d1", "d2", "d3"], "B": ["d2", "d1", "d3"], "C": ["d3", "d2", "d1"]}
+QUERIES = [f"q{n}" for n in range(12)]
+LATE = "2026-11-09T00:00:00.000Z"
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["prefer", *map(str, arguments)])
+
+
+def read(*arguments: object) -> dict[str, Any]:
+    done = call(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def judge(query: str, one: str, other: str, **more: Any) -> Judgment:
+    return Judgment(query=query, left=other, right=one, preferred=one, **more)
+
+
+@pytest.fixture(name="files")
+def campaign(tmp_path: Path) -> Path:
+    """Three runs on twelve queries; d1 is known, people prefer d2 on nine, d3 on three of them."""
+    texts = "".join(f"{query}\twhat is {query}\n" for query in QUERIES)
+    (tmp_path / "queries.tsv").write_text(texts)
+    (tmp_path / "known.qrels").write_text("".join(f"{query} 0 d1 1\n" for query in QUERIES))
+    for run, docs in RUNS.items():
+        rows = [
+            f"{query} Q0 {doc} {n} {9 - n} {run}"
+            for query in QUERIES
+            for n, doc in enumerate(docs, 1)
+        ]
+        (tmp_path / f"{run}.run").write_text("\n".join(rows) + "\n")
+    done = call(
+        *("pool", *(tmp_path / f"{run}.run" for run in RUNS), "--qrels", tmp_path / "known.qrels"),
+        *("--queries", tmp_path / "queries.tsv", "--out", tmp_path / "campaign"),
+    )
+    assert done.exit_code == 0, done.output
+    judged = []
+    for number, query in enumerate(QUERIES):
+        order = "231" if number < 9 else "321"
+        at = {"answered_at": f"2026-11-{number + 1:02}T12:00:00.000Z"}
+        docs = [f"d{n}" for n in order]
+        pairs = [(docs[0], docs[1]), (docs[0], docs[2]), (docs[1], docs[2])]
+        judged += [judge(query, one, other, **at) for one, other in pairs]
+    (tmp_path / "campaign" / "judgments.jsonl").write_bytes(format_judgments(judged))
+    return tmp_path
+
+
+def test_contests_of_a_campaign_have_the_keys_that_scripts_call_for(files: Path) -> None:
+    found = read("contests", files / "campaign")
+    assert set(found["contests"][0]) >= {
+        "a", "b", "queries", "a_preferred", "p", "p_corrected"
+    }  # fmt: skip
+    assert found["wins"] == {"perfect": 0, "A": 0, "B": 3, "C": 2}
+    pairs = {(one["a"], one["b"]): one for one in found["contests"]}
+    assert pairs["B", "C"]["a_preferred"] == 9
+    assert pairs["perfect", "A"] | {"why": ""} == {
+        "a": "perfect", "b": "A", "queries": 0, "a_preferred": 0, "b_preferred": 0, "drawn": 0,
+        "same": 12, "unjudged": 0, "share": None, "low": None, "high": None, "p": None,
+        "p_corrected": None, "p_holm": None, "why": "",
+    }  # fmt: skip
+    assert pairs["perfect", "B"]["p"] == pytest.approx(2 / 2**12)
+    assert pairs["perfect", "B"]["p_corrected"] == pytest.approx(6 * 2 / 2**12)
+    assert found["family"] == 6
+    assert found["cycles"] == []
+
+
+def test_contests_say_the_same_of_a_campaign_and_of_its_files(files: Path) -> None:
+    named = ("--runs", files / "*.run", "--qrels", files / "known.qrels")
+    by_files = read("contests", "--judgments", files / "campaign" / "judgments.jsonl", *named)
+    assert by_files == read("contests", files / "campaign", *named)
+    assert by_files == read("contests", files / "campaign")
+
+
+def test_contests_tell_who_beats_the_labels(files: Path) -> None:
+    done = call("contests", files / "campaign")
+    assert "most wins B: 3 of 3" in done.output
+    assert "2 of 3 runs are preferred to the known answers" in done.output
+    assert "significantly so among all of 6 contests, by Bonferroni: B, C" in done.output
+    assert "100.0* (12)" in done.output
+
+
+def test_one_run_is_split_by_whether_it_agrees_with_the_labels(files: Path) -> None:
+    agreed = read(
+        *("contests", files / "campaign", "--split", "--runs", files / "A.run"),
+    )["categories"]
+    assert (agreed["A"]["queries"], agreed["A"]["other_preferred"]) == (12, 12)
+    assert agreed["B"]["share"] is None
+    assert agreed["B"]["why"]
+    other = read("contests", files / "campaign", "--split", "--runs", files / "C.run")["categories"]
+    assert (other["B"]["queries"], other["B"]["share"]) == (12, 1.0)
+    several = call("contests", files / "campaign", "--split", "--runs", files / "*.run")
+    assert several.exit_code == 2
+    assert "one-run" in several.output
+
+
+def test_labels_are_written_as_a_version_and_made_again_byte_for_byte(files: Path) -> None:
+    campaign = files / "campaign"
+    found = read("labels", campaign)
+    assert found["labels"]["q0"] == ["d2"]
+    assert found["labels"]["q11"] == ["d3"]
+    assert found["cycles"] == 0
+    assert found["rescored"] is None
+    qrels = (campaign / "labels" / "v1.qrels").read_bytes()
+    assert parse_qrels(qrels, path="v1").judgments["q9"] == {"d3": 1}
+    judgments = campaign / "judgments.jsonl"
+    later = judge("q0", "d3", "d2", answered_at="2026-12-01T00:00:00.000Z")
+    judgments.write_bytes(judgments.read_bytes() + format_judgments([later, later]))
+    assert read("labels", campaign, "--rebuild", "v1") == {
+        "version": "v1",
+        "same": True,
+        "changed": [],
+    }
+    again = read("labels", campaign)
+    assert again["version"]["name"] == "v2"
+    assert again["version"]["parent"] == "v1"
+    assert again["labels"]["q0"] == ["d3"]
+    assert read("labels", campaign)["version"] == again["version"]
+    assert (campaign / "labels" / "v1.qrels").read_bytes() == qrels
+
+
+def test_a_cutoff_takes_the_judgments_up_to_a_day(files: Path) -> None:
+    found = read("labels", files / "campaign", "--until", "2026-11-06", "--name", "early")
+    assert found["version"]["recorded"] == 15
+    assert found["version"]["kept"] == 7
+    assert found["labels"]["q11"] == ["d1"]
+    changed = files / "campaign" / "judgments.jsonl"
+    changed.write_bytes(changed.read_bytes().replace(b'"preferred":"d2"', b'"preferred":"d3"', 1))
+    done = call("labels", files / "campaign", "--rebuild", "early")
+    assert done.exit_code == 1
+    assert "judgments_sha256" in done.output
+
+
+def test_runs_are_scored_again_and_each_left_out(files: Path) -> None:
+    found = read(
+        *("labels", files / "campaign", "--runs", files / "*.run"),
+        *("--qrels", files / "known.qrels", "--trials", 50, "--redraws", 5),
+    )
+    scores = {one["run"]: one for one in found["rescored"]["runs"]}
+    assert scores["A"]["before"]["score"] == 1
+    assert scores["B"]["after"]["score"] == pytest.approx((9 + 3 / 3) / 12)
+    assert scores["perfect"]["after"]["score"] == 0
+    assert scores["A"]["before"]["t"] is None
+    assert scores["A"]["before"]["why"]
+    assert scores["B"]["ordered"]["share"] == pytest.approx((9 * 2 + 3 * 1) / 36)
+    taus = {one["among"]: one["tau"] for one in found["rescored"]["taus"]}
+    assert taus["all"] == pytest.approx(-1 / 3)
+    left_out = {one["run"]: one for one in found["left_out"]}
+    assert (left_out["B"]["passages"], left_out["B"]["score_without"]) == (12, pytest.approx(1 / 3))
+    assert left_out["A"]["passages"] == 0
+    assert found == read(
+        *("labels", files / "campaign", "--runs", files / "*.run"),
+        *("--qrels", files / "known.qrels", "--trials", 50, "--redraws", 5),
+    )
+
+
+def test_tables_and_a_picture_come_in_every_form(files: Path) -> None:
+    named = ("labels", files / "campaign", "--runs", files / "*.run", "--trials", 20)
+    text = call(*named, "--chart", files / "labels.svg")
+    assert text.exit_code == 0, text.output
+    assert "tau       -0.33 among all, 3 runs" in text.output
+    assert b"<svg" in (files / "labels.svg").read_bytes()
+    assert "\\toprule" in call(*named, "--latex").output
+    assert call("contests", files / "campaign", "--chart", files / "c.svg").exit_code == 0
+    assert "| a | b |" in call("contests", files / "campaign", "--markdown").output
+
+
+def test_what_is_missing_is_told(files: Path) -> None:
+    assert call("labels", files / "nowhere").exit_code == 2
+    pairs = files / "campaign" / "judgments.jsonl"
+    assert "which runs?" in call("contests", "--judgments", pairs).output
+    assert "where do versions lie" in call("labels", "--judgments", pairs, "--rebuild", "v").output
+    assert "no-run" in call("labels", files / "campaign", "--runs", files / "*.none").output
+    (files / "perfect.run").write_text("q1 Q0 d1 1 1 t\n")
+    named = call("labels", files / "campaign", "--runs", files / "*.run")
+    assert "a run called perfect" in named.output
+    pairs.write_bytes(b"")
+    for command in ("contests", "labels"):
+        done = call(command, files / "campaign")
+        assert done.exit_code == 2
+        assert "no-judgments" in done.output
+
+
+def test_a_failed_test_excludes_what_the_campaign_says(files: Path) -> None:
+    pairs = files / "campaign" / "judgments.jsonl"
+    task = {"worker": "w", "task": "t", "answered_at": LATE}
+    failed = judge("q0", "x", "d1", answer="d1", position=1, **task)
+    votes = [judge(f"q{n}", "d1", "d2", position=2 + n, **task) for n in range(9)]
+    votes += [judge(f"q{n}", "d1", "d2", position=1 + n, **task | {"task": "u"}) for n in range(9)]
+    pairs.write_bytes(pairs.read_bytes() + format_judgments([failed, *votes]))
+    assert read("labels", files / "campaign", "--name", "task")["version"]["counted"] == 36 + 9
+    settings = files / "campaign" / "campaign.toml"
+    text = settings.read_text()
+    assert 'exclusion = "task"' in text
+    settings.write_text(text.replace('exclusion = "task"', 'exclusion = "worker"'))
+    assert read("labels", files / "campaign", "--name", "worker")["version"]["counted"] == 36
+    assert call("labels", files / "campaign", "--rebuild", "task").exit_code == 0
+
+
+def test_cast_2019_is_labelled_from_its_14573_judgments(data: Callable[[str], Path]) -> None:
+    pairs = data("preferences/cast-2019/TREC-CAsT-2019.pref.gz")
+    found = read("labels", "--judgments", pairs)
+    version = found["version"]
+    assert (version["recorded"], version["queries"]) == (14573, 171)
+    won = found["pairings"]["preference labels"]
+    assert won["won"] > 0.75 * won["pairs"]
+
+
+def test_the_dl_2021_runs_are_scored_on_labels_of_the_crowd(data: Callable[[str], Path]) -> None:
+    folder = data("trec-dl-2021-passage")
+    source = (
+        *("--judgments", data("preferences/dl21-dueling-bandits/judgments.txt.gz")),
+        *("--runs", folder / "runs" / "*.gz", "--qrels", folder / "qrels.dl21-passage.txt.gz"),
+    )
+    contests = read("contests", *source)
+    assert len(contests["contests"]) == 46 * 45 // 2
+    assert contests["judged"] == 50
+    labels = read("labels", *source, "--measure-before", "nDCG@10", "--redraws", 0, "--trials", 20)
+    assert labels["version"]["recorded"] == 11681
+    before = {one["run"]: one["before"]["score"] for one in labels["rescored"]["runs"]}
+    assert len(before) == 46
+    (best,) = (run for run in before if before[run] == max(before.values()))
+    assert best == "NLE_P_v1"
+    assert labels["rescored"]["noise"] is None
+    (every,) = (one for one in labels["rescored"]["taus"] if one["among"] == "all")
+    assert 0.5 < every["tau"] < 0.8

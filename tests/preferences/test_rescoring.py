@@ -1,0 +1,286 @@
+"""Runs scored on two kinds of labels: scores, taus, redrawn judgments, runs left out."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.random import PCG64, Generator
+
+from heldout.errors import InputError
+from heldout.measures.spec import parse_measure
+from heldout.preferences.contests import PERFECT
+from heldout.preferences.label_noise import redraw_labels
+from heldout.preferences.label_scores import (
+    ScoredLabels,
+    grade,
+    perfect_places,
+    score_each,
+    score_labels,
+)
+from heldout.preferences.labels import make_labels
+from heldout.preferences.leave_out import leave_each_out, remove_run
+from heldout.preferences.ordering import fold_places, order_agreement
+from heldout.preferences.pools import Candidate, Pool
+from heldout.preferences.rescoring import rank_means, rescore
+from heldout.preferences.votes import PairVotes, Votes
+from heldout.trec.places import Places
+
+RR = parse_measure("RR@10")
+LISTS = st.dictionaries(st.sampled_from("pqrs"), st.permutations("abcdef"), min_size=1)
+
+
+def places(lists: Mapping[str, Sequence[str]]) -> Places:
+    return Places(
+        found={query: {doc: n for n, doc in enumerate(docs, 1)} for query, docs in lists.items()},
+        retrieved={query: len(docs) for query, docs in lists.items()},
+    )
+
+
+def scored(name: str, labels: Mapping[str, Sequence[str]], measure: str = "RR@10") -> ScoredLabels:
+    return ScoredLabels(name=name, labels=grade(labels), measure=parse_measure(measure))
+
+
+def rng() -> Generator:
+    return Generator(PCG64(1))
+
+
+def first(a: str, b: str) -> dict[tuple[str, str], PairVotes]:
+    """One vote for a against b."""
+    return {(min(a, b), max(a, b)): PairVotes(first=int(a < b), second=int(a > b))}
+
+
+@given(lists=LISTS, best=st.dictionaries(st.sampled_from("pqrs"), st.sampled_from("abcdef")))
+def test_reciprocal_ranks_are_those_of_the_lists(
+    lists: dict[str, list[str]], best: dict[str, str]
+) -> None:
+    queries = sorted(best)
+    if not queries:
+        return
+    labels = scored("best", {query: (doc,) for query, doc in best.items()})
+    found = score_labels({"A": places(lists)}, labels, queries=queries)
+    wanted = [
+        1 / (lists[query].index(best[query]) + 1) if query in lists else 0.0 for query in queries
+    ]
+    assert found.tolist() == [wanted]
+
+
+def test_many_sets_of_labels_give_what_each_gives_alone() -> None:
+    runs = {"A": places({"p": "abc", "q": "cab"}), "B": places({"p": "cba"})}
+    sets = [[{"a": 1}, {"c": 1, "b": 1}, {"a": 1}], [{"z": 1}, {"a": 2}, {"b": 1}]]
+    found = score_each(runs, sets, RR, queries=["p", "q"])
+    assert found.shape == (2, 2, 3)
+    for draw in range(3):
+        alone = ScoredLabels(name="", labels={"p": sets[0][draw], "q": sets[1][draw]}, measure=RR)
+        assert found[:, :, draw].tolist() == score_labels(runs, alone, queries=["p", "q"]).tolist()
+
+
+def test_a_measure_without_a_value_is_an_error_and_not_a_number() -> None:
+    labels = scored("labels", {"p": ("z",)}, "FirstRel@10")
+    with pytest.raises(InputError) as error:
+        score_labels({"A": places({"p": "ab"})}, labels, queries=["p"])
+    assert error.value.problems[0].code == "missing-scores"
+
+
+def test_the_perfect_run_scores_1_before_and_what_it_is_worth_after() -> None:
+    known = {"p": ["a"], "q": ["b", "c"], "r": ["c"]}
+    runs = {
+        "A": places({"p": "abc", "q": "abc", "r": "abc"}),
+        PERFECT: perfect_places(known),
+    }
+    after = scored("after", {"p": ("a",), "q": ("c",), "r": ("a", "c")})
+    found = rescore(runs, scored("before", known), after, rng(), trials=50)
+    by_run = {one.run: one for one in found.runs}
+    assert by_run[PERFECT].before.value == 1
+    assert by_run[PERFECT].after.value == pytest.approx(2 / 3)
+    assert by_run[PERFECT].before.t is None
+    assert by_run["A"].after.value == pytest.approx((1 + 1 / 3 + 1) / 3)
+    assert [one.name for one in found.taus] == ["all", f"all and {PERFECT}"]
+    assert found.taus[0].tau is None
+    assert found.taus[1].tau == -1
+
+
+def test_queries_with_labels_of_one_kind_are_left_out_and_counted() -> None:
+    runs = {"A": places({"p": "ab"}), "B": places({"p": "ba"})}
+    found = rescore(
+        runs, scored("before", {"p": "a", "q": "a"}), scored("after", {"p": "b"}), rng(), trials=9
+    )
+    assert (found.queries, found.left_out) == (1, 1)
+    assert found.taus[0].tau == -1
+    with pytest.raises(InputError) as error:
+        rescore(runs, scored("before", {"x": "a"}), scored("after", {"p": "b"}), rng())
+    assert error.value.problems[0].code == "no-common-query"
+
+
+def test_lower_is_better_where_the_measure_says_so() -> None:
+    runs = {"A": places({"p": "ab", "q": "ab"}), "B": places({"p": "ba", "q": "ba"})}
+    labels = {"p": ("a",), "q": ("a",)}
+    found = rescore(
+        runs, scored("before", labels), scored("after", labels, "FirstRel@10"), rng(), trials=9
+    )
+    assert found.runs[0].run == "A"
+    assert (found.runs[0].after.value, found.runs[0].after.rank) == (1.0, 1)
+    assert found.taus[0].tau == 1
+
+
+def simulated(queries: int, seed: int) -> tuple[tuple[Pool, ...], Votes, dict[str, Places]]:
+    """Pools of four, a vote on each pair that is right with 70%, three runs of known quality."""
+    draw = Generator(PCG64(seed))
+    pools, votes = [], {}
+    lists: dict[str, dict[str, list[str]]] = {run: {} for run in "ABC"}
+    for number in range(queries):
+        query = f"q{number:04}"
+        pools.append(
+            Pool(query=query, candidates=tuple(Candidate(doc=doc, runs=("A",)) for doc in "abcd"))
+        )
+        votes[query] = {
+            (x, y): PairVotes(first=int(right), second=int(not right))
+            for x, y, right in (
+                (x, y, draw.random() < 0.7) for x, y in ("ab", "ac", "ad", "bc", "bd", "cd")
+            )
+        }
+        for run, share in zip("ABC", (0.8, 0.5, 0.2), strict=True):
+            docs = list("abcd")
+            if draw.random() > share:
+                draw.shuffle(docs)
+            lists[run][query] = docs
+    return tuple(pools), votes, {run: places(found) for run, found in lists.items()}
+
+
+def test_redrawn_judgments_widen_intervals_and_the_same_seed_gives_the_same() -> None:
+    pools, votes, runs = simulated(120, 5)
+    labels = scored("after", make_labels(pools, votes).labels)
+    before = scored("before", {pool.query: ("a",) for pool in pools})
+    found = [
+        rescore(
+            runs,
+            before,
+            labels,
+            generator,
+            redrawn=redraw_labels(pools, votes, draws=30, rng=generator),
+            trials=400,
+        )
+        for generator in (rng(), rng())
+    ]
+    assert found[0] == found[1]
+    for one in found[0].runs:
+        assert one.noisy is not None
+        assert one.after.bca is not None
+        assert one.noisy[1] - one.noisy[0] > one.after.bca[1] - one.after.bca[0]
+        assert one.label_error
+        assert one.after.t is not None
+        assert one.after.t[0] < one.after.value < one.after.t[1]
+    noise = found[0].noise
+    assert noise is not None
+    assert 0 < noise.tau <= 1
+    assert noise.draws == 30
+
+
+def test_the_interval_over_queries_holds_the_noise_of_labels() -> None:
+    # Truth: the mean over many queries, each with labels of its own noisy votes
+    pools, votes, runs = simulated(4000, 9)
+    queries = [pool.query for pool in pools]
+    labels = scored("after", make_labels(pools, votes).labels)
+    values = score_labels(runs, labels, queries=queries)
+    held = 0
+    for start in range(0, 4000, 80):
+        some = slice(start, start + 80)
+        part = ScoredLabels(
+            name="", labels={q: labels.labels[q] for q in queries[some]}, measure=RR
+        )
+        found = rescore(runs, part, part, rng(), trials=1)
+        held += sum(
+            one.after.t is not None and one.after.t[0] <= truth <= one.after.t[1]
+            for one, truth in zip(
+                sorted(found.runs, key=lambda one: one.run), values.mean(axis=1), strict=True
+            )
+        )
+    assert 0.9 <= held / 150 <= 0.99
+
+
+def test_unanimous_judges_draw_the_same_labels_and_a_query_without_votes_keeps_its_own() -> None:
+    pools = (
+        Pool(query="p", candidates=(Candidate(doc="a"), Candidate(doc="b"))),
+        Pool(query="q", candidates=(Candidate(doc="a", known=True), Candidate(doc="b"))),
+        Pool(query="r", candidates=(Candidate(doc="a"),)),
+    )
+    votes: Votes = {"p": {("a", "b"): PairVotes(first=0, second=5)}}
+    found = redraw_labels(pools, votes, draws=4, rng=rng())
+    assert found == {"p": [("b",)] * 4, "q": [("a",)] * 4}
+
+
+@given(seed=st.integers(0, 50))
+def test_redrawn_labels_are_passages_of_the_pool(seed: int) -> None:
+    pools, votes, _ = simulated(3, seed)
+    for labels in redraw_labels(pools, votes, draws=5, rng=rng()).values():
+        assert all(one and set(one) <= set("abcd") for one in labels)
+
+
+def test_equal_means_share_the_best_rank() -> None:
+    assert rank_means([0.5, 0.7, 0.5, 0.1]) == (2, 1, 2, 4)
+
+
+def test_order_agrees_on_pairs_that_the_run_shows_and_people_decided() -> None:
+    run = places({"p": "abcd", "q": "ba", "r": "xyzuvwabcdef"})
+    votes: Votes = {
+        "p": {
+            ("a", "b"): PairVotes(first=2, second=1),
+            ("c", "d"): PairVotes(first=0, second=1),
+            ("a", "d"): PairVotes(first=1, second=1),
+            ("a", "z"): PairVotes(first=1, second=0),
+        },
+        "q": {("a", "b"): PairVotes(first=0, second=1)},
+        "r": {("e", "x"): PairVotes(first=0, second=1)},
+        "s": {("a", "b"): PairVotes(first=0, second=1)},
+    }
+    found = order_agreement(run, votes)
+    assert (found.pairs, found.agreed, found.queries) == (3, 2, 2)
+    assert found.share == pytest.approx(2 / 3)
+    deep = order_agreement(run, votes, depth=11)
+    assert (deep.pairs, deep.agreed) == (4, 3)
+    nothing = order_agreement(run, {})
+    assert (nothing.share, nothing.low, nothing.pairs) == (None, None, 0)
+
+
+def test_a_text_stands_where_it_is_shown_first() -> None:
+    folded = fold_places(places({"p": "zab"}), {"p": {"z": "b", "b": "b"}})
+    assert folded.found == {"p": {"b": 1, "a": 2}}
+
+
+def test_the_interval_of_agreement_is_that_of_a_mean_where_each_query_has_one_pair() -> None:
+    run = places({str(n): "ab" for n in range(40)})
+    votes = {str(n): first("a", "b") if n % 4 else first("b", "a") for n in range(40)}
+    found = order_agreement(run, votes)
+    values = np.array([float(n % 4 > 0) for n in range(40)])
+    error = values.std(ddof=1) / np.sqrt(40)
+    assert found.low is not None
+    assert found.share == 0.75
+    assert found.share - found.low == pytest.approx(2.0227 * error, rel=1e-4)
+
+
+def test_leaving_a_run_out_takes_what_it_alone_contributed() -> None:
+    pools = (
+        Pool(
+            query="p",
+            candidates=(
+                Candidate(doc="k", known=True, runs=("B",)),
+                Candidate(doc="o", runs=("A",)),
+                Candidate(doc="s", runs=("A", "B")),
+            ),
+        ),
+        Pool(query="q", candidates=(Candidate(doc="o", runs=("A",)),)),
+    )
+    votes: Votes = {"p": first("o", "k") | first("o", "s") | first("s", "k")}
+    left = remove_run("A", pools, votes)
+    assert [[one.doc for one in pool.candidates] for pool in left.pools] == [["k", "s"]]
+    assert (left.passages, left.pairs) == (2, 2)
+    assert remove_run("B", pools, votes).passages == 0
+    runs = {"A": places({"p": "oks"}), "B": places({"p": "sko"})}
+    after = scored("after", make_labels(pools, votes).labels)
+    by_run = {one.run: one for one in leave_each_out(runs, pools, votes, after)}
+    assert by_run["A"].value == 1
+    assert by_run["A"].without == pytest.approx(1 / 3)
+    assert (by_run["A"].rank, by_run["A"].rank_without) == (1, 2)
+    assert (by_run["A"].changed, by_run["A"].tau) == (1, -1)
+    assert (by_run["B"].changed, by_run["B"].tau) == (0, 1)

@@ -1,0 +1,169 @@
+"""Label versions: the same bytes at any cutoff, and nothing that changes in silence."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.errors import InputError, StoreError
+from heldout.preferences.judged_pools import pool_judged, pooled_tops
+from heldout.preferences.judgments import Judgment
+from heldout.preferences.pools import Candidate, Pool
+from heldout.preferences.versions import (
+    Made,
+    Rules,
+    differences,
+    format_version,
+    make_version,
+    parse_version,
+    rules_of,
+)
+from heldout.store.label_files import newest_version, read_version, read_versions, write_version
+from heldout.trec.qrels import parse_qrels
+
+POOLS = tuple(
+    Pool(query=query, candidates=tuple(Candidate(doc=doc, known=doc == "a") for doc in "abc"))
+    for query in ("q2", "q1")
+)
+TIMES = [f"2026-11-0{day}T00:00:00.000Z" for day in range(1, 8)]
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["q1", "q2"]),
+        st.sampled_from(["ab", "ba", "bc", "cb", "ac", "ca"]),
+        st.sampled_from(TIMES),
+    ),
+    max_size=20,
+)
+
+
+def judged(query: str, pair: str, at: str = "", answer: str | None = None) -> Judgment:
+    """The first of the pair is preferred."""
+    return Judgment(
+        query=query, left=pair[0], right=pair[1], preferred=pair[0], answered_at=at, answer=answer
+    )
+
+
+def make(*rows: Judgment, name: str = "v1", parent: str | None = None, **rules: str) -> Made:
+    return make_version(name, POOLS, rows, Rules(**rules), parent=parent)  # type: ignore[arg-type]
+
+
+@given(rows=ROWS, until=st.sampled_from(TIMES))
+def test_judgments_that_came_later_change_no_byte(
+    rows: list[tuple[str, str, str]], until: str
+) -> None:
+    given_rows = [judged(*row) for row in rows]
+    earlier = [row for row in given_rows if row.answered_at <= until]
+    whole, part = make(*given_rows, until=until), make(*earlier, until=until)
+    assert whole.qrels == part.qrels
+    assert format_version(whole.version) == format_version(part.version)
+    again = make_version("v1", POOLS, given_rows, rules_of(part.version))
+    assert format_version(again.version) == format_version(part.version)
+
+
+def test_a_version_without_a_cutoff_takes_that_of_its_last_judgment() -> None:
+    now = make(judged("q1", "ba", TIMES[0]))
+    assert now.version.until == TIMES[0]
+    later = [judged("q1", "ba", TIMES[0]), judged("q1", "ca", TIMES[1])]
+    assert make_version("v1", POOLS, later, rules_of(now.version)).version == now.version
+    assert make(*later).version != now.version
+    assert make(judged("q1", "ba")).version.until is None
+
+
+def test_qrels_name_the_best_of_each_query_and_the_known_answer_where_nobody_judged() -> None:
+    found = make(judged("q1", "ba"), judged("q1", "bc"))
+    assert found.qrels == b"q1 0 b 1\nq2 0 a 1\n"
+    assert parse_qrels(found.qrels, path="").judgments == {"q1": {"b": 1}, "q2": {"a": 1}}
+    one = found.version
+    assert (one.queries, one.labels, one.kept, one.unjudged) == (2, 1, 1, 1)
+
+
+def test_what_a_failed_test_excludes_is_part_of_a_version() -> None:
+    failed = Judgment(
+        query="q9", left="x", right="y", preferred="y", answer="x", worker="w", task="1", position=1
+    )
+    vote = Judgment(query="q1", left="b", right="a", preferred="b", worker="w", task="2")
+    by_task, by_worker = make(failed, vote), make(failed, vote, exclusion="worker")
+    assert (by_task.version.counted, by_worker.version.counted) == (1, 0)
+    assert {"exclusion", "counted", "qrels_sha256"} <= set(
+        differences(by_task.version, by_worker.version)
+    )
+
+
+def test_a_changed_judgment_is_seen_when_a_version_is_made_again(tmp_path: Path) -> None:
+    first = make(judged("q1", "ba", TIMES[0]))
+    assert write_version(tmp_path, first)
+    assert not write_version(tmp_path, first)
+    forged = make(judged("q1", "ab", TIMES[0]))
+    assert "judgments_sha256" in differences(first.version, forged.version)
+    with pytest.raises(StoreError, match="never changed"):
+        write_version(tmp_path, forged)
+    assert read_version(tmp_path, "v1") == first.version
+
+
+def test_labels_that_were_edited_are_refused(tmp_path: Path) -> None:
+    write_version(tmp_path, make(judged("q1", "ba")))
+    (tmp_path / "v1.qrels").write_text("q1 0 a 1\n")
+    with pytest.raises(StoreError, match="changed since"):
+        read_version(tmp_path, "v1")
+    (tmp_path / "v1.qrels").unlink()
+    with pytest.raises(StoreError, match="missing"):
+        read_versions(tmp_path)
+
+
+def test_versions_come_after_their_parents_whatever_their_names(tmp_path: Path) -> None:
+    write_version(tmp_path, make(judged("q1", "ba"), name="z"))
+    write_version(tmp_path, make(judged("q1", "ca"), name="m", parent="z"))
+    write_version(tmp_path, make(judged("q1", "ab"), name="a", parent="m"))
+    assert [one.name for one in read_versions(tmp_path)] == ["z", "m", "a"]
+    newest = newest_version(tmp_path)
+    assert newest is not None
+    assert newest.name == "a"
+    (tmp_path / "m.json").unlink()
+    with pytest.raises(StoreError, match="parent"):
+        read_versions(tmp_path)
+    assert newest_version(tmp_path / "nowhere") is None
+
+
+@pytest.mark.parametrize("name", ["../v1", "", "a/b", ".hidden", "x" * 65, "é"])
+def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError) as error:
+        write_version(tmp_path, make(judged("q1", "ba"), name=name))
+    assert error.value.problems[0].code == "label-name"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_description_that_is_none_is_an_error() -> None:
+    for data in (b"{}", b"\xff", b"[1]", msgspec.json.encode({"name": "v1"})):
+        with pytest.raises(InputError) as error:
+            parse_version(data, path="v1.json")
+        assert error.value.problems[0].code == "bad-row"
+
+
+def test_pools_of_judgments_hold_what_was_judged_and_the_known_answer() -> None:
+    rows = [judged("q2", "xy"), judged("q1", "ab"), judged("q1", "zw", answer="z")]
+    found = pool_judged(rows, known={"q1": ["k", "a"]}, tops={"R": {"q1": ("a",)}})
+    assert [pool.query for pool in found] == ["q1", "q2"]
+    assert [one.doc for one in found[0].candidates] == ["a", "b", "k"]
+    assert found[0].known is not None
+    assert found[0].known.doc == "k"
+    assert found[0].candidates[0].runs == ("R",)
+    assert found[1].known is None
+
+
+def test_pools_of_first_documents_tell_the_runs_and_deeper_ones_do_not() -> None:
+    first = Pool(
+        query="q", candidates=(Candidate(doc="a", runs=("A", "B")), Candidate(doc="b", runs=("C",)))
+    )
+    assert pooled_tops([first]) == {
+        "A": {"q": ("a",)},
+        "B": {"q": ("a",)},
+        "C": {"q": ("b",)},
+    }
+    deep = Pool(
+        query="q", candidates=(Candidate(doc="a", runs=("A",)), Candidate(doc="b", runs=("A",)))
+    )
+    with pytest.raises(InputError) as error:
+        pooled_tops([deep])
+    assert error.value.problems[0].code == "deep-pool"
