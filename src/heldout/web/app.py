@@ -38,7 +38,7 @@ def make_app(
     """
     campaign = read_campaign(database)
     study = study_of(campaign.settings)
-    app = FastAPI(openapi_url=None)
+    app = FastAPI(openapi_url=None, redirect_slashes=False)
     app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
     for router in (
         judging_routes(Judging(database=database, campaign=campaign, clock=clock)),
