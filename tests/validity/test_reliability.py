@@ -1,6 +1,7 @@
 """Agreement of split halves, against a loop, under its laws, and on real runs."""
 
 import json
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -201,8 +202,8 @@ def test_options_out_of_range_are_bugs(wrong: dict[str, object]) -> None:
 
 
 def test_the_report_says_what_has_to_be_said() -> None:
-    found = measure(simulated(6, 40), splits=5)
-    shown, beside = report.tables(found)
+    found = measure(simulated(6, 40), splits=40)
+    shown, beside = report.tables(found, measure="RR@10")
     notes = " ".join(shown.notes)
     for words in ("takes runs as independent", "not corrected", "no confidence interval", "wilcox"):
         assert words in notes
@@ -213,6 +214,44 @@ def test_the_report_says_what_has_to_be_said() -> None:
         assert "rank-sum" in form(shown)
     layers = report.spec(found)["layer"]
     assert sum(layer["mark"]["type"] == "rect" for layer in layers) == 21
+
+
+@pytest.mark.parametrize("name", ["", "nDCG@10", "P@5"])
+def test_the_paper_stands_beside_reciprocal_ranks_only(name: str) -> None:
+    assert len(report.tables(measure(simulated(3, 12), splits=2), measure=name)) == 1
+
+
+def test_few_splits_have_no_ends() -> None:
+    few, enough = (measure(simulated(3, 12), splits=splits) for splits in (39, 40))
+
+    for found in few.columns.values():
+        assert (found.agree_low, found.agree_high) == (None, None)
+    assert {row[3] for row in report.tables(few)[0].rows} == {"-"}
+    assert "fewer than 40 splits" in report.value(few)["why_no_ends"]
+    assert all(found.agree_low is not None for found in enough.columns.values())
+    assert "1 random split of 12 queries, 3 pairs of systems" in " ".join(
+        report.tables(measure(simulated(3, 12), splits=1))[0].notes
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-14, 1.0, 1e100])
+def test_the_correlation_of_any_scores_is_a_number_or_undefined(scale: float) -> None:
+    values = np.random.default_rng(0).random((3, 12)) * scale
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = measure(table(values), splits=1).correlation
+
+    assert (found is None) == (scale < 1e-12)
+    assert found is None or abs(found) <= 1
+
+
+def test_the_headline_says_what_is_equal_and_what_is_undefined() -> None:
+    told = dict(report.facts(measure(table(np.full((2, 8), 0.5)), splits=2)))
+
+    assert told["by mean"] == (
+        "halves agree in 100.0% of pairs, whichever test is taken; means are equal in 100.0% of "
+        "comparisons; a test is undefined in up to 100.0%"
+    )
 
 
 def call(*arguments: str) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heldout.errors import plural
 from heldout.report.agreement_chart import matrix_spec
 from heldout.report.table import Cell, Column, Table
 from heldout.stats.agreement import Agreement
@@ -26,7 +27,12 @@ def facts(found: JudgeAgreement) -> tuple[tuple[str, str], ...]:
     named = ", ".join(found.judges[:_SHOWN]) + ("…" if len(found.judges) > _SHOWN else "")
     judges = "1 judge" if len(found.judges) == 1 else f"{len(found.judges):,} judges"
     lines.append(("judges", f"{judges}: {named}"))
-    lines.append(("judged", f"{found.units:,} {_UNITS[found.kind]}, {found.queries:,} queries"))
+    lines.append(
+        (
+            "judged",
+            f"{found.units:,} {_UNITS[found.kind]}, {plural(found.queries, 'query', 'queries')}",
+        )
+    )
     return tuple(lines)
 
 

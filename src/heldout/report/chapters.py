@@ -200,7 +200,8 @@ def _reliability(view: ViewScores, draws: Draws) -> Findings:
         _by_query(view), draws.rng(), splits=draws.splits, executor=draws.executor
     )
     return Findings(
-        tables=reliability.tables(found),
+        facts=reliability.facts(found),
+        tables=reliability.tables(found, measure=view.measure),
         chart=reliability.spec(found),
         shows=reliability.title(found),
     )

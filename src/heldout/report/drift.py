@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from heldout.charts.layers import Canvas
 from heldout.charts.plots import Names, Point, progress_spec, scatter_spec
+from heldout.errors import plural
 from heldout.report.table import Cell, Column, Table
 from heldout.validity.drift import Drift, Trend
 
@@ -58,7 +59,7 @@ def tables(result: Drift) -> tuple[Table, ...]:
             ),
             rows=rows,
             notes=(
-                f"{len(result.points)} entries with both scores; no baselines.",
+                f"{plural(len(result.points), 'entry', 'entries')} with both scores; no baselines.",
                 (
                     "Per year: the median slope between all pairs of entries. Typical distance: "
                     "the median distance from the median, or the median size of what is left."
@@ -151,5 +152,7 @@ def _trend_value(trend: Trend | None) -> dict[str, float | None] | None:
 
 def _say_intervals(result: Drift) -> str:
     if result.trials:
-        return f"Intervals by {result.trials:,} draws of the queries of both sets, each alone."
+        return (
+            f"Intervals by {plural(result.trials, 'draw')} of the queries of both sets, each alone."
+        )
     return "Means alone are known: no intervals, a description only."

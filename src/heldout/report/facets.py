@@ -36,7 +36,7 @@ def facts(result: Facets) -> tuple[tuple[str, str], ...]:
     """
     first = result.systems[0]
     leads = [facet.name for facet in result.facets if facet.ranks[0] == 1]
-    lines = [("lead", f"{first}, on {len(leads)} of {len(result.facets)} facets too")]
+    lines = [("lead", f"{first}, on {len(leads)} of {plural(len(result.facets), 'facet')} too")]
     if not result.interactions:
         return (
             *lines,
@@ -48,7 +48,10 @@ def facts(result: Facets) -> tuple[tuple[str, str], ...]:
     best = tested[0]
     alpha = 1 - result.level
     found = sum(one.p is not None and one.p <= alpha for one in tested)
-    told = f"{found} of {len(tested)} pairs of system and facet stand out"
+    told = (
+        f"{found} of {plural(len(tested), 'pair')} of system and facet "
+        f"stand{'s' if found == 1 else ''} out"
+    )
     word = "better" if (best.effect > 0) == (result.better == "higher") else "worse"
     strongest = f"; most of all {best.system} on {best.facet}, where it is {word}" if found else ""
     return (*lines, ("interact", f"{told} (corrected, at most {alpha:.2g}){strongest}"))

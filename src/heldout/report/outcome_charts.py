@@ -138,7 +138,10 @@ def bars_spec(result: Outcomes) -> dict[str, Any]:
     layers: list[Layer] = [draw_line([(0.0, 0.0), (1.0, 0.0)], frame, RULE)]
     for row, one in enumerate(rows):
         layers += _bar(one, len(rows) - row - 0.5, result.queries, frame)
-    return join_layers(frame, [*layers, *_key()])
+    hidden = len(result.pairs) - len(rows)
+    told = f"{len(rows)} of {len(result.pairs):,} pairs" if hidden else ""
+    count = [Label(x=-10, y=-22, text=told, align="right")] if told else []
+    return join_layers(frame, [*layers, *_key(), *draw_texts(count, MUTED)])
 
 
 _PARTS = (("A alone", LINK), ("both", RULE), ("neither", _HAIR), ("B alone", RECORD))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from heldout.errors import plural
 from heldout.report.outcome_choice import telling_pairs
 from heldout.report.outcome_words import declare, tell_family, tell_rules
 from heldout.report.outcomes import pair_value
@@ -32,7 +33,10 @@ def facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
     lines.append(
         (
             "ESL, RR",
-            f"{apart:,} pairs are ordered otherwise by ESL than by RR, {both} significantly",
+            (
+                f"{plural(apart, 'pair')} {'is' if apart == 1 else 'are'} ordered "
+                f"otherwise by ESL than by RR, {both} significantly"
+            ),
         )
     )
     return tuple(lines)
@@ -87,7 +91,8 @@ def _tell_left_out(shown: Sequence[Judged], result: Outcomes) -> tuple[str, ...]
         return ()
     return (
         (
-            f"{left:,} pairs are left out, --all shows them, as do --json, --markdown and --latex; "
+            f"{plural(left, 'pair')} {'is' if left == 1 else 'are'} left out, --all "
+            "shows them, as do --json, --markdown and --latex; "
             "shown: neighbours at the head of the line by verdict, then verdicts between runs "
             "that stand nearest in it, then pairs with the smallest p"
         ),
@@ -124,7 +129,7 @@ def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
         for one in shown
     )
     return Table(
-        title=f"Outcomes at k = {result.k}: shares of {size:,} queries",
+        title=f"Outcomes at k = {result.k}: shares of {plural(size, 'query', 'queries')}",
         columns=columns,
         rows=rows,
         notes=(
@@ -195,7 +200,8 @@ def _order_table(order: RunOrder, result: Outcomes) -> Table:
     circles = [" > ".join(circle) for circle in order.cycles]
     notes = [
         (
-            f"{order.verdicts:,} of {len(result.pairs):,} pairs have a verdict; a run stands "
+            f"{order.verdicts:,} of {plural(len(result.pairs), 'pair')} have a "
+            "verdict; a run stands "
             "behind all that beat it, and by mean RR where no verdict decides"
         ),
         f"runs that beat each other in a circle, by mean RR: {'; '.join(circles)}"

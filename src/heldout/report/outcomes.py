@@ -112,7 +112,10 @@ def _rank_table(judged: Judged, result: Outcomes) -> Table:
         f"case (3): {pair.tests[line].why}" for line in _case_3(judged) if pair.tests[line].why
     )
     return Table(
-        title=f"Case (3): how high, where both found it ({_words(pair.both)} queries)",
+        title=(
+            f"Case (3): how high, where both found it ({_words(pair.both)} "
+            f"{'query' if pair.both == 1 else 'queries'})"
+        ),
         columns=(
             Column(name="mean of"),
             Column(name="A", form="score", decimals=3),

@@ -151,7 +151,8 @@ def _plan_table(result: Power, measure: str) -> Table:
                 "samples, one comparison, none of a family; noncentral t."
             ),
             (
-                f"Planned for the middle of {result.pairs:,} pairs of {result.systems} pilot "
+                f"Planned for the middle of {plural(result.pairs, 'pair')} of "
+                f"{result.systems} pilot "
                 f"systems on {result.queries:,} queries; quartiles of the pairs' standard "
                 f"deviations: {quartiles}. From and to: {result.level:.0%} interval of the "
                 f"middle's, by {plural(result.trials, 'resampling')} of the pilot's queries."
@@ -197,7 +198,8 @@ def _simulation_table(result: Power) -> Table:
             (
                 f"Differences of {result.simulated_pair[1]} and {result.simulated_pair[0]} "
                 f"(standard deviation {result.simulated_deviation:.3f}), reweighted to the mean "
-                f"planned for; {result.simulated[0].trials:,} query sets; wrong: significant the "
+                f"planned for; {plural(result.simulated[0].trials, 'query set')}; "
+                "wrong: significant the "
                 "other way; error: standard error of the simulation."
             ),
             *(f"Undefined: {reason}." for reason in why),

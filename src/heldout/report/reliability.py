@@ -1,6 +1,6 @@
 """The reliability of tests as tables, a picture and JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,10 +18,12 @@ from heldout.charts.layers import (
     join_layers,
 )
 from heldout.charts.ticks import Tick
-from heldout.report.table import Cell, Column, Table
-from heldout.validity.reliability import COLUMNS, Agreement, Reliability
+from heldout.errors import plural
+from heldout.measures.spec import parse_measure
+from heldout.report.table import UNDEFINED, Cell, Column, Table
+from heldout.validity.reliability import COLUMNS, FEWEST_SPLITS, Agreement, Reliability
 
-__all__ = ["PUBLISHED", "spec", "tables", "title", "value"]
+__all__ = ["PUBLISHED", "facts", "spec", "tables", "title", "value"]
 
 PUBLISHED: Mapping[str, float] = {
     "sign": 0.933,
@@ -54,9 +56,39 @@ _ONLY_AGREEMENT = (
 )
 
 
-def tables(result: Reliability) -> tuple[Table, ...]:
-    """The shares of every test, then agreement beside that of the paper."""
-    return (_shares(result), _beside_paper(result))
+def facts(result: Reliability) -> tuple[tuple[str, str], ...]:
+    """The answer: by what systems should be compared."""
+    return tuple((f"by {by}", _say(result, by)) for by in ("mean", "median"))
+
+
+def _say(result: Reliability, by: str) -> str:
+    found = [one for name, one in result.columns.items() if COLUMNS[name].by == by]
+    agree = _span([one.agree for one in found], 1)
+    told = f"halves agree in {agree} of pairs, whichever test is taken"
+    equal = result.equal_means if by == "mean" else result.equal_medians
+    if equal:
+        told += f"; {by}s are equal in {equal:.1%} of comparisons"
+    undefined = max(one.undefined for one in found)
+    if undefined:
+        told += f"; a test is undefined in up to {undefined:.1%}"
+    return told
+
+
+def _span(shares: Sequence[float], decimals: int) -> str:
+    """From the smallest to the largest, once where they are written alike."""
+    ends = [f"{share:.{decimals}%}" for share in (min(shares), max(shares))]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def tables(result: Reliability, *, measure: str = "") -> tuple[Table, ...]:
+    """The shares of every test; of RR also beside those of the paper.
+
+    Args:
+        result: how often halves agree.
+        measure: what was measured, "" where nobody knows.
+    """
+    published = bool(measure) and parse_measure(measure).name == "RR"
+    return (_shares(result), _beside_paper(result)) if published else (_shares(result),)
 
 
 def value(result: Reliability) -> dict[str, Any]:
@@ -66,6 +98,11 @@ def value(result: Reliability) -> dict[str, Any]:
         "queries": result.queries,
         "splits": result.splits,
         "pairs": result.pairs,
+        **(
+            {}
+            if result.splits >= FEWEST_SPLITS
+            else {"why_no_ends": f"fewer than {FEWEST_SPLITS} splits"}
+        ),
         "tests": {name: asdict(found) for name, found in result.columns.items()},
         "equal_means": result.equal_means,
         "equal_medians": result.equal_medians,
@@ -82,8 +119,9 @@ def title(result: Reliability) -> str:
     """What the picture shows."""
     means = [found.agree for name, found in result.columns.items() if COLUMNS[name].by == "mean"]
     return (
-        f"How often two halves of {result.queries:,} queries agree on which of two systems is "
-        f"better, for seven tests: by the mean in {min(means):.0%} to {max(means):.0%} of pairs"
+        f"How often two halves of {plural(result.queries, 'query', 'queries')} "
+        "agree on which of two systems is "
+        f"better, for seven tests: by the mean in {_span(means, 0)} of pairs"
     )
 
 
@@ -111,11 +149,19 @@ def _row(name: str, found: Agreement) -> tuple[Cell, ...]:
         column.test,
         column.by,
         found.agree,
-        f"{found.agree_low:.3f} to {found.agree_high:.3f}",
+        UNDEFINED
+        if found.agree_low is None
+        else f"{found.agree_low:.3f} to {found.agree_high:.3f}",
         found.partly,
         found.disagree,
         found.significant,
     )
+
+
+def _ends(found: Agreement) -> str:
+    if found.agree_low is None or found.agree_high is None:
+        return UNDEFINED
+    return f"{found.agree_low:.3f} to {found.agree_high:.3f}"
 
 
 def _notes(result: Reliability) -> tuple[str, ...]:
@@ -131,9 +177,10 @@ def _notes(result: Reliability) -> tuple[str, ...]:
             "different ones are and neither is. Significant: in at least one half."
         ),
         (
-            f"{result.splits:,} random splits of {result.queries:,} queries, {result.pairs:,} "
-            f"pairs of systems; significant is p <= {result.alpha:g} in a half, two-sided, not "
-            "corrected for many pairs, as in the paper."
+            f"{plural(result.splits, 'random split')} of "
+            f"{plural(result.queries, 'query', 'queries')}, "
+            f"{plural(result.pairs, 'pair')} of systems; significant is p <= {result.alpha:g} in a "
+            "half, two-sided, not corrected for many pairs, as in the paper."
         ),
         (
             f"{_EQUAL[result.equal]} Means were equal in {result.equal_means:.1%} of comparisons, "
@@ -143,6 +190,8 @@ def _notes(result: Reliability) -> tuple[str, ...]:
         (
             "The splits share their queries: where 95% of them lie tells how much one split says, "
             "and is no confidence interval."
+            if result.splits >= FEWEST_SPLITS
+            else f"Where 95% of the splits lie is undefined with fewer than {FEWEST_SPLITS}."
         ),
     )
     return (*notes, missing) if undefined else notes

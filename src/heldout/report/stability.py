@@ -3,6 +3,7 @@
 from math import isnan
 from typing import Any
 
+from heldout.errors import plural
 from heldout.report.table import Cell, Column, Table
 from heldout.validity.ranges import RankRanges
 from heldout.validity.stability import Stability
@@ -38,7 +39,7 @@ def facts(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], ..
 def _say_first(stability: Stability, ranges: RankRanges) -> str:
     """How often the first is first; among equals that is the order of the table."""
     share = float(stability.rank_probability[0, 0])
-    resampled = f"{share:.1%} of {stability.trials:,} resamplings of the queries"
+    resampled = f"{share:.1%} of {plural(stability.trials, 'resampling')} of the queries"
     equals = [name for name, p in zip(ranges.systems[1:], ranges.p[0, 1:], strict=True) if isnan(p)]
     if not equals:
         return f"{ranges.systems[0]} in {resampled}"
@@ -111,7 +112,7 @@ def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: in
         )
     ]
     return Table(
-        title=f"Ranks of {len(rows):,} systems on {stability.queries:,} queries",
+        title=f"Ranks of {len(rows):,} systems on {plural(stability.queries, 'query', 'queries')}",
         columns=(
             Column(name="rank", form="count"),
             Column(name="range"),
@@ -151,7 +152,7 @@ def _range_notes(ranges: RankRanges) -> list[str]:
         ),
         (
             f"test: paired sign flips, {ranges.flips:,} drawn, max-t ({steps}) over one family of"
-            f" {2 * ranges.pairs:,} hypotheses: {ranges.pairs:,} pairs in both directions"
+            f" {2 * ranges.pairs:,} hypotheses: {plural(ranges.pairs, 'pair')} in both directions"
         ),
     ]
     if untested:
@@ -161,10 +162,11 @@ def _range_notes(ranges: RankRanges) -> list[str]:
 
 
 def _trial_notes(stability: Stability) -> list[str]:
-    tied = f"{stability.tied_trials:,} of {stability.trials:,} trials had equal means"
+    tied = f"{stability.tied_trials:,} of {plural(stability.trials, 'trial')} had equal means"
     return [
         (
-            f"expected rank and shares: {stability.trials:,} trials of {stability.size:,} queries"
+            f"expected rank and shares: {plural(stability.trials, 'trial')} of "
+            f"{plural(stability.size, 'query', 'queries')}"
             f" drawn with replacement; {_TIES[stability.ties]}; {tied}"
         ),
         "shares describe and are no confidence statement: for that read the ranges",
@@ -186,5 +188,5 @@ def _top_table(stability: Stability) -> Table:
             *(Column(name=f"{rank}", form="share", decimals=3) for rank in range(1, top + 1)),
         ),
         rows=tuple(rows),
-        notes=(f"{stability.trials:,} trials, as above",),
+        notes=(f"{plural(stability.trials, 'trial')}, as above",),
     )

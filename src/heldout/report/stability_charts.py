@@ -8,6 +8,7 @@ import numpy as np
 
 from heldout.charts.labels import cut, text_width
 from heldout.charts.layers import INK, MUTED, RECORD, SIZE
+from heldout.errors import plural
 from heldout.validity.ranges import RankRanges
 from heldout.validity.stability import Stability
 
@@ -54,7 +55,7 @@ def title(stability: Stability) -> str:
     """What the picture shows."""
     return (
         f"How often each of {len(stability.systems):,} systems has each rank in "
-        f"{stability.trials:,} resamplings of the queries, with the range of ranks of each"
+        f"{plural(stability.trials, 'resampling')} of the queries, with the range of ranks of each"
     )
 
 
@@ -140,7 +141,7 @@ def _key(stability: Stability, ranges: RankRanges) -> tuple[list[dict[str, Any]]
     x = 0.0
     for shade in reversed(_SHADES):
         words = f"from {shade.low:.0%}"
-        text = words if layers else f"{words} of {stability.trials:,} resamplings"
+        text = words if layers else f"{words} of {plural(stability.trials, 'resampling')}"
         layers.append(_rectangles([_box(x, -50, x + 12, -38)], shade.colour))
         layers.append(_texts([(x + 17, -44, text)], INK, "left"))
         x += 30 + text_width(text, SIZE)

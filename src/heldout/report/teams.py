@@ -3,6 +3,7 @@
 from typing import Any
 
 from heldout.charts.labels import cut
+from heldout.errors import plural
 from heldout.report.table import Cell, Column, Table
 from heldout.validity.team_slopes import Slope
 from heldout.validity.teams import Group, Teams
@@ -112,7 +113,8 @@ def _group_notes(result: Teams) -> list[str]:
     ]
     if result.trials:
         notes.append(
-            f"Intervals by {result.trials:,} draws of queries; all: the {len(slopes)} slopes here "
+            f"Intervals by {plural(result.trials, 'draw')} of queries; all: the "
+            f"{len(slopes)} slopes here "
             "at once. OLS takes submissions for independent, which they are not: do not rely on it."
         )
     else:

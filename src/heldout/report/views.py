@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from heldout.errors import plural
 from heldout.report.table import Cell, Column, Table
 from heldout.validity.transfer import Transfer, ViewAgreement
 from heldout.validity.views import Views
@@ -137,7 +138,10 @@ def _rank_table(result: Views) -> Table:
         ),
         rows=tuple(rows),
         notes=(
-            f"{first.trials:,} resamplings of each view's queries ({queries}); ties: {first.ties}",
+            (
+                f"{plural(first.trials, 'resampling')} of each view's queries "
+                f"({queries}); ties: {first.ties}"
+            ),
             "views on the same queries draw the same ones; nothing is tested here",
             "the middle of the trials' ranks describes and is no confidence interval",
             *_say_left_out(result),

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.random import Generator
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.scores import ScoreTable
 from heldout.stats.power import detectable_difference, queries_needed
@@ -270,7 +270,7 @@ def _few_queries(queries: int) -> InputError:
         Problem(
             code="too-few-queries",
             path="scores",
-            found=f"{queries} queries",
+            found=plural(queries, "query", "queries"),
             expected="a pilot of at least four",
             hint="fewer say next to nothing of how far differences vary",
         )

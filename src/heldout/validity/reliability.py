@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.scores import ScoreTable
 from heldout.stats.all_pairs import (
@@ -35,6 +35,7 @@ from heldout.validity.score_matrix import score_matrix
 
 __all__ = [
     "COLUMNS",
+    "FEWEST_SPLITS",
     "Agreement",
     "Better",
     "Column",
@@ -76,6 +77,9 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
 )
 """The columns of the paper's table 4, by our names for them."""
 
+FEWEST_SPLITS = 40
+"""Of which 2.5% are one: with fewer there is no saying where 95% of them lie."""
+
 _LEAST = 4
 _TASKS = 32
 _SPREAD = (0.025, 0.975)
@@ -95,8 +99,9 @@ class Agreement:
         significant: at least one half is significant.
         undefined: of all tests made, those without a p-value; they count as not significant.
         agree_low: share of agreement that 2.5% of the splits stay below. This tells how much one
-            split says, and is no confidence interval.
-        agree_high: share that 2.5% of them exceed.
+            split says, and is no confidence interval; `None` with fewer than 40 splits, of which
+            2.5% are not one.
+        agree_high: share that 2.5% of them exceed; likewise.
     """
 
     agree: float
@@ -104,8 +109,8 @@ class Agreement:
     disagree: float
     significant: float
     undefined: float
-    agree_low: float
-    agree_high: float
+    agree_low: float | None
+    agree_high: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +211,7 @@ def _few_queries(queries: int) -> Problem:
     return Problem(
         code="too-few-queries",
         path="scores",
-        found=f"{queries} queries",
+        found=plural(queries, "query", "queries"),
         expected="at least four",
         hint="each half needs two, or nothing says how far scores vary in it",
     )
@@ -312,7 +317,9 @@ def _count(same: NDArray[np.bool_], found: NDArray[np.bool_]) -> list[NDArray[np
 def _shares(counts: NDArray[np.int64], pairs: int) -> Agreement:
     splits = counts.shape[1]
     totals = dict(zip(_COUNTS, counts.sum(axis=1).tolist(), strict=True))
-    low, high = np.quantile(counts[0] / pairs, _SPREAD, method="inverted_cdf").tolist()
+    low, high = None, None
+    if splits >= FEWEST_SPLITS:
+        low, high = np.quantile(counts[0] / pairs, _SPREAD, method="inverted_cdf").tolist()
     return Agreement(
         agree=totals["agree"] / (pairs * splits),
         partly=totals["partly"] / (pairs * splits),
@@ -326,8 +333,11 @@ def _shares(counts: NDArray[np.int64], pairs: int) -> Agreement:
 
 def _mean_correlation(values: NDArray[np.float64]) -> float | None:
     """Mean correlation of the systems whose scores vary; `None` where fewer than two do."""
-    varying = values[np.ptp(values, axis=1) > 0]
+    rounded = np.round(values, _ROUNDED)
+    varying = rounded[(rounded != rounded[:, :1]).any(axis=1)]
     if len(varying) < 2:  # noqa: PLR2004 - two systems have a correlation
         return None
+    # In units of the largest score, so that no square leaves float64
+    varying /= np.abs(varying).max(axis=1, keepdims=True)
     between = np.corrcoef(varying)[np.triu_indices(len(varying), 1)]
     return round(float(between.mean()), _ROUNDED)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest
 from heldout.scores import ScoreTable
 from heldout.stats.whole import mean_of_sums, whole_numbers
@@ -82,14 +82,14 @@ def _too_few(table: ScoreTable) -> list[Problem]:
             (
                 "too-few-systems",
                 len(table.systems),
-                f"{len(table.systems)} systems",
+                plural(len(table.systems), "system"),
                 "at least two",
                 "a ranking has something to rank",
             ),
             (
                 "too-few-queries",
                 len(table.queries),
-                f"{len(table.queries)} queries",
+                plural(len(table.queries), "query", "queries"),
                 "at least two",
                 "one query says nothing of how far scores vary",
             ),

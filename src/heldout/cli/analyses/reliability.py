@@ -15,12 +15,12 @@ from heldout.cli.score_source import Scores, Source, load_scores, source_options
 from heldout.report import reliability as report
 from heldout.stats.all_pairs import PairOptions
 from heldout.store.compute import open_executor
-from heldout.validity.reliability import COLUMNS, measure_reliability
+from heldout.validity.reliability import measure_reliability
 
 if TYPE_CHECKING:
     from heldout.stats.rank_sum import Corrections
     from heldout.stats.signed_rank import Zeros
-    from heldout.validity.reliability import Better, Equal, Reliability
+    from heldout.validity.reliability import Equal
 
 __all__ = ["reliability"]
 
@@ -116,8 +116,8 @@ def reliability(
             executor=executor,
         )
         return Answer(
-            facts=[*_say(result), *scores.facts],
-            tables=report.tables(result),
+            facts=(*report.facts(result), *scores.facts),
+            tables=report.tables(result, measure=scores.measure),
             value=report.value(result) | scores.value | {"seed": seed},
             chart=lambda: report.spec(result),
             title=report.title(result),
@@ -126,16 +126,3 @@ def reliability(
     scores = load_scores(source)
     with open_executor(jobs=source.jobs, dask=dask) as executor:
         print_each(facets, output, scores, analyse)
-
-
-def _say(result: "Reliability") -> list[tuple[str, str]]:
-    """The answer: by what systems should be compared."""
-    return [
-        (f"by {by}", f"halves agree in {_range(result, by)} of pairs, whichever test is taken")
-        for by in ("mean", "median")
-    ]
-
-
-def _range(result: "Reliability", by: "Better") -> str:
-    shares = [result.columns[name].agree for name, column in COLUMNS.items() if column.by == by]
-    return f"{min(shares):.1%} to {max(shares):.1%}"
