@@ -1,6 +1,7 @@
 """Connections to SQLite and PostgreSQL, set up so that what is acknowledged is on the disk."""
 
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ WRITING = "heldout_writing"
 
 _PATIENCE_S = 30
 _CONNECTIONS = 20
+_TRIES = 100
+_PAUSE_S = 0.02
 _FORMS = "expected sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 
@@ -80,8 +83,18 @@ def make_engine(url: URL) -> Engine:
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {pragma}")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    for _ in range(_TRIES):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            time.sleep(_PAUSE_S)  # of two who make one file, SQLite lets neither wait
+        else:
+            return
+    connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""What the organiser does and looks at: the launch switch, sign-outs, leases, payments made.
+"""What the organiser does and looks at: launch switch, sign-outs, leases, payments, pairs' texts.
 
 Switch and sign-outs are events: each says when it happened, and no other table is needed.
 """
@@ -13,15 +13,26 @@ from heldout.preferences.assignments import State
 from heldout.preferences.settings import Money
 from heldout.store.judging.database import Database, keep_others_out
 from heldout.store.judging.payments import Kind
-from heldout.store.judging.tables import assignments, events, judgments, payments, tasks, workers
+from heldout.store.judging.tables import (
+    assignments,
+    events,
+    judgments,
+    passages,
+    payments,
+    queries,
+    tasks,
+    workers,
+)
 
 __all__ = [
     "Launch",
     "Lease",
+    "PairTexts",
     "PaymentMade",
     "count_sign_outs",
     "leases",
     "note_sign_out",
+    "pair_texts",
     "payments_made",
     "read_launch",
     "read_launch_state",
@@ -88,6 +99,21 @@ class PaymentMade:
     amount: Money
     key: str
     paid_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTexts:
+    """The texts of a pair.
+
+    Attributes:
+        query: of the query.
+        a: of the first passage.
+        b: of the second.
+    """
+
+    query: str
+    a: str
+    b: str
 
 
 def read_launch(connection: Connection) -> Launch:
@@ -243,3 +269,22 @@ def payments_made(database: Database) -> tuple[PaymentMade, ...]:
         )
         for row in rows
     )
+
+
+def pair_texts(database: Database, query: str, a: str, b: str) -> PairTexts | None:
+    """The texts of a pair by its ids; `None` where the campaign shows none of them.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+
+    def read(connection: Connection) -> PairTexts | None:
+        asked = select(queries.c.text).where(queries.c.query == query)
+        rows = select(passages.c.doc, passages.c.text).where(passages.c.doc.in_((a, b)))
+        text = connection.execute(asked).scalar_one_or_none()
+        docs = {row.doc: row.text for row in connection.execute(rows)}
+        if text is None or a not in docs or b not in docs:
+            return None
+        return PairTexts(query=text, a=docs[a], b=docs[b])
+
+    return database.read(read)
