@@ -1,0 +1,112 @@
+"""How often people would prefer a run's first passage, from their votes and a model's verdicts.
+
+People judged some queries, the model more. Its verdicts are corrected by what it got wrong where
+both judged (PPI++), so that a bad model only widens the interval. These are estimates and make no
+label.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from heldout.preferences.calibration import Verdict
+from heldout.preferences.contests import PERFECT
+from heldout.preferences.drawing import Pair
+from heldout.preferences.pools import Pool
+from heldout.preferences.votes import Votes
+from heldout.stats.prediction_powered import PredictionPowered, estimate_mean
+
+__all__ = ["WinRate", "estimate_win_rates"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinRate:
+    """Two runs, on the queries where they show different passages.
+
+    Attributes:
+        a: a run.
+        b: another.
+        together: the share of queries where people would prefer a's passage; a tie is a half.
+        people: the same from people's votes alone, on the same labelled queries.
+    """
+
+    a: str
+    b: str
+    together: PredictionPowered
+    people: PredictionPowered
+
+
+def estimate_win_rates(
+    pools: Sequence[Pool], votes: Votes, verdicts: Sequence[Verdict], *, level: float = 0.95
+) -> tuple[WinRate, ...]:
+    """Each two runs that have a query with a vote and a verdict; the known answers are a run too.
+
+    Args:
+        pools: with the runs that each passage came from. A run that several passages of a pool
+            came from was pooled to more than its first, and is left out.
+        votes: of people; the pairs they judged must not have been chosen by the model.
+        verdicts: of the model.
+        level: of the intervals; ends are cut to 0 and 1.
+    """
+    firsts = _first_passages(pools)
+    model = {one.pair: one.share for one in verdicts}
+    people = {
+        (query, first, second): (1 + (n.first > n.second) - (n.first < n.second)) / 2
+        for query, found in votes.items()
+        for (first, second), n in found.items()
+    }
+    rates = []
+    for a, b in combinations(firsts, 2):
+        pairs = [
+            (query, firsts[a][query], firsts[b][query])
+            for query in firsts[a]
+            if query in firsts[b] and firsts[a][query] != firsts[b][query]
+        ]
+        seen = [(pair, share) for pair in pairs if (share := _share(model, pair)) is not None]
+        labelled = [(y, f) for pair, f in seen if (y := _share(people, pair)) is not None]
+        rest = [f for pair, f in seen if _share(people, pair) is None]
+        if labelled:
+            labels, guesses = zip(*labelled, strict=True)
+            together = estimate_mean(labels, guesses, rest, level=level)
+            alone = estimate_mean(labels, guesses, [], level=level)
+            rates.append(WinRate(a=a, b=b, together=_cut(together), people=_cut(alone)))
+    return tuple(rates)
+
+
+def _first_passages(pools: Sequence[Pool]) -> Mapping[str, Mapping[str, str]]:
+    """Run -> query -> the passage it shows first; of runs pooled to their first alone."""
+    found: dict[str, dict[str, str]] = {}
+    deep: set[str] = set()
+    for pool in pools:
+        for one in pool.candidates:
+            for run in (*one.runs, *([PERFECT] if one.known else [])):
+                mine = found.setdefault(run, {})
+                if pool.query in mine:
+                    deep.add(run)
+                mine[pool.query] = one.doc
+    return {run: found[run] for run in sorted(found) if run not in deep}
+
+
+def _share(shares: Mapping[Pair, float], pair: Pair) -> float | None:
+    """Of the pair's second member over its third, whichever id is the lesser."""
+    query, a, b = pair
+    if a < b:
+        return shares.get(pair)
+    turned = shares.get((query, b, a))
+    return None if turned is None else 1 - turned
+
+
+def _cut(found: PredictionPowered) -> PredictionPowered:
+    """A share lies between 0 and 1, whatever the arithmetic says."""
+    ends = [
+        None if end is None else min(1.0, max(0.0, end))
+        for end in (found.value, found.low, found.high)
+    ]
+    return PredictionPowered(
+        value=ends[0],
+        low=ends[1],
+        high=ends[2],
+        weight=found.weight,
+        labelled=found.labelled,
+        unlabelled=found.unlabelled,
+    )
