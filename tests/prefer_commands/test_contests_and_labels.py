@@ -196,6 +196,19 @@ def test_what_is_missing_is_told(files: Path) -> None:
         assert "no-judgments" in done.output
 
 
+def test_each_mode_makes_labels_and_a_sequential_campaign_has_its_own(files: Path) -> None:
+    tournament = read("labels", files / "campaign", "--name", "a")
+    strongest = read("labels", files / "campaign", "--name", "b", "--mode", "bradley-terry")
+    assert strongest["labels"] == tournament["labels"]
+    assert strongest["version"]["algorithm"] == "bradley-terry"
+    settings = files / "campaign" / "campaign.toml"
+    settings.write_text(settings.read_text().replace('mode = "paper"', 'mode = "sequential"'))
+    found = read("labels", files / "campaign", "--name", "c")
+    assert found["version"]["algorithm"] == "sequential"
+    assert found["version"]["parent"] == "b"
+    assert call("labels", files / "campaign", "--rebuild", "b").exit_code == 0
+
+
 def test_a_failed_test_excludes_what_the_campaign_says(files: Path) -> None:
     pairs = files / "campaign" / "judgments.jsonl"
     task = {"worker": "w", "task": "t", "answered_at": LATE}

@@ -57,20 +57,25 @@ class Remaining:
         votes: on pairs of passages that are left.
         passages: removed.
         pairs: judged pairs removed.
+        touched: queries that lost a passage.
     """
 
     pools: tuple[Pool, ...]
     votes: Votes
     passages: int
     pairs: int
+    touched: frozenset[str]
 
 
 def remove_run(run: str, pools: Sequence[Pool], votes: Votes) -> Remaining:
     """Pools and votes without the passages that a run alone contributed; known answers stay."""
     left, remaining, passages, pairs = [], {}, 0, 0
+    touched = set()
     for pool in pools:
         own = {one.doc for one in pool.candidates if one.runs == (run,) and not one.known}
         passages += len(own)
+        if own:
+            touched.add(pool.query)
         kept = tuple(one for one in pool.candidates if one.doc not in own)
         if kept:
             left.append(msgspec.structs.replace(pool, candidates=kept))
@@ -79,7 +84,13 @@ def remove_run(run: str, pools: Sequence[Pool], votes: Votes) -> Remaining:
         pairs += len(found) - len(rest)
         if rest:
             remaining[pool.query] = rest
-    return Remaining(pools=tuple(left), votes=remaining, passages=passages, pairs=pairs)
+    return Remaining(
+        pools=tuple(left),
+        votes=remaining,
+        passages=passages,
+        pairs=pairs,
+        touched=frozenset(touched),
+    )
 
 
 def leave_each_out(
@@ -118,7 +129,10 @@ def _compare(
     run: str, runs: Mapping[str, Places], remaining: Remaining, after: ScoredLabels, find: Find
 ) -> LeftOut | None:
     """`None` where no query has a label any more."""
-    labels = grade(make_labels(remaining.pools, remaining.votes, find=find).labels)
+    touched = [pool for pool in remaining.pools if pool.query in remaining.touched]
+    again = grade(make_labels(touched, remaining.votes, find=find).labels)
+    kept = {query: one for query, one in after.labels.items() if query not in remaining.touched}
+    labels = {**kept, **again}
     queries = sorted(query for query in labels if after.labels.get(query))
     if not queries:
         return None

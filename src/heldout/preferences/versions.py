@@ -17,7 +17,9 @@ from heldout.preferences.judgments import Judgment, counted, format_judgments
 from heldout.preferences.labels import Find, PreferenceLabels, make_labels
 from heldout.preferences.pools import Pool
 from heldout.preferences.rows import format_rows
+from heldout.preferences.sequential import find_unbeaten
 from heldout.preferences.settings import Exclusion
+from heldout.preferences.strengths import find_strongest
 from heldout.preferences.tournament import play
 from heldout.preferences.votes import Votes, count_votes
 from heldout.trec.problems import show
@@ -36,10 +38,15 @@ __all__ = [
     "rules_of",
 ]
 
-Algorithm = Literal["tournament"]
-"""How the best passages of a pool are found from its votes."""
+Algorithm = Literal["tournament", "sequential", "bradley-terry"]
+"""How the best passages of a pool are found from its votes: most pairings won; not beaten, where
+each passage met the best so far; the greatest strength."""
 
-ALGORITHMS: Mapping[Algorithm, Find] = {"tournament": play}
+ALGORITHMS: Mapping[Algorithm, Find] = {
+    "tournament": play,
+    "sequential": find_unbeaten,
+    "bradley-terry": find_strongest,
+}
 """Every algorithm."""
 
 

@@ -48,7 +48,7 @@ def facts(found: Relabelled) -> tuple[tuple[str, str], ...]:
         ("several", f"in {one.several:,} of them; in {one.cycles:,} these beat each other"),
         ("unjudged", f"{one.unjudged:,} pairs of them; in {one.drawn:,} as many prefer either"),
     ]
-    if one.unjudged:
+    if one.unjudged and one.algorithm == "tournament":
         lines.append(("", "wins are counted: who was in fewer judged pairs can win fewer"))
     if one.kept:
         lines.append(("kept", f"known answers of {one.kept:,} pools without a vote"))

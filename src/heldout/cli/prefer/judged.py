@@ -64,7 +64,7 @@ class Judged:
         folder: the campaign; `None` where there is none.
         pools: its pools, or those made of the judgments.
         judgments: all that were recorded.
-        rules: which of them count.
+        rules: which of them count, and how labels are made of them.
         labels: grades by query and document, in the order of their file; `None` without a file.
         known: query -> relevant documents, the known answer first; of the labels, or else of the
             pools.
@@ -134,6 +134,7 @@ def load_judged(source: JudgedSource, *, tops: Mapping[str, Tops] | None = None)
         pools=pools,
         judgments=judgments,
         rules=Rules(
+            algorithm="sequential" if settings.mode == "sequential" else "tournament",
             exclusion=settings.exclusion,
             failures=settings.failures,
             until=None if source.until is None else _format_time(source.until),

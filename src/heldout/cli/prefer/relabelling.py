@@ -1,0 +1,206 @@
+"""Every run scored on the labels there were and on new ones: its options and its steps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from numpy.random import PCG64, Generator
+
+from heldout.cli.console import progress
+from heldout.cli.options import level_option, one_argument
+from heldout.cli.prefer.judged import Judged, JudgedSource, name_runs
+from heldout.cli.reporting import seed_option
+from heldout.measures.spec import parse_measure
+from heldout.preferences.contests import PERFECT, stand_for
+from heldout.preferences.label_noise import redraw_labels
+from heldout.preferences.label_scores import Labels, ScoredLabels, grade, perfect_places
+from heldout.preferences.labels import Pairings, count_pairings
+from heldout.preferences.leave_out import leave_each_out
+from heldout.preferences.ordering import fold_places, order_agreement
+from heldout.preferences.rescoring import Rescored, rescore
+from heldout.preferences.versions import ALGORITHMS, Made
+from heldout.report.labels import Relabelled
+from heldout.trec.places import Places, read_places
+from heldout.trec.reading.streams import open_input
+
+__all__ = ["AFTER", "BEFORE", "KNOWN", "Scoring", "relabel", "scoring_options"]
+
+KNOWN, BEFORE, AFTER = "known answers", "labels before", "preference labels"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """How runs are scored again.
+
+    Attributes:
+        measure: on the preference labels, and on the labels before if nothing else is said.
+        measure_before: on the labels before.
+        level: of intervals.
+        trials: draws of queries.
+        redraws: labels of judgments drawn anew, for each query; 0 for none.
+        seed: of every draw.
+    """
+
+    measure: str = "RR@10"
+    measure_before: str | None = None
+    level: float = 0.95
+    trials: int = 2000
+    redraws: int = 100
+    seed: int = 0
+
+
+scoring_options = one_argument(
+    "scoring",
+    Scoring,
+    click.option(
+        "-m", "--measure", default="RR@10", show_default=True, metavar="MEASURE", help="Of runs."
+    ),
+    click.option(
+        "--measure-before",
+        metavar="MEASURE",
+        help="On the labels before [as --measure]: RR(rel=2)@10 for graded ones.",
+    ),
+    click.option(
+        "--trials",
+        type=click.IntRange(min=1),
+        default=2000,
+        show_default=True,
+        help="Draws of queries for intervals.",
+    ),
+    click.option(
+        "--redraws",
+        type=click.IntRange(min=0),
+        default=100,
+        show_default=True,
+        help="Labels of judgments drawn anew, for each query.",
+    ),
+    level_option,
+    seed_option,
+)
+"""The options of scoring again, as one `scoring` argument."""
+
+
+def relabel(source: JudgedSource, judged: Judged, made: Made, scoring: Scoring) -> Relabelled:
+    """What new labels change.
+
+    Args:
+        source: says which runs are scored; without any only labels are looked at.
+        judged: what the labels were made of.
+        made: the labels.
+        scoring: how runs are scored.
+
+    Raises:
+        InputError: a run has errors; and those of `rescore`.
+    """
+    pairings = _count_pairings(judged, made)
+    if not source.runs:
+        return Relabelled(made=made, pairings=pairings, orderings={})
+    runs = _read_runs(source, judged)
+    measure = parse_measure(scoring.measure, path="--measure")
+    after = ScoredLabels(name=AFTER, labels=grade(made.labels.labels), measure=measure)
+    same = stand_for(judged.pools)
+    with progress("leaving out runs", len(runs)) as done:
+        left_out = leave_each_out(
+            runs,
+            judged.pools,
+            made.votes,
+            after,
+            find=ALGORITHMS[made.version.algorithm],
+            done=done,
+        )
+    return Relabelled(
+        made=made,
+        pairings=pairings,
+        rescored=_rescore(runs, judged, made, after, scoring),
+        orderings={
+            run: order_agreement(fold_places(places, same), made.votes, level=scoring.level)
+            for run, places in runs.items()
+        },
+        left_out=left_out,
+    )
+
+
+def _rescore(
+    runs: Mapping[str, Places],
+    judged: Judged,
+    made: Made,
+    after: ScoredLabels,
+    scoring: Scoring,
+) -> Rescored:
+    measure = parse_measure(scoring.measure_before or scoring.measure, path="--measure-before")
+    before = ScoredLabels(name=BEFORE, labels=_labels_before(judged), measure=measure)
+    known = {query: docs for query, docs in judged.known.items() if query in before.labels}
+    rng = Generator(PCG64(scoring.seed))
+    redrawn = (
+        redraw_labels(
+            judged.pools,
+            made.votes,
+            draws=scoring.redraws,
+            rng=rng,
+            find=ALGORITHMS[made.version.algorithm],
+        )
+        if scoring.redraws
+        else None
+    )
+    return rescore(
+        {**runs, **({PERFECT: perfect_places(known)} if known else {})},
+        before,
+        after,
+        rng,
+        pooled={run for pool in judged.pools for one in pool.candidates for run in one.runs},
+        redrawn=redrawn,
+        level=scoring.level,
+        trials=scoring.trials,
+    )
+
+
+def _count_pairings(judged: Judged, made: Made) -> Mapping[str, Pairings]:
+    """How known answers, all labels there were, and the new ones did in the judged pairs."""
+    same = stand_for(judged.pools)
+    before = _labels_before(judged)
+    named: Mapping[str, Mapping[str, Sequence[str]]] = {
+        KNOWN: {query: docs[:1] for query, docs in judged.known.items() if query in before},
+        BEFORE: {
+            query: [d for d, g in grades.items() if g > 0] for query, grades in before.items()
+        },
+        AFTER: made.labels.labels,
+    }
+    return {
+        name: count_pairings(_stand(one, same), made.votes) for name, one in named.items() if one
+    }
+
+
+def _labels_before(judged: Judged) -> Labels:
+    """The labels of the pooled queries: those of the file, or the known answers of the pools."""
+    pooled = {pool.query for pool in judged.pools}
+    if judged.labels is None:
+        return grade({query: docs for query, docs in judged.known.items() if query in pooled})
+    return {query: grades for query, grades in judged.labels.items() if query in pooled}
+
+
+def _stand(
+    labels: Mapping[str, Sequence[str]], same: Mapping[str, Mapping[str, str]]
+) -> Mapping[str, Sequence[str]]:
+    """Labels by the documents that stand for their texts."""
+    return {
+        query: sorted({same.get(query, {}).get(doc, doc) for doc in docs})
+        for query, docs in labels.items()
+    }
+
+
+def _read_runs(source: JudgedSource, judged: Judged) -> dict[str, Places]:
+    """Where each run has the passages of the pools and the labelled documents."""
+    wanted = {
+        pool.query: {doc for one in pool.candidates for doc in (one.doc, *one.same)}
+        | set((judged.labels or {}).get(pool.query, ()))
+        for pool in judged.pools
+    }
+    paths = name_runs(source.runs)
+    runs: dict[str, Places] = {}
+    with progress("reading runs", len(paths)) as done:
+        for name, path in paths.items():
+            with open_input(Path(path)) as file:
+                runs[name] = read_places(file, path=path, documents=wanted, order=source.order)
+            done()
+    return runs
