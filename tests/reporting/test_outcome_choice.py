@@ -1,15 +1,20 @@
 """Of very many pairs a reader sees neighbours and the telling ones, and how many are left out."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
+from heldout.report.outcome_charts import bars_spec, curves_spec
 from heldout.report.outcome_choice import telling_pairs
 from heldout.report.outcome_pairs import tables
 from heldout.scores import table_of
-from heldout.validity.first_ranks import FirstRanks, first_ranks
+from heldout.validity.first_ranks import FirstRanks, Side, first_ranks
 from heldout.validity.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
+from heldout.validity.success_curves import success_curves
 from heldout.validity.verdicts import Rules
 
 
@@ -69,3 +74,47 @@ def test_both_tables_say_how_many_are_left_out(found: Outcomes) -> None:
     for table in (first, second):
         assert "56 pairs are left out" in table.notes[0]
         assert "--all" in table.notes[0]
+
+
+def words(drawn: Mapping[str, Any]) -> list[str]:
+    return [
+        row["text"]
+        for layer in drawn["layer"]
+        if layer["mark"]["type"] == "text"
+        for row in layer["data"]["values"]
+    ]
+
+
+def test_the_picture_of_bars_says_how_many_pairs_it_leaves_out(found: Outcomes) -> None:
+    assert "40 of 66 pairs" in words(bars_spec(found))
+    assert "40 of 66 pairs" not in words(bars_spec(replace(found, pairs=found.pairs[:40])))
+
+
+def test_the_picture_of_curves_ends_at_k_and_says_where_two_runs_are_told_apart() -> None:
+    first, second = np.full(80, 7), np.arange(80) % 2 * 3
+    table = table_of(
+        {
+            name: {f"q{n}": 1 / rank if rank else 0.0 for n, rank in enumerate(ranks.tolist())}
+            for name, ranks in (("a", first), ("b", second))
+        }
+    )
+    a, b = (Side(name=name, runs=(name,)) for name in "ab")
+    curves = success_curves(first_ranks(table, k=10), a, b, np.random.default_rng(0))
+    drawn = curves_spec(curves)
+
+    domains = {
+        tuple(layer["encoding"]["x"]["scale"]["domain"])
+        for layer in drawn["layer"]
+        if layer["mark"]["type"] == "line"
+    }
+    assert domains == {(0.0, 1.0)}
+    assert "Success@j" in words(drawn)
+    assert any(text.startswith("bar at the foot") for text in words(drawn))
+    told = [
+        row["label"]
+        for layer in drawn["layer"]
+        for row in layer["data"]["values"]
+        if "finds more" in row.get("label", "")
+    ]
+    assert [text.split(":")[0] for text in told] == [f"j = {j}" for j in range(3, 11)]
+    assert [text.split(":")[1] for text in told] == [" B finds more"] * 4 + [" A finds more"] * 4

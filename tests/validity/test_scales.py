@@ -261,3 +261,15 @@ def test_interval_ranks_of_real_runs_are_found_for_every_query(
 
     assert len(scores.table.queries) == 53
     assert 0 <= scores.table.values.min() < scores.table.values.max() <= 1
+
+
+def test_values_that_would_cover_each_other_are_strokes_and_not_circles() -> None:
+    few, many = (
+        report.spec(describe_scale(universe_of(parse_measure(name), length=5, judged=judged)))
+        for name, judged in (("RR@5", {1: 5}), ("nDCG@5", {1: 4, 2: 2, 3: 1}))
+    )
+
+    assert "point" in {layer["mark"]["type"] for layer in few["layer"]}
+    kinds = {layer["mark"]["type"] for layer in many["layer"]}
+    assert "rule" in kinds
+    assert "point" not in kinds

@@ -22,6 +22,7 @@ __all__ = [
     "Style",
     "draw_dots",
     "draw_line",
+    "draw_strokes",
     "draw_texts",
     "join_layers",
 ]
@@ -39,7 +40,7 @@ _STYLES: Mapping[Style, tuple[str, str, str]] = {
     "disc": ("circle", RECORD, RECORD),
     "square": ("square", INK, _PAPER),
     "open diamond": ("diamond", _PAPER, RECORD),
-    "diamond": ("diamond", RECORD, _PAPER),
+    "diamond": ("diamond", RECORD, RECORD),
 }
 
 
@@ -87,6 +88,18 @@ def draw_line(
         "data": {"values": values},
         "mark": mark | ({"strokeDash": list(dash)} if dash else {"strokeJoin": "round"}),
         "encoding": _axes(frame) | {"order": {"field": "n"}},
+    }
+
+
+def draw_strokes(places: Sequence[tuple[float, str]], frame: Frame, colour: str) -> Layer:
+    """Thin upright strokes over the whole height with their tooltips: (x, label)."""
+    low, high = frame.y
+    values = [{"x": x, "y": low, "y2": high, "label": label} for x, label in places]
+    more = {"y2": {"field": "y2"}, "description": {"field": "label"}}
+    return {
+        "data": {"values": values},
+        "mark": {"type": "rule", "stroke": colour, "strokeWidth": 1},
+        "encoding": _axes(frame) | more,
     }
 
 

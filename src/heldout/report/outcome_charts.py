@@ -30,6 +30,7 @@ MOST_BARS = 40
 
 _HAIR = "#000004"
 _POINTS = 120
+_FOOT = 0.02
 _NAME = 34
 _BAR = 0.32
 _ROW = 26
@@ -44,43 +45,61 @@ def curves_title(curves: SuccessCurves) -> str:
 
 
 def curves_spec(curves: SuccessCurves) -> dict[str, Any]:
-    """Success@j of both runs over the logarithm of j, as steps.
+    """Success@j of both runs over the logarithm of j, as steps, from 1 to k.
 
-    The band is A's curve plus the interval of the difference, so it lies around B's curve: B is
-    told apart from A at the depths where A's curve leaves the band.
+    The band is A's curve plus the interval of B - A, so it lies around B's curve. A bar at the foot
+    stands at the depths where A's curve is outside of it: there the two are told apart.
     """
     k = len(curves.success_a)
-    x = (0.0, log10(k + 1))
+    x = (0.0, log10(max(k, 2)))
     ends = [
-        min(1.0, max(0.0, a + end))
+        a + end
         for row in (curves.low, curves.high)
         for a, end in zip(curves.success_a, row, strict=True)
         if end is not None
     ]
     y = score_span([*curves.success_a, *curves.success_b, *ends])
     frame = Frame(
-        canvas=Canvas(width=620, height=320, left=52, right=20, top=64, bottom=48),
+        canvas=Canvas(width=620, height=320, left=52, right=20, top=98, bottom=48),
         x=x,
         y=y,
         x_ticks=log_ticks(x, most=8),
-        y_ticks=score_ticks(y, most=8),
+        y_ticks=tuple(tick for tick in score_ticks(y, most=8) if 0 <= tick.at <= 1),
     )
     depths = sorted(
-        {round(10 ** (x[1] * at / _POINTS)) for at in range(_POINTS)} & {*range(1, k + 1)}
+        {round(10 ** (x[1] * at / _POINTS)) for at in range(_POINTS + 1)} & {*range(1, k + 1)}
     )
-    band = f"{curves.band} {curves.level:.0%} band of B: where A leaves it, they are told apart"
+    apart = _apart(curves, depths, frame)
+    words = (
+        (f"A  {cut(curves.a.name, 60)}", INK),
+        (f"B  {cut(curves.b.name, 60)}", RECORD),
+        (f"band: A + {curves.level:.0%} interval of B - A, {_BANDS[curves.band]}", MUTED),
+        (
+            "bar at the foot: A lies outside the band, the two are told apart"
+            if apart
+            else "A lies in the band at every depth: they are told apart at none",
+            MUTED,
+        ),
+    )
     return join_layers(
         frame,
         [
             *_band(curves, depths, frame),
+            *apart,
             draw_line(_steps(curves.success_a, depths), frame, INK),
             draw_line(_steps(curves.success_b, depths), frame, RECORD),
-            *draw_texts([_word(0, -48, f"A  {cut(curves.a.name, 60)}")], INK),
-            *draw_texts([_word(0, -31, f"B  {cut(curves.b.name, 60)}")], RECORD),
-            *draw_texts([_word(0, -14, band)], MUTED),
+            *(
+                layer
+                for row, (text, colour) in enumerate(words)
+                for layer in draw_texts([_word(0, 17 * row - 82, text)], colour)
+            ),
+            *draw_texts([_word(-48, -14, "Success@j")], MUTED),
             *draw_texts([Label(x=620, y=356, text="j", align="right")], MUTED),
         ],
     )
+
+
+_BANDS = {"simultaneous": "all depths at once", "pointwise": "each depth by itself"}
 
 
 def _word(x: float, y: float, text: str) -> Label:
@@ -88,8 +107,8 @@ def _word(x: float, y: float, text: str) -> Label:
 
 
 def _ends(depths: Sequence[int]) -> list[tuple[int, float, float]]:
-    """Each depth with the logarithms where its step begins and ends."""
-    nexts = [*depths[1:], depths[-1] + 1]
+    """Each depth with the logarithms where its step begins and ends; the last has no width."""
+    nexts = [*depths[1:], max(2, depths[-1])]
     return [(depth, log10(depth), log10(end)) for depth, end in zip(depths, nexts, strict=True)]
 
 
@@ -108,8 +127,23 @@ def _band(curves: SuccessCurves, depths: Sequence[int], frame: Frame) -> list[La
         stretch = [*steps]
         (depth, left, _), (_, _, right) = stretch[0], stretch[-1]
         said = f"j = {depth}: A {a:.3f}, B {b:.3f}, B - A from {low:+.3f} to {high:+.3f}"
-        corners = (left, max(0.0, a + low), right, min(1.0, a + high))
+        corners = (left, a + low, right, a + high)
         boxes.append(draw_box(corners, frame, _HAIR, said))
+    return boxes
+
+
+def _apart(curves: SuccessCurves, depths: Sequence[int], frame: Frame) -> list[Layer]:
+    """Boxes at the foot where the interval leaves out 0, in the colour of the better one."""
+    foot = frame.y[0], frame.y[0] + (frame.y[1] - frame.y[0]) * _FOOT
+    boxes = []
+    for depth, left, right in _ends(depths):
+        low, high = curves.low[depth - 1], curves.high[depth - 1]
+        if low is None or high is None or low <= 0 <= high:
+            continue
+        name, colour = ("B", RECORD) if low > 0 else ("A", INK)
+        start = min(left, frame.x[1] * (1 - 1 / _POINTS))  # the last depth has a width too
+        corners = (start, foot[0], max(right, start + frame.x[1] / _POINTS), foot[1])
+        boxes.append(draw_box(corners, frame, colour, f"j = {depth}: {name} finds more"))
     return boxes
 
 

@@ -9,8 +9,10 @@ from heldout.charts.layers import (
     MUTED,
     Canvas,
     Frame,
+    Layer,
     draw_dots,
     draw_line,
+    draw_strokes,
     draw_texts,
     join_layers,
 )
@@ -23,6 +25,7 @@ __all__ = ["facts", "spec", "tables", "title", "value"]
 _SHOWN = 24
 _LISTS = 64
 _DRAWN = 4096
+_CIRCLES = 40
 
 
 def facts(scale: Scale) -> tuple[tuple[str, str], ...]:
@@ -78,7 +81,10 @@ def title(scale: Scale) -> str:
 
 
 def spec(scale: Scale) -> dict[str, Any]:
-    """Every value on a line; of very many, evenly chosen ones."""
+    """Every value on a line: circles, or thin strokes where these would cover each other.
+
+    Of very many values evenly chosen ones.
+    """
     step = -(-len(scale.values) // _DRAWN)
     values = scale.values[::step]
     x = score_span(values)
@@ -94,10 +100,16 @@ def spec(scale: Scale) -> dict[str, Any]:
         frame,
         [
             draw_line([(x[0], 0.5), (x[1], 0.5)], frame, MUTED, dash=[1, 0]),
-            draw_dots([(one, 0.5, f"{one:.4f}") for one in values], frame, "circle"),
+            _draw_values(values, frame),
             *draw_texts([head], MUTED),
         ],
     )
+
+
+def _draw_values(values: Sequence[float], frame: Frame) -> Layer:
+    if len(values) > _CIRCLES:
+        return draw_strokes([(one, f"{one:.4f}") for one in values], frame, MUTED)
+    return draw_dots([(one, 0.5, f"{one:.4f}") for one in values], frame, "circle")
 
 
 def _lists(scale: Scale) -> str:
