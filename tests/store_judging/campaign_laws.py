@@ -5,10 +5,10 @@ from collections import Counter
 import msgspec
 
 from heldout.preferences.judgments import Judgment, counted
-from heldout.preferences.settings import Settings
+from heldout.preferences.tasks import Task
 from heldout.store.judging.campaigns import read_campaign
 from heldout.store.judging.database import Database
-from heldout.store.judging.overviews import assignments, workers
+from heldout.store.judging.overviews import AssignmentOverview, assignments
 from heldout.store.judging.progress import progress
 from heldout.store.judging.readings import judgments, tasks
 from heldout.store.judging.verdicts import derive_verdicts, stored_verdicts
@@ -25,10 +25,14 @@ def check_laws(database: Database, before: tuple[Judgment, ...] = ()) -> tuple[J
     settings = read_campaign(database).settings
     verdicts = stored_verdicts(database)
     assert derive_verdicts(database) == verdicts
-    found = judgments(database)
+    found, rows = judgments(database), assignments(database)
+    every = {task.task: task for task in tasks(database)}
     _check_only_added(before, found)
-    _check_places(database, verdicts.tasks)
-    _check_votes(database, found, verdicts.tasks, settings)
+    _check_places(rows, every, verdicts.tasks)
+    votes = counted(found, exclusion=settings.exclusion, failures=settings.failures)
+    _check_votes(votes, every, verdicts.tasks)
+    if settings.exclusion == "task" or all(row.state != "consented" for row in rows):
+        assert sum(batch.votes for batch in progress(database)) == len(votes)
     return found
 
 
@@ -39,9 +43,10 @@ def _check_only_added(before: tuple[Judgment, ...], found: tuple[Judgment, ...])
     assert all(old == msgspec.structs.replace(new, submitted=old.submitted) for old, new in again)
 
 
-def _check_places(database: Database, states: dict[str, str]) -> None:
+def _check_places(
+    rows: tuple[AssignmentOverview, ...], every: dict[str, Task], states: dict[str, str]
+) -> None:
     """Each planned place is there once; nobody is at two, or meets a pair twice."""
-    every = {task.task: task for task in tasks(database)}
     planned = Counter(
         item.pair for name, task in every.items() if "~" not in name for item in task.items
     )
@@ -49,7 +54,6 @@ def _check_places(database: Database, states: dict[str, str]) -> None:
         item.pair for name, task in every.items() if states[name] in LIVE for item in task.items
     )
     assert live == planned
-    rows = assignments(database)
     assert len({row.task for row in rows}) == len(rows)
     under_way = Counter(row.worker for row in rows if row.state == "consented")
     assert set(under_way.values()) <= {1}
@@ -63,16 +67,10 @@ def _check_places(database: Database, states: dict[str, str]) -> None:
 
 
 def _check_votes(
-    database: Database, found: tuple[Judgment, ...], states: dict[str, str], settings: Settings
+    votes: tuple[Judgment, ...], every: dict[str, Task], states: dict[str, str]
 ) -> None:
-    """No pair has more votes than were planned, and what is done is what counts."""
-    votes = counted(found, exclusion=settings.exclusion, failures=settings.failures)
+    """No pair has more votes than places that are done, and only what is done counts."""
     done = {name for name, state in states.items() if state == "done"}
-    shown = [item.pair for task in tasks(database) if task.task in done for item in task.items]
-    assert not Counter(one.pair for one in votes) - Counter(shown)
+    places = Counter(item.pair for name in done for item in every[name].items)
+    assert not Counter(one.pair for one in votes) - places
     assert {one.task for one in votes} <= done
-    under_way = any(row.state == "consented" for row in assignments(database))
-    if settings.exclusion == "task" or not under_way:
-        assert sum(batch.votes for batch in progress(database)) == len(votes)
-    failed = {row.worker for row in assignments(database) if row.excluded}
-    assert failed == {row.worker for row in workers(database) if row.barred}

@@ -151,6 +151,6 @@ class RandomCampaignOnPostgres(RandomCampaign):
 
 
 TestOnSqlite = RandomCampaign.TestCase
-TestOnSqlite.settings = settings(max_examples=15, stateful_step_count=25)
+TestOnSqlite.settings = settings(max_examples=8, stateful_step_count=20)
 TestOnPostgres = RandomCampaignOnPostgres.TestCase
-TestOnPostgres.settings = settings(max_examples=3, stateful_step_count=25)
+TestOnPostgres.settings = settings(max_examples=2, stateful_step_count=20)
