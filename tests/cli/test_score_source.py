@@ -210,3 +210,24 @@ def test_two_runs_are_compared_in_an_order_that_is_told(folder: Path) -> None:
 
     assert "order     trec: score descending" in told.output
     assert found["orders"] == ["trec"]
+
+
+def test_what_all_runs_have_wrong_is_said_a_few_times_and_counted(folder: Path) -> None:
+    (folder / "other").write_text("x1 0 good 1\n")
+    runs = [write_run(folder / f"r{n}.run", {"q1": 1}) for n in range(20)]
+    one, many = (
+        CliRunner().invoke(
+            analyse,
+            [
+                "stability",
+                *(f"--runs={run}" for run in some),
+                f"--qrels={folder / 'other'}",
+                "-mP@1",
+            ],
+        )
+        for some in (runs[:1], runs)
+    )
+
+    assert one.output.count("no-common-query") == 1
+    assert many.output.count("found  ") == 3
+    assert "and 17 more of no-common-query" in many.output

@@ -1,13 +1,17 @@
 """Many run files scored, in turn or side by side."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from heldout.cli.console import progress
-from heldout.cli.scoring import Outcome, Work, estimate_seconds, score_run
+from heldout.cli.scoring import Failed, Outcome, Work, estimate_seconds, score_run
+from heldout.errors import InputError, Problem
 from heldout.trec.accelerators import count_cores
 
-__all__ = ["score_all"]
+__all__ = ["refuse_runs", "score_all"]
+
+_SHOWN = 3
 
 _WORTH_A_POOL = 0.8
 """Seconds of reading from which two processes end before one: starting them takes 0.3 s."""
@@ -30,6 +34,26 @@ def score_all(paths: Sequence[str], work: Work, jobs: int | None) -> list[Outcom
     if work.cache is not None:
         work.cache.prune()
     return outcomes
+
+
+def refuse_runs(failed: Sequence[Failed]) -> InputError:
+    """What is wrong with runs; the first few of those that all of them have in common.
+
+    Args:
+        failed: at least one run that cannot be scored.
+    """
+    shown: list[Problem] = []
+    alike: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[str] = Counter()
+    for run in failed:
+        own = Counter(problem.code for problem in run.problems)
+        counts.update({code: run.counts.get(code, number) for code, number in own.items()})
+        for problem in run.problems:
+            key = (problem.code, problem.expected, problem.hint)
+            alike[key] += 1
+            if alike[key] <= _SHOWN or len(failed) == 1:
+                shown.append(problem)
+    return InputError(shown, counts=counts)
 
 
 def _count_jobs(paths: Sequence[str], work: Work) -> int:

@@ -11,7 +11,7 @@ import click
 
 from heldout.cli.board_source import BoardSource, board_options, load_board, tell_view
 from heldout.cli.files import order_option, tell_orders
-from heldout.cli.many_runs import score_all
+from heldout.cli.many_runs import refuse_runs, score_all
 from heldout.cli.options import jobs_option, one_argument, one_of
 from heldout.cli.printing import plural
 from heldout.cli.run_files import find_runs
@@ -242,7 +242,7 @@ def _score(
     outcomes = score_all(paths, work, source.jobs)
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     if failed:
-        raise InputError([problem for outcome in failed for problem in outcome.problems])
+        raise refuse_runs(failed)
     runs = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
     _check_names(runs)
     return runs
