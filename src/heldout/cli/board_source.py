@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from heldout.validity.entries import BoardScores, ViewScores
     from heldout.validity.teams import AlikeRuns
 
-__all__ = ["BoardSource", "board_options", "load_alike", "load_board", "tell_view"]
+__all__ = ["BoardSource", "board_options", "load_alike", "load_board", "open_desk", "tell_view"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def load_board(source: BoardSource) -> "BoardScores":
     """
     from heldout.pipeline.board_scores import read_board_scores  # noqa: PLC0415 - heavy, --help is not
 
-    return read_board_scores(_open_desk(source), unpublished=source.unpublished)
+    return read_board_scores(open_desk(source), unpublished=source.unpublished)
 
 
 def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, ...]":
@@ -87,10 +87,15 @@ def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, .
     """
     from heldout.pipeline.board_scores import find_alike_runs  # noqa: PLC0415 - the same
 
-    return find_alike_runs(_open_desk(source), known)
+    return find_alike_runs(open_desk(source), known)
 
 
-def _open_desk(source: BoardSource) -> "Desk":
+def open_desk(source: BoardSource) -> "Desk":
+    """The organiser's desk, to read at.
+
+    Raises:
+        StoreError: no board or vault there.
+    """
     from heldout.pipeline.found import sit_down  # noqa: PLC0415 - the same
     from heldout.store.repository import find_board  # noqa: PLC0415 - the same
     from heldout.store.vault import Vault  # noqa: PLC0415 - the same

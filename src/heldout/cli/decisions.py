@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from heldout.pipeline.decide import Decision
 from heldout.pipeline.desk import Desk, NotedRules
 from heldout.pipeline.rebuild import Rebuilt
 from heldout.store.repository import Repository
+
+if TYPE_CHECKING:
+    from heldout.pipeline.maintaining import Waiting
 
 __all__ = [
     "print_next",
@@ -40,6 +43,7 @@ def report(
     verb: str,
     as_json: bool,
     earlier: Sequence[str] = (),
+    waiting: "Sequence[Waiting]" = (),
 ) -> None:
     """Say what became of submissions; exit code 1 where one is not as was asked for.
 
@@ -50,9 +54,12 @@ def report(
         verb: what was asked for, in the past tense.
         as_json: one JSON document.
         earlier: entries that are still scored with earlier labels.
+        waiting: first documents that preference labels were made without.
     """
     if as_json:
-        told = {"earlier_labels": list(earlier)} if verb == "corrected" else {}
+        told: dict[str, Any] = {"earlier_labels": list(earlier)} if verb == "corrected" else {}
+        if waiting:
+            told["waiting"] = {one.query_set: one.tops for one in waiting}
         rows = [_decision_json(decision) for decision in decisions]
         print_json({"decisions": rows, **told, **rebuilt_json(rebuilt)})
     else:
@@ -65,6 +72,11 @@ def report(
             count = plural(len(earlier), "entry is", "entries are")
             print_facts(answers(), [("earlier", f"{count} still scored with earlier labels")])
             following.insert(0, f'heldout correct {" ".join(earlier)} --why "…"')
+        for one in waiting:
+            tops = plural(one.tops, "first document")
+            print_facts(answers(), [("waiting", f"{tops} that {one.labels} was made without")])
+        if waiting:
+            following.append("heldout prefer maintain CAMPAIGN --documents FILE")
         print_next(desk.repository, following)
     if not all(decision.done for decision in decisions):
         raise click.exceptions.Exit(1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,9 @@ from heldout.pipeline.rescoring import list_earlier, rescore
 from heldout.pipeline.review import Review, show_score
 from heldout.pipeline.review import review as review_submission
 from heldout.pipeline.sets import load_sets
+
+if TYPE_CHECKING:
+    from heldout.pipeline.maintaining import Waiting
 
 __all__ = [
     "ask",
@@ -287,8 +290,19 @@ def _decide(
     reviews: Mapping[str, Review] | None = None,
 ) -> None:
     rebuilt = catch_up(desk, news=any(decision.event is not None for decision in decisions))
-    answer_all(desk, [decision.id for decision in decisions if decision.done], reviews or {})
-    report(desk, decisions, rebuilt, verb=verb, as_json=as_json)
+    done = [decision.id for decision in decisions if decision.done]
+    answer_all(desk, done, reviews or {})
+    waiting = _count_waiting(desk, done) if verb == "published" else ()
+    report(desk, decisions, rebuilt, verb=verb, as_json=as_json, waiting=waiting)
+
+
+def _count_waiting(desk: Desk, entries: Sequence[str]) -> "Sequence[Waiting]":
+    """What the board's preference labels were made without; mostly it has none."""
+    if not any(view.labels for view in desk.repository.spec().views):
+        return ()
+    from heldout.pipeline.maintaining import count_waiting  # noqa: PLC0415 - mostly not needed
+
+    return count_waiting(desk, entries)
 
 
 def _day(text: str) -> date:

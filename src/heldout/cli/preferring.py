@@ -13,6 +13,7 @@ PREFER_COMMANDS: Mapping[str, str] = {
     "tasks": "Draw tasks from the pools: pairs, tests, order and sides.",
     "contests": "Whose first documents do people prefer?",
     "labels": "Labels from preferences, and every run scored again.",
+    "maintain": "Keep a board's preference labels alive as new runs come.",
 }
 """Every command, with what it does; `heldout.cli.prefer.NAME` has it."""
 

@@ -120,8 +120,9 @@ def _load(database: "Database", folder: "CampaignFolder") -> list[tuple[str, str
     """Load what is new; what there is to say of it."""
     from heldout.store.judging.campaigns import load_campaign  # noqa: PLC0415 - heavy
 
+    texts = (*folder.pools(), *folder.challengers())
     loaded = load_campaign(
-        database, folder.settings(), folder.pools(), folder.tasks(), now=datetime.now(UTC)
+        database, folder.settings(), texts, folder.tasks(), now=datetime.now(UTC)
     )
     facts = [("loaded", plural(loaded.tasks, "new task"))]
     if loaded.waiting:

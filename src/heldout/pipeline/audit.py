@@ -12,6 +12,7 @@ from heldout.board.early_figures import list_early
 from heldout.board.events import Entry, parse_time
 from heldout.board.held_out import held_out_file
 from heldout.board.history import History, Submission, read_history
+from heldout.board.label_views import rules_told_by
 from heldout.board.registered import registration_faults, signature_faults
 from heldout.board.seasons import current_standings
 from heldout.board.spec import BoardSpec
@@ -204,8 +205,7 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
         if submission.status != "published" or (submission.baseline and not submission.runs):
             continue
         scores = read_scores(vault, submission.id)
-        rules = parse_spec(history.rules_at(submission.received).encode(), path="board.toml")
-        spec = rules.on(submission.received.date())
+        spec = rules_told_by(history, submission, submission.evidence)
         if scores is None:
             yield f"the vault has no scores of {submission.id}; restore them from the backup"
         elif not scores.views or not _is_told(spec, scores, submission):

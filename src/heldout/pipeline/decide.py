@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.board.history import Identity, Proposal, Submission, identity_fields
+from heldout.board.label_views import add_label_views
 from heldout.errors import InputError, Problem
 from heldout.pipeline.desk import Desk, commit_held_out
 from heldout.pipeline.evidence import keep_told
@@ -198,7 +199,7 @@ def correct(
     """
     submission = check_published(desk, submission_id)
     check_scored(submission, scores)
-    spec = desk.spec_at(submission.received)
+    spec = add_label_views(desk.spec_at(submission.received), desk.repository.spec())
     told = tell_again(desk, spec, submission, scores.views)
     before = submission.scores
     same = _is_as_before(submission, told)

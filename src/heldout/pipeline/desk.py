@@ -152,12 +152,16 @@ class NotedRules:
     files: tuple[str, ...] = ()
 
 
-def note_rules(desk: Desk) -> NotedRules | None:
+def note_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
     """Log a board.toml that was edited, so that it holds from now on and not before.
 
     In the same event stands the commitment to held-out files that are new. What was committed to
     and is another file now waits for a reason (`note_labels`), once a score was told. An agreement
     whose text is new or was edited has an event of its own.
+
+    Args:
+        desk: its lock is held.
+        why: the reason, where held-out files are new; it is public.
 
     Returns:
         What was logged of board.toml and held-out files, `None` where nothing was edited.
@@ -169,7 +173,7 @@ def note_rules(desk: Desk) -> NotedRules | None:
         StoreError: a file that the new text names is missing, or labels that were committed to.
     """
     check_new_rules(desk.repository, desk.vault, now=desk.now)
-    noted = _note_spec(desk)
+    noted = _note_spec(desk, why)
     _note_agreement(desk)
     return noted
 
@@ -200,7 +204,7 @@ def _agreement_text(path: str, data: bytes) -> str:
         ) from None
 
 
-def _note_spec(desk: Desk) -> NotedRules | None:
+def _note_spec(desk: Desk, why: str) -> NotedRules | None:
     text = desk.repository.rules()
     spec = desk.repository.spec()
     history = desk.history()
@@ -212,7 +216,7 @@ def _note_spec(desk: Desk) -> NotedRules | None:
         return None
     if before != text:
         check_recipients(spec, text, desk.vault)
-    entry = _log_rules(desk, text, held, files, why=_say_why(held))
+    entry = _log_rules(desk, text, held, files, why=why or _say_why(held))
     names = () if files == held.before else (*held.new, *held.changed)
     return NotedRules(event=entry.event.seq, keys=_changed_keys(before, text), files=names)
 

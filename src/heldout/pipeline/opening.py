@@ -24,6 +24,7 @@ import msgspec
 from heldout.board.events import Entry, format_entry, redact
 from heldout.board.held_out import held_out_file, names_of_board, stem_of
 from heldout.board.history import History, Submission, read_history
+from heldout.board.label_views import rules_told_by
 from heldout.board.manifest import team_key
 from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec
@@ -126,14 +127,11 @@ def open_part(spec: BoardSpec, told: Collection[str] = ()) -> BoardSpec:
 def open_specs(history: History) -> Mapping[str, BoardSpec]:
     """Id of everything published -> what is opened of the rules that it was scored by."""
     return {
-        submission.id: open_part(_spec_of(history, submission), submission.final)
+        submission.id: open_part(
+            rules_told_by(history, submission, submission.evidence), submission.final
+        )
         for submission in published(history)
     }
-
-
-def _spec_of(history: History, submission: Submission) -> BoardSpec:
-    rules = parse_spec(history.rules_at(submission.received).encode())
-    return rules.on(submission.received.date())
 
 
 def published(history: History) -> list[Submission]:

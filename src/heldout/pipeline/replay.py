@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from heldout.board.events import Entry
 from heldout.board.held_out import names_of_view
 from heldout.board.history import History, Submission, follow_history
+from heldout.board.label_views import rules_told_by
 from heldout.board.release import (
     Told,
     best_released,
@@ -25,7 +26,6 @@ from heldout.board.release import (
     score_vector,
 )
 from heldout.board.spec import BoardSpec, View
-from heldout.board.spec_file import parse_spec
 from heldout.errors import HeldoutError, quote
 from heldout.pipeline.evidence import Evidence
 from heldout.pipeline.score_checks import is_score_of
@@ -151,13 +151,12 @@ def _read_event(entry: Entry, before: History) -> _Event:
     submission = known or Submission(id=name, received=entry.time, files={}, status="received")
     identity = entry.get("identity")
     named = () if identity is None else (str(identity["team"]),)
-    rules = parse_spec(before.rules_at(submission.received).encode())
     final = entry.get("final") or {"scores": {}, "queries": {}}
     return _Event(
         entry=entry,
         before=before,
         submission=replace(submission, teams=(*submission.teams, *named)),
-        spec=rules.on(submission.received.date()),
+        spec=rules_told_by(before, submission, entry.get("evidence") or ()),
         scores=entry.get("scores") or {},
         held=entry.get("not_above") or {},
         untold=tuple(entry.get("untold") or entry.get("not_above") or ()),

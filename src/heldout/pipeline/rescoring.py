@@ -11,6 +11,7 @@ import msgspec
 
 from heldout.board.held_out import stem_of
 from heldout.board.history import Submission
+from heldout.board.label_views import add_label_views
 from heldout.board.spec import BoardSpec
 from heldout.errors import HeldoutError, InputError, TrustError
 from heldout.ids import query_set_of
@@ -45,7 +46,7 @@ def open_and_score(desk: Desk, sets: Mapping[str, SetData], submission: Submissi
     Returns:
         The outcome; one that does not open, or has errors, says so in it.
     """
-    spec = desk.spec_at(submission.received)
+    spec = add_label_views(desk.spec_at(submission.received), desk.repository.spec())
     sets = _sets_of(desk, spec, sets)
     outcome = ScoreFile(
         files=dict(submission.files),
@@ -81,7 +82,7 @@ def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Scor
     submission = desk.history().submissions[submission_id]
     if not submission.baseline:
         return open_and_score(desk, sets, submission)
-    spec = desk.spec_at(submission.received)
+    spec = add_label_views(desk.spec_at(submission.received), desk.repository.spec())
     runs = {name: desk.vault.sealed(digest) for name, digest in submission.runs.items()}
     return score_baseline(spec, _sets_of(desk, spec, sets), runs)
 

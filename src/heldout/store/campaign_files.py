@@ -68,6 +68,14 @@ class CampaignFolder:
         """The pools; raises as `parse_rows`, and `StoreError` where it is missing."""
         return self._read("pool.jsonl", Pool)
 
+    def challengers(self) -> tuple[Pool, ...]:
+        """The documents of later runs that the pools lack; none before `heldout prefer maintain`.
+
+        Raises:
+            InputError: as `parse_rows`.
+        """
+        return self._read("challengers.jsonl", Pool) if self.has("challengers.jsonl") else ()
+
     def tests(self) -> tuple[Item, ...]:
         """The tests; a row without an answer, or with another than its passages, is an error.
 
@@ -106,6 +114,10 @@ class CampaignFolder:
     def write_pools(self, pools: Sequence[Pool]) -> None:
         """Write the pools."""
         self._write("pool.jsonl", pools)
+
+    def write_challengers(self, challengers: Sequence[Pool]) -> None:
+        """Write the documents of later runs."""
+        self._write("challengers.jsonl", challengers)
 
     def write_tests(self, tests: Sequence[Item]) -> None:
         """Write the tests."""

@@ -6,23 +6,17 @@ from pathlib import Path
 import click
 import numpy as np
 
-from heldout.cli.console import progress
-from heldout.cli.files import json_option, order_option, run_name
+from heldout.cli.files import json_option
 from heldout.cli.prefer.campaign import price_facts, price_value, size_facts, size_value
+from heldout.cli.prefer.pool_source import PoolSource, load_pooled, pool_options, read_documents
 from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
-from heldout.collections.tables import parse_documents
 from heldout.errors import InputError, Problem, StoreError
 from heldout.preferences.categories import split_queries
 from heldout.preferences.drawing import propose_tests
 from heldout.preferences.pools import Pool, build_pools, sample_pools, sizes
 from heldout.preferences.pricing import price
-from heldout.preferences.rows import read_text
 from heldout.store.campaign_files import CampaignFolder
-from heldout.trec.qrels import read_qrels
-from heldout.trec.queries import read_queries
-from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import open_input
-from heldout.trec.tops import Tops, read_tops
+from heldout.trec.tops import Tops
 
 __all__ = ["pool"]
 
@@ -30,9 +24,7 @@ _TESTS = 60
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--qrels", required=True, metavar="Q", help="Labels: the best is known.")
-@click.option("--queries", required=True, metavar="FILE", help="Texts of the queries.")
+@pool_options
 @click.option("--documents", metavar="FILE", help="Texts: id, tab, text. Without, only ids.")
 @click.option(
     "--depth",
@@ -50,7 +42,6 @@ _TESTS = 60
 )
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Queries, at random.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@order_option
 @click.option(
     "--out",
     default="campaign",
@@ -62,16 +53,13 @@ _TESTS = 60
 @reports_errors
 def pool(
     *,
-    runs: tuple[str, ...],
-    qrels: str,
-    queries: str,
+    source: PoolSource,
     documents: str | None,
     depth: int,
     every_label: bool,
     split: bool,
     sample: int | None,
     seed: int,
-    order: Order | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -81,24 +69,23 @@ def pool(
     paid and agree to), pool.jsonl, and tests.jsonl: known answers against passages of other
     queries that share no word with them. Read the tests before people are judged by them.
 
+    With --board the published runs of a board are pooled, which its vault opens.
+
     \b
-    Example:
+    Examples:
       heldout prefer pool runs/*.gz --qrels dev.qrels --queries dev.tsv \\
       --documents documents.tsv --sample 500 --out campaign
+      heldout prefer pool --board kb --vault kb-vault --documents documents.tsv
     """
     folder = CampaignFolder(out)
     if folder.has("pool.jsonl"):
         raise StoreError(f"{out / 'pool.jsonl'} is there already; name another --out")
-    with open_input(Path(qrels)) as source:
-        known = _known(read_qrels(source, path=qrels).judgments)
-    with open_input(Path(queries)) as source:
-        texts = read_queries(source, path=queries).texts
-    tops = _read_tops(runs, max(depth, 2) if split else depth, order)
+    given = load_pooled(source, depth=max(depth, 2) if split else depth)
+    tops, known, texts = given.tops, given.known, given.queries
     if split:
         tops, known = _cut_to_split(tops, known, texts)
-    pools = build_pools(
-        tops, known, queries=texts, documents=_documents(documents), every_label=every_label
-    )
+    passages = None if documents is None else read_documents(documents)
+    pools = build_pools(tops, known, queries=texts, documents=passages, every_label=every_label)
     rng = np.random.Generator(np.random.PCG64(seed))
     if sample is not None:
         pools = sample_pools(pools, count=sample, rng=rng)
@@ -107,27 +94,6 @@ def pool(
     folder.write_tests(tests)
     folder.write_pools(pools)
     _tell(folder, pools, tests=len(tests), as_json=as_json)
-
-
-def _known(judgments: Mapping[str, Mapping[str, int]]) -> Mapping[str, Sequence[str]]:
-    """Relevant documents, the best grade first; of equal grades in the order of the file."""
-    return {
-        query: sorted((doc for doc, grade in grades.items() if grade > 0), key=lambda d: -grades[d])
-        for query, grades in judgments.items()
-    }
-
-
-def _read_tops(runs: Sequence[str], depth: int, order: Order | None) -> Mapping[str, Tops]:
-    names = [run_name(path) for path in runs]
-    if len(set(names)) < len(names):
-        names = list(runs)
-    tops: dict[str, Tops] = {}
-    with progress("reading runs", len(runs)) as done:
-        for name, path in zip(names, runs, strict=True):
-            with open_input(Path(path)) as source:
-                tops[name] = read_tops(source, path=path, depth=depth, order=order)
-            done()
-    return tops
 
 
 def _cut_to_split(
@@ -148,14 +114,6 @@ def _cut_to_split(
     return {run: {one.query: (one.other,) for one in pairs}}, {
         one.query: (one.known,) for one in pairs
     }
-
-
-def _documents(path: str | None) -> Mapping[str, str] | None:
-    if path is None:
-        return None
-    with open_input(Path(path)) as source:
-        content = read_text(source, path=path)
-    return {str(doc): text for doc, text in parse_documents(content, path=path).items()}
 
 
 def _tell(folder: CampaignFolder, pools: Sequence[Pool], *, tests: int, as_json: bool) -> None:

@@ -1,0 +1,347 @@
+"""`heldout prefer maintain`: a board's preference labels, as new runs come."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from heldout.board.events import format_time
+from heldout.cli.console import progress
+from heldout.cli.context import Place, at_board
+from heldout.cli.options import one_argument
+from heldout.cli.prefer.campaign import campaign_argument
+from heldout.cli.prefer.pool_source import read_documents
+from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.label_changes import Change, compare_version
+from heldout.pipeline.label_versions import (
+    BoardLabels,
+    list_versions,
+    publish_labels,
+    score_versions,
+)
+from heldout.pipeline.maintaining import (
+    Campaign,
+    draw_challenges,
+    find_challengers,
+    is_made_again,
+    label,
+    make_record,
+    weigh_challenges,
+)
+from heldout.pipeline.published_tops import list_published
+from heldout.pipeline.rebuild import catch_up
+from heldout.preferences.challenges import Challenge
+from heldout.preferences.maintenance import LEAD, LeadRule, Replacement
+from heldout.preferences.tasks import Task
+from heldout.preferences.versions import Algorithm
+from heldout.store.campaign_files import CampaignFolder
+
+__all__ = ["maintain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What was asked for of new labels.
+
+    Attributes:
+        publish: make a version if the labels are new.
+        public: its scores are told.
+        measure: of its view; `None` for that of the version before, or of the set.
+        until: only answers up to this time.
+    """
+
+    publish: bool = False
+    public: bool = False
+    measure: str | None = None
+    until: datetime | None = None
+
+
+_wish = one_argument(
+    "wish",
+    Wish,
+    click.option("--publish-labels", "publish", is_flag=True, help="Make the next version."),
+    click.option("--public", is_flag=True, help="Its scores are told [a reserve]."),
+    click.option("-m", "--measure", metavar="MEASURE", help="Of its view [as before]."),
+    click.option(
+        "--until",
+        type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]),
+        metavar="TIME",
+        help="Labels of answers up to this time alone, in UTC.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A version as it is told."""
+
+    labels: BoardLabels
+    same: bool
+    change: Change | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a call found and did."""
+
+    query_set: str
+    rule: LeadRule
+    challengers: int
+    challenges: tuple[Challenge, ...]
+    drawn: tuple[Task, ...]
+    replaced: tuple[Replacement, ...]
+    published: str | None
+    scored: tuple[str, ...]
+    versions: tuple[Version, ...]
+
+
+@click.command
+@campaign_argument
+@click.option("--set", "query_set", metavar="NAME", help="Of the pools [the set that ranks].")
+@click.option("--documents", metavar="FILE", help="Texts: id, tab, text. Without, only ids.")
+@click.option(
+    "--lead",
+    type=click.IntRange(min=1),
+    default=LEAD,
+    show_default=True,
+    help="Votes that a challenger has to lead by.",
+)
+@click.option("--cap", type=click.IntRange(min=1), metavar="N", help="Votes [as campaign.toml].")
+@click.option(
+    "--mode",
+    "algorithm",
+    type=click.Choice(get_args(Algorithm)),
+    default="tournament",
+    show_default=True,
+    help="How the best of a pool was found before any challenge.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@_wish
+@at_board
+@reports_errors
+def maintain(
+    *,
+    campaign: Path,
+    query_set: str | None,
+    documents: str | None,
+    lead: int,
+    cap: int | None,
+    algorithm: Algorithm,
+    seed: int,
+    wish: Wish,
+    place: Place,
+) -> None:
+    """Keep a board's preference labels alive: challenges, new versions, what these changed.
+
+    The first documents of published runs that nobody has judged challenge the best known answers.
+    Tasks are drawn for the judgments that are missing. A challenger that leads takes the answer's
+    place; --publish-labels makes a version of the labels, which is a view of the board, and scores
+    every published run on it. A version is never edited.
+
+    \b
+    Examples:
+      heldout prefer maintain campaign --documents documents.tsv
+      heldout prefer maintain campaign --publish-labels
+    """
+    folder = CampaignFolder(campaign)
+    texts = None if documents is None else read_documents(documents)
+    with place.desk() as desk:
+        spec = desk.repository.spec()
+        name = query_set or spec.view(spec.on(desk.now.date()).primary).set
+        held = _read(folder)
+        rule = LeadRule(lead=lead, cap=cap or max(lead, held.settings.cap), algorithm=algorithm)
+        held = _take_challengers(desk, folder, held, name, texts)
+        challenges = weigh_challenges(held, rule)
+        drawn = draw_challenges(held, challenges, seed=seed)
+        if drawn:
+            folder.write_tasks([*held.tasks, *drawn])
+        published, scored = _label(desk, held, name, rule, wish)
+        outcome = Outcome(
+            query_set=name,
+            rule=rule,
+            challengers=sum(len(row.candidates) for row in held.challengers),
+            challenges=challenges,
+            drawn=drawn,
+            replaced=label(held, rule).replaced,
+            published=published,
+            scored=scored,
+            versions=_list_versions(desk, held, name),
+        )
+    if place.as_json:
+        print_json(_value(outcome))
+    else:
+        print_facts(answers(), [*_facts(outcome), *_version_facts(outcome.versions)])
+
+
+def _read(folder: CampaignFolder) -> Campaign:
+    return Campaign(
+        settings=folder.settings(),
+        pools=folder.pools(),
+        challengers=folder.challengers(),
+        tests=folder.tests(),
+        tasks=folder.tasks(),
+        judgments=folder.judgments(),
+    )
+
+
+def _take_challengers(
+    desk: Desk,
+    folder: CampaignFolder,
+    held: Campaign,
+    query_set: str,
+    documents: Mapping[str, str] | None,
+) -> Campaign:
+    with progress("opening runs", len(list_published(desk))) as done:
+        found = find_challengers(desk, query_set, held, documents=documents, done=done)
+    if found != held.challengers:
+        folder.write_challengers(found)
+    return replace(held, challengers=found)
+
+
+def _label(
+    desk: Desk, held: Campaign, query_set: str, rule: LeadRule, wish: Wish
+) -> tuple[str | None, tuple[str, ...]]:
+    """Make a version if that was asked for; score what is not scored on all versions."""
+    made = None
+    if wish.publish:
+        until = None if wish.until is None else format_time(wish.until.replace(tzinfo=UTC))
+        labels, record = make_record(held, query_set, rule, until=until)
+        made = publish_labels(desk, labels, record, measure=wish.measure, public=wish.public)
+    versions = list_versions(desk).get(query_set, ())
+    scored: tuple[str, ...] = ()
+    if versions:
+        with progress("scoring", len(list_published(desk))) as done:
+            why = f"scored on preference labels {versions[-1].name}"
+            decisions = score_versions(desk, why=why, done=done)
+        scored = tuple(decision.id for decision in decisions)
+    catch_up(desk, news=made is not None or bool(scored))
+    return (None if made is None else made.name), scored
+
+
+def _list_versions(desk: Desk, held: Campaign, query_set: str) -> tuple[Version, ...]:
+    return tuple(
+        Version(labels=one, same=is_made_again(held, one), change=compare_version(desk, one))
+        for one in list_versions(desk).get(query_set, ())
+    )
+
+
+def _facts(found: Outcome) -> list[tuple[str, str]]:
+    counts = {state: _count(found.challenges, state) for state in ("open", "won", "stays")}
+    asked = sum(item.answer is None for task in found.drawn for item in task.items)
+    waiting = sum(one.drawn for one in found.challenges)
+    told = plural(len(found.challenges), "pair")
+    facts = [
+        ("unjudged", f"{plural(found.challengers, 'first document')} that the pools lack"),
+        (
+            "compared",
+            f"{told}: {counts['open']:,} open, {counts['won']:,} won, {counts['stays']:,} lost",
+        ),
+        ("drawn", f"{plural(len(found.drawn), 'task')} of {plural(asked, 'judgment')}"),
+    ]
+    if waiting:
+        facts.append(("", f"{plural(waiting, 'judgment')} drawn before have not come yet"))
+    told = f"{plural(len(found.replaced), 'best known answer')} by a lead of {found.rule.lead}"
+    facts.append(("replaced", told))
+    if found.published is not None:
+        facts.append(("published", f"{found.published}; {plural(len(found.scored), 'run')} scored"))
+    elif found.scored:
+        facts.append(("scored", f"{plural(len(found.scored), 'run')} on the labels of today"))
+    return facts
+
+
+def _version_facts(versions: Sequence[Version]) -> list[tuple[str, str]]:
+    facts = []
+    for one in versions:
+        record = one.labels.record
+        told = f"{one.labels.name}: {plural(len(record.replaced), 'answer')} replaced"
+        told += f", judgments up to {record.until}" if record.until else ""
+        facts.append(("version", told))
+        if not one.same:
+            facts.append(("", "the campaign's files of today give other labels"))
+        if one.change is not None:
+            facts += _change_facts(one.change)
+    return facts
+
+
+def _change_facts(change: Change) -> list[tuple[str, str]]:
+    size = f"{plural(change.entries, 'run')}, {plural(change.queries, 'query', 'queries')}"
+    taus = "; ".join(
+        f"{one.name} {'undefined' if one.tau is None else f'{one.tau:.2f}'}" for one in change.taus
+    )
+    told = f"; Kendall's tau: {taus}" if taus else ""
+    facts = [("", f"against {change.before}: {size}{told}")]
+    facts += [("", f"{move.id}: rank {move.before} -> {move.after}") for move in change.moves]
+    return facts
+
+
+def _count(challenges: Sequence[Challenge], outcome: str) -> int:
+    return sum(one.outcome == outcome for one in challenges)
+
+
+def _value(found: Outcome) -> dict[str, object]:
+    return {
+        "set": found.query_set,
+        "lead": found.rule.lead,
+        "cap": found.rule.cap,
+        "challengers": found.challengers,
+        "challenges": [
+            {
+                "query": one.query,
+                "challenger": one.challenger,
+                "incumbent": one.incumbent,
+                "ahead": one.ahead,
+                "behind": one.behind,
+                "answers": one.answers,
+                "outcome": one.outcome,
+            }
+            for one in found.challenges
+        ],
+        "tasks": len(found.drawn),
+        "replaced": [_replacement(one) for one in found.replaced],
+        "published": found.published,
+        "scored": list(found.scored),
+        "versions": [_version_value(one) for one in found.versions],
+    }
+
+
+def _replacement(one: Replacement) -> dict[str, object]:
+    return {"query": one.query, "before": list(one.before), "after": one.after, "at": one.at}
+
+
+def _version_value(one: Version) -> dict[str, object]:
+    record, change = one.labels.record, one.change
+    return {
+        "name": one.labels.name,
+        "version": record.version,
+        "parent": record.parent or None,
+        "public": one.labels.view.public,
+        "measure": one.labels.view.measure,
+        "until": record.until or None,
+        "sha256": one.labels.digest,
+        "replaced": [_replacement(each) for each in record.replaced],
+        "same": one.same,
+        "change": None if change is None else _change_value(change),
+    }
+
+
+def _change_value(change: Change) -> dict[str, object]:
+    return {
+        "before": change.before,
+        "entries": change.entries,
+        "queries": change.queries,
+        "taus": [
+            {
+                "name": one.name,
+                "runs": one.runs,
+                "tau": one.tau,
+                "discordant": one.discordant,
+                "pairs": one.pairs,
+            }
+            for one in change.taus
+        ],
+        "moves": [{"id": m.id, "before": m.before, "after": m.after} for m in change.moves],
+    }

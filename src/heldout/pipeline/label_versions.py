@@ -1,0 +1,258 @@
+"""Versions of a board's preference labels: each a file of the vault, a view, and its origin.
+
+`labels/SET-pref-N.qrels` has the labels and `labels/SET-pref-N.json` their origin; the log commits
+to both. No version is ever edited: the next one has the next number and a view of its own, and
+every published run is scored on it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from heldout.board.spec import BoardSpec, View
+from heldout.board.spec_file import parse_spec
+from heldout.errors import HeldoutError, InputError, Problem, StoreError
+from heldout.ids import digest_bytes
+from heldout.pipeline.decide import Decision, correct
+from heldout.pipeline.desk import Desk, note_rules
+from heldout.pipeline.new_rules import check_new_rules
+from heldout.pipeline.published_tops import list_published
+from heldout.pipeline.rescoring import is_earlier, rescore
+from heldout.pipeline.score_files import read_kept
+from heldout.pipeline.sets import load_sets
+from heldout.preferences.maintenance import Replacement
+from heldout.preferences.settings import Exclusion
+from heldout.preferences.versions import Algorithm
+from heldout.store.files import write_whole
+from heldout.store.repository import SPEC
+from heldout.trec.qrels import format_qrels
+
+__all__ = [
+    "BoardLabels",
+    "LabelRecord",
+    "format_labels",
+    "list_versions",
+    "publish_labels",
+    "score_versions",
+]
+
+_MARK = "-pref-"
+_PRIVATE = 0o600
+
+
+class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a version's labels come from: with the campaign's files they can be made again.
+
+    Attributes:
+        set: the query set.
+        version: from 1.
+        parent: the version before; empty for the first one.
+        algorithm: found the best of each pool before any challenge.
+        lead: a challenger had to lead by so many votes.
+        cap: of so many at most.
+        exclusion: what a failed test excluded.
+        failures: so many failed tests in a task excluded.
+        until: the last judgment's time, ISO 8601 in UTC; empty where none has a time.
+        judgments: SHA-256 of the judgments up to then.
+        pools: SHA-256 of the pools.
+        replaced: best known answers that challengers replaced, since the first version.
+        seen: query -> every document that was looked at.
+    """
+
+    set: str
+    version: int
+    parent: str
+    algorithm: Algorithm
+    lead: int
+    cap: int
+    exclusion: Exclusion
+    failures: int
+    until: str
+    judgments: str
+    pools: str
+    replaced: tuple[Replacement, ...]
+    seen: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardLabels:
+    """A version that a view of the board names.
+
+    Attributes:
+        name: of labels and view.
+        view: of board.toml.
+        record: where its labels come from.
+        digest: SHA-256 of the labels.
+    """
+
+    name: str
+    view: View
+    record: LabelRecord
+    digest: str
+
+
+def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:
+    """A qrels file of labels without grades."""
+    return format_qrels({query: dict.fromkeys(docs, 1) for query, docs in sorted(labels.items())})
+
+
+def list_versions(desk: Desk) -> Mapping[str, tuple[BoardLabels, ...]]:
+    """Query set -> its versions of preference labels, in order; only sets that have some.
+
+    Raises:
+        StoreError: a record is missing or damaged.
+    """
+    found: defaultdict[str, list[BoardLabels]] = defaultdict(list)
+    for view in desk.repository.spec().views:
+        if view.labels is not None and view.labels.startswith(f"{view.set}{_MARK}"):
+            found[view.set].append(_read_version(desk, view, view.labels))
+    return {
+        name: tuple(sorted(versions, key=lambda one: one.record.version))
+        for name, versions in found.items()
+    }
+
+
+def publish_labels(
+    desk: Desk,
+    labels: Mapping[str, Sequence[str]],
+    record: LabelRecord,
+    *,
+    measure: str | None,
+    public: bool,
+) -> BoardLabels | None:
+    """Make a new version: labels and record in the vault, a view in board.toml, one event.
+
+    Scores are not made here: `score_versions`.
+
+    Args:
+        desk: its lock is held.
+        labels: query -> best documents.
+        record: where they come from; version and parent are set here.
+        measure: of the view; `None` for that of the version before, or of the set's first view.
+        public: whether scores on the labels are told.
+
+    Returns:
+        `None` where the labels are those of the latest version.
+
+    Raises:
+        InputError: code `open-set`: the set's labels are not held out; `ladder-view`: every
+            entry's score would be told where a Ladder tells some; `no-labels`; and those of
+            `check_new_rules`.
+    """
+    spec = desk.repository.spec()
+    _check(spec, record.set, public=public)
+    if not any(labels.values()):
+        raise InputError(_tell_no_labels())
+    versions = list_versions(desk).get(record.set, ())
+    data = format_labels(labels)
+    if versions and versions[-1].digest == digest_bytes(data):
+        return None
+    number = versions[-1].record.version + 1 if versions else 1
+    name = f"{record.set}{_MARK}{number}"
+    if measure is None:
+        own = (view.measure for view in spec.views if view.set == record.set)
+        measure = versions[-1].view.measure if versions else next(own)
+    view = View(name=name, set=record.set, measure=measure, labels=name, public=public)
+    before = desk.repository.rules()
+    after = f"{before.rstrip()}\n\n{_format_view(view)}"
+    parse_spec(after.encode(), path=SPEC)
+    parent = versions[-1].name if versions else ""
+    record = msgspec.structs.replace(record, version=number, parent=parent)
+    folder = desk.vault.root / "labels"
+    write_whole(folder / f"{name}.qrels", data, mode=_PRIVATE)
+    write_whole(folder / f"{name}.json", msgspec.json.encode(record), mode=_PRIVATE)
+    _take_rules(desk, before, after, why=f"preference labels {name}: version {number}")
+    return BoardLabels(name=name, view=view, record=record, digest=str(digest_bytes(data)))
+
+
+def score_versions(
+    desk: Desk, *, why: str, done: Callable[[], None] = lambda: None
+) -> tuple[Decision, ...]:
+    """Score every published run again that is not scored on all labels of today.
+
+    What was scored is not scored again, so a call after a crash goes on. Public scores are told by
+    an erratum; of others the log vouches for the file alone.
+
+    Args:
+        desk: its lock is held; the rules were logged.
+        why: the reason; it is public where a score is told.
+        done: called after each run.
+
+    Raises:
+        StoreError, TrustError, InputError: a run cannot be scored.
+    """
+    sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+    decisions = []
+    for entry in list_published(desk):
+        kept = read_kept(desk.vault, entry)
+        if kept is None or is_earlier(kept, sets):
+            scores = rescore(desk, sets, entry.id)
+            decisions.append(correct(desk, entry.id, scores, why=why))
+        done()
+    return tuple(decisions)
+
+
+def _read_version(desk: Desk, view: View, labels: str) -> BoardLabels:
+    file = desk.vault.root / "labels" / f"{labels}.json"
+    if not file.is_file():
+        raise StoreError(f"{file} is missing; restore it from the backup")
+    try:
+        record = msgspec.json.decode(file.read_bytes(), type=LabelRecord)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(f"{file} is damaged; restore it from the backup") from None
+    digest = str(desk.vault.labels_digest(labels))
+    return BoardLabels(name=view.name, view=view, record=record, digest=digest)
+
+
+def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
+    files = spec.sets.get(query_set)
+    if files is None or not files.held_out:
+        raise InputError(
+            Problem(
+                code="open-set",
+                path="--set",
+                found=query_set,
+                expected="a set of the board whose labels are held out",
+                hint="labels in the open are the board's own: add a set to board.toml for new ones",
+            )
+        )
+    if public and spec.release.rule != "rounded":
+        raise InputError(
+            Problem(
+                code="ladder-view",
+                path="--public",
+                found=f'release.rule = "{spec.release.rule}"',
+                expected="rounded scores, for every entry's score is told",
+                hint="without --public the labels are a reserve, for analyses alone",
+            )
+        )
+
+
+def _tell_no_labels() -> Problem:
+    return Problem(
+        code="no-labels",
+        path="judgments",
+        found="no query has a best known answer",
+        expected="pools with known answers, or judgments of their pairs",
+    )
+
+
+def _take_rules(desk: Desk, before: str, after: str, *, why: str) -> None:
+    """Put new rules in force, or leave the old ones."""
+    desk.repository.write_file(SPEC, after.encode())
+    try:
+        check_new_rules(desk.repository, desk.vault, now=desk.now)
+        note_rules(desk, why=why)
+    except HeldoutError:
+        desk.repository.write_file(SPEC, before.encode())
+        raise
+
+
+def _format_view(view: View) -> str:
+    told = "" if view.public else "public = false\n"
+    return (
+        f'[[views]]\nname = "{view.name}"\nset = "{view.set}"\nmeasure = "{view.measure}"\n'
+        f'labels = "{view.labels}"\n{told}'
+    )

@@ -1,0 +1,333 @@
+"""Preference labels of a board, through the command line: pools, versions, new runs, audits."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import kendalltau
+from town import OTHER_TEAM, QUERIES, Town, call, copy_town, found_town, named
+
+from heldout.preferences.judgments import Judgment
+from heldout.preferences.tasks import Item, Task
+from heldout.store.campaign_files import CampaignFolder
+from heldout.trec.qrels import read_qrels
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+NEXT = "2026-11-03T10:00:00Z"
+LATER = "2026-11-05T10:00:00Z"
+AFTER = "2026-11-07T10:00:00Z"
+Prefers = Callable[[str, str, str], str]
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return two_entries(tmp_path)
+
+
+def two_entries(folder: Path) -> Town:
+    """A board with two published entries."""
+    town = found_town(folder)
+    publish(town, "lamp", seed=1, now=DAY)
+    publish(town, "coast", seed=2, now=DAY, team=OTHER_TEAM)
+    return town
+
+
+def publish(town: Town, name: str, *, seed: int, now: str, **told: Any) -> str:
+    submission = town.send(name, seed=seed, now=now, **told)
+    town.take_in(now=now)
+    answer = town.publish(submission, now=now)
+    assert answer.code == 0, answer
+    town.push()
+    town.pull()
+    return submission
+
+
+def documents(town: Town) -> Path:
+    """Texts of all documents; those of one query share no word with those of another."""
+    ids = [f"d{name}{i}" for name in ("dev", "eval") for i in range(QUERIES)]
+    ids += [f"n{i}-{k}" for i in range(QUERIES) for k in range(20)]
+    file = town.root / "documents.tsv"
+    file.write_text("".join(f"{doc}\ttext of{doc.replace('-', 'x')}\n" for doc in ids))
+    return file
+
+
+def begin(town: Town) -> CampaignFolder:
+    """A campaign of the board's published runs, with tests of its own."""
+    folder = CampaignFolder(town.root / "campaign")
+    answer = town.organiser(
+        "prefer", "pool", "--documents", documents(town), "--out", folder.path, "--json", now=NEXT
+    )
+    assert answer.code == 0, answer
+    folder.write_tests(known_against_off_topic(folder))
+    return folder
+
+
+def known_against_off_topic(folder: CampaignFolder) -> Sequence[Item]:
+    pools = folder.pools()
+    return [
+        Item(query=pool.query, left=known.doc, right=off.doc, answer=known.doc)
+        for pool, other in zip(pools, (*pools[1:], pools[0]), strict=True)
+        if (known := pool.known) is not None and (off := other.known) is not None
+    ]
+
+
+def judge(folder: CampaignFolder, tasks: Sequence[Task], prefers: Prefers, *, day: str) -> None:
+    """Somebody who never fails a test does each task; the judgments are exported."""
+    judged = [
+        Judgment(
+            query=item.query,
+            left=item.left,
+            right=item.right,
+            preferred=item.answer or prefers(item.query, item.left, item.right),
+            worker=f"w-{task.task}",
+            task=task.task,
+            position=place,
+            answer=item.answer,
+            why=task.why,
+            answered_at=f"{day}T12:00:{place:02}Z",
+        )
+        for task in tasks
+        for place, item in enumerate(task.items, 1)
+    ]
+    folder.write_judgments([*folder.judgments(), *judged])
+
+
+def known_first(query: str, left: str, right: str) -> str:
+    """The known answer, else the lesser id."""
+    return left if left == f"d{query}" or (right != f"d{query}" and left < right) else right
+
+
+def maintain(town: Town, folder: CampaignFolder, *more: str | Path, now: str) -> Any:
+    told = ("prefer", "maintain", folder.path, "--documents", documents(town), "--json", *more)
+    answer = town.organiser(*told, now=now)
+    assert answer.code == 0, answer
+    return answer.json
+
+
+def draw(town: Town, folder: CampaignFolder) -> Sequence[Task]:
+    assert call(town.root, "prefer", "tasks", folder.path).code == 0
+    return folder.tasks()
+
+
+def labels(town: Town, name: str) -> Mapping[str, set[str]]:
+    with (town.vault / f"labels/{name}.qrels").open("rb") as source:
+        return {q: set(docs) for q, docs in read_qrels(source, path=name).judgments.items()}
+
+
+def run_of(town: Town, submission: str) -> Mapping[str, list[str]]:
+    rows = (town.clone / "drafts" / submission / "eval.run").read_text().splitlines()
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        query, doc, _ = row.split("\t")
+        found.setdefault(query, []).append(doc)
+    return found
+
+
+def reciprocal_rank(run: Mapping[str, list[str]], wanted: Mapping[str, set[str]]) -> float:
+    ranks = [
+        next((1 / rank for rank, doc in enumerate(run[query], 1) if doc in docs), 0.0)
+        for query, docs in wanted.items()
+    ]
+    return sum(ranks) / len(ranks)
+
+
+def score(town: Town, submission: str, view: str) -> float:
+    file = town.vault / f"scores/{submission}.json"
+    value: float = json.loads(file.read_text())["views"][view]["mean"]
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """A board whose labels were made twice: of two runs, and after a third one came."""
+
+    town: Town
+    folder: CampaignFolder
+    entries: tuple[str, str, str]
+    fresh: Mapping[str, str]
+    won: frozenset[str]
+    told: Mapping[str, Any]
+
+
+def grow(town: Town) -> Iterator[tuple[str, Any]]:
+    """Play it; what each call of maintain told, by its part."""
+    folder = begin(town)
+    judge(folder, draw(town, folder), known_first, day="2026-11-03")
+    yield "first", maintain(town, folder, "--publish-labels", now=NEXT)
+    town.push()
+    town.pull()
+    submission = town.send("harbour", seed=3, now=LATER, team=named("Harbour"))
+    town.take_in(now=LATER)
+    answer = town.organiser("publish", submission, "--yes", "--json", now=LATER)
+    assert answer.code == 0, answer
+    yield "published", answer.json
+    yield "drawn", maintain(town, folder, now=LATER)
+    yield "nothing new", maintain(town, folder, now=LATER)
+    drawn = [task for task in folder.tasks() if task.why == "challenge"]
+    judge(folder, drawn, odd_challengers_win, day="2026-11-06")
+    yield "second", maintain(town, folder, "--publish-labels", now=AFTER)
+
+
+def odd_challengers_win(query: str, left: str, right: str) -> str:
+    known = f"d{query}"
+    odd = int(query.removeprefix("eval")) % 2
+    return left if (left == known) != bool(odd) else right
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    town = two_entries(tmp_path_factory.mktemp("town"))
+    told = dict(grow(town))
+    entries = tuple(entry["event"]["submission"] for entry in published(town))
+    shown = {query: docs[0] for query, docs in run_of(town, entries[2]).items()}
+    fresh = {query: doc for query, doc in shown.items() if doc != f"d{query}"}
+    return Story(
+        town=town,
+        folder=CampaignFolder(town.root / "campaign"),
+        entries=(entries[0], entries[1], entries[2]),
+        fresh=fresh,
+        won=frozenset(q for q in fresh if int(q.removeprefix("eval")) % 2),
+        told=told,
+    )
+
+
+def published(town: Town) -> list[dict[str, Any]]:
+    lines = (town.vault / "events.jsonl").read_text().splitlines()
+    return [e for line in lines if (e := json.loads(line))["event"]["kind"] == "published"]
+
+
+def ranks(town: Town, names: Sequence[str], view: str) -> list[int]:
+    scores = [score(town, name, view) for name in names]
+    return [1 + sum(other > one for other in scores) for one in scores]
+
+
+def test_the_published_runs_are_pooled_as_they_were_packed(story: Story) -> None:
+    pools = story.folder.pools()
+    assert len(pools) == QUERIES
+    for name in story.entries[:2]:
+        shown = {query: docs[0] for query, docs in run_of(story.town, name).items()}
+        assert shown == {p.query: c.doc for p in pools for c in p.candidates if name in c.runs}
+
+
+def test_the_first_version_is_what_the_pools_were_judged_to_be(story: Story) -> None:
+    told = story.told["first"]
+    assert told["published"] == "eval-pref-1"
+    assert sorted(told["scored"]) == sorted(story.entries[:2])
+    known = {f"eval{i}": {f"deval{i}"} for i in range(QUERIES)}
+    assert labels(story.town, "eval-pref-1") == known
+    for name in story.entries:
+        assert score(story.town, name, "eval-pref-1") == score(story.town, name, "eval")
+    (version,) = told["versions"]
+    assert (version["change"]["before"], version["change"]["moves"]) == ("eval", [])
+    assert version["change"]["taus"][0]["tau"] == 1.0
+
+
+def test_publishing_tells_how_many_first_documents_nobody_has_judged(story: Story) -> None:
+    assert story.fresh
+    assert story.told["published"]["waiting"] == {"eval": len(story.fresh)}
+
+
+def test_challengers_meet_the_best_known_answer_as_often_as_a_lead_takes(story: Story) -> None:
+    told = story.told["drawn"]
+    found = {one["query"]: one["challenger"] for one in told["challenges"]}
+    assert found == story.fresh
+    assert all(one["incumbent"] == f"d{one['query']}" for one in told["challenges"])
+    drawn = [task for task in story.folder.tasks() if task.why == "challenge"]
+    pairs = [item.pair for task in drawn for item in task.items if item.answer is None]
+    assert set(Counter(pairs).values()) == {3}
+    assert len(set(pairs)) == len(story.fresh)
+    assert story.told["nothing new"]["tasks"] == 0  # drawn, and not judged yet
+
+
+def test_every_published_run_is_scored_on_the_labels_that_challengers_won(story: Story) -> None:
+    told = story.told["second"]
+    wanted = {
+        f"eval{i}": {story.fresh[f"eval{i}"] if f"eval{i}" in story.won else f"deval{i}"}
+        for i in range(QUERIES)
+    }
+    assert story.won
+    assert {one["query"] for one in told["replaced"]} == story.won
+    assert labels(story.town, "eval-pref-2") == wanted
+    for name in story.entries:
+        expected = reciprocal_rank(run_of(story.town, name), wanted)
+        assert score(story.town, name, "eval-pref-2") == pytest.approx(expected)
+
+
+def test_what_a_version_changed_is_told_against_the_one_before(story: Story) -> None:
+    version = story.told["second"]["versions"][-1]
+    assert (version["parent"], version["change"]["before"]) == ("eval-pref-1", "eval-pref-1")
+    before, after = (ranks(story.town, story.entries, f"eval-pref-{n}") for n in (1, 2))
+    moved = {n: (b, a) for n, b, a in zip(story.entries, before, after, strict=True) if b != a}
+    assert moved
+    assert {m["id"]: (m["before"], m["after"]) for m in version["change"]["moves"]} == moved
+    tau = kendalltau(before, after).statistic
+    assert version["change"]["taus"][0]["tau"] == pytest.approx(tau)
+
+
+def test_scores_on_labels_that_are_a_reserve_stay_in_the_vault(story: Story) -> None:
+    town, shown = story.town, f"{score(story.town, story.entries[2], 'eval-pref-2'):.3f}"
+    public = [town.board / "log.jsonl", *(town.board / "leaderboard").glob("*.[jhc]*")]
+    assert shown not in {f"{score(town, story.entries[2], view):.3f}" for view in ("eval", "dev")}
+    assert not [path.name for path in public if shown in path.read_text("utf-8")]
+    assert town.audit()["ok"]
+
+
+def test_labels_are_made_again_from_the_judgments_and_never_edited(story: Story) -> None:
+    assert [one["same"] for one in story.told["second"]["versions"]] == [True, True]
+    town = copy_town(story.town, story.town.root.parent / "again")
+    folder = CampaignFolder(story.folder.path)
+    before = (town.vault / "events.jsonl").read_bytes()
+    told = maintain(town, folder, "--publish-labels", now=AFTER)
+    assert (told["published"], told["scored"], told["tasks"]) == (None, [], 0)
+    assert (town.vault / "events.jsonl").read_bytes() == before
+    told = maintain(town, folder, "--publish-labels", "--until", "2026-11-04", now=AFTER)
+    assert told["published"] == "eval-pref-3"
+    assert labels(town, "eval-pref-3") == labels(town, "eval-pref-1")
+    judged = folder.judgments()
+    folder.write_judgments(judged[1:])
+    told = maintain(town, folder, now=AFTER)
+    assert not any(one["same"] for one in told["versions"])
+    folder.write_judgments(judged)
+
+
+def test_scores_on_public_labels_are_told_of_the_entries_of_before(town: Town) -> None:
+    folder = begin(town)
+    others = {pool.query: pool.candidates[-1].doc for pool in folder.pools()}
+    judge(folder, draw(town, folder), lambda _q, left, right: max(left, right), day="2026-11-03")
+    told = maintain(town, folder, "--publish-labels", "--public", now=NEXT)
+    assert told["published"] == "eval-pref-1"
+    wanted = {query: {doc} for query, doc in others.items()}
+    for row in town.rows():
+        expected = reciprocal_rank(run_of(town, row["id"]), wanted)
+        assert row["scores"]["eval-pref-1"] == pytest.approx(expected, abs=5e-4)
+    assert town.kinds().count("corrected") == 2
+    assert town.audit()["ok"]
+    # Another erratum, and an archive for everybody, still know them.
+    submission = town.rows()[0]["id"]
+    answer = town.organiser("correct", submission, "--why", "again", "--anyway", now=LATER)
+    assert answer.code == 0, answer
+    assert "eval-pref-1" in town.rows()[0]["scores"]
+    assert town.audit()["ok"]
+
+
+def test_labels_of_an_open_set_and_under_a_ladder_are_refused(town: Town) -> None:
+    folder = begin(town)
+    told = ("prefer", "maintain", folder.path, "--publish-labels", "--json")
+    answer = town.organiser(*told, "--set", "dev", now=NEXT)
+    assert answer.code == 2
+    assert "open-set" in answer.err
+    file = town.board / "board.toml"
+    text = file.read_text("utf-8")
+    file.write_text(text.replace('rule = "rounded"', 'rule = "ladder"'), "utf-8")
+    assert file.read_text("utf-8") != text
+    assert town.organiser("rebuild", now=NEXT).code == 0
+    rules, events = file.read_bytes(), town.kinds()
+    answer = town.organiser(*told, "--public", now=NEXT)
+    assert (answer.code, file.read_bytes(), town.kinds()) == (2, rules, events)
+    assert "ladder-view" in answer.err
+    assert not [*(town.vault / "labels").glob("*-pref-*")]
