@@ -1,4 +1,4 @@
-"""The organiser's pages as values: sections of facts, tables and forms; and how they become HTML."""
+"""The organiser's pages as values: sections of facts, tables and forms; and their HTML."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

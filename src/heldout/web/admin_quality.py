@@ -1,0 +1,214 @@
+"""What the organiser reads of how pairs are judged: tests, agreement, sides, time, pairs. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+from heldout.preferences.agreement import STUDY_ACCURACY, JudgeAgreement, expected_alpha
+from heldout.preferences.judgments import Judgment, Reason
+from heldout.preferences.quality import JudgingQuality, SideShare, Spread
+from heldout.store.judging.organiser import PairTexts
+from heldout.store.judging.readings import PairJudgment
+from heldout.web.admin_pages import Ask, Cell, Column, Section, Table
+from heldout.web.admin_views import PAGE, pages_section
+from heldout.web.admin_words import percent, plural, seconds
+
+__all__ = ["pair_sections", "pairs_sections", "quality_sections"]
+
+_REASONS: Mapping[Reason, str] = {
+    "same": "both say the same",
+    "neither": "neither answers it",
+    "unreadable": "one cannot be read",
+    "language": "language not known",
+    "other": "another reason",
+}
+
+
+def quality_sections(found: JudgingQuality, agreement: JudgeAgreement) -> tuple[Section, ...]:
+    """Tests, agreement, sides and time."""
+    return (
+        Section(title="Tests", facts=_tests(found)),
+        _agreement(agreement, found.accuracy),
+        Section(
+            title="Sides",
+            told=("Without a bias, each side is preferred as often: sides are drawn by chance.",),
+            facts=_sides(found.sides),
+        ),
+        Section(title="Time for a pair", facts=_times(found)),
+        Section(title="Could not be judged", facts=_cannot(found)),
+    )
+
+
+def pairs_sections(judgments: Sequence[Judgment], *, query: str, start: int) -> tuple[Section, ...]:
+    """Pairs by query, with their answers.
+
+    Args:
+        judgments: all that were recorded.
+        query: only pairs of this one; empty for all.
+        start: how many pairs come before.
+    """
+    answers: dict[tuple[str, str, str], Counter[str | None]] = {}
+    for one in judgments:
+        if one.answer is None and (not query or one.query == query):
+            answers.setdefault(one.pair, Counter())[one.preferred] += 1
+    pairs = sorted(answers)
+    shown = pairs[start : start + PAGE]
+    names = ("First preferred", "Second preferred", "Can't judge")
+    table = Table(
+        caption=f"{plural(len(pairs), 'pair')} with an answer; changed answers are counted too.",
+        columns=(
+            *(Column(name) for name in ("Query", "First", "Second")),
+            *(Column(name, number=True) for name in names),
+            Column("History"),
+        ),
+        rows=tuple(
+            (
+                *(Cell(name) for name in pair),
+                *(Cell(f"{answers[pair][chosen]:,}") for chosen in (pair[1], pair[2], None)),
+                Cell("History", href=_address(*pair)),
+            )
+            for pair in shown
+        ),
+        empty="No pair has an answer yet." if not query else "No pair of this query has an answer.",
+    )
+    ask = Ask(action="/admin/pairs", name="query", label="Id of a query", value=query)
+    before = f"/admin/pairs?{urlencode({'query': query})}&"
+    return (Section(ask=ask, table=table), *pages_section(before, start, len(pairs)))
+
+
+def pair_sections(
+    pair: tuple[str, str, str], texts: PairTexts, history: Sequence[PairJudgment]
+) -> tuple[Section, ...]:
+    """The texts of a pair, and every answer that was ever given to it."""
+    _, a, b = pair
+    return (
+        Section(texts=(("Query", texts.query), (a, texts.a), (b, texts.b))),
+        Section(
+            title="Answers",
+            table=Table(
+                caption="In the order recorded; of one task the last answer stands.",
+                columns=tuple(
+                    map(Column, ("Answered", "Worker", "Task", "Passage A", "Answer", "Counts"))
+                ),
+                rows=tuple(
+                    (
+                        Cell(one.judgment.answered_at.replace("T", " ")[:19]),
+                        Cell(one.judgment.worker),
+                        Cell(f"{one.judgment.task}, question {one.judgment.position}"),
+                        Cell(one.judgment.left),
+                        Cell(_answer(one.judgment)),
+                        Cell(_counts(one)),
+                    )
+                    for one in history
+                ),
+                empty="Nobody has answered it yet.",
+            ),
+        ),
+    )
+
+
+def _address(query: str, a: str, b: str) -> str:
+    return f"/admin/pair?{urlencode({'query': query, 'a': a, 'b': b})}"
+
+
+def _answer(one: Judgment) -> str:
+    if one.preferred is not None:
+        return f"prefers {one.preferred}"
+    return f"can't judge: {_REASONS[one.reason or 'other']}"
+
+
+def _counts(one: PairJudgment) -> str:
+    if one.counts:
+        return "yes"
+    if one.judgment.answer is not None:
+        return "no: a test"
+    return "no: not finished" if one.state != "submitted" else "no"
+
+
+def _tests(found: JudgingQuality) -> tuple[tuple[str, str], ...]:
+    if not found.tests:
+        return (("Failed", "no test was answered in a finished task"),)
+    return (
+        ("Failed", f"{found.failed:,} of {plural(found.tests, 'test')}"),
+        ("Passed", percent(found.accuracy)),
+        ("Tasks excluded", f"{found.excluded:,} of {plural(found.tasks, 'finished task')}"),
+    )
+
+
+def _agreement(found: JudgeAgreement, accuracy: float | None) -> Section:
+    if found.alpha is None:
+        told = f"Not defined: {found.why}. It needs pairs that two workers judged."
+        return Section(title="Agreement", told=(told,))
+    interval = ""
+    if found.interval is not None:
+        low, high = found.interval
+        interval = f", 95% interval {low:.3f} to {high:.3f}, drawn by query"
+    facts = [
+        ("Krippendorff's α", f"{found.alpha:.3f}{interval}"),
+        ("Two votes alike", percent(found.alike)),
+        ("Pairs", f"{plural(found.votes, 'vote')} on {plural(found.pairs, 'pair')}"),
+    ]
+    if accuracy is not None:
+        facts.append(
+            (
+                "Expected of the tests",
+                (
+                    f"{expected_alpha(accuracy):.3f}, if pairs were as easy as tests, of which "
+                    f"{percent(accuracy)} were passed"
+                ),
+            )
+        )
+    facts.append(
+        (
+            "Expected of the study",
+            (
+                f"{expected_alpha(STUDY_ACCURACY):.3f}, if votes are right as often as there "
+                f"({percent(STUDY_ACCURACY)})"
+            ),
+        )
+    )
+    return Section(
+        title="Agreement",
+        told=(
+            (
+                "A low α means that passages are about as good as each other, not that workers are "
+                "careless: it follows from how often a vote is right."
+            ),
+        ),
+        facts=tuple(facts),
+    )
+
+
+def _sides(found: SideShare | None) -> tuple[tuple[str, str], ...]:
+    if found is None:
+        return (("Passage A preferred", "no vote counts yet"),)
+    low, high = found.interval
+    return (
+        (
+            "Passage A preferred",
+            (
+                f"{percent(found.share)} of {plural(found.votes, 'vote')}, 95% interval "
+                f"{percent(low)} to {percent(high)}"
+            ),
+        ),
+        ("Against one half", f"p = {found.p:.3g}, exact binomial"),
+    )
+
+
+def _times(found: JudgingQuality) -> tuple[tuple[str, str], ...]:
+    names = (("From page to answer", found.shown), ("Page looked at", found.looked))
+    return tuple((name, _spread(spread)) for name, spread in names)
+
+
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return "not known of any answer"
+    low, middle, high = map(seconds, spread.quartiles)
+    return f"median {middle}, half of them {low} to {high}, {plural(spread.answers, 'answer')}"
+
+
+def _cannot(found: JudgingQuality) -> tuple[tuple[str, str], ...]:
+    number = sum(found.cannot.values())
+    share = percent(number / found.answers) if found.answers else "–"
+    total = ("Answers", f"{number:,} of {plural(found.answers, 'answer')} ({share})")
+    return (total, *((_REASONS[why], f"{n:,}") for why, n in sorted(found.cannot.items())))
