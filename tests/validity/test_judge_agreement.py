@@ -362,3 +362,53 @@ def test_single_runs_of_one_team_are_the_most_alike_of_dl_2021(
     best = max(found["pairs"], key=lambda pair: pair["rbo"]["value"])
     assert {best["first"], best["second"]} == {"p_fusion00", "p_fusion10"}
     assert best["rbo"]["low"] < best["rbo"]["value"] < best["rbo"]["high"]
+
+
+def test_judges_are_compared_on_each_kind_of_query_apart(tmp_path: Path) -> None:
+    for judge, turn in (("a", 1), ("b", 2)):
+        rows = [f"q{n} 0 d{m} {(n * turn + m) % 2}\n" for n in range(12) for m in range(3)]
+        (tmp_path / judge).write_text("".join(rows))
+    kinds = tmp_path / "kinds.tsv"
+    kinds.write_text("".join(f"q{n}\t{'even' if n % 2 == 0 else 'odd'}\n" for n in range(12)))
+    told = ("--qrels", tmp_path / "a", "--qrels", tmp_path / "b", "--least", 5, "--trials", 9)
+
+    each = as_json(*told, "--facet", kinds)["values"]
+    alone = as_json(*told, "--only", f"{kinds}=even")
+
+    assert each["even"]["queries"] == each["odd"]["queries"] == 6
+    assert each["even"]["answer"]["pairs"] == alone["pairs"]
+    assert alone["only"] == [f"{kinds}=even"]
+    assert each["even"]["answer"]["digest"] != each["odd"]["answer"]["digest"]
+    few = invoke(*told, "--only", f"{kinds}=odd", "--least", 7)
+    assert (few.exit_code, "too-few-queries" in few.output) == (2, True)
+
+
+def test_runs_are_compared_on_each_kind_of_query_apart(tmp_path: Path) -> None:
+    for name, turn in (("a", 1), ("b", -1)):
+        rows = [
+            f"q{n} Q0 d{m} {m} {m * (turn if n % 2 else 1)} x\n"
+            for n in range(8)
+            for m in range(1, 6)
+        ]
+        (tmp_path / f"{name}.run").write_text("".join(rows))
+    kinds = tmp_path / "kinds.tsv"
+    kinds.write_text("".join(f"q{n}\t{'alike' if n % 2 == 0 else 'other'}\n" for n in range(8)))
+    told = ("--runs", tmp_path / "*.run", "--facet", kinds, "--least", 2)
+
+    found = as_json(*told)["values"]
+
+    assert found["alike"]["answer"]["pairs"][0]["tau"]["value"] == 1
+    assert found["other"]["answer"]["pairs"][0]["tau"]["value"] == -1
+    assert found["alike"]["answer"]["orders"] == ["trec"]
+
+
+def test_ratings_cut_to_all_queries_are_the_same_ratings() -> None:
+    ratings = rate_documents({"a": {"q1": {"x": 1, "y": 0}}, "b": {"q1": {"x": 0}, "q2": {"z": 2}}})
+    cut, some = ratings.cut({"q1", "q2", "q3"}), ratings.cut({"q2"})
+
+    assert (ratings.size, cut.size, some.size) == (2, 2, 1)
+    assert cut.queries == ratings.queries
+    np.testing.assert_array_equal(cut.verdicts, ratings.verdicts)
+    assert some.queries == ("q2",)
+    assert np.isnan(some.verdicts[0, 0])
+    assert some.verdicts[1, 0] == 2

@@ -4,9 +4,10 @@ A unit is what a judge decides on: a document for a query, or which of two items
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,26 @@ class Ratings:
     kind: RatingsKind
     relevant: int | None
     digest: Digest
+
+    @property
+    def size(self) -> int:
+        """How many queries."""
+        return len(set(self.queries))
+
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries."""
+        kept = np.array([query in queries for query in self.queries], np.bool_)
+        digest = sha256(repr((self.digest, np.flatnonzero(kept).tolist())).encode())
+        verdicts, ratings = self.verdicts[:, kept], self.ratings[:, kept]
+        for values in (verdicts, ratings):
+            values.setflags(write=False)
+        return replace(
+            self,
+            queries=tuple(query for query in self.queries if query in queries),
+            verdicts=verdicts,
+            ratings=ratings,
+            digest=Digest(digest.hexdigest()),
+        )
 
 
 def rate_documents(judges: Mapping[str, Judgments], *, relevant: int | None = None) -> Ratings:

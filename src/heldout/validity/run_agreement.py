@@ -4,7 +4,7 @@ Scores say how good rankings are, these say whether they are the same: two runs 
 and no document in common. No judgments are needed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
@@ -98,7 +98,6 @@ def run_agreement(
     p: float = 0.9,
     ties: RboTies = "a",
     level: float = 0.95,
-    done: Callable[[], None] = lambda: None,
 ) -> RunAgreement:
     """Compare each two runs on the queries that both answer.
 
@@ -108,7 +107,6 @@ def run_agreement(
         p: persistence, in (0, 1): the first 1 / (1 - p) documents have most of the weight.
         ties: what equal scores mean to RBO.
         level: of the intervals, in (0, 1).
-        done: called after each pair.
 
     Raises:
         InputError: codes `too-few-systems`, `bad-persistence`.
@@ -138,7 +136,6 @@ def run_agreement(
                 tau_ap=means[3],
             )
         )
-        done()
     return RunAgreement(
         runs=tuple(runs),
         pairs=tuple(pairs),

@@ -1,17 +1,21 @@
 """`heldout analyse agreement`: how far do judges agree, and how alike do runs rank?"""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import Self, TypeVar, get_args
 
 import click
 from numpy.random import PCG64, Generator
 
 from heldout.cli.console import progress
-from heldout.cli.files import order_option, run_name, scan_file
+from heldout.cli.facet_answers import print_each
+from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.files import order_option, run_name, scan_file, tell_orders
 from heldout.cli.options import SHARE, level_option, trials_option
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.cli.run_files import find_runs
 from heldout.errors import InputError, Problem
 from heldout.report import agreement as judge_report
@@ -104,6 +108,7 @@ _FILES = click.Path(path_type=Path, dir_okay=False)
     help="Documents of each query that are compared.",
 )
 @order_option
+@facet_options
 @seed_option
 @output_options
 @reports_errors
@@ -122,6 +127,7 @@ def agreement(
     ties: RboTies,
     depth: int,
     order: Order | None,
+    facets: FacetSource,
     seed: int,
     output: Output,
 ) -> None:
@@ -138,41 +144,60 @@ def agreement(
     """
     if sum(map(bool, (qrels, ratings, preferences, runs))) != 1:
         raise click.UsageError(_WHICH)
-    if runs:
-        tops = _read_runs(find_runs(runs), order, depth)
-        with progress("comparing runs", len(tops) * (len(tops) - 1) // 2) as done:
-            alike = run_agreement(
-                tops, depth=depth, p=persistence, ties=ties, level=level, done=done
-            )
-        print_answer(
-            Answer(
-                facts=run_report.facts(alike),
-                tables=run_report.tables(alike),
-                value=run_report.value(alike),
-                chart=lambda: run_report.spec(alike),
-                title=run_report.title(alike),
-            ),
-            output,
+
+    def compare_runs(tops: _Tops) -> Answer:
+        alike = run_agreement(tops.runs, depth=depth, p=persistence, ties=ties, level=level)
+        return Answer(
+            facts=(*run_report.facts(alike), *tell_orders(tops.orders, given=order)),
+            tables=run_report.tables(alike),
+            value=run_report.value(alike) | {"orders": list(tops.orders)},
+            chart=lambda: run_report.spec(alike),
+            title=run_report.title(alike),
         )
-        return
-    found = judge_agreement(
-        _read_judges(qrels, ratings, preferences, relevant),
-        Generator(PCG64(seed)),
-        scale=scale,
-        weights=weights,
-        trials=trials,
-        level=level,
-    )
-    print_answer(
-        Answer(
+
+    def compare_judges(judges: Ratings) -> Answer:
+        found = judge_agreement(
+            judges,
+            Generator(PCG64(seed)),
+            scale=scale,
+            weights=weights,
+            trials=trials,
+            level=level,
+        )
+        return Answer(
             facts=judge_report.facts(found),
             tables=judge_report.tables(found),
             value=judge_report.value(found) | {"seed": seed},
             chart=(lambda: judge_report.spec(found)) if found.pairs else None,
             title=judge_report.title(found),
-        ),
-        output,
-    )
+        )
+
+    if runs:
+        print_each(facets, output, _read_runs(find_runs(runs), order, depth), compare_runs)
+    else:
+        judges = _read_judges(qrels, ratings, preferences, relevant)
+        print_each(facets, output, judges, compare_judges)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tops:
+    """The first documents of runs, by query, and how they are ordered."""
+
+    runs: Mapping[str, TiedTops]
+    orders: tuple[Order, ...]
+
+    @property
+    def size(self) -> int:
+        """Queries that some run answers."""
+        return len(set().union(*self.runs.values()))
+
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries."""
+        kept = {
+            name: {query: top for query, top in tops.items() if query in queries}
+            for name, tops in self.runs.items()
+        }
+        return replace(self, runs=kept)
 
 
 def _read_judges(
@@ -199,9 +224,10 @@ def _read_all(paths: Sequence[Path], read: Callable[..., Read]) -> Mapping[str, 
     return found
 
 
-def _read_runs(paths: Sequence[str], order: Order | None, depth: int) -> Mapping[str, TiedTops]:
+def _read_runs(paths: Sequence[str], order: Order | None, depth: int) -> _Tops:
     """The tops of each run; one with errors is refused with all of them."""
     found: dict[str, TiedTops] = {}
+    orders: dict[Order, None] = {}
     with progress("reading runs", len(paths)) as done:
         for path in paths:
             name = _new_name(path, found)
@@ -212,8 +238,9 @@ def _read_runs(paths: Sequence[str], order: Order | None, depth: int) -> Mapping
                 found[name] = read_tied_tops(
                     file, path=path, form=scan.form, order=scan.order, depth=depth
                 )
+            orders[scan.order] = None
             done()
-    return found
+    return _Tops(runs=found, orders=tuple(orders))
 
 
 def _new_name(path: str, known: Mapping[str, object]) -> str:
