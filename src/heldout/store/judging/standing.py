@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, and_, exists, func, select
+from sqlalchemy import Connection, Row, Select, bindparam, exists, func, select
 
 from heldout.preferences.assignments import State, amount_owed, next_state
 from heldout.preferences.settings import Money, Settings
@@ -68,23 +68,8 @@ def read_shown(connection: Connection, assignment: int, position: int) -> Shown 
         DatabaseError: code `unknown-assignment`.
     """
     sitting = read_sitting(connection, assignment)
-    left, right = passages.alias(), passages.alias()
-    given = and_(judgments.c.assignment == assignment, of_item(items), is_newest())
-    row = connection.execute(
-        select(
-            *(items.c.left, items.c.right, queries.c.text.label("query")),
-            left.c.text.label("left_text"),
-            right.c.text.label("right_text"),
-            *(judgments.c.revision, judgments.c.side, judgments.c.reason),
-            judgments.c.answered_at,
-        )
-        .join(assignments, assignments.c.task == items.c.task)
-        .join(queries, queries.c.query == items.c.query)
-        .join(left, left.c.doc == items.c.left)
-        .join(right, right.c.doc == items.c.right)
-        .outerjoin(judgments, given)
-        .where(assignments.c.id == assignment, items.c.position == position)
-    ).one_or_none()
+    place = {"assignment": assignment, "position": position}
+    row = connection.execute(_ITEM, place).one_or_none()
     if row is None:
         return None
     return Shown(
@@ -118,9 +103,24 @@ def is_barred(connection: Connection, worker: int, settings: Settings) -> bool:
 
 
 def _read_row(connection: Connection, assignment: int) -> Row[Any]:
+    row = connection.execute(_ASSIGNMENT, {"assignment": assignment}).one_or_none()
+    if row is None:
+        raise DatabaseError("unknown-assignment", "there is no such assignment here")
+    return row
+
+
+def _read_positions(
+    connection: Connection, assignment: int, task: str
+) -> list[tuple[int, int | None]]:
+    """Each position with the newest revision of its answer; `None` where there is no answer."""
+    rows = connection.execute(_POSITIONS, {"assignment": assignment, "task": task})
+    return [(position, revision) for position, revision in rows]
+
+
+def _select_assignment() -> Select[Any]:
     own = assignments.alias()
     worst = select(func.max(own.c.failed)).where(own.c.worker == assignments.c.worker)
-    row = connection.execute(
+    return (
         select(
             assignments,
             workers.c.platform_id,
@@ -131,26 +131,50 @@ def _read_row(connection: Connection, assignment: int) -> Row[Any]:
         .join(workers, workers.c.id == assignments.c.worker)
         .join(tasks, tasks.c.task == assignments.c.task)
         .join(batches, batches.c.batch == tasks.c.batch)
-        .where(assignments.c.id == assignment)
-    ).one_or_none()
-    if row is None:
-        raise DatabaseError("unknown-assignment", "there is no such assignment here")
-    return row
+        .where(assignments.c.id == bindparam("assignment"))
+    )
 
 
-def _read_positions(
-    connection: Connection, assignment: int, task: str
-) -> list[tuple[int, int | None]]:
-    """Each position with the newest revision of its answer; `None` where there is no answer."""
-    of_item = and_(judgments.c.assignment == assignment, judgments.c.position == items.c.position)
-    rows = connection.execute(
+def _select_positions() -> Select[Any]:
+    of_assignment = judgments.c.assignment == bindparam("assignment")
+    return (
         select(items.c.position, func.max(judgments.c.revision))
-        .outerjoin(judgments, of_item)
-        .where(items.c.task == task)
+        .outerjoin(judgments, of_assignment & (judgments.c.position == items.c.position))
+        .where(items.c.task == bindparam("task"))
         .group_by(items.c.position)
         .order_by(items.c.position)
     )
-    return [(position, revision) for position, revision in rows]
+
+
+def _select_item() -> Select[Any]:
+    left, right = passages.alias(), passages.alias()
+    given = (judgments.c.assignment == assignments.c.id) & of_item(items) & is_newest()
+    return (
+        select(
+            items.c.left,
+            items.c.right,
+            queries.c.text.label("query"),
+            left.c.text.label("left_text"),
+            right.c.text.label("right_text"),
+            judgments.c.revision,
+            judgments.c.side,
+            judgments.c.reason,
+            judgments.c.answered_at,
+        )
+        .join(assignments, assignments.c.task == items.c.task)
+        .join(queries, queries.c.query == items.c.query)
+        .join(left, left.c.doc == items.c.left)
+        .join(right, right.c.doc == items.c.right)
+        .outerjoin(judgments, given)
+        .where(assignments.c.id == bindparam("assignment"))
+        .where(items.c.position == bindparam("position"))
+    )
+
+
+# Written once: to write them costs as much as to run them, and every page does.
+_ASSIGNMENT = _select_assignment()
+_POSITIONS = _select_positions()
+_ITEM = _select_item()
 
 
 def _make_given(row: Any) -> Given | None:
