@@ -8,7 +8,7 @@ Thompson sampling (Wu and Liu 2016): a passage that may beat most, against one t
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from heldout.preferences.votes import PairVotes
 
-__all__ = ["FEW", "MEETINGS", "WINS", "Pruning", "choose_pairs", "prune"]
+__all__ = ["FEW", "MEETINGS", "VOTES_EACH", "WINS", "Pruning", "choose_pairs", "prune"]
 
 MEETINGS = 7
 """Others that a passage meets in a round."""
@@ -28,6 +28,9 @@ WINS = 3
 
 FEW = 9
 """So many passages or fewer all meet each other."""
+
+VOTES_EACH = 5
+"""Thompson sampling ends with so many votes for each passage of a pool."""
 
 _BOUND = 0.51
 Floats = NDArray[np.float64]
@@ -82,6 +85,7 @@ def choose_pairs(
     count: int,
     cap: int,
     rng: Generator,
+    closed: Collection[Duel] = (),
 ) -> tuple[Duel, ...]:
     """Pairs to be judged next, by double Thompson sampling.
 
@@ -96,6 +100,7 @@ def choose_pairs(
         count: most pairs to be drawn; each at most once.
         cap: votes after which a pair is not drawn again.
         rng: where draws come from.
+        closed: pairs that are not drawn, whatever their votes.
 
     Returns:
         Fewer pairs, or none, where the others have come to the cap.
@@ -104,6 +109,9 @@ def choose_pairs(
     wins = _win_table(names, votes)
     total = wins + wins.T
     open_ = (total < cap) & ~np.eye(len(names), dtype=bool)
+    for pair in closed:
+        first, second = (names.index(one) for one in pair)
+        open_[first, second] = open_[second, first] = False
     chosen: list[Duel] = []
     low, high = _bounds(wins, total)
     while len(chosen) < count and open_.any():

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from scipy.special import expit
 
 from heldout.preferences.labels import Find
-from heldout.preferences.large_pools import choose_pairs, prune
+from heldout.preferences.large_pools import VOTES_EACH, choose_pairs, prune
 from heldout.preferences.sequential import find_unbeaten, search
 from heldout.preferences.strengths import find_strongest
 from heldout.preferences.tournament import play
@@ -25,6 +25,7 @@ SPREAD = 0.8
 """Standard deviation of strengths; two passages drawn at random are told apart 69% of the time."""
 
 _BATCHES = 10_000
+_CAP = 7
 Duel = tuple[str, str]
 Table = Mapping[Duel, PairVotes]
 
@@ -176,13 +177,11 @@ def _pruning(names: Sequence[str], votes: Table, rng: Generator) -> Mapping[Duel
     return dict.fromkeys(prune("simulated", names, votes).wanted, 1)
 
 
-def _thompson(budget: int, cap: int) -> Plan:
-    def plan(names: Sequence[str], votes: Table, rng: Generator) -> Mapping[Duel, int]:
-        if sum(found.total for found in votes.values()) >= budget * len(names):
-            return {}
-        return dict.fromkeys(choose_pairs(names, votes, count=1, cap=cap, rng=rng), 1)
-
-    return plan
+def _thompson(names: Sequence[str], votes: Table, rng: Generator) -> Mapping[Duel, int]:
+    if sum(found.total for found in votes.values()) >= VOTES_EACH * len(names):
+        return {}
+    count = max(1, len(names) // 2)
+    return dict.fromkeys(choose_pairs(names, votes, count=count, cap=_CAP, rng=rng), 1)
 
 
 DESIGNS: Mapping[str, Design] = {
@@ -191,11 +190,13 @@ DESIGNS: Mapping[str, Design] = {
     "strengths-3": Design(
         words="Bradley-Terry, 3 votes a pair", plan=_all_pairs(3), find=find_strongest
     ),
-    "lead-2": Design(words="duels, lead 2, cap 7", plan=_duels(2, 7), find=find_unbeaten),
-    "lead-3": Design(words="duels, lead 3, cap 7", plan=_duels(3, 7), find=find_unbeaten),
+    "lead-2": Design(words="duels, lead 2, cap 7", plan=_duels(2, _CAP), find=find_unbeaten),
+    "lead-3": Design(words="duels, lead 3, cap 7", plan=_duels(3, _CAP), find=find_unbeaten),
     "pruning": Design(words="pruning, then all pairs", plan=_pruning, find=find_strongest),
     "thompson": Design(
-        words="Thompson sampling, 5 votes a passage", plan=_thompson(5, 7), find=find_strongest
+        words=f"Thompson sampling, {VOTES_EACH} votes a passage",
+        plan=_thompson,
+        find=find_strongest,
     ),
 }
 """Every design by name. The first five are those of the table in docs/judging.md."""

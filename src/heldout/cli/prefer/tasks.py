@@ -1,6 +1,8 @@
 """`heldout prefer tasks`: draw tasks from the pools."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import click
 import numpy as np
@@ -8,8 +10,11 @@ import numpy as np
 from heldout.cli.files import json_option
 from heldout.cli.prefer.campaign import campaign_argument, price_facts, price_value
 from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
-from heldout.preferences.drawing import Pair, draw_tasks, list_pairs
-from heldout.preferences.pricing import price
+from heldout.preferences.drawing import draw_tasks, list_pairs
+from heldout.preferences.next_batch import Method, count_planned, draw_batch, plan_batch
+from heldout.preferences.pricing import Price
+from heldout.preferences.sequential import count_answers
+from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Task
 from heldout.store.campaign_files import CampaignFolder
 
@@ -18,14 +23,22 @@ __all__ = ["tasks"]
 
 @click.command()
 @campaign_argument
+@click.option(
+    "--method",
+    type=click.Choice(get_args(Method)),
+    help="In mode sequential, how pairs are chosen; pruning and thompson are for large pools "
+    "[duels].",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @json_option
 @reports_errors
-def tasks(*, campaign: Path, seed: int, as_json: bool) -> None:
-    """Draw tasks for the pairs that no task has yet, and add them to tasks.jsonl.
+def tasks(*, campaign: Path, method: Method | None, seed: int, as_json: bool) -> None:
+    """Draw the next tasks and add them to tasks.jsonl; tasks that are there stay as they are.
 
-    Each task has the pairs and tests that campaign.toml asks for, in an order and on sides drawn
-    for it alone; the same seed draws the same tasks. Tasks that are there stay as they are.
+    In mode paper, tasks for all pairs that no task has yet. In mode sequential, for the pairs that
+    the judgments so far make worth asking; export the answers first, and call it again until
+    nothing is left to ask. Each task has the pairs and tests that campaign.toml asks for, in an
+    order and on sides drawn for it alone; the same seed draws the same tasks.
 
     \b
     Example:
@@ -33,23 +46,67 @@ def tasks(*, campaign: Path, seed: int, as_json: bool) -> None:
     """
     folder = CampaignFolder(campaign)
     settings, earlier = folder.settings(), folder.tasks()
+    if method and settings.mode != "sequential":
+        raise click.UsageError('--method needs mode = "sequential" in campaign.toml')
     batch = max((task.batch for task in earlier), default=0) + 1
-    pairs = _new_pairs(list_pairs(folder.pools()), earlier)
-    rng = np.random.Generator(np.random.PCG64([seed, batch]))
-    drawn = draw_tasks(pairs, folder.tests(), settings, rng=rng, batch=batch)
+    if settings.mode == "sequential":
+        drawn = _draw_next(folder, settings, earlier, method=method or "duels", seed=seed)
+    else:
+        there = count_planned(earlier)
+        pairs = [pair for pair in list_pairs(folder.pools()) if pair not in there]
+        rng = np.random.Generator(np.random.PCG64([seed, batch]))
+        drawn = draw_tasks(pairs, folder.tests(), settings, rng=rng, batch=batch)
     if drawn:
         folder.write_tasks([*earlier, *drawn])
-    cost = price(len(pairs), settings)
+    cost = _price(drawn, settings)
     if as_json:
         print_json({"batch": batch, "tasks": len(drawn), "price": price_value(cost)})
         return
-    there = f"{plural(len(earlier), 'task')} were there" if earlier else "none were there"
-    print_facts(
-        answers(),
-        [("drawn", f"{plural(len(drawn), 'task')} as batch {batch}; {there}"), *price_facts(cost)],
+    before = f"{plural(len(earlier), 'task')} were there" if earlier else "none were there"
+    facts = [("drawn", f"{plural(len(drawn), 'task')} as batch {batch}; {before}")]
+    if settings.mode == "sequential":
+        facts.append(("next", _tell_next(folder, earlier, drawn, settings)))
+    print_facts(answers(), [*facts, *price_facts(cost)])
+
+
+def _draw_next(
+    folder: CampaignFolder,
+    settings: Settings,
+    earlier: Sequence[Task],
+    *,
+    method: Method,
+    seed: int,
+) -> tuple[Task, ...]:
+    batch = max((task.batch for task in earlier), default=0) + 1
+    wanted = plan_batch(
+        folder.pools(),
+        folder.judgments(),
+        settings,
+        planned=count_planned(earlier),
+        rng=np.random.Generator(np.random.PCG64([seed, batch, 1])),
+        method=method,
+    )
+    return draw_batch(wanted, folder.tests(), settings, seed=seed, batch=batch)
+
+
+def _price(drawn: Sequence[Task], settings: Settings) -> Price:
+    return Price(
+        pairs=len(count_planned(drawn)),
+        judgments=sum(count_planned(drawn).values()),
+        tasks=len(drawn),
+        rewards=len(drawn) * settings.reward,
+        fees=len(drawn) * settings.fee,
+        currency=settings.currency,
     )
 
 
-def _new_pairs(pairs: tuple[Pair, ...], earlier: tuple[Task, ...]) -> list[Pair]:
-    there = {item.pair for task in earlier for item in task.items if item.answer is None}
-    return [pair for pair in pairs if pair not in there]
+def _tell_next(
+    folder: CampaignFolder, earlier: Sequence[Task], drawn: Sequence[Task], settings: Settings
+) -> str:
+    if drawn:
+        return "collect and export the answers, then draw again"
+    given = count_answers(folder.judgments(), settings)
+    waiting = sum(count > given.get(pair, 0) for pair, count in count_planned(earlier).items())
+    if waiting:
+        return f"{plural(waiting, 'pair')} in tasks still wait for answers"
+    return "nothing: every query has its best passage"

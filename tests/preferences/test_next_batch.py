@@ -1,0 +1,193 @@
+"""Batches of a sequential campaign: through the command line to its end, and in each way."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from heldout.cli.preferring import prefer
+from heldout.preferences.judgments import Judgment
+from heldout.preferences.next_batch import Method, count_planned, draw_batch, plan_batch
+from heldout.preferences.pools import Candidate, Pool
+from heldout.preferences.settings import Settings
+from heldout.preferences.simulation import SimulatedJudge
+from heldout.preferences.tasks import Item, Task
+from heldout.store.campaign_files import CampaignFolder
+
+_SETTINGS = Settings(name="c", mode="sequential", lead=2, cap=5, tests=1, pairs=4)
+_TESTS = (Item(query="other", left="good", right="bad", answer="good"),)
+
+
+def make_pools(*sizes: int) -> tuple[Pool, ...]:
+    return tuple(
+        Pool(
+            query=f"q{place}",
+            text=f"query {place}",
+            candidates=tuple(
+                Candidate(doc=f"q{place}d{n:02}", text=f"text {n}", known=n == 0)
+                for n in range(size)
+            ),
+        )
+        for place, size in enumerate(sizes)
+    )
+
+
+def make_judge(pools: tuple[Pool, ...], seed: int) -> SimulatedJudge:
+    rng = np.random.default_rng(seed)
+    strengths = {(p.query, one.doc): float(rng.normal(0, 1)) for p in pools for one in p.candidates}
+    strengths |= {("other", "good"): 50.0, ("other", "bad"): -50.0}
+    return SimulatedJudge(strengths=strengths, rng=rng)
+
+
+def do(task: Task, judge: SimulatedJudge) -> list[Judgment]:
+    return [
+        Judgment(
+            query=item.query,
+            left=item.left,
+            right=item.right,
+            preferred=judge.choose(item.query, item.left, item.right),
+            worker=f"w-{task.task}",
+            task=task.task,
+            position=position,
+            answer=item.answer,
+            answered_at="2026-01-01T00:00:00.000Z",
+        )
+        for position, item in enumerate(task.items, 1)
+    ]
+
+
+@pytest.mark.parametrize("method", ["duels", "pruning", "thompson"])
+def test_every_method_ends_and_keeps_to_its_caps(method: Method) -> None:
+    pools = make_pools(1, 2, 5, 14, 21)
+    judge = make_judge(pools, seed=3)
+    tasks: list[Task] = []
+    judged: list[Judgment] = []
+    for number in range(200):
+        wanted = plan_batch(
+            pools,
+            judged,
+            _SETTINGS,
+            planned=count_planned(tasks),
+            rng=np.random.default_rng(number),
+            method=method,
+        )
+        if not wanted:
+            break
+        batch = max((task.batch for task in tasks), default=0) + 1
+        drawn = draw_batch(wanted, _TESTS, _SETTINGS, seed=1, batch=batch)
+        planned = count_planned(drawn)
+        assert planned == Counter({one.pair: one.votes for one in wanted})
+        tasks += drawn
+        waiting = plan_batch(
+            pools,
+            judged,
+            _SETTINGS,
+            planned=count_planned(tasks),
+            rng=np.random.default_rng(0),
+            method=method,
+        )
+        assert waiting == ()
+        for task in drawn:
+            judged += do(task, judge)
+    else:
+        pytest.fail("the campaign never ends")
+    assert len({task.task for task in tasks}) == len(tasks)
+    assert max(count_planned(tasks).values()) <= _SETTINGS.cap
+    everything = sum(pool.pairs for pool in pools)
+    assert len(count_planned(tasks)) < everything
+
+
+@pytest.mark.parametrize("method", ["duels", "pruning", "thompson"])
+def test_pairs_that_nobody_can_judge_do_not_go_on_for_ever(method: Method) -> None:
+    pools = make_pools(3, 11)
+    judge = make_judge(pools, seed=1)
+    tasks: list[Task] = []
+    judged: list[Judgment] = []
+    for number in range(300):
+        wanted = plan_batch(
+            pools,
+            judged,
+            _SETTINGS,
+            planned=count_planned(tasks),
+            rng=np.random.default_rng(number),
+            method=method,
+        )
+        if not wanted:
+            break
+        batch = max((task.batch for task in tasks), default=0) + 1
+        drawn = draw_batch(wanted, _TESTS, _SETTINGS, seed=1, batch=batch)
+        tasks += drawn
+        judged += [
+            one if one.answer else msgspec.structs.replace(one, preferred=None, reason="neither")
+            for task in drawn
+            for one in do(task, judge)
+        ]
+    else:
+        pytest.fail("the campaign never ends")
+    assert max(count_planned(tasks).values()) <= _SETTINGS.cap
+
+
+def call(*arguments: object) -> dict[str, object]:
+    found = CliRunner().invoke(prefer, [str(one) for one in arguments], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    value: dict[str, object] = json.loads(found.stdout)
+    return value
+
+
+def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path) -> None:
+    folder = CampaignFolder(tmp_path)
+    pools = make_pools(2, 3, 6, 1, 4)
+    folder.begin("sequential")
+    toml = tmp_path / "campaign.toml"
+    text = toml.read_text().replace('mode = "paper"', 'mode = "sequential"')
+    toml.write_text(text.replace("tests = 3", "tests = 1"))
+    folder.write_pools(pools)
+    folder.write_tests(_TESTS)
+    judge = make_judge(pools, seed=9)
+    judged: list[Judgment] = []
+    done: set[str] = set()
+    prices = 0
+    for _ in range(60):
+        found = call("tasks", tmp_path, "--seed", 1, "--json")
+        if not found["tasks"]:
+            break
+        assert call("tasks", tmp_path, "--seed", 1, "--json")["tasks"] == 0
+        prices += found["price"]["total"]  # type: ignore[index]  # an object
+        for task in folder.tasks():
+            if task.task not in done:
+                judged += do(task, judge)
+                done.add(task.task)
+        folder.write_judgments(judged)
+    else:
+        pytest.fail("the campaign never ends")
+    settings = folder.settings()
+    assert prices == len(folder.tasks()) * (settings.reward + settings.fee)
+    pairs = count_planned(folder.tasks())
+    assert Counter(query for query, _, _ in pairs) == {"q0": 1, "q1": 2, "q2": 5, "q4": 3}
+    words = CliRunner().invoke(prefer, ["tasks", str(tmp_path)]).stdout
+    assert "every query has its best passage" in words
+
+
+def test_a_method_without_the_mode_is_refused(tmp_path: Path) -> None:
+    folder = CampaignFolder(tmp_path)
+    folder.begin("paper")
+    folder.write_pools(make_pools(3))
+    folder.write_tests(_TESTS * 3)
+    found = CliRunner().invoke(prefer, ["tasks", str(tmp_path), "--method", "duels"])
+    assert found.exit_code == 2
+    assert "sequential" in found.output
+
+
+def test_the_first_batch_of_mode_paper_is_what_it_was(tmp_path: Path) -> None:
+    folder = CampaignFolder(tmp_path)
+    folder.begin("paper")
+    folder.write_pools(make_pools(4, 3))
+    folder.write_tests(_TESTS * 3)
+    found = call("tasks", tmp_path, "--json")
+    assert found["tasks"] == 1
+    assert len(count_planned(folder.tasks())) == 9
+    assert call("tasks", tmp_path, "--json")["tasks"] == 0
