@@ -91,7 +91,7 @@ def test_contests_tell_who_beats_the_labels(files: Path) -> None:
     done = call("contests", files / "campaign")
     assert "most wins B: 3 of 3" in done.output
     assert "2 of 3 runs are preferred to the known answers" in done.output
-    assert "significantly so among all of 6 contests, by Bonferroni: B, C" in done.output
+    assert "significantly so among all 6 contests, by Bonferroni: B, C" in done.output
     assert "100.0* (12)" in done.output
 
 

@@ -9,9 +9,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from heldout.measures.spec import parse_measure
 from heldout.preferences.categories import Split
 from heldout.preferences.category_results import count_category, count_preferences
 from heldout.preferences.contests import PERFECT, Contests, find_cycles, hold_contests
+from heldout.preferences.label_scores import ScoredLabels, grade, perfect_places, score_labels
 from heldout.preferences.labels import count_pairings, make_labels
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.tau_ranges import Both, find_taus
@@ -183,6 +185,15 @@ def test_454_single_labels_and_46_circles_of_three_are_592_labels() -> None:
     forced = count_pairings(circles, {query: votes[query] for query in circles})
     assert forced.label_pairings - forced.label_won == 138
     assert forced.won == forced.pairs == 138
+
+
+def test_perfect_scores_the_share_of_queries_whose_known_answer_stayed_best() -> None:
+    # .3320 of table 3 is 166 of 500, whichever of several labels it is
+    known = {f"q{n}": ["k"] for n in range(500)}
+    after = {query: ("b", "k") if n < 166 else ("b",) for n, query in enumerate(known)}
+    labels = ScoredLabels(name="after", labels=grade(after), measure=parse_measure("RR@10"))
+    scores = score_labels({PERFECT: perfect_places(known)}, labels, queries=sorted(known))
+    assert round(float(scores.mean()), 4) == PERFECT_AFTER
 
 
 def test_the_category_tables_follow_from_their_counts() -> None:

@@ -6,7 +6,7 @@ votes of one pair cannot differ. Drawn labels are noisier than the labels themse
 say is how far numbers spread and not where they lie.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.random import Generator
@@ -20,7 +20,13 @@ __all__ = ["redraw_labels"]
 
 
 def redraw_labels(
-    pools: Sequence[Pool], votes: Votes, *, draws: int, rng: Generator, find: Find = play
+    pools: Sequence[Pool],
+    votes: Votes,
+    *,
+    draws: int,
+    rng: Generator,
+    find: Find = play,
+    done: Callable[[], None] = lambda: None,
 ) -> Mapping[str, Sequence[tuple[str, ...]]]:
     """Labels of judgments drawn anew.
 
@@ -30,6 +36,7 @@ def redraw_labels(
         draws: labels for each query, at least 1.
         rng: where draws come from.
         find: how the best of a pool is found.
+        done: called after each query.
 
     Returns:
         Query -> its labels of each draw; the same each time for a query without a vote. Queries
@@ -45,6 +52,7 @@ def redraw_labels(
             drawn = _redraw(pool, counts, draws, rng, find)
         if drawn:
             found[pool.query] = drawn
+        done()
     return found
 
 

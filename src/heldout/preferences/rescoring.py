@@ -3,8 +3,8 @@
 Where the order of the best changes while the order of all stays much the same, labels may no longer
 tell improvements (shallow-pooling, section 5.2). Intervals draw queries; where judgments are given,
 a second one draws them anew too. The scores of a run already differ from query to query for the
-noise of their labels, so an interval over queries holds it once; the second shows how much of its
-width labels alone make.
+noise of their labels, so an interval over queries holds it once. The second counts it twice, and is
+too wide rather than too narrow: see docs/judging.md for how often each holds.
 """
 
 from collections.abc import Mapping, Sequence

@@ -156,7 +156,7 @@ def _tell_perfect(found: Contests) -> list[tuple[str, str]]:
     better = [one for one in against if one.a_preferred > one.b_preferred]
     sure = [one.a for one in better if _significant(one, found.level)]
     said = f"{len(better):,} of {len(against):,} runs are preferred to the known answers"
-    corrected = f"of {len(found.contests):,} contests, by Bonferroni"
+    corrected = f"{len(found.contests):,} contests, by Bonferroni"
     if sure:
         return [("labels", said), ("", f"significantly so among all {corrected}: {_list(sure)}")]
     return [("labels", said), ("", f"none significantly so among all {corrected}")]

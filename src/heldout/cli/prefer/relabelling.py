@@ -132,17 +132,17 @@ def _rescore(
     before = ScoredLabels(name=BEFORE, labels=_labels_before(judged), measure=measure)
     known = {query: docs for query, docs in judged.known.items() if query in before.labels}
     rng = Generator(PCG64(scoring.seed))
-    redrawn = (
-        redraw_labels(
-            judged.pools,
-            made.votes,
-            draws=scoring.redraws,
-            rng=rng,
-            find=ALGORITHMS[made.version.algorithm],
-        )
-        if scoring.redraws
-        else None
-    )
+    redrawn = None
+    if scoring.redraws:
+        with progress("drawing judgments anew", len(judged.pools)) as done:
+            redrawn = redraw_labels(
+                judged.pools,
+                made.votes,
+                draws=scoring.redraws,
+                rng=rng,
+                find=ALGORITHMS[made.version.algorithm],
+                done=done,
+            )
     return rescore(
         {**runs, **({PERFECT: perfect_places(known)} if known else {})},
         before,
