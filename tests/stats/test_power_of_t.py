@@ -102,5 +102,7 @@ def test_the_interval_of_the_deviation_holds_nearly_as_often_as_it_says() -> Non
         sign = np.where(rng.random(60) < 0.5, 1.0, -1.0)
         values = np.vstack([np.zeros(60), own[0] * sign])
         spread = middle_spread(values, rng, trials=100)
+        assert spread.low is not None
+        assert spread.high is not None
         held += spread.low <= truth <= spread.high
     assert 0.88 <= held / 200 <= 0.99

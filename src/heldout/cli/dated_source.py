@@ -3,22 +3,24 @@
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import click
 
 from heldout.board.legacy import parse_table
 from heldout.cli.board_source import BoardSource, load_board
+from heldout.cli.files import tell_orders
 from heldout.cli.options import one_argument
 from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.pipeline.board_scores import scores_of_old_table
 from heldout.scores import ScoreTable
+from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 from heldout.validity.entries import BoardScores, ViewScores
 from heldout.validity.entry_table import parse_entries
 from heldout.validity.subsets import cut_view
 
-__all__ = ["DatedSource", "DatedViews", "dated_options", "load_dated"]
+__all__ = ["DatedScores", "DatedSource", "DatedViews", "dated_options", "load_dated"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,31 @@ dated_options = one_argument(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DatedScores:
+    """Scores over time.
+
+    Attributes:
+        board: entries with their days and scores.
+        orders: of the documents of runs, each once; none where scores are no runs'.
+        given: the order that was asked for; `None` where the columns decided.
+    """
+
+    board: BoardScores
+    orders: tuple[Order, ...] = ()
+    given: Order | None = None
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """How documents are ordered, in lines of `name      what there is to say`."""
+        return tell_orders(self.orders, given=self.given)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """What JSON says of it."""
+        return {"orders": list(self.orders)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DatedViews:
     """The views of a board that an analysis over time looks at."""
 
@@ -91,7 +118,7 @@ class DatedViews:
 
 def load_dated(
     source: DatedSource, *, second: Path | None = None, name: str = "", held_out: bool = True
-) -> BoardScores:
+) -> DatedScores:
     """Entries with their days and scores.
 
     Args:
@@ -120,13 +147,14 @@ def load_dated(
         raise click.UsageError("a board and an old table have their views: name one of them")
     if source.csv_file is not None:
         with open_input(source.csv_file) as file:
-            return scores_of_old_table(parse_table(file.read(), path=source.csv_file.name))
+            table = parse_table(file.read(), path=source.csv_file.name)
+        return DatedScores(board=scores_of_old_table(table))
     if board is not None:
-        return load_board(board)
+        return DatedScores(board=load_board(board))
     return _join(source, second, name, held_out=held_out)
 
 
-def _join(source: DatedSource, second: Path | None, name: str, *, held_out: bool) -> BoardScores:
+def _join(source: DatedSource, second: Path | None, name: str, *, held_out: bool) -> DatedScores:
     first = load_scores(source.source)
     views = [_as_view("scores", first.table, first.measure, first.better, held_out=True)]
     if second is not None:
@@ -136,12 +164,13 @@ def _join(source: DatedSource, second: Path | None, name: str, *, held_out: bool
     path = source.entries or Path()
     with open_input(path) as file:
         text = file.read().decode("utf-8-sig", "replace")
-    return BoardScores(
+    board = BoardScores(
         board=path.stem,
         entries=parse_entries(text, path=path.name, systems=first.table.systems),
         views={view.view: view for view in views},
         primary=views[0].view,
     )
+    return DatedScores(board=board, orders=first.orders, given=source.source.order)
 
 
 def _as_view(

@@ -15,6 +15,11 @@ __all__ = ["facts", "pair_value", "tables", "value"]
 _GROUPED = "groups of seeds are compared across seeds: see the lines that end in crossed_t"
 _DEPTHS = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _CROSSED: tuple[Line, ...] = ("found_crossed_t", "esl_crossed_t", "rr_crossed_t")
+_OUTCOMES: Mapping[Line, str] = {
+    "found_crossed_t": "case (2)",
+    "esl_crossed_t": "ESL",
+    "rr_crossed_t": "RR",
+}
 
 
 def facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
@@ -171,8 +176,17 @@ def _rank_notes(judged: Judged, result: Outcomes) -> list[str]:
         ),
     ]
     if judged.pair.grouped:
-        freedom = judged.pair.tests[judged.declared].options.get("freedom")
-        free = f", {freedom:.1f} degrees of freedom" if isinstance(freedom, float) else ""
+        found = {
+            line: judged.pair.tests[line].options.get("freedom")
+            for line in _CROSSED
+            if line in judged.pair.tests
+        }
+        told = [
+            f"{freedom:.1f} of {_OUTCOMES[line]}"
+            for line, freedom in found.items()
+            if isinstance(freedom, float)
+        ]
+        free = f"; degrees of freedom: {', '.join(told)}" if told else ""
         notes.append(
             "crossed-t: seeds and queries are both samples; the variances of queries, of A's "
             f"seeds and of B's add up (conservative){free}"
@@ -243,7 +257,11 @@ def value(result: Outcomes, curves: SuccessCurves, *, several: int | None) -> di
             "b": list(curves.success_b),
             "low": list(curves.low),
             "high": list(curves.high),
-            "why": "null: no query differs at this depth",
+            **(
+                {"why": "null: no query differs at this depth"}
+                if None in (*curves.low, *curves.high)
+                else {}
+            ),
             "intervals": curves.band,
             "method": curves.method,
             "level": curves.level,

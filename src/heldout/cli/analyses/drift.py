@@ -70,14 +70,15 @@ def drift(
         rng = Generator(PCG64(seed))
         result = find_drift(known, first, second, rng=rng, trials=trials, executor=executor)
         return Answer(
-            facts=[*report.facts(result), *tell_view(known, first)],
+            facts=[*report.facts(result), *tell_view(known, first), *loaded.facts],
             tables=report.tables(result),
-            value=report.value(result),
+            value=report.value(result) | loaded.value,
             chart=(lambda: report.spec(result, plot)) if result.points else None,
             title=report.title(result, plot),
         )
 
-    known = load_dated(dated, second=dev_scores, name="dev", held_out=False)
+    loaded = load_dated(dated, second=dev_scores, name="dev", held_out=False)
+    known = loaded.board
     official = known.view(dated.view)
     other = known.dev_view(official) if dev is None else known.view(dev)
     with open_executor(jobs=dated.source.jobs, dask=dask) as executor:

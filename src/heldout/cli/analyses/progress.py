@@ -57,19 +57,20 @@ def progress(
     def analyse(looked_at: DatedViews) -> Answer:
         (view,) = looked_at.views
         result = trace_progress(known, view, decide=decide, bar=bar)
-        facts = [("progress", _say(result)), *tell_view(known, view)]
+        facts = [("progress", _say(result)), *tell_view(known, view), *loaded.facts]
         if find:
             matching = sum(find.casefold() in e.description.casefold() for e in result.entries)
             facts.append(("filter", f"{plural(matching, 'entry', 'entries')} with “{find}”"))
         return Answer(
             facts=facts,
             tables=report.tables(result),
-            value=report.value(result),
+            value=report.value(result) | loaded.value,
             chart=lambda: report.spec(result, find=find),
             title=report.title(result),
         )
 
-    known = load_dated(dated)
+    loaded = load_dated(dated)
+    known = loaded.board
     print_each(facets, output, DatedViews(views=(known.view(dated.view),)), analyse)
 
 

@@ -90,14 +90,15 @@ def teams(
         )
         drawn = any(group.slope is not None for group in result.groups)
         return Answer(
-            facts=[("teams", _say(result)), *tell_view(known, first)],
+            facts=[("teams", _say(result)), *tell_view(known, first), *loaded.facts],
             tables=report.tables(result),
-            value=report.value(result),
+            value=report.value(result) | loaded.value,
             chart=(lambda: team_charts.spec(result)) if drawn else None,
             title=team_charts.title(result),
         )
 
-    known = load_dated(dated, second=reserve_scores, name="reserve")
+    loaded = load_dated(dated, second=reserve_scores, name="reserve")
+    known = loaded.board
     if dated.csv_file is None:
         public = known.view(dated.view)
         other = known.reserve_view(public) if reserve is None else known.view(reserve)
