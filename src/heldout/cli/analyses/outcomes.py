@@ -70,7 +70,7 @@ def outcomes(
         return Answer(
             facts=(*facts(found), *scores.facts),
             tables=tables(found, most=most),
-            value=value(found) | {"measure": scores.measure, "baseline": baseline},
+            value=value(found) | scores.value | {"baseline": baseline},
             chart=lambda: bars_spec(found),
             title=bars_title(found),
         )
