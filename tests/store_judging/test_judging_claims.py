@@ -232,21 +232,24 @@ def test_where_sides_are_balanced_a_copy_keeps_them(database: Database) -> None:
         assert {(one.left, one.right) for one in task.items if one.answer is None} == kept
 
 
-@pytest.mark.parametrize("name", ["", "x" * 256, "a\0b", "a\nb"], ids=repr)
+@pytest.mark.parametrize(
+    "name", ["", "x" * 256, "a\0b", "a\nb", "\ud800"], ids=["empty", "long", "nul", "lines", "half"]
+)
 def test_a_worker_without_a_usable_id_is_refused(database: Database, name: str) -> None:
     load(database)
     with pytest.raises(InputError) as caught:
         claim(database, Visitor(worker=name), batch=1, now=NOW)
     assert caught.value.problems[0].code == "worker-id"
+    assert isinstance(offer(database, worker=name, now=NOW), Offer)
 
 
 def test_hostile_ids_are_text(database: Database) -> None:
     load(database)
     name = "'; DROP TABLE judgments; -- %s {} <script>"
-    visitor = Visitor(worker=name, place="\0" * 9 + "p" * 5_000, study="%(x)s", submit_to="?")
+    visitor = Visitor(worker=name, place="\0" * 9 + "p" * 5_000, study="%(x)s\ud800", submit_to="?")
     found = claim(database, visitor, batch=1, now=NOW)
     assert isinstance(found, Sitting)
-    assert found.visitor == Visitor(worker=name, place="p" * 1_000, study="%(x)s", submit_to="?")
+    assert found.visitor == Visitor(worker=name, place="p" * 1_000, study="%(x)s?", submit_to="?")
 
 
 def test_an_assignment_of_another_database_is_unknown(database: Database) -> None:

@@ -47,13 +47,15 @@ def offer(database: Database, *, worker: str | None, now: datetime) -> Offer | N
 
     Args:
         database: of the campaign.
-        worker: the platform's id; `None` for somebody who only looks (a preview).
+        worker: the platform's id; `None` for somebody who only looks (a preview). One that `claim`
+            refuses is nobody's.
         now: the time.
 
     Raises:
         DatabaseError: code `database-empty`: no batch was loaded yet; see `Fault`.
     """
-    return database.read(lambda connection: _offer(connection, worker, now))
+    known = worker if worker and _is_usable(worker) else ""
+    return database.read(lambda connection: _offer(connection, known, now))
 
 
 def claim(database: Database, visitor: Visitor, *, batch: int, now: datetime) -> Sitting | NoTask:
@@ -69,13 +71,12 @@ def claim(database: Database, visitor: Visitor, *, batch: int, now: datetime) ->
         InputError: code `worker-id`: empty, unprintable, or longer than 255 characters.
         DatabaseError: see `offer`.
     """
-    name = visitor.worker
-    if not name or len(name) > _LONGEST or not name.isprintable():
+    if not _is_usable(visitor.worker):
         raise InputError(
             Problem(
                 code="worker-id",
                 path="worker",
-                found=quote(name),
+                found=quote(visitor.worker),
                 expected=f"1 to {_LONGEST} printable characters",
             )
         )
@@ -91,10 +92,14 @@ def expire_leases(database: Database, *, now: datetime) -> int:
     return database.write(lambda connection: end_lapsed(connection, now=now))
 
 
-def _offer(connection: Connection, worker: str | None, now: datetime) -> Offer | NoTask:
+def _is_usable(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST and name.isprintable()
+
+
+def _offer(connection: Connection, worker: str, now: datetime) -> Offer | NoTask:
     terms = _read_terms(connection)
     newest = terms[max(terms)]
-    known = select(workers.c.id).where(workers.c.platform_id == (worker or ""))
+    known = select(workers.c.id).where(workers.c.platform_id == worker)
     judge = connection.execute(known).scalar_one_or_none() or 0
     row = _find_under_way(connection, judge)
     if row is None and is_barred(connection, judge, newest):
@@ -275,7 +280,10 @@ def _assign(
 def _place(visitor: Visitor) -> dict[str, object]:
     """Where a worker is on the platform, as far as a database can store it."""
     return {
-        name: getattr(visitor, name).replace("\0", "")[:_LONGEST_PLACE]
+        name: getattr(visitor, name)
+        .encode(errors="replace")
+        .decode()
+        .replace("\0", "")[:_LONGEST_PLACE]
         for name in ("place", "study", "submit_to")
     }
 

@@ -33,6 +33,7 @@ __all__ = [
     "leases",
     "note_sign_out",
     "pair_texts",
+    "passage_lengths",
     "payments_made",
     "read_launch",
     "read_launch_state",
@@ -288,3 +289,14 @@ def pair_texts(database: Database, query: str, a: str, b: str) -> PairTexts | No
         return PairTexts(query=text, a=docs[a], b=docs[b])
 
     return database.read(read)
+
+
+def passage_lengths(database: Database) -> dict[str, int]:
+    """Characters of every passage, by its id.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    found = select(passages.c.doc, func.length(passages.c.text).label("length"))
+    rows = database.read(lambda connection: connection.execute(found).all())
+    return {row.doc: row.length for row in rows}
