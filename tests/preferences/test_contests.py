@@ -1,13 +1,16 @@
 """Contests, tournaments and labels: the rules, and the absurd cases."""
 
 from itertools import combinations
+from math import comb
 
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import PCG64, Generator
 from scipy.stats import binomtest
 
 from heldout.preferences.contests import (
     PERFECT,
+    find_cycles,
     first_documents,
     hold_contests,
     stand_for,
@@ -125,3 +128,47 @@ def test_who_beats_all_others_is_best_and_names_do_not_matter(
     other = play(_PASSAGES, count_votes(turned).get("q", {}))
     assert set(other.best) == {renamed[one] for one in found.best}
     assert other.cycle == found.cycle
+
+
+def test_queries_keep_the_error_rate_that_votes_do_not() -> None:
+    # Two equally good runs; on each query people lean one way or the other, three vote.
+    rng = Generator(PCG64(6))
+    wrong = {"queries": 0, "votes": 0}
+    for _ in range(600):
+        leaning = rng.beta(1.5, 1.5, 100)
+        first = rng.binomial(3, leaning)
+        votes = {
+            str(n): {("x", "y"): PairVotes(first=int(one), second=3 - int(one))}
+            for n, one in enumerate(first)
+        }
+        shown = {"A": dict.fromkeys(votes, "x"), "B": dict.fromkeys(votes, "y")}
+        (contest,) = hold_contests(shown, votes).contests
+        wrong["queries"] += (contest.p or 0) <= 0.05
+        wrong["votes"] += binomtest(int(first.sum()), 300).pvalue <= 0.05
+    assert wrong["queries"] / 600 <= 0.06
+    assert wrong["votes"] / 600 > 0.1
+
+
+@given(
+    beats=st.lists(st.booleans(), min_size=10, max_size=10),
+    order=st.permutations(_PASSAGES),
+)
+def test_circles_are_those_of_the_wins_whatever_the_order_of_runs(
+    beats: list[bool], order: list[str]
+) -> None:
+    pairs = dict(zip(combinations(_PASSAGES, 2), beats, strict=True))
+
+    def beaten(a: str, b: str) -> bool:
+        return pairs[a, b] if (a, b) in pairs else not pairs[b, a]
+
+    first = {run: {f"{a}{b}": run for a, b in pairs if run in (a, b)} for run in order}
+    votes = {
+        f"{a}{b}": {(a, b): PairVotes(first=int(won), second=int(not won))}
+        for (a, b), won in pairs.items()
+    }
+    found = find_cycles(hold_contests(first, votes))
+    assert all(beaten(a, b) and beaten(b, c) and beaten(c, a) for a, b, c in found)
+    # Kendall and Babington Smith 1940: circles follow from the wins alone
+    wins = [sum(beaten(run, other) for other in order if other != run) for run in order]
+    assert len(found) == comb(5, 3) - sum(comb(won, 2) for won in wins)
+    assert len({frozenset(one) for one in found}) == len(found)

@@ -146,7 +146,11 @@ def make_version(
         parent: the version that this one follows.
 
     Returns:
-        The same bytes for the same arguments, and for judgments that came after `rules.until`.
+        The same bytes for the same arguments, whatever came after `rules.until`. Judgments without
+        a time came before everything.
+
+    Raises:
+        InputError: code `label-id`: an id cannot stand in qrels.
     """
     until = rules.until or max((one.answered_at for one in judgments), default="") or None
     seen = [one for one in judgments if until is None or one.answered_at <= until]
@@ -154,6 +158,7 @@ def make_version(
     votes = count_votes(valid, same=stand_for(pools))
     labels = make_labels(pools, votes, find=ALGORITHMS[rules.algorithm])
     by_query = sorted(labels.labels.items())
+    _check_ids(by_query)
     qrels = format_qrels({query: dict.fromkeys(docs, 1) for query, docs in by_query})
     played = labels.tournaments.values()
     version = LabelVersion(
@@ -177,6 +182,21 @@ def make_version(
         qrels_sha256=digest_bytes(qrels),
     )
     return Made(version=version, qrels=qrels, labels=labels, votes=votes)
+
+
+def _check_ids(labels: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Refuse what would be another row of qrels, or none."""
+    for query, docs in labels:
+        for one in (query, *docs):
+            if not one or not one.isprintable() or len(one.split()) != 1 or one != one.strip():
+                raise InputError(
+                    Problem(
+                        code="label-id",
+                        path="judgments",
+                        found=show(one),
+                        expected="an id without blanks or control characters",
+                    )
+                )
 
 
 def rules_of(version: LabelVersion) -> Rules:
