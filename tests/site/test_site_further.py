@@ -68,3 +68,51 @@ def test_a_column_says_which_part_it_is() -> None:
     titles = [column.title for column in make_columns(board())]
     assert "eval RR@10, worst group" in titles
     assert "eval RR@10, at most 1,000 training pairs" in titles
+
+
+def relabelled() -> tuple[BoardSpec, tuple[Row, ...]]:
+    plain = spec()
+    more = tuple(
+        View(name=f"eval-pref-{n}", set="eval", measure="RR@10", labels=f"eval-pref-{n}")
+        for n in (1, 2)
+    )
+    told = [("0.400", "0.500", "0.100"), ("0.300", "0.400", "0.200"), ("0.200", "0.300", "0.300")]
+    found = tuple(
+        replace(
+            one := row(first, "0.310", days=days),
+            scores={**one.scores, "eval-pref-1": second, "eval-pref-2": third},
+        )
+        for days, (first, second, third) in enumerate(told)
+    )
+    return msgspec.structs.replace(plain, views=(*plain.views, *more)), found
+
+
+def test_what_each_version_of_labels_changed_stands_below_the_ranking() -> None:
+    board, found = relabelled()
+    page = make_board_page(standings(found), board, facts())
+    assert {column.key for column in page.columns} == {"eval", "dev"}
+    assert page.further is not None
+    assert [column.part for column in page.further.columns[1:]] == [
+        "labels eval-pref-1",
+        "labels eval-pref-2",
+    ]
+    first, second = page.further.changes
+    assert first == (
+        "By the labels eval-pref-1, of 3 systems: Kendall's tau with the ranking above is 1.00 "
+        "over all; no rank changes."
+    )
+    assert "with that by eval-pref-1 is -1.00 over all" in second
+    assert f"{found[0].id} from 1 to 3, {found[2].id} from 3 to 1" in second
+    text = render_board(standings(found), board, facts())["leaderboard/index.html"].decode()
+    assert "By the labels eval-pref-1" in text
+
+
+def test_a_view_on_other_labels_that_scores_one_system_changes_no_ranking() -> None:
+    board, (one, *others) = relabelled()
+    bare = [
+        replace(row, scores={v: s for v, s in row.scores.items() if "pref" not in v})
+        for row in others
+    ]
+    page = make_board_page(standings((one, *bare)), board, facts())
+    assert page.further is not None
+    assert page.further.changes == ()

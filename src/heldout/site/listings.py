@@ -1,6 +1,7 @@
 """The tables below that of the board: further views of all entries, and views that list some.
 
-Nobody reads a table of ten columns, so fairness and parts of the queries have one of their own.
+Nobody reads a table of ten columns, so fairness, other labels and parts of the queries have one of
+their own.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from heldout.board.spec import BoardSpec, View
 from heldout.board.standings import Row, Standings
 from heldout.board.view_standings import listing_views, rank_listed
 from heldout.site.exports import format_csv, format_json
+from heldout.site.label_rankings import say_label_changes
 from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
 from heldout.site.wording import clean
 
@@ -33,10 +35,12 @@ class FurtherViews:
     Attributes:
         columns: the view that ranks, then the further ones.
         rows: in the order of the board.
+        changes: what other labels change in the ranking, in sentences.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +66,12 @@ class Listing:
 
 
 def further_views(spec: BoardSpec) -> frozenset[str]:
-    """The views that stand below the board's table: fairness, and parts of queries or entries."""
+    """The views that stand below the board's table: fairness, other labels, parts of queries."""
     return frozenset(
         view.name
         for view in spec.views
-        if view.name != spec.primary and (view.files or view.training_at_most is not None)
+        if view.name != spec.primary
+        and (view.files or view.labels is not None or view.training_at_most is not None)
     )
 
 
@@ -85,7 +90,11 @@ def make_further(
     if not rows or not any(column.key in row.scores for column in shown for row in rows):
         return None
     every = (columns[0], *shown)
-    return FurtherViews(columns=every, rows=tuple(make_row(row, every) for row in rows))
+    return FurtherViews(
+        columns=every,
+        rows=tuple(make_row(row, every) for row in rows),
+        changes=say_label_changes(rows, spec),
+    )
 
 
 def make_listings(standings: Standings, spec: BoardSpec) -> tuple[Listing, ...]:

@@ -272,6 +272,8 @@ def _say_scores(view: View, *, exposure: bool) -> str:
 def _say_part(view: View) -> str:
     """What tells a view from one of the same measure on all queries, for all entries."""
     parts = []
+    if view.labels is not None:
+        parts.append(f"labels {clean(view.labels)}")
     if view.queries is not None:
         parts.append(f"{clean(view.name)} queries")
     if view.summary != "mean":
