@@ -4,9 +4,11 @@ The study's figure 6: where the order of the best changes, points leave the risi
 perfect run by the old labels is a level line below the best.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from heldout.charts.labels import Box, Label, Line, Spot, cut, place_labels
+from heldout.charts.boxes import RULE
+from heldout.charts.labels import Box, Label, Spot, cut, place_labels
 from heldout.charts.layers import (
     INK,
     MUTED,
@@ -22,12 +24,11 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import score_span, score_ticks
 from heldout.preferences.contests import PERFECT
-from heldout.preferences.rescoring import Rescored
+from heldout.preferences.rescoring import Rescored, RunRescored
 
 __all__ = ["spec", "title"]
 
 _NAME = 22
-_HAIR = "#000004"
 
 
 def title(found: Rescored) -> str:
@@ -56,11 +57,9 @@ def spec(found: Rescored) -> dict[str, Any]:
     if perfect is not None:
         layers.append(draw_line([(x[0], perfect), (x[1], perfect)], frame, RECORD, dash=(4, 4)))
     for one in runs:
-        if one.after.bca is not None:
-            at = one.before.value
-            layers.append(
-                draw_line([(at, end) for end in one.after.bca], frame, MUTED, dash=(1, 0))
-            )
+        corners = [(one.before.value, end) for end in one.after.bca or ()]
+        if corners:
+            layers.append(draw_line(corners, frame, RULE, dash=(1, 0)))
     for pooled in (False, True):
         dots = [
             (one.before.value, one.after.value, f"{one.run}: {one.after.value:.4f}")
@@ -68,18 +67,13 @@ def spec(found: Rescored) -> dict[str, Any]:
             if one.pooled == pooled
         ]
         layers.append(draw_dots(dots, frame, "disc" if pooled else "circle"))
-    return join_layers(frame, [*layers, *_names(found, frame, perfect), *_axes(found, frame)])
+    return join_layers(frame, [*layers, *_names(runs, frame), *_axes(found, frame)])
 
 
-def _names(found: Rescored, frame: Frame, perfect: float | None) -> list[Layer]:
+def _names(runs: Sequence[RunRescored], frame: Frame) -> list[Layer]:
     """Names where there is room, those that moved most first."""
-    runs = [one for one in found.runs if one.run != PERFECT]
-    moved = sorted(runs, key=lambda one: -abs(one.before.rank - one.after.rank))
-    wanted: list[Spot | Line] = []
-    if perfect is not None:
-        level = frame.place(0, perfect)[1]
-        wanted.append(Line(y=level, text=f"{PERFECT} by the labels before"))
-    for one in moved:
+    wanted = []
+    for one in sorted(runs, key=lambda one: -abs(one.before.rank - one.after.rank)):
         left, top = frame.place(one.before.value, one.after.value)
         wanted.append(Spot(x=left, y=top, text=cut(one.run, _NAME)))
     width, height = float(frame.canvas.width), float(frame.canvas.height)
@@ -89,7 +83,12 @@ def _names(found: Rescored, frame: Frame, perfect: float | None) -> list[Layer]:
 
 def _axes(found: Rescored, frame: Frame) -> list[Layer]:
     width, height = frame.canvas.width, frame.canvas.height
-    key = "filled: pooled; lines: BCa intervals"
+    key = "lines: BCa intervals"
+    pooled = {one.pooled for one in found.runs if one.run != PERFECT}
+    if len(pooled) > 1:
+        key = f"filled: pooled; {key}"
+    if any(one.run == PERFECT for one in found.runs):
+        key += f"; dashed: {PERFECT} before"
     return draw_texts(
         [
             Label(x=0, y=-24, text=f"{found.measures[1]}, {found.after}", align="left"),
