@@ -11,6 +11,7 @@ PREFER_COMMANDS: Mapping[str, str] = {
     "pool": "Begin a campaign: the tops of runs and the known answers.",
     "price": "What judging the pools costs.",
     "tasks": "Draw tasks from the pools: pairs, tests, order and sides.",
+    "judge": "Ask a language model as one more judge, and compare it with people.",
     "contests": "Whose first documents do people prefer?",
     "labels": "Labels from preferences, and every run scored again.",
     "maintain": "Keep a board's preference labels alive as new runs come.",

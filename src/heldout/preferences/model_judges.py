@@ -28,6 +28,7 @@ __all__ = [
     "choice_of",
     "plan_calls",
     "row_of",
+    "rows_of",
 ]
 
 Message = Mapping[str, str]
@@ -193,7 +194,11 @@ def plan_calls(
     """
     texts = {(pool.query, one.doc): one.text for pool in pools for one in pool.candidates}
     questions = {pool.query: pool.text for pool in pools}
-    answered = {(one.query, one.a, one.b) for one in done if _is_settled(one, judge)}
+    answered = {
+        (one.query, one.a, one.b)
+        for one in rows_of(done, judge)
+        if one.failure not in get_args(CallFailure)
+    }
     calls = []
     for query, *both in dict.fromkeys(pairs):
         for doc in both:
@@ -207,6 +212,12 @@ def plan_calls(
                     Call(query=query, a=a, b=b, question=question, a_text=a_text, b_text=b_text)
                 )
     return tuple(calls)
+
+
+def rows_of(rows: Iterable[ModelJudgment], judge: ModelJudge) -> tuple[ModelJudgment, ...]:
+    """The rows of one judge: of this model, instruction and seed."""
+    mine = (judge.model, judge.prompt, judge.seed)
+    return tuple(one for one in rows if (one.model, one.prompt, one.seed) == mine)
 
 
 def row_of(call: Call, judge: ModelJudge, asked: Asked) -> ModelJudgment:
@@ -251,11 +262,6 @@ def choice_of(text: str) -> Literal["A", "B"] | None:
     if found is None:
         return None
     return "A" if found[1] in "aA" else "B"
-
-
-def _is_settled(row: ModelJudgment, judge: ModelJudge) -> bool:
-    mine = (row.model, row.prompt, row.seed) == (judge.model, judge.prompt, judge.seed)
-    return mine and row.failure not in get_args(CallFailure)
 
 
 def _read(
