@@ -311,8 +311,38 @@ def test_scores_on_public_labels_are_told_of_the_entries_of_before(town: Town) -
     submission = town.rows()[0]["id"]
     answer = town.organiser("correct", submission, "--why", "again", "--anyway", now=LATER)
     assert answer.code == 0, answer
-    assert "eval-pref-1" in town.rows()[0]["scores"]
+    assert town.rows()[0]["scores"]["eval-pref-1"] is not None
+    page = (town.board / "leaderboard/index.html").read_text("utf-8").replace("\u00a0", " ")
+    assert "By the labels eval-pref-1, of 2 systems" in page
     assert town.audit()["ok"]
+    archive = town.root / "kb.zip"
+    assert town.organiser("archive", archive, "--yes", now=LATER).code == 0
+    answer = town.participant("audit", archive, "--json", now=LATER, clone=town.board)
+    assert (answer.code, answer.json["faults"]) == (0, []), answer
+
+
+def test_a_call_that_ended_after_the_event_is_gone_on_with(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = begin(town)
+    judge(folder, draw(town, folder), known_first, day="2026-11-03")
+    told = ("prefer", "maintain", folder.path, "--publish-labels")
+    with monkeypatch.context() as broken:
+        broken.setattr("heldout.pipeline.label_versions.correct", _die)
+        with pytest.raises(MemoryError):
+            town.organiser(*told, now=NEXT)
+    assert town.kinds()[-1] == "changed-rules"
+    answer = town.organiser(*told, "--json", now=NEXT)
+    assert answer.code == 0, answer
+    assert answer.json["published"] is None
+    assert len(answer.json["scored"]) == 2
+    assert answer.json["versions"][0]["change"]["entries"] == 2
+    assert town.kinds().count("changed-rules") == 1
+    assert town.audit()["ok"]
+
+
+def _die(*_: object, **__: object) -> None:
+    raise MemoryError
 
 
 def test_labels_of_an_open_set_and_under_a_ladder_are_refused(town: Town) -> None:
