@@ -1,4 +1,4 @@
-"""How pairs were judged: tests failed, what could not be judged, sides, and the time it took."""
+"""How pairs were judged: tests failed, what could not be judged, and the time it took."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from scipy.stats import binomtest
 
-from heldout.preferences.judgments import Judgment, Reason, counted, failed_tests
+from heldout.preferences.judgments import Judgment, Reason, failed_tests
 from heldout.preferences.settings import Settings
 
-__all__ = ["JudgingQuality", "SideShare", "Spread", "judging_quality"]
+__all__ = ["JudgingQuality", "Spread", "judging_quality"]
 
 _MS = 1000
 
@@ -30,25 +29,6 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideShare:
-    """How often the passage on the left was preferred.
-
-    Attributes:
-        left: votes for it.
-        votes: that count, all of pairs that nobody knows.
-        share: left of votes.
-        interval: of the share, exact (Clopper-Pearson), 95%.
-        p: of a share of one half, exact and two-sided.
-    """
-
-    left: int
-    votes: int
-    share: float
-    interval: tuple[float, float]
-    p: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgingQuality:
     """How pairs were judged; of changed answers the last is taken.
 
@@ -59,7 +39,6 @@ class JudgingQuality:
         excluded: finished tasks with so many failed tests that they exclude.
         answers: to pairs that nobody knows.
         cannot: of these without a preference, by reason.
-        sides: `None` where no vote counts.
         shown: from the page's leaving to the answer; `None` where unknown.
         looked: how long the page was looked at; `None` where unknown.
     """
@@ -70,7 +49,6 @@ class JudgingQuality:
     excluded: int
     answers: int
     cannot: Mapping[Reason, int]
-    sides: SideShare | None
     shown: Spread | None
     looked: Spread | None
 
@@ -94,7 +72,6 @@ def judging_quality(judgments: Sequence[Judgment], settings: Settings) -> Judgin
     finished = [one for one in last.values() if one.submitted]
     failed = failed_tests(finished)
     pairs = [one for one in last.values() if one.answer is None]
-    votes = counted(judgments, exclusion=settings.exclusion, failures=settings.failures)
     return JudgingQuality(
         tests=sum(one.answer is not None for one in finished),
         failed=sum(failed.values()),
@@ -102,24 +79,8 @@ def judging_quality(judgments: Sequence[Judgment], settings: Settings) -> Judgin
         excluded=sum(count >= settings.failures for count in failed.values()),
         answers=len(pairs),
         cannot=Counter(one.reason for one in pairs if one.reason is not None),
-        sides=_sides(votes),
         shown=_spread(span for span in map(_seconds_shown, pairs) if span is not None),
         looked=_spread(one.active_ms / _MS for one in pairs if one.active_ms is not None),
-    )
-
-
-def _sides(votes: Sequence[Judgment]) -> SideShare | None:
-    if not votes:
-        return None
-    left = sum(one.preferred == one.left for one in votes)
-    found = binomtest(left, len(votes))
-    interval = found.proportion_ci(method="exact")
-    return SideShare(
-        left=left,
-        votes=len(votes),
-        share=left / len(votes),
-        interval=(float(interval.low), float(interval.high)),
-        p=float(found.pvalue),
     )
 
 

@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from heldout.preferences.agreement import judge_agreement
+from heldout.preferences.bias import measure_bias
 from heldout.preferences.crowds.codes import read_code, study_link
 from heldout.preferences.judgments import counted
 from heldout.preferences.payments import Payment, format_payments
@@ -153,7 +154,10 @@ class Admin:
         votes = counted(found, exclusion=settings.exclusion, failures=settings.failures)
         # The same draws at each visit: a page that is loaded again says the same
         agreement = judge_agreement(votes, np.random.default_rng(_SEED))
-        sections = admin_quality.quality_sections(judging_quality(found, settings), agreement)
+        docs = organiser.passage_lengths(self.database)
+        shown = {(one.query, doc) for one in votes for doc in (one.left, one.right)}
+        bias = measure_bias(votes, lengths={place: docs[place[1]] for place in shown})
+        sections = admin_quality.quality_sections(judging_quality(found, settings), agreement, bias)
         return _page(entered, "Quality", "/admin/quality", sections)
 
     def pairs(self, request: Request) -> Response:

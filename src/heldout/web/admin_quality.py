@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from heldout.preferences.agreement import STUDY_ACCURACY, JudgeAgreement, expected_alpha
+from heldout.preferences.bias import Effect, SideBias
 from heldout.preferences.judgments import Judgment, Reason
-from heldout.preferences.quality import JudgingQuality, SideShare, Spread
+from heldout.preferences.quality import JudgingQuality, Spread
 from heldout.store.judging.organiser import PairTexts
 from heldout.store.judging.readings import PairJudgment
 from heldout.web.admin_pages import Ask, Cell, Column, Section, Table
@@ -24,15 +25,22 @@ _REASONS: Mapping[Reason, str] = {
 }
 
 
-def quality_sections(found: JudgingQuality, agreement: JudgeAgreement) -> tuple[Section, ...]:
-    """Tests, agreement, sides and time."""
+def quality_sections(
+    found: JudgingQuality, agreement: JudgeAgreement, bias: SideBias
+) -> tuple[Section, ...]:
+    """Tests, agreement, bias and time."""
     return (
         Section(title="Tests", facts=_tests(found)),
         _agreement(agreement, found.accuracy),
         Section(
-            title="Sides",
-            told=("Without a bias, each side is preferred as often: sides are drawn by chance.",),
-            facts=_sides(found.sides),
+            title="Side and length",
+            told=(
+                (
+                    "Sides are drawn by chance: without a bias each is preferred as often. Lengths "
+                    "are not: long passages may be preferred because they say more."
+                ),
+            ),
+            facts=_bias(bias),
         ),
         Section(title="Time for a pair", facts=_times(found)),
         Section(title="Could not be judged", facts=_cannot(found)),
@@ -82,7 +90,7 @@ def pair_sections(
     """The texts of a pair, and every answer that was ever given to it."""
     _, a, b = pair
     return (
-        Section(texts=(("Query", texts.query), (a, texts.a), (b, texts.b))),
+        Section(title="What is shown", texts=(("Query", texts.query), (a, texts.a), (b, texts.b))),
         Section(
             title="Answers",
             table=Table(
@@ -179,20 +187,29 @@ def _agreement(found: JudgeAgreement, accuracy: float | None) -> Section:
     )
 
 
-def _sides(found: SideShare | None) -> tuple[tuple[str, str], ...]:
-    if found is None:
+def _bias(found: SideBias) -> tuple[tuple[str, str], ...]:
+    if found.low is None or found.high is None or found.p is None:
         return (("Passage A preferred", "no vote counts yet"),)
-    low, high = found.interval
     return (
         (
             "Passage A preferred",
             (
-                f"{percent(found.share)} of {plural(found.votes, 'vote')}, 95% interval "
-                f"{percent(low)} to {percent(high)}"
+                f"{percent(found.share)} of {plural(found.judgments, 'vote')}, "
+                f"{found.level:.0%} interval {percent(found.low)} to {percent(found.high)}"
             ),
         ),
         ("Against one half", f"p = {found.p:.3g}, exact binomial"),
+        ("Effect of side A", _effect(found.position, found.level)),
+        ("Effect of length", _effect(found.length, found.level)),
     )
+
+
+def _effect(found: Effect, level: float) -> str:
+    if found.value is None:
+        return f"not defined: {found.why}"
+    if found.low is None or found.high is None:
+        return f"{found.value:+.3f} logits"
+    return f"{found.value:+.3f} logits, {level:.0%} interval {found.low:+.3f} to {found.high:+.3f}"
 
 
 def _times(found: JudgingQuality) -> tuple[tuple[str, str], ...]:

@@ -32,6 +32,8 @@ def moment(at: datetime | None) -> str:
 def ago(span: timedelta) -> str:
     """A span as a person says it: `12 minutes`, `3 hours`, `2 days`."""
     whole = max(0, int(span.total_seconds()))
+    if whole < _MINUTE:
+        return "less than a minute"
     if whole < _HOUR:
         return plural(whole // _MINUTE, "minute")
     return plural(whole // _HOUR, "hour") if whole < 2 * _DAY else plural(whole // _DAY, "day")

@@ -1,0 +1,143 @@
+"""The organiser's pages in Chromium: with axe, without JavaScript, by keyboard, on a phone."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from judging_stage import Stage, Stages
+from organiser_stage import TOKEN, copied, organised, worked
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+pytestmark = pytest.mark.browser
+
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
+AXE = {"rules": {"target-size": {"enabled": True}}, "preload": False}
+PAGES = (
+    *("", "/quality", "/pairs", "/workers", "/payments?code=x", "/log"),
+    "/pair?query=q1-1&a=q1-1-a&b=q1-1-b",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(program: Callable[[str], str]) -> Iterator[Browser]:
+    path = program("chromium")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def under_way(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with Stages(tmp_path_factory.mktemp("under_way")) as made:
+        yield worked(made)
+
+
+class Window:
+    """A window on the organiser's pages; whatever it complains of is kept."""
+
+    def __init__(self, root: str, browser: Browser) -> None:
+        self.root = root
+        self.browser = browser
+        self.complaints: list[str] = []
+
+    def open(self, **options: Any) -> Page:
+        page = self.browser.new_context(**options).new_page()
+        page.on("console", lambda m: self.complaints.append(f"console {m.type}: {m.text}"))
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.goto(f"{self.root}/admin")
+        return page
+
+    def sign_in(self, **options: Any) -> Page:
+        page = self.open(**options)
+        page.get_by_label("Token").fill(TOKEN)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+        return page
+
+
+@pytest.fixture
+def window(browser: Browser, under_way: Stage, tmp_path: Path) -> Iterator[Window]:
+    with Stages(tmp_path) as stages:
+        yield Window(stages.serve(organised(copied(under_way, stages))), browser)
+    shutil.rmtree(tmp_path)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_on_any_page(window: Window, theme: str, width: int) -> None:
+    options: dict[str, Any] = {
+        "viewport": {"width": width, "height": 900},
+        "color_scheme": theme,
+        "bypass_csp": True,
+    }
+    page = window.open(**options)
+    assert Axe().run(page, options=AXE).response["violations"] == []
+    page.get_by_label("Token").fill("guess")
+    page.get_by_role("button").click()
+    expect(page.get_by_role("alert")).to_be_focused()
+    assert Axe().run(page, options=AXE).response["violations"] == []
+    page = window.sign_in(**options)
+    for place in PAGES:
+        page.goto(f"{window.root}/admin{place}")
+        found = Axe().run(page, options=AXE).response["violations"]
+        assert found == [], (place, [one["id"] for one in found])
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, place
+        tables = page.get_by_role("table").count()  # also where they are laid out otherwise
+        assert page.get_by_role("cell").count() >= 3 * tables, place
+
+
+def test_a_campaign_is_launched_and_paid_by_keyboard_without_javascript(window: Window) -> None:
+    page = window.open(java_script_enabled=False)
+    page.get_by_label("Token").press_sequentially(TOKEN)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    for button in ("Launch: up to $14.40", "Pause", "Launch again: up to $14.40"):
+        page.get_by_role("button", name=button, exact=True).focus()
+        page.keyboard.press("Enter")
+        page.wait_for_load_state()
+    expect(page.get_by_text("Launched: workers are given tasks.")).to_be_visible()
+    page.get_by_role("link", name="Payments").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Mark as paid").first.focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("status")).to_have_text("1 payment marked as paid.")
+    page.get_by_role("button", name="Mark these 2 as paid").click()
+    expect(page.get_by_role("status")).to_have_text("2 payments marked as paid.")
+    expect(page.get_by_text("Nothing is due.")).to_be_visible()
+    page.get_by_role("button", name="Sign out everywhere").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in as the organiser")
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in as the organiser")
+    assert window.complaints == []
+
+
+def test_payments_are_downloaded_as_a_file(window: Window) -> None:
+    page = window.sign_in()
+    page.get_by_role("link", name="Payments").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="All payments as CSV").click()
+    assert download.value.suggested_filename == "payments.csv"
+    assert download.value.path().read_text().startswith("key,worker,platform_id")
+
+
+def test_scripts_never_see_the_session(window: Window) -> None:
+    page = window.sign_in()
+    assert page.evaluate("document.cookie") == ""
+    (cookie,) = page.context.cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/admin")
+
+
+def test_the_page_that_is_open_is_named_in_the_list(window: Window) -> None:
+    page = window.sign_in()
+    for name in ("Quality", "Pairs", "Workers", "Payments", "Log"):
+        page.get_by_role("navigation").get_by_role("link", name=name).click()
+        expect(page.locator("nav [aria-current=page]")).to_have_text(name)
+        expect(page).to_have_title(f"{name} – Best answers")
+    assert window.complaints == []
