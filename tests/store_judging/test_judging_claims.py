@@ -219,6 +219,15 @@ def test_what_was_agreed_to_is_what_is_given(database: Database) -> None:
     assert finish(database, "bob").owed == 200
 
 
+@pytest.mark.parametrize("batch", [-1, 0, 2, 10**30])
+def test_terms_that_were_never_offered_are_agreed_to_in_vain(
+    database: Database, batch: int
+) -> None:
+    load(database)
+    assert why(database, "ann", batch=batch) == "changed"
+    assert assignments(database) == ()
+
+
 def test_where_sides_are_balanced_a_copy_keeps_them(database: Database) -> None:
     load(database, queries=4, judges=2, settings=msgspec.structs.replace(SETTINGS, judges=2))
     for number in range(8):

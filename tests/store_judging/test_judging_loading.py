@@ -132,6 +132,12 @@ def test_a_batch_is_loaded_once(sqlite_database: Database) -> None:
     assert refuse(sqlite_database, new=[late]) == {"old-batch"}
 
 
+@pytest.mark.parametrize("batch", [-1, 0, 10**30])
+def test_batches_are_numbered_from_1(sqlite_database: Database, batch: int) -> None:
+    new = [msgspec.structs.replace(make_tasks(1)[0], batch=batch)]
+    assert refuse(sqlite_database, pools=make_pools(1), new=new) == {"old-batch"}
+
+
 def make_item(left: str = "d0a", right: str = "d0b", answer: str | None = None) -> Item:
     return Item(query="q0", left=left, right=right, answer=answer)
 

@@ -124,9 +124,9 @@ def _claim(connection: Connection, visitor: Visitor, batch: int, now: datetime) 
     if is_barred(connection, judge, newest):
         return NoTask(why="barred", settings=newest)
     end_lapsed(connection, now=now)
-    task = _take_task(connection, judge, batch, now)
+    task = _take_task(connection, judge, batch, now) if batch in terms else None
     if task is None:
-        return _explain(connection, judge, newest, batch=batch)
+        return _explain(connection, judge, newest, batch=batch if batch in terms else 0)
     name = task.task
     if task.state == "void":
         close_expired(connection, name, now=now)
@@ -243,7 +243,7 @@ def _seen_by(judge: int) -> ColumnElement[bool]:
 def _explain(
     connection: Connection, judge: int, settings: Settings, *, batch: int | None = None
 ) -> NoTask:
-    """Why there is no task, in this batch if one was agreed to."""
+    """Why there is no task, in this batch if one was agreed to; 0 is a batch that is not there."""
     waiting = tasks.c.state.in_(_WAITING)
     if batch is not None and _find_task(connection, judge, waiting, tasks.c.batch != batch):
         return NoTask(why="changed", settings=settings)

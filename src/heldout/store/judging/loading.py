@@ -16,6 +16,7 @@ AT_ONCE = ("completion_code", "contact", "lease_minutes")
 MARK = "~"
 """Stands between a task's id and the number of its copy."""
 
+_MOST_BATCHES = 1_000_000
 _FIXED = ("platform", "currency", "exclusion", "failures")
 _CONSENT = ("consent", "ethics")
 _FILE, _SETTINGS, _POOLS = "tasks.jsonl", "campaign.toml", "pool.jsonl"
@@ -154,12 +155,12 @@ def _check_new(
             found=quote(task.task),
             expected=f"an id of printable characters without '{MARK}'",
         )
-    if task.batch in batches:
+    if task.batch in batches or not 1 <= task.batch <= _MOST_BATCHES:
         yield _tell(
             "old-batch",
             line,
-            found=f"a new task of batch {task.batch}, which was loaded before",
-            expected="the number of a new batch",
+            found=f"a new task of batch {task.batch}",
+            expected="the number of a batch that was not loaded before, from 1",
         )
 
 

@@ -68,10 +68,9 @@ def read_shown(connection: Connection, assignment: int, position: int) -> Shown 
         DatabaseError: code `unknown-assignment`.
     """
     sitting = read_sitting(connection, assignment)
-    place = {"assignment": assignment, "position": position}
-    row = connection.execute(_ITEM, place).one_or_none()
-    if row is None:
+    if not 1 <= position <= sitting.items:
         return None
+    row = connection.execute(_ITEM, {"assignment": assignment, "position": position}).one()
     return Shown(
         sitting=sitting,
         position=position,
