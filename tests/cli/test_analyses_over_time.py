@@ -73,7 +73,8 @@ def test_the_order_of_runs_over_time_is_told(tmp_path: Path) -> None:
         (tmp_path / f"{name}.run").write_text("q1 Q0 d1 1 1 x\nq2 Q0 d1 1 1 x\n")
     (tmp_path / "qrels").write_text("q1 0 d1 1\nq2 0 d2 1\n")
     (tmp_path / "days.csv").write_text("id,date\na,2026-01-01\nb,2026-02-01\n")
-    told: tuple[str, ...] = ("progress", "--runs", str(tmp_path / "*.run"), "--qrels", str(tmp_path / "qrels"))
+    told: tuple[str, ...] = ("progress", "--runs", str(tmp_path / "*.run"))
+    told += ("--qrels", str(tmp_path / "qrels"))
     told += ("-m", "RR@10", "--entries", str(tmp_path / "days.csv"))
 
     assert "order     trec: score descending" in call(*told).output

@@ -180,7 +180,9 @@ def test_trec_dl_2021_can_tell_eight_hundredths_apart(data: Callable[[str], Path
     assert found["simulated"][0]["power"] == pytest.approx(0.8, abs=0.1)
 
 
-@pytest.mark.parametrize("asked", [{"differences": [1e-6]}, {"queries": [10_000_000]}])
+@pytest.mark.parametrize(
+    "asked", [{"differences": [1e-6]}, {"differences": [2e-9]}, {"queries": [10_000_000]}]
+)
 def test_a_plan_for_too_many_queries_stands_without_a_simulation(asked: dict[str, Any]) -> None:
     found = plan_power(pilot(), seeded(), trials=5, **asked)
 

@@ -36,7 +36,7 @@ LADDER = (25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 _TENTH = 10
 _LEAST = 4
-_SMALLEST = 1e-8
+_SMALLEST = 3e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +283,7 @@ def _too_small(difference: float) -> InputError:
             code="power-option",
             path="power",
             found=f"a difference of {difference:g}",
-            expected="one that takes at most 10^18 queries",
+            expected="one that takes at most some 10^18 queries",
         )
     )
 
