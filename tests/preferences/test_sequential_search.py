@@ -15,6 +15,7 @@ from heldout.preferences.sequential import (
     expected_votes,
     find_unbeaten,
     lead_error,
+    meeting_order,
     next_pairs,
     search,
 )
@@ -48,20 +49,37 @@ def votes_of(first: int, second: int) -> PairVotes:
     return PairVotes(first=first, second=second)
 
 
-def test_the_known_answer_meets_one_challenger_after_another() -> None:
+def test_the_best_so_far_meets_one_challenger_after_another() -> None:
     pools = [pool("q", "a", "b", "c", known="b")]
+    one, two, three = meeting_order(pools[0])
     judged: list[Judgment] = []
     (wanted,) = next_pairs(pools, judged, _SETTINGS)
-    assert (wanted.pair, wanted.votes) == (("q", "a", "b"), 2)
-    judged += [vote("b", "a", "b", n=1), vote("a", "a", "b", n=2)]
+    assert (wanted.pair, wanted.votes) == (("q", *sorted((one, two))), 2)
+    judged += [vote(one, one, two, n=1), vote(two, one, two, n=2)]
     (wanted,) = next_pairs(pools, judged, _SETTINGS)
-    assert (wanted.pair, wanted.votes) == (("q", "a", "b"), 2)
-    judged += [vote("a", "a", "b", n=3), vote("a", "a", "b", n=4)]
+    assert (wanted.pair, wanted.votes) == (("q", *sorted((one, two))), 2)
+    judged += [vote(two, one, two, n=3), vote(two, one, two, n=4)]
     (wanted,) = next_pairs(pools, judged, _SETTINGS)
-    assert wanted.pair == ("q", "a", "c")
-    judged += [vote("a", "a", "c", n=5), vote("a", "a", "c", n=6)]
+    assert wanted.pair == ("q", *sorted((two, three)))
+    judged += [vote(two, two, three, n=5), vote(two, three, two, n=6)]
     assert next_pairs(pools, judged, _SETTINGS) == ()
-    assert find_unbeaten(["a", "b", "c"], count_votes(judged)["q"]).best == ("a",)
+    assert find_unbeaten(["a", "b", "c"], count_votes(judged)["q"]).best == (two,)
+
+
+def test_luck_leaves_the_known_answer_its_share() -> None:
+    """Judges who cannot tell keep it as often as any other passage, although it is known."""
+    random = np.random.default_rng(6)
+    kept = 0
+    for number in range(2000):
+        one = pool(f"q{number}", "a", "b", "c", "d", known="a")
+        order = meeting_order(one)
+        votes: dict[tuple[str, str], PairVotes] = {}
+        while (found := search(order, votes, lead=1, cap=1)).challenger is not None:
+            pair = (min(found.best, found.challenger), max(found.best, found.challenger))
+            won = int(random.integers(2))
+            votes[pair] = votes_of(won, 1 - won)
+        kept += found.best == "a"
+    assert abs(kept / 2000 - 0.25) < 4 * (0.25 * 0.75 / 2000) ** 0.5
 
 
 def test_at_the_cap_who_is_ahead_wins_and_nobody_needs_a_lead() -> None:

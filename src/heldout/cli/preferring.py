@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -11,10 +12,15 @@ PREFER_COMMANDS: Mapping[str, str] = {
     "pool": "Begin a campaign: the tops of runs and the known answers.",
     "price": "What judging the pools costs.",
     "tasks": "Draw tasks from the pools: pairs, tests, order and sides.",
+    "export": "Judgments, tasks and payments in the forms that platforms take.",
+    "import": "A platform's results as judgments, and its approvals.",
     "judge": "Ask a language model as one more judge, and compare it with people.",
     "contests": "Whose first documents do people prefer?",
+    "strengths": "How much more is one run preferred than another?",
+    "bias": "What do judges do beside judging: sides, length, care?",
     "labels": "Labels from preferences, and every run scored again.",
     "maintain": "Keep a board's preference labels alive as new runs come.",
+    "simulate": "What each way of judging finds, and for how many judgments.",
 }
 """Every command, with what it does; `heldout.cli.prefer.NAME` has it."""
 
@@ -30,8 +36,8 @@ class _Prefer(click.Group):
         del ctx
         if cmd_name not in PREFER_COMMANDS:
             return None
-        module = import_module(f"heldout.cli.prefer.{cmd_name.replace('-', '_')}")
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        name = cmd_name.replace("-", "_") + ("_" if iskeyword(cmd_name) else "")
+        command: click.Command = getattr(import_module(f"heldout.cli.prefer.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,0 +1,178 @@
+"""`heldout prefer strengths`, `bias` and `simulate`: what they say, in every form."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from heldout.cli.preferring import prefer
+from heldout.preferences.judgments import Judgment, format_judgments
+from heldout.preferences.pools import Candidate, Pool
+from heldout.preferences.simulation import SimulatedJudge
+from heldout.store.campaign_files import CampaignFolder
+
+
+def call(*arguments: object, code: int = 0) -> str:
+    found = CliRunner().invoke(prefer, [str(one) for one in arguments], catch_exceptions=False)
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def value_of(*arguments: object) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(call(*arguments, "--json"))
+    return value
+
+
+def write_runs(folder: Path, queries: int) -> None:
+    for run, doc in (("good", "x"), ("bad", "y"), ("alike", "y")):
+        lines = [f"q{n} Q0 {doc} 1 1.0 {run}" for n in range(queries)]
+        (folder / f"{run}.txt").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    write_runs(tmp_path, 40)
+    lines = [f"q{n} x y {'x' if n % 4 else 'y'}" for n in range(40)]
+    (tmp_path / "pairs.txt").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_strengths_say_who_is_ahead_and_by_how_much(judged: Path) -> None:
+    value = value_of(
+        "strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt", "--draws", 50
+    )
+    (one,) = value["differences"]
+    assert (one["a"], one["b"]) == ("good", "bad")
+    assert one["share"] == pytest.approx(0.75, abs=1e-3)
+    assert one["sandwich"][0] < np.log(3) < one["sandwich"][1]
+    assert one["bootstrap"][0] < np.log(3) < one["bootstrap"][1]
+    assert (value["queries"], value["comparisons"], value["separated"]) == (40, 40, False)
+
+
+def test_strengths_are_the_same_for_the_same_seed_and_in_every_form(judged: Path) -> None:
+    wanted = ["strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*.txt"]
+    wanted = [*wanted[:-1], judged / "[abg]*.txt", "--draws", 50]
+    assert value_of(*wanted) == value_of(*wanted)
+    words = call(*wanted)
+    assert "strongest good" in words
+    assert "1 of 2 others cannot be told" not in words
+    assert "| good |" in call(*wanted, "--markdown")
+    assert r"\begin" in call(*wanted, "--latex")
+    chart = judged / "strengths.svg"
+    call(*wanted, "--chart", chart)
+    assert "<svg" in chart.read_text()
+
+
+def test_strengths_without_a_prior_are_refused_where_they_have_no_bound(judged: Path) -> None:
+    (judged / "pairs.txt").write_text("".join(f"q{n} x y x\n" for n in range(9)))
+    wanted = ("strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt")
+    assert "no-finite-strengths" in call(*wanted, "--prior", 0, code=2)
+    assert "only the prior" in call(*wanted, "--draws", 20)
+
+
+def test_strengths_of_runs_that_never_met_are_told_apart(judged: Path) -> None:
+    (judged / "pairs.txt").write_text("q0 other another other\n")
+    words = call("strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt")
+    assert "never compared" in words
+
+
+def make_campaign(folder: CampaignFolder) -> None:
+    rng = np.random.default_rng(0)
+    folder.begin("habits")
+    pools = [
+        Pool(
+            query=f"q{n}",
+            candidates=tuple(
+                Candidate(doc=f"q{n}d{m}", text="word " * int(rng.integers(5, 60)))
+                for m in range(4)
+            ),
+        )
+        for n in range(40)
+    ]
+    folder.write_pools(pools)
+    strengths = {
+        (pool.query, one.doc): float(rng.normal(0, 0.8))
+        for pool in pools
+        for one in pool.candidates
+    }
+    judge = SimulatedJudge(strengths=strengths, rng=rng, left=0.8)
+    judged: list[Judgment] = []
+    for pool in pools:
+        names = [one.doc for one in pool.candidates]
+        for place, left in enumerate(names):
+            for right in names[:place]:
+                one, other = rng.permutation([left, right]).tolist()
+                judged.append(
+                    Judgment(
+                        query=pool.query,
+                        left=one,
+                        right=other,
+                        preferred=judge.choose(pool.query, one, other),
+                        worker=f"w{len(judged) % 7}",
+                        task=f"t{len(judged) // 10}",
+                        position=len(judged) % 10 + 1,
+                    )
+                )
+    folder.write_judgments(judged)
+
+
+def test_bias_finds_the_habit_of_a_campaigns_judges(tmp_path: Path) -> None:
+    folder = CampaignFolder(tmp_path)
+    make_campaign(folder)
+    value = value_of("bias", tmp_path)
+    assert value["judgments"] == 240
+    assert value["p"] < 0.001
+    assert value["position"]["low"] < 0.8 < value["position"]["high"]
+    assert value["length"]["low"] < 0 < value["length"]["high"]
+    assert len(value["judges"]) == value["workers"] == 7
+    words = call("bias", tmp_path)
+    assert "left preferred in" in words
+    assert "twice as long" in words
+
+
+def test_bias_of_four_columns_is_undefined_and_says_why(
+    tmp_path: Path, data: Callable[[str], Path]
+) -> None:
+    del tmp_path
+    path = data("preferences/dl21-dueling-bandits/judgments.txt.gz")
+    value = value_of("bias", "--judgments", path)
+    assert (value["judgments"], value["unknown_sides"]) == (0, 11_681)
+    assert value["position"]["why"] == "no judgment has known sides"
+    assert value["judges"] == []
+
+
+def test_bias_takes_judgments_in_lines_of_json_without_a_campaign(tmp_path: Path) -> None:
+    rows = [
+        Judgment(
+            query=f"q{n}",
+            left="a",
+            right="b",
+            preferred="a" if n % 3 else "b",
+            worker="w",
+            shown_at="2026-01-01T00:00:00.000Z",
+        )
+        for n in range(30)
+    ]
+    (tmp_path / "rows.jsonl").write_bytes(format_judgments(rows))
+    value = value_of("bias", "--judgments", tmp_path / "rows.jsonl")
+    assert (value["left"], value["share"]) == (20, pytest.approx(2 / 3))
+    assert value["length"]["value"] is None
+
+
+def test_simulate_plays_the_designs_that_are_named() -> None:
+    wanted = ("simulate", "--pools", 50, "--size", 3, "--design", "lead-2", "--design", "pruning")
+    value = value_of(*wanted)
+    assert [(one["size"], one["pools"]) for one in value["designs"]] == [(3, 50), (3, 50)]
+    assert value == value_of(*wanted)
+    assert "duels, lead 2" in call(*wanted)
+
+
+def test_simulated_judges_who_cannot_tell_find_the_best_by_luck() -> None:
+    (one,) = value_of(
+        "simulate", "--pools", 400, "--size", 4, "--design", "lead-3", "--spread", 0.001
+    )["designs"]
+    assert one["found"] == pytest.approx(0.25, abs=0.09)
