@@ -8,6 +8,7 @@ every published run is scored on it.
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 
 import msgspec
 
@@ -27,7 +28,7 @@ from heldout.preferences.settings import Exclusion
 from heldout.preferences.versions import Algorithm
 from heldout.store.files import write_whole
 from heldout.store.repository import SPEC
-from heldout.trec.qrels import format_qrels
+from heldout.trec.qrels import format_qrels, read_qrels
 
 __all__ = [
     "BoardLabels",
@@ -94,8 +95,27 @@ class BoardLabels:
 
 
 def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:
-    """A qrels file of labels without grades."""
-    return format_qrels({query: dict.fromkeys(docs, 1) for query, docs in sorted(labels.items())})
+    """A qrels file of labels without grades.
+
+    Raises:
+        InputError: code `label-id`: an id would be read as something else.
+    """
+    graded = {query: dict.fromkeys(docs, 1) for query, docs in sorted(labels.items()) if docs}
+    data = format_qrels(graded)
+    try:
+        again = read_qrels(BytesIO(data), path="labels").judgments if graded else {}
+    except InputError:
+        again = {}
+    if again != graded:
+        raise InputError(
+            Problem(
+                code="label-id",
+                path="pool.jsonl",
+                found="a query or document whose id cannot stand in qrels",
+                expected="ids without blanks or control characters",
+            )
+        )
+    return data
 
 
 def list_versions(desk: Desk) -> Mapping[str, tuple[BoardLabels, ...]]:

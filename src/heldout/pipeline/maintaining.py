@@ -122,6 +122,8 @@ def find_challengers(
 def label(campaign: Campaign, rule: LeadRule, *, until: str | None = None) -> Maintained:
     """The best known answers by the judgments up to a time.
 
+    A vote on a document that no published run showed says nothing, wherever it came from.
+
     Args:
         campaign: with pools and judgments.
         rule: when an answer is exchanged.
@@ -134,7 +136,16 @@ def label(campaign: Campaign, rule: LeadRule, *, until: str | None = None) -> Ma
         until=until,
     )
     same = stand_for(campaign.pools)
-    challenges = (one for one in votes if is_challenge(one.pair, same))
+    known = {
+        (pool.query, one.doc)
+        for pool in (*campaign.pools, *campaign.challengers)
+        for one in pool.candidates
+    }
+    challenges = (
+        one
+        for one in votes
+        if is_challenge(one.pair, same) and known >= {(one.query, one.left), (one.query, one.right)}
+    )
     best = first_best(campaign.pools, votes, algorithm=rule.algorithm)
     return follow_challenges(best, challenges, rule)
 

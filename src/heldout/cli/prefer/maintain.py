@@ -36,11 +36,15 @@ from heldout.pipeline.published_tops import list_published
 from heldout.pipeline.rebuild import catch_up
 from heldout.preferences.challenges import Challenge
 from heldout.preferences.maintenance import LEAD, LeadRule, Replacement
+from heldout.preferences.settings import Mode
 from heldout.preferences.tasks import Task
 from heldout.preferences.versions import Algorithm
 from heldout.store.campaign_files import CampaignFolder
 
 __all__ = ["maintain"]
+
+
+_MODES: Mapping[Mode, Algorithm] = {"paper": "tournament", "sequential": "sequential"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +119,7 @@ class Outcome:
     "--mode",
     "algorithm",
     type=click.Choice(get_args(Algorithm)),
-    default="tournament",
-    show_default=True,
-    help="How the best of a pool was found before any challenge.",
+    help="How the best of a pool was found before any challenge [as campaign.toml has it].",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @_wish
@@ -130,7 +132,7 @@ def maintain(
     documents: str | None,
     lead: int,
     cap: int | None,
-    algorithm: Algorithm,
+    algorithm: Algorithm | None,
     seed: int,
     wish: Wish,
     place: Place,
@@ -153,7 +155,11 @@ def maintain(
         spec = desk.repository.spec()
         name = query_set or spec.view(spec.on(desk.now.date()).primary).set
         held = _read(folder)
-        rule = LeadRule(lead=lead, cap=cap or max(lead, held.settings.cap), algorithm=algorithm)
+        rule = LeadRule(
+            lead=lead,
+            cap=cap or max(lead, held.settings.cap),
+            algorithm=algorithm or _MODES[held.settings.mode],
+        )
         held = _take_challengers(desk, folder, held, name, texts)
         challenges = weigh_challenges(held, rule)
         drawn = draw_challenges(held, challenges, seed=seed)
