@@ -1,0 +1,174 @@
+"""`heldout prefer export`: judgments, tasks and payments, in the forms that platforms take."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, get_args
+
+import click
+import numpy as np
+
+from heldout.cli.prefer.campaign import campaign_argument
+from heldout.cli.prefer.database import database_option, opened_database
+from heldout.cli.printing import answers, plural, print_facts, reports_errors
+from heldout.preferences.crowds.mturk import gather_texts, hit_files
+from heldout.preferences.crowds.prolific import prolific_files
+from heldout.preferences.crowds.repeats import repeat_tasks, unjudged_tasks
+from heldout.preferences.judgments import format_judgments
+from heldout.preferences.merging import merge_judgments
+from heldout.preferences.payments import Payment, format_payments, totals
+from heldout.preferences.pricing import format_money
+from heldout.store.campaign_files import CampaignFolder
+from heldout.store.files import write_whole
+
+__all__ = ["export"]
+
+Form = Literal["jsonl", "mturk", "prolific-bonus", "payments"]
+Facts = list[tuple[str, str]]
+
+_PRIVATE = 0o600
+
+
+@click.command()
+@campaign_argument
+@click.option(
+    "--form",
+    type=click.Choice(get_args(Form)),
+    default="jsonl",
+    show_default=True,
+    help="jsonl: judgments; mturk: tasks; prolific-bonus and payments: what is due.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="File (jsonl, payments) or directory [in the campaign's].",
+)
+@click.option("--batch", type=click.IntRange(min=1), help="mturk: tasks of this batch [newest].")
+@click.option("--repeat", is_flag=True, help="mturk: first draw again what does not count.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@database_option
+@reports_errors
+def export(
+    *,
+    campaign: Path,
+    form: Form,
+    out: Path | None,
+    batch: int | None,
+    repeat: bool,
+    seed: int,
+    url: str | None,
+) -> None:
+    """Take judgments out of a campaign's database, or tasks and payments to a platform.
+
+    jsonl brings judgments.jsonl up to date: every answer with the order shown, the times, and a
+    random name for the worker. Judgments are only added, so that the file's beginning stays.
+
+    mturk writes a CSV file and an HTML template for tasks in which nothing was judged yet; they
+    need no server. With --repeat tasks that were judged and do not count are drawn again, for
+    another worker, as a new batch.
+
+    prolific-bonus writes, for each study, whom to approve, whom to ask for a return, and the bulk
+    bonus payments. payments is the list of all payments, made and due, each with its key.
+
+    \b
+    Example:
+      heldout prefer export campaign
+      heldout prefer export campaign --form mturk --out hits
+    """
+    folder = CampaignFolder(campaign)
+    if form == "mturk":
+        facts = _write_tasks(folder, out, batch=batch, seed=seed if repeat else None)
+    else:
+        facts = _WRITERS[form](folder, out, url)
+    print_facts(answers(), facts)
+
+
+def _write_judgments(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:
+    from heldout.store.judging.readings import judgments  # noqa: PLC0415 - needs the extra
+
+    with opened_database(folder, url) as database:
+        found = judgments(database)
+    if out is not None:
+        write_whole(out, format_judgments(found), mode=_PRIVATE)
+        return [("written", f"{plural(len(found), 'judgment')} to {out}")]
+    before = folder.judgments()
+    merged = merge_judgments(before, found)
+    folder.write_judgments(merged)
+    new, place = len(merged) - len(before), folder.path / "judgments.jsonl"
+    return [("written", f"{plural(len(merged), 'judgment')} to {place}, {new:,} of them new")]
+
+
+def _write_payments(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:
+    payments, currency = _read_payments(folder, url)
+    place = out or folder.path / "payments.csv"
+    write_whole(place, format_payments(payments), mode=_PRIVATE)
+    found = totals(payments)
+    return [
+        ("due", format_money(found.due, currency)),
+        ("paid", format_money(found.paid, currency)),
+        ("written", str(place)),
+    ]
+
+
+def _write_bonuses(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:
+    payments, currency = _read_payments(folder, url)
+    studies, left_out = prolific_files(payments)
+    place, facts = out or folder.path / "prolific", []
+    for one in studies:
+        write_whole(place / f"{one.study}-approve.txt", one.approve, mode=_PRIVATE)
+        write_whole(place / f"{one.study}-return.txt", one.returns, mode=_PRIVATE)
+        write_whole(place / f"{one.study}-bonus.csv", one.bonuses, mode=_PRIVATE)
+        approve, returns = (found.count(b"\n") for found in (one.approve, one.returns))
+        bonus = format_money(one.bonus, currency)
+        told = f"approve {approve:,}, ask {returns:,} for a return, bonuses of {bonus}"
+        facts.append(("study", f"{one.study}: {told}"))
+    if left_out:
+        told = (
+            f"{plural(len(left_out), 'payment')} without an id of Prolific's: see --form payments"
+        )
+        facts.append(("left out", told))
+    facts.append(("written", str(place) if studies else "nothing"))
+    facts.append(("note", "a bonus is paid again whenever it is pasted: mark payments as paid"))
+    return facts
+
+
+def _read_payments(folder: CampaignFolder, url: str | None) -> tuple[tuple[Payment, ...], str]:
+    from heldout.store.judging.campaigns import read_campaign  # noqa: PLC0415 - needs the extra
+    from heldout.store.judging.payments_list import list_payments  # noqa: PLC0415 - the same
+
+    with opened_database(folder, url) as database:
+        currency = read_campaign(database).settings.currency
+        return list_payments(database, currency=currency), currency
+
+
+def _write_tasks(
+    folder: CampaignFolder, out: Path | None, *, batch: int | None, seed: int | None
+) -> Facts:
+    """Write tasks for Mechanical Turk; with a seed, first those that have to be done again."""
+    settings, tasks, judged = folder.settings(), folder.tasks(), folder.judgments()
+    facts: Facts = []
+    if seed is not None:
+        newest = max((task.batch for task in tasks), default=0)
+        rng = np.random.Generator(np.random.PCG64([seed, newest]))
+        copies = repeat_tasks(tasks, judged, settings, rng)
+        facts.append(("drawn", f"{plural(len(copies), 'task')} again"))
+        if copies:
+            tasks = (*tasks, *copies)
+            folder.write_tasks(tasks)
+    number = batch or max((task.batch for task in tasks), default=0)
+    wanted = unjudged_tasks((task for task in tasks if task.batch == number), judged)
+    place = out or folder.path / "mturk"
+    for files in hit_files(wanted, gather_texts(folder.pools()), settings):
+        name = f"batch{number}-{files.items}"
+        write_whole(place / f"{name}.csv", files.rows, mode=_PRIVATE)
+        write_whole(place / f"{name}.html", files.template, mode=_PRIVATE)
+        told = f"{plural(files.tasks, 'task')} of {files.items} questions: {name}.csv, {name}.html"
+        facts.append(("project", told))
+    facts.append(("written", str(place) if wanted else f"nothing: batch {number} is judged"))
+    return facts
+
+
+_WRITERS: Mapping[str, Callable[[CampaignFolder, Path | None, str | None], Facts]] = {
+    "jsonl": _write_judgments,
+    "prolific-bonus": _write_bonuses,
+    "payments": _write_payments,
+}
