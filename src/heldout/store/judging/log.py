@@ -10,9 +10,21 @@ from heldout.store.judging.tables import events
 __all__ = ["EventKind", "note"]
 
 EventKind = Literal[
-    "loaded", "consented", "resumed", "copied", "submitted", "exited", "expired", "excluded", "paid"
+    "loaded",
+    "consented",
+    "resumed",
+    "copied",
+    "submitted",
+    "exited",
+    "expired",
+    "excluded",
+    "paid",
+    "launched",
+    "paused",
+    "signed-out",
 ]
-"""`copied`: the task was given to another worker. `excluded`: failed tests; what counts no more."""
+"""`copied`: the task was given to another worker. `excluded`: failed tests; what counts no more.
+`launched`, `paused`, `signed-out`: the organiser did (see `organiser`)."""
 
 
 def note(
