@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from scipy.stats import kendalltau
-from town import OTHER_TEAM, QUERIES, Town, call, copy_town, found_town, named
+from town import OTHER_TEAM, QUERIES, Town, call, copy_town, found_town, named, run_text
 
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.tasks import Item, Task
@@ -343,6 +343,32 @@ def test_a_call_that_ended_after_the_event_is_gone_on_with(
 
 def _die(*_: object, **__: object) -> None:
     raise MemoryError
+
+
+def test_a_baseline_is_pooled_seed_by_seed_and_scored_again(town: Town) -> None:
+    name, told = "20261101-bm25", []
+    for seed in (4, 5):
+        for query_set in ("dev", "eval"):
+            file = town.root / f"{query_set}-{seed}.run"
+            file.write_text(run_text(query_set, seed))
+            told += [f"--{query_set}", str(file)]
+    answer = town.organiser("board", "baseline", name, *told, "--description", "BM25", now=DAY)
+    assert answer.code == 0, answer
+    folder = begin(town)
+    tops = {
+        run: {p.query: c.doc for p in folder.pools() for c in p.candidates if run in c.runs}
+        for run in (name, f"{name}~2")
+    }
+    first = [line.split("\t") for line in run_text("eval", 5).splitlines()]
+    assert tops[f"{name}~2"] == {query: doc for query, doc, rank in first if rank == "1"}
+    assert tops[name] != tops[f"{name}~2"]
+    judge(folder, draw(town, folder), known_first, day="2026-11-03")
+    found = maintain(town, folder, "--publish-labels", now=NEXT)
+    assert name in found["scored"]
+    assert found["versions"][0]["change"]["entries"] == 3
+    assert score(town, name, "eval-pref-1") == score(town, name, "eval")
+    assert maintain(town, folder, now=NEXT)["scored"] == []
+    assert town.audit()["ok"]
 
 
 def test_labels_of_an_open_set_and_under_a_ladder_are_refused(town: Town) -> None:
