@@ -85,6 +85,8 @@ def test_a_circle_of_three_leaves_three_labels() -> None:
     assert (found.cycles, found.count) == (1, 3)
     pairings = count_pairings(found.labels, count_votes(judged))
     assert (pairings.won, pairings.pairs) == (6, 6)
+    worst = count_pairings({"q": ("d",)}, count_votes(judged))
+    assert (worst.won, worst.pairs, worst.label_won) == (0, 3, 0)
     assert (pairings.label_won, pairings.label_pairings) == (6, 9)
 
 

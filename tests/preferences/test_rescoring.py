@@ -24,6 +24,7 @@ from heldout.preferences.leave_out import leave_each_out, remove_run
 from heldout.preferences.ordering import fold_places, order_agreement
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.rescoring import rank_means, rescore
+from heldout.preferences.tau_ranges import Both, find_taus
 from heldout.preferences.votes import PairVotes, Votes
 from heldout.trec.places import Places
 
@@ -177,6 +178,47 @@ def test_redrawn_judgments_widen_intervals_and_the_same_seed_gives_the_same() ->
     assert noise.draws == 30
 
 
+def test_drawn_labels_tell_how_far_scores_spread_and_not_where_they_lie() -> None:
+    runs = {"A": places({"p": "ab", "q": "ab"}), "B": places({"p": "ba", "q": "ba"})}
+    labels = scored("labels", {"p": ("a",), "q": ("a",)})
+    other = {"p": [("b",)] * 4, "q": [("b",)] * 4}
+    found = {one.run: one for one in rescore(runs, labels, labels, rng(), redrawn=other).runs}
+    assert found["A"].noisy == (1.0, 1.0)
+    assert found["B"].noisy == (0.5, 0.5)
+    assert found["A"].label_error == 0
+    either = {"p": [("a",), ("b",)] * 2, "q": [("a",), ("b",)] * 2}
+    again = {one.run: one for one in rescore(runs, labels, labels, rng(), redrawn=either).runs}
+    assert again["A"].label_error == pytest.approx(0.25)
+
+
+def test_the_interval_of_tau_is_made_of_the_percentiles_of_draws() -> None:
+    same, turned = [1.0, 2.0], [2.0, 1.0]
+    draws = Both(before=np.array([same] * 100), after=np.array([same] * 90 + [turned] * 10))
+    means = Both(before=np.array(same), after=np.array(same))
+    (found,) = find_taus(("A", "B"), means, draws)
+    assert (found.tau, found.low, found.high) == (1, -1, 1)
+    (narrow,) = find_taus(("A", "B"), means, draws, level=0.5)
+    assert (narrow.low, narrow.high) == (1, 1)
+    tied = Both(before=np.array([same] * 3), after=np.array([same, same, [1.0, 1.0]]))
+    (undefined,) = find_taus(("A", "B"), means, tied)
+    assert (undefined.low, undefined.high) == (None, None)
+
+
+def test_judgments_are_drawn_as_many_as_there_are() -> None:
+    pool = Pool(query="p", candidates=(Candidate(doc="a"), Candidate(doc="b")))
+    votes: Votes = {"p": {("a", "b"): PairVotes(first=1, second=1)}}
+    drawn = redraw_labels([pool], votes, draws=2000, rng=rng())["p"]
+    # Two votes drawn of one for each: as often one of each as twice the same
+    assert 0.45 < drawn.count(("a", "b")) / 2000 < 0.55
+    assert 0.2 < drawn.count(("a",)) / 2000 < 0.3
+
+
+def test_a_dozen_sets_of_labels_keep_their_order() -> None:
+    run = places({"p": "abcdefghijkl"})
+    found = score_each({"A": run}, [[{doc: 1} for doc in "abcdefghijkl"]], RR, queries=["p"])
+    assert found[0, 0].tolist() == [*(1 / n for n in range(1, 11)), 0, 0]
+
+
 def test_the_interval_over_queries_holds_the_noise_of_labels() -> None:
     # Truth: the mean over many queries, each with labels of its own noisy votes
     pools, votes, runs = simulated(4000, 9)
@@ -272,15 +314,18 @@ def test_leaving_a_run_out_takes_what_it_alone_contributed() -> None:
         Pool(query="q", candidates=(Candidate(doc="o", runs=("A",)),)),
     )
     votes: Votes = {"p": first("o", "k") | first("o", "s") | first("s", "k")}
+    gone = Pool(query="r", candidates=tuple(Candidate(doc=doc, runs=("A",)) for doc in "ox"))
     left = remove_run("A", pools, votes)
     assert [[one.doc for one in pool.candidates] for pool in left.pools] == [["k", "s"]]
     assert (left.passages, left.pairs) == (2, 2)
     assert remove_run("B", pools, votes).passages == 0
     runs = {"A": places({"p": "oks"}), "B": places({"p": "sko"})}
-    after = scored("after", make_labels(pools, votes).labels)
-    by_run = {one.run: one for one in leave_each_out(runs, pools, votes, after)}
+    # A query whose label goes with the run is in neither mean
+    every, cast = (*pools, gone), {**votes, "r": first("o", "x")}
+    after = scored("after", make_labels(every, cast).labels)
+    by_run = {one.run: one for one in leave_each_out(runs, every, cast, after)}
     assert by_run["A"].value == 1
     assert by_run["A"].without == pytest.approx(1 / 3)
     assert (by_run["A"].rank, by_run["A"].rank_without) == (1, 2)
-    assert (by_run["A"].changed, by_run["A"].tau) == (1, -1)
+    assert (by_run["A"].changed, by_run["A"].tau) == (2, -1)
     assert (by_run["B"].changed, by_run["B"].tau) == (0, 1)

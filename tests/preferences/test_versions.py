@@ -79,6 +79,15 @@ def test_qrels_name_the_best_of_each_query_and_the_known_answer_where_nobody_jud
     assert (one.queries, one.labels, one.kept, one.unjudged) == (2, 1, 1, 1)
 
 
+def test_votes_on_a_document_count_for_the_one_of_the_same_text() -> None:
+    twins = Candidate(doc="k", same=("z",))
+    pool = Pool(query="q1", candidates=(twins, Candidate(doc="b")))
+    rows = [Judgment(query="q1", left="z", right="b", preferred="z")]
+    found = make_version("v1", [pool], rows, Rules())
+    assert found.qrels == b"q1 0 k 1\nq1 0 z 1\n"
+    assert found.version.labels == 1
+
+
 def test_what_a_failed_test_excludes_is_part_of_a_version() -> None:
     failed = Judgment(
         query="q9", left="x", right="y", preferred="y", answer="x", worker="w", task="1", position=1

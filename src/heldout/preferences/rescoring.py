@@ -295,7 +295,8 @@ def _spread(
         return None
     own = draws.noisy[:, place]
     ends = means_of(scores.after)[place] + np.quantile(own - own.mean(), tails(level))
-    low, high = np.clip(ends, scores.redrawn[place].min(), scores.redrawn[place].max()).tolist()
+    known = np.append(scores.redrawn[place], scores.after[place])
+    low, high = np.clip(ends, known.min(), known.max()).tolist()
     return (low, high) if labels.measure.kind.better == "higher" else (-high, -low)
 
 
