@@ -17,14 +17,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.stats.exact import DECIMALS, scale_of
+from heldout.stats.exact import DECIMALS, scale_of, short_fraction
 from heldout.validity.attainable import Universe, find_values, list_values
 
 __all__ = ["Scale", "Violation", "describe_scale"]
 
 _FEW = 1024
 _COMPARED = 128
-_DENOMINATOR = 10_000
 _NEAR = 1e-11
 
 
@@ -86,9 +85,8 @@ def describe_scale(universe: Universe) -> Scale:
         gaps = exact.gaps[exact.classes[places, places + 1]]
     fractions = None
     if exact is not None:
-        fractions = tuple(
-            Fraction(value).limit_denominator(_DENOMINATOR) for value in reversed(values.tolist())
-        )
+        short = (short_fraction(value) for value in reversed(values.tolist()))
+        fractions = tuple(fraction for fraction in short if fraction is not None)
     equal = not len(gaps) or bool(np.ptp(gaps) <= _NEAR)
     return Scale(
         universe=universe,
