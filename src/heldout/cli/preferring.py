@@ -19,6 +19,7 @@ PREFER_COMMANDS: Mapping[str, str] = {
     "strengths": "How much more is one run preferred than another?",
     "bias": "What do judges do beside judging: sides, length, care?",
     "labels": "Labels from preferences, and every run scored again.",
+    "report": "The tables and figures of the study, of a campaign.",
     "maintain": "Keep a board's preference labels alive as new runs come.",
     "simulate": "What each way of judging finds, and for how many judgments.",
 }

@@ -1,0 +1,202 @@
+"""`heldout prefer report`: the study's tables and figures, of any campaign."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from heldout.cli.console import progress
+from heldout.cli.files import json_option
+from heldout.cli.options import one_argument
+from heldout.cli.prefer.judged import (
+    Judged,
+    JudgedSource,
+    judged_options,
+    load_judged,
+    name_runs,
+    read_first,
+)
+from heldout.cli.prefer.relabelling import BEFORE, Scoring, relabel, scoring_options
+from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
+from heldout.errors import StoreError
+from heldout.measures.spec import parse_measure
+from heldout.preferences.judged_pools import pooled_tops
+from heldout.preferences.label_scores import Labels, ScoredLabels
+from heldout.preferences.versions import Algorithm, Rules, make_version
+from heldout.report.judging.section import Section
+from heldout.report.judging.sections import Given, first_tops, write_sections
+from heldout.site.judging_report import Top, render_judging_report
+from heldout.store.files import write_whole
+from heldout.trec.places import Places, read_places
+from heldout.trec.reading.streams import open_input
+from heldout.trec.tops import Tops
+
+__all__ = ["report"]
+
+_PRIVATE = 0o600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What is asked of the report.
+
+    Attributes:
+        out: its folder.
+        split: the run that is compared with the labels.
+        examples: how many.
+        algorithm: how the best of a pool are found.
+    """
+
+    out: Path
+    split: str | None = None
+    examples: int = 3
+    algorithm: Algorithm | None = None
+
+
+_wanted_options = one_argument(
+    "wanted",
+    _Wanted,
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        required=True,
+        metavar="FOLDER",
+        help="A new folder.",
+    ),
+    click.option(
+        "--split",
+        metavar="RUN",
+        help="The run that is compared with the labels [the best on the labels before].",
+    ),
+    click.option(
+        "--examples",
+        type=click.IntRange(0, 100),
+        default=3,
+        show_default=True,
+        help="Judged pairs that are shown, drawn by --seed.",
+    ),
+    click.option(
+        "--mode",
+        "algorithm",
+        type=click.Choice(get_args(Algorithm)),
+        help="How the best of a pool are found [as `heldout prefer labels`].",
+    ),
+)
+
+
+@click.command
+@judged_options
+@_wanted_options
+@scoring_options
+@json_option
+@reports_errors
+def report(*, source: JudgedSource, wanted: _Wanted, scoring: Scoring, as_json: bool) -> None:
+    """Write all that a campaign tells into a folder: tables, pictures, and judged pairs.
+
+    A page (index.html), the same as report.md and report.json, every table as CSV and LaTeX, and
+    every picture as SVG. Pairs are drawn by --seed, without a look at what people said of them.
+    With --runs every run is scored on the labels before and on the preference labels. The folder
+    holds judgments and texts: it is as private as the campaign.
+
+    \b
+    Examples:
+      heldout prefer report campaign --runs 'runs/*.gz' --qrels dev.qrels --out report
+      heldout prefer report --judgments pairs.gz --runs 'runs/*.gz' --qrels dev.qrels --out report
+    """
+    if wanted.out.is_dir() and any(wanted.out.iterdir()):
+        raise StoreError(f"{wanted.out} holds files already; name a new folder")
+    tops = read_first(source, depth=2)
+    judged = load_judged(source, tops=first_tops(tops))
+    sections = _write(source, judged, tops, wanted=wanted, scoring=scoring)
+    name, language = _describe(source, judged)
+    files = render_judging_report(
+        Top(name=name, words=_words(judged, scoring), language=language), sections
+    )
+    for path, data in sorted(files.items()):
+        write_whole(wanted.out / path, data, mode=_PRIVATE)
+    _tell(wanted.out, sections, sorted(files), as_json=as_json)
+
+
+def _write(
+    source: JudgedSource,
+    judged: Judged,
+    tops: Mapping[str, Tops],
+    *,
+    wanted: _Wanted,
+    scoring: Scoring,
+) -> tuple[Section, ...]:
+    rules = judged.rules
+    if wanted.algorithm is not None:
+        rules = Rules(
+            algorithm=wanted.algorithm,
+            exclusion=rules.exclusion,
+            failures=rules.failures,
+            until=rules.until,
+        )
+    made = make_version("report", judged.pools, judged.judgments, rules)
+    measure = parse_measure(scoring.measure_before or scoring.measure, path="--measure-before")
+    given = Given(
+        pools=judged.pools,
+        judgments=judged.judgments,
+        rules=rules,
+        known=judged.known,
+        tops=tops or _pooled(judged),
+        places={} if judged.labels is None else _read_places(source, judged.labels),
+        before=None
+        if judged.labels is None
+        else ScoredLabels(name=BEFORE, labels=judged.labels, measure=measure),
+        relabelled=relabel(source, judged, made, scoring),
+        split=wanted.split,
+        count=wanted.examples,
+        seed=scoring.seed,
+        level=scoring.level,
+    )
+    return tuple(write_sections(given))
+
+
+def _pooled(judged: Judged) -> Mapping[str, Tops]:
+    """First documents as the campaign's pools have them; none without a campaign."""
+    return {} if judged.folder is None else pooled_tops(judged.pools)
+
+
+def _read_places(source: JudgedSource, labels: Labels) -> Mapping[str, Places]:
+    """Where each run has the labelled documents of all queries, judged or not."""
+    if not source.runs:
+        return {}
+    paths = name_runs(source.runs)
+    places: dict[str, Places] = {}
+    with progress("reading runs", len(paths)) as done:
+        for name, path in paths.items():
+            with open_input(Path(path)) as file:
+                places[name] = read_places(file, path=path, documents=labels, order=source.order)
+            done()
+    return places
+
+
+def _describe(source: JudgedSource, judged: Judged) -> tuple[str, str]:
+    """Name of what is reported, and the language of its texts."""
+    if judged.folder is not None:
+        settings = judged.folder.settings()
+        return settings.name, settings.language
+    return ("judgments" if source.judgments is None else source.judgments.name), "en"
+
+
+def _words(judged: Judged, scoring: Scoring) -> str:
+    until = f" up to {judged.rules.until}" if judged.rules.until else ""
+    return (
+        f"{plural(len(judged.judgments), 'judgment')}{until}, "
+        f"{plural(len(judged.pools), 'query', 'queries')}; seed {scoring.seed}. Private: it holds "
+        "judgments, texts and scores."
+    )
+
+
+def _tell(out: Path, sections: tuple[Section, ...], files: list[str], *, as_json: bool) -> None:
+    missing = {one.name: one.why_not for one in sections if one.why_not}
+    if as_json:
+        print_json({"folder": str(out), "files": files, "not_made": missing})
+        return
+    facts = [("report", str(out / "index.html")), ("files", f"{len(files):,}")]
+    facts += [("not made", f"{name}: {why}") for name, why in missing.items()]
+    print_facts(answers(), facts)

@@ -1,0 +1,179 @@
+"""How far judges agree, how far they should, and what sides and lengths do: tables and JSON."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from heldout.preferences.agreement import STUDY_ACCURACY, JudgeAgreement, expected_alpha
+from heldout.preferences.bias import Effect, SideBias
+from heldout.report.table import Cell, Column, Table
+
+__all__ = ["Judges", "facts", "implied_accuracy", "tables", "value"]
+
+_HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judges:
+    """What is known of the judges.
+
+    Attributes:
+        agreement: on pairs judged at least twice.
+        bias: of sides and lengths.
+        counted: judgments that count.
+        recorded: all of them.
+        level: of intervals.
+    """
+
+    agreement: JudgeAgreement
+    bias: SideBias
+    counted: int
+    recorded: int
+    level: float
+
+
+def implied_accuracy(alike: float) -> float | None:
+    """How often a vote is right if judges are all alike, independent, and pairs equally hard.
+
+    Two votes are then alike with probability p^2 + (1 - p)^2.
+
+    Args:
+        alike: share of two votes on one pair that are alike; below a half no such p is there.
+    """
+    return (1 + sqrt(2 * alike - 1)) / 2 if alike >= _HALF else None
+
+
+def facts(found: Judges) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines."""
+    own = found.agreement
+    lines = [("judgments", f"{found.counted:,} of {found.recorded:,} count")]
+    if own.alpha is None:
+        lines.append(("alpha", f"undefined: {own.why}"))
+    else:
+        ends = "" if own.interval is None else f", {own.interval[0]:.3f} to {own.interval[1]:.3f}"
+        expected = f"{expected_alpha(STUDY_ACCURACY):.2f} of judges as often right as the study's"
+        lines.append(("alpha", f"{own.alpha:.3f}{ends}; {expected}"))
+    share = found.bias.share
+    told = "not known" if share is None else f"preferred in {share:.1%} of {found.bias.judgments:,}"
+    return (*lines, ("left side", told))
+
+
+def tables(found: Judges) -> tuple[Table, ...]:
+    """Agreement, then sides and lengths."""
+    return (_agreement(found), _sides(found))
+
+
+def value(found: Judges) -> dict[str, Any]:
+    """For JSON."""
+    own, bias = found.agreement, found.bias
+    return {
+        "recorded": found.recorded,
+        "counted": found.counted,
+        "alpha": own.alpha,
+        "interval": None if own.interval is None else list(own.interval),
+        "pairs": own.pairs,
+        "votes": own.votes,
+        "alike": own.alike,
+        "accuracy_if_equally_hard": None if own.alike is None else implied_accuracy(own.alike),
+        "expected_alpha": expected_alpha(STUDY_ACCURACY),
+        "left": {
+            "judgments": bias.judgments,
+            "unknown": bias.unknown,
+            "left": bias.left,
+            "share": bias.share,
+            "low": bias.low,
+            "high": bias.high,
+            "p": bias.p,
+            **({} if bias.judgments else {"why": "no judgment has known sides"}),
+        },
+        "position": _effect_value(bias.position),
+        "length": _effect_value(bias.length),
+        "level": found.level,
+        **({} if own.why is None else {"why": own.why}),
+    }
+
+
+def _agreement(found: Judges) -> Table:
+    own = found.agreement
+    ends = own.interval or (None, None)
+    accuracy = None if own.alike is None else implied_accuracy(own.alike)
+    return Table(
+        title="Agreement of judges on pairs that were judged at least twice",
+        columns=(
+            Column(name="pairs", form="count"),
+            Column(name="votes", form="count"),
+            Column(name="alike", form="share", decimals=3),
+            *(Column(name=name, form="score", decimals=3) for name in ("alpha", "low", "high")),
+            Column(name="a vote is right", form="share", decimals=3),
+            Column(name="expected alpha", form="score", decimals=3),
+        ),
+        rows=(
+            (
+                own.pairs,
+                own.votes,
+                own.alike,
+                own.alpha,
+                *ends,
+                accuracy,
+                expected_alpha(STUDY_ACCURACY),
+            ),
+        ),
+        notes=(
+            (
+                "alpha: Krippendorff's, nominal; its interval draws queries. alike: of two votes "
+                "on one pair. a vote is right: what that comes to if all pairs are equally hard. "
+                f"expected alpha: of judges who are right in {STUDY_ACCURACY:.1%} of pairs, as in "
+                "the study. Low agreement says that pairs are hard, and not that judges are "
+                "careless."
+            ),
+            *((f"alpha is undefined: {own.why}.",) if own.why else ()),
+        ),
+    )
+
+
+def _sides(found: Judges) -> Table:
+    bias = found.bias
+    rows: list[tuple[Cell, ...]] = [
+        ("left preferred, share", bias.share, bias.low, bias.high, bias.p),
+        ("left side, logits", *_ends(bias.position), None),
+        ("length, logits", *_ends(bias.length), None),
+    ]
+    whys = [
+        f"{name}: {one.why}."
+        for name, one in (("left side", bias.position), ("length", bias.length))
+        if one.why
+    ]
+    unknown = [f"{bias.unknown:,} judgments have no known sides."] if bias.unknown else []
+    return Table(
+        title="What sides and lengths do",
+        columns=(
+            Column(name="effect"),
+            Column(name="value", form="score"),
+            Column(name="low", form="score"),
+            Column(name="high", form="score"),
+            Column(name="p", form="p"),
+        ),
+        rows=tuple(rows),
+        notes=(
+            (
+                f"{bias.judgments:,} judgments; {bias.level:.0%} intervals, each by itself. The "
+                "share is tested exactly. length: of a passage e times as long, otherwise as good; "
+                "it says how much longer passages are preferred, and not why."
+            ),
+            *unknown,
+            *whys,
+        ),
+    )
+
+
+def _ends(one: Effect) -> tuple[float | None, float | None, float | None]:
+    return (one.value, one.low, one.high)
+
+
+def _effect_value(one: Effect) -> dict[str, Any]:
+    return {
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        **({} if one.why is None else {"why": one.why}),
+    }
