@@ -85,7 +85,7 @@ def one_of(what: str, *, several: str) -> Callable[..., str | None]:
         del context, option
         if len(given) > 1:
             raise click.UsageError(
-                f"one {what} here, and {len(given)} are given: {', '.join(given)}; "
+                f"one {what} here, and {len(given)} are given: {', '.join(map(str, given))}; "
                 f"several: {several}"
             )
         return given[0] if given else None
