@@ -206,17 +206,20 @@ def test_a_form_of_another_site_is_refused(organiser: Organiser) -> None:
 
 def test_the_price_stands_before_the_launch(organiser: Organiser) -> None:
     words = organiser.words("/admin")
-    assert "Not launched: nobody is given a task." in words
-    assert "Launch: up to $14.40" in words  # 6 tasks of $2.00 and $0.40
+    assert "Open: whoever has the link is given a task." in words
+    assert "Price of all tasks $14.40" in words  # 6 tasks of $2.00 and $0.40
     assert "http://judging.example/j/" in words
+    organiser.post("/admin/pause")
+    assert read_launch_state(organiser.stage.database) == "paused"
+    words = organiser.words("/admin")
+    assert "Paused: nobody is given a new task." in words
+    assert "Launch: up to $14.40" in words
     organiser.post("/admin/launch")
     assert read_launch_state(organiser.stage.database) == "launched"
-    assert "Launched: workers are given tasks. " in organiser.words("/admin")
-    organiser.post("/admin/pause")
-    assert "Paused: nobody is given a new task." in organiser.words("/admin")
+    assert "Launched: whoever has the link" in organiser.words("/admin")
     log = organiser.words("/admin/log")
     assert "launched – $14.40" in log
-    assert log.index("paused") < log.index("launched")
+    assert log.index("launched") < log.index("paused")
 
 
 def test_progress_leases_and_costs_are_told(organiser: Organiser) -> None:

@@ -32,12 +32,12 @@ PAGE = 100
 
 _SOON = timedelta(minutes=10)
 _SWITCHES: Mapping[Launch, tuple[str, str, str]] = {
-    "new": ("Not launched: nobody is given a task.", "/admin/launch", "Launch"),
-    "launched": ("Launched: workers are given tasks.", "/admin/pause", "Pause"),
+    "new": ("Open: whoever has the link is given a task.", "/admin/pause", "Pause"),
+    "launched": ("Launched: whoever has the link is given a task.", "/admin/pause", "Pause"),
     "paused": (
         "Paused: nobody is given a new task. Who has one can finish it, and is paid.",
         "/admin/launch",
-        "Launch again",
+        "Launch",
     ),
 }
 
@@ -55,11 +55,11 @@ def launch_section(state: Launch, price: int, settings: Settings, link: str) -> 
     """The switch, and what it costs to turn it on."""
     told, action, button = _SWITCHES[state]
     cost = format_money(price, settings.currency)
-    words = f"{button}: up to {cost}" if action.endswith("launch") else button
+    words = f"{button}: up to {cost}" if state == "paused" else button
     return Section(
         told=(told,),
-        facts=(("Link for judges", link),),
-        press=(Press(action=action, button=words, quiet=state == "launched"),),
+        facts=(("Link for judges", link), ("Price of all tasks", cost)),
+        press=(Press(action=action, button=words, quiet=state != "paused"),),
     )
 
 
