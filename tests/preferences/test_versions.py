@@ -62,6 +62,52 @@ def test_judgments_that_came_later_change_no_byte(
     assert format_version(again.version) == format_version(part.version)
 
 
+@given(
+    answers=st.lists(
+        st.tuples(
+            st.sampled_from(["w1", "w2"]),
+            st.sampled_from(["t1", "t2"]),
+            st.integers(1, 3),
+            st.sampled_from(["ab", "ba", "bc", "cb"]),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=7,
+    ),
+    day=st.integers(0, 6),
+)
+def test_what_was_exported_on_a_day_is_what_a_cutoff_on_that_day_gives_later(
+    answers: list[tuple[str, str, int, str, bool]], day: int
+) -> None:
+    # An answer a day; a task is submitted with its last one, and some answers are to tests.
+    rows = [
+        Judgment(
+            query="q1",
+            left=pair[0],
+            right=pair[1],
+            preferred=pair[0],
+            answer=pair[1] if test else None,
+            worker=worker,
+            task=task,
+            position=position,
+            answered_at=at,
+        )
+        for (worker, task, position, pair, test), at in zip(answers, TIMES, strict=False)
+    ]
+
+    def exported(on: int) -> list[Judgment]:
+        open_tasks = {(row.worker, row.task) for row in rows[on + 1 :]}
+        return [
+            msgspec.structs.replace(row, submitted=(row.worker, row.task) not in open_tasks)
+            for row in rows[: on + 1]
+        ]
+
+    then = make(*exported(day), until=TIMES[day])
+    later = make(*exported(len(rows) - 1), until=TIMES[day])
+    assert format_version(then.version) == format_version(later.version)
+    assert then.qrels == later.qrels
+
+
 def test_a_version_without_a_cutoff_takes_that_of_its_last_judgment() -> None:
     now = make(judged("q1", "ba", TIMES[0]))
     assert now.version.until == TIMES[0]

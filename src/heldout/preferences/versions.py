@@ -33,6 +33,7 @@ __all__ = [
     "Rules",
     "differences",
     "format_version",
+    "judgments_at",
     "make_version",
     "parse_version",
     "rules_of",
@@ -153,7 +154,7 @@ def make_version(
         InputError: code `label-id`: an id cannot stand in qrels.
     """
     until = rules.until or max((one.answered_at for one in judgments), default="") or None
-    seen = [one for one in judgments if until is None or one.answered_at <= until]
+    seen = judgments_at(judgments, until)
     valid = counted(seen, exclusion=rules.exclusion, failures=rules.failures)
     votes = count_votes(valid, same=stand_for(pools))
     labels = make_labels(pools, votes, find=ALGORITHMS[rules.algorithm])
@@ -182,6 +183,27 @@ def make_version(
         qrels_sha256=digest_bytes(qrels),
     )
     return Made(version=version, qrels=qrels, labels=labels, votes=votes)
+
+
+def judgments_at(judgments: Sequence[Judgment], until: str | None) -> Sequence[Judgment]:
+    """Judgments as they were recorded at a time.
+
+    A task that got an answer later was not submitted yet, whatever it is now.
+
+    Args:
+        judgments: all that were recorded.
+        until: the time, ISO 8601 in UTC; `None` for now.
+    """
+    if until is None:
+        return judgments
+    unfinished = {(one.worker, one.task) for one in judgments if one.answered_at > until}
+    return [
+        msgspec.structs.replace(one, submitted=False)
+        if one.task and (one.worker, one.task) in unfinished
+        else one
+        for one in judgments
+        if one.answered_at <= until
+    ]
 
 
 def _check_ids(labels: Sequence[tuple[str, Sequence[str]]]) -> None:

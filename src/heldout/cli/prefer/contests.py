@@ -18,6 +18,7 @@ from heldout.preferences.category_results import count_preferences
 from heldout.preferences.contests import first_documents, hold_contests, stand_for
 from heldout.preferences.judged_pools import pooled_tops
 from heldout.preferences.judgments import counted
+from heldout.preferences.versions import judgments_at
 from heldout.preferences.votes import Votes, count_votes
 from heldout.report import categories as category_report
 from heldout.report import contests as contest_report
@@ -52,10 +53,9 @@ def contests(*, source: JudgedSource, split: bool, level: float, output: Output)
     """
     judged = load_judged(source)
     valid = counted(
-        judged.judgments,
+        judgments_at(judged.judgments, judged.rules.until),
         exclusion=judged.rules.exclusion,
         failures=judged.rules.failures,
-        until=judged.rules.until,
     )
     votes = count_votes(valid, same=stand_for(judged.pools))
     if split:
