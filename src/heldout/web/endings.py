@@ -107,7 +107,7 @@ def no_task_page(found: NoTask, *, again: str) -> EndPage:
         study=study_of(found.settings),
         title=title,
         paragraphs=(told, paid) if found.why == "barred" else (told,),
-        link=Link(href=again, text="Try again") if found.why == "waiting" else None,
+        link=Link(href=again, text="Try again") if found.why in _LATER else None,
     )
 
 
@@ -138,9 +138,14 @@ _BARRED_NOW = (
     "Your answers were sent. Some of them did not fit what the passages say, so there is no "
     "further task for you in this study."
 )
+_LATER = ("waiting", "paused")
 _NO_TASK: Mapping[str, tuple[str, str]] = {
     "barred": ("There is no further task for you", _BARRED),
     "waiting": ("Nothing is free at the moment", _WAITING),
+    "paused": (
+        "The study is not open at the moment",
+        "Nobody is given a task now. Please try again later; what you have finished is paid.",
+    ),
     "seen": (
         "You have judged all there is for you",
         f"What is left are pairs that you have seen before. {_FINISHED_PAID} Thank you.",

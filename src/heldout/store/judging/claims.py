@@ -17,6 +17,7 @@ from heldout.store.judging.campaigns import read_settings
 from heldout.store.judging.database import Database
 from heldout.store.judging.faults import DatabaseError
 from heldout.store.judging.log import note
+from heldout.store.judging.organiser import read_launch
 from heldout.store.judging.sittings import NoTask, Offer, Sitting, Visitor
 from heldout.store.judging.standing import is_barred, lock_assignment, read_sitting
 from heldout.store.judging.tables import assignments, items, seen, tasks, workers
@@ -104,6 +105,8 @@ def _offer(connection: Connection, worker: str, now: datetime) -> Offer | NoTask
     row = _find_under_way(connection, judge)
     if row is None and is_barred(connection, judge, newest):
         return NoTask(why="barred", settings=newest)
+    if row is None and read_launch(connection) == "paused":
+        return NoTask(why="paused", settings=newest)
     task = row or _find_task(connection, judge, _waiting_or_lapsed(now))
     if task is None:
         return _explain(connection, judge, newest)
@@ -123,6 +126,8 @@ def _claim(connection: Connection, visitor: Visitor, batch: int, now: datetime) 
         return again
     if is_barred(connection, judge, newest):
         return NoTask(why="barred", settings=newest)
+    if read_launch(connection) == "paused":
+        return NoTask(why="paused", settings=newest)
     end_lapsed(connection, now=now)
     task = _take_task(connection, judge, batch, now) if batch in terms else None
     if task is None:

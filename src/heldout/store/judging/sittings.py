@@ -76,11 +76,12 @@ class NoTask:
         why: `barred`: failed the tests of an earlier task. `changed`: there are tasks, but not of
             the batch that was agreed to: show the new terms. `waiting`: others hold the last ones,
             one may come free. `seen`: what is left are pairs this worker has judged. `done`:
-            everything is judged.
+            everything is judged. `paused`: the organiser has paused the campaign; who has a task
+            goes on with it.
         settings: of the newest batch.
     """
 
-    why: Literal["barred", "changed", "waiting", "seen", "done"]
+    why: Literal["barred", "changed", "waiting", "seen", "done", "paused"]
     settings: Settings
 
 

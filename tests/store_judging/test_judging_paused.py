@@ -1,0 +1,33 @@
+"""A paused campaign gives nobody a task, and takes the answers of those who have one."""
+
+import judging_databases
+from small_campaign import NOW, answer_all, load, take
+
+from heldout.store.judging.claims import claim, offer
+from heldout.store.judging.database import Database
+from heldout.store.judging.desk import submit
+from heldout.store.judging.organiser import set_launch
+from heldout.store.judging.sittings import NoTask, Offer, Sitting, Visitor
+
+database = judging_databases.database
+
+
+def test_nobody_is_given_a_task_and_who_has_one_goes_on(database: Database) -> None:
+    load(database)
+    ada = take(database, "ada")
+    set_launch(database, "paused", now=NOW)
+    for found in (
+        offer(database, worker="bob", now=NOW),
+        offer(database, worker=None, now=NOW),
+        claim(database, Visitor(worker="bob"), batch=1, now=NOW),
+    ):
+        assert isinstance(found, NoTask)
+        assert found.why == "paused"
+    again = claim(database, Visitor(worker="ada"), batch=1, now=NOW)
+    assert isinstance(again, Sitting)
+    assert again.assignment == ada.assignment
+    answer_all(database, ada)
+    assert submit(database, ada.assignment, now=NOW).state == "submitted"
+    set_launch(database, "launched", now=NOW)
+    assert isinstance(offer(database, worker="bob", now=NOW), Offer)
+    assert take(database, "bob").assignment != ada.assignment
