@@ -13,6 +13,7 @@ from heldout.preferences.ordering import OrderAgreement
 from heldout.preferences.rescoring import Rescored, RunMean, RunRescored
 from heldout.preferences.tau_ranges import TauRange
 from heldout.preferences.versions import Made
+from heldout.report.label_tables import left_out_table, pairings_table
 from heldout.report.table import Cell, Column, Table
 
 __all__ = ["Relabelled", "facts", "tables", "value"]
@@ -66,8 +67,8 @@ def tables(found: Relabelled) -> tuple[Table, ...]:
     rescored: tuple[Table, ...] = ()
     if found.rescored is not None:
         rescored = (_runs(found.rescored, found.orderings), _taus(found.rescored))
-    left_out = (_left_out(found.left_out),) if found.left_out else ()
-    return (*rescored, _pairings(found.pairings), *left_out)
+    left_out = (left_out_table(found.left_out),) if found.left_out else ()
+    return (*rescored, pairings_table(found.pairings), *left_out)
 
 
 def value(found: Relabelled) -> dict[str, Any]:
@@ -297,74 +298,4 @@ def _taus(found: Rescored) -> Table:
             for one in found.taus
         ),
         notes=tuple(notes),
-    )
-
-
-def _pairings(found: Mapping[str, Pairings]) -> Table:
-    return Table(
-        title="How often labels win the judged pairs they are in",
-        columns=(
-            Column(name="labels"),
-            Column(name="won", form="count"),
-            Column(name="pairs", form="count"),
-            Column(name="share", form="share", decimals=3),
-            Column(name="by label", form="count"),
-            Column(name="pairings", form="count"),
-            Column(name="share by label", form="share", decimals=3),
-        ),
-        rows=tuple(
-            (
-                name,
-                one.won,
-                one.pairs,
-                one.won / one.pairs if one.pairs else None,
-                one.label_won,
-                one.label_pairings,
-                one.label_won / one.label_pairings if one.label_pairings else None,
-            )
-            for name, one in found.items()
-        ),
-        notes=(
-            (
-                "pairs counts each judged pair with a label once; pairings counts it for each "
-                "label, so a pair of two labels twice, one of them lost."
-            ),
-        ),
-    )
-
-
-def _left_out(found: Sequence[LeftOut]) -> Table:
-    return Table(
-        title="Without what one run alone contributed",
-        columns=(
-            Column(name="run"),
-            Column(name="passages", form="count"),
-            Column(name="pairs", form="count"),
-            Column(name="changed", form="count"),
-            *_scores("score", "without"),
-            Column(name="rank", form="count"),
-            Column(name="rank without", form="count"),
-            Column(name="tau", form="score", decimals=3),
-        ),
-        rows=tuple(
-            (
-                one.run,
-                one.passages,
-                one.pairs,
-                one.changed,
-                one.value,
-                one.without,
-                one.rank,
-                one.rank_without,
-                one.tau,
-            )
-            for one in found
-        ),
-        notes=(
-            (
-                "Passages that no other run and no label brought to a pool are taken out, with the "
-                "judged pairs they were in, and labels are made again. changed: queries with other "
-                "labels; tau: between the scores of all runs with and without."
-            ),
-        ),
     )

@@ -48,7 +48,7 @@ def read_version(folder: Path, name: str) -> LabelVersion:
         InputError: as `parse_version`.
         StoreError: it is missing, or its labels are missing or were changed.
     """
-    check_name(name)
+    _check_name(name)
     place, labels = folder / f"{name}.json", folder / f"{name}.qrels"
     for path in (place, labels):
         if not path.is_file():
@@ -66,7 +66,7 @@ def write_version(folder: Path, made: Made) -> bool:
         InputError: code `label-name`.
         StoreError: there is another version of this name.
     """
-    name = check_name(made.version.name)
+    name = _check_name(made.version.name)
     place = folder / f"{name}.json"
     if place.is_file():
         if read_version(folder, name) == made.version:
@@ -78,7 +78,7 @@ def write_version(folder: Path, made: Made) -> bool:
     return True
 
 
-def check_name(name: str) -> str:
+def _check_name(name: str) -> str:
     """The name of a version, if it can be that of a file.
 
     Raises:
