@@ -21,6 +21,7 @@ from heldout.preferences.sequential import (
 )
 from heldout.preferences.settings import Settings
 from heldout.preferences.simulation import SimulatedJudge
+from heldout.preferences.strengths import find_strongest
 from heldout.preferences.votes import PairVotes, count_votes
 
 _SETTINGS = Settings(name="c", mode="sequential", lead=2, cap=7)
@@ -134,6 +135,22 @@ def test_a_pair_that_waits_in_tasks_is_not_drawn_again() -> None:
         "q",
         "r",
     }
+
+
+def test_who_was_shown_more_often_is_not_worse_for_having_lost_more() -> None:
+    """Pruned pools: the best meets the good ones too, and loses more often than who left early."""
+    votes = {("best", f"bad{n}"): votes_of(1, 0) for n in range(6)}
+    votes |= {("best", f"good{n}"): votes_of(int(n > 1), int(n <= 1)) for n in range(6)}
+    votes |= {("early", f"good{n}"): votes_of(0, 1) for n in range(1)}
+    votes |= {(f"bad{n}", f"good{n}"): votes_of(0, 1) for n in range(6)}
+    names = sorted({one for pair in votes for one in pair})
+    sorted_votes = {
+        (min(pair), max(pair)): found if pair[0] < pair[1] else votes_of(found.second, found.first)
+        for pair, found in votes.items()
+    }
+    best = find_unbeaten(names, sorted_votes).best
+    assert best == find_strongest(names, sorted_votes).best
+    assert "early" not in best
 
 
 def test_absurd_pools_want_nothing() -> None:

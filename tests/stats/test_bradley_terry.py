@@ -12,10 +12,13 @@ from scipy.optimize import minimize
 from heldout.errors import InputError
 from heldout.stats.bradley_terry import (
     Comparisons,
+    _pulls,
+    _tables,
     bootstrap_differences,
     fit_strengths,
     sandwich_differences,
 )
+from heldout.stats.davidson import Model, slopes
 
 
 def compared(
@@ -204,3 +207,24 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     )
     np.testing.assert_array_equal(one.low, other.low)
     np.testing.assert_allclose(one.low, -one.high.T, atol=1e-9)
+
+
+@settings(max_examples=25)
+@given(rows=rows_of(4, ties=True), seed=st.integers(0, 1000), ties=st.booleans())
+def test_curves_and_what_clusters_say_are_what_small_steps_say(
+    rows: list[tuple[int, int, float]], seed: int, *, ties: bool
+) -> None:
+    seen = compared(rows, items=4, cluster=[place // 3 for place in range(len(rows))])
+    model = Model(items=4, prior=0.3, ties=ties)
+    at = np.random.default_rng(seed).normal(size=4 + ties)
+    totals = np.asarray(_tables(seen).sum(axis=0), np.float64)[np.newaxis]
+    slope, curve = slopes(at[np.newaxis], totals, model)
+    for place in range(len(at)):
+        step = np.zeros(len(at))
+        step[place] = 1e-5
+        ahead, behind = (
+            slopes((at + side * step)[np.newaxis], totals, model)[0][0] for side in (1, -1)
+        )
+        np.testing.assert_allclose(curve[0, place], (ahead - behind) / 2e-5, atol=1e-6)
+    said = _pulls(seen, at, model).sum(axis=0)
+    np.testing.assert_allclose(said, 0.3 * at - slope[0], atol=1e-9)

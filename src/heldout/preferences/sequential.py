@@ -24,6 +24,7 @@ from heldout.preferences.drawing import Pair
 from heldout.preferences.judgments import Judgment, counted
 from heldout.preferences.pools import Pool
 from heldout.preferences.settings import Settings
+from heldout.preferences.strengths import find_strongest
 from heldout.preferences.tournament import Tournament
 from heldout.preferences.votes import PairVotes, Votes, count_votes
 
@@ -202,7 +203,9 @@ def find_unbeaten(
     """The best of a pool after a search: who lost the fewest duels, and of those won the most.
 
     After a whole search that is the one that never lost, whatever the order was. Before its end
-    passages that were never shown are left out. The signature is that of `tournament.play`.
+    passages that were never shown are left out. Where the pairs come from no search (a search shows
+    a new passage in each duel) losses mean nothing, since who is better is shown more often; then
+    the strongest is the best. The signature is that of `tournament.play`.
 
     Args:
         passages: ids of the pool, at least one; votes on others are left out.
@@ -210,6 +213,9 @@ def find_unbeaten(
     """
     known = set(passages)
     duels = {pair: found for pair, found in votes.items() if known >= set(pair)}
+    shown = sorted({one for pair in duels for one in pair} or known)
+    if len(duels) >= len(shown):
+        return find_strongest(passages, duels)
     lost: Counter[str] = Counter()
     won: Counter[str] = Counter()
     for (first, second), found in duels.items():
@@ -217,7 +223,6 @@ def find_unbeaten(
             ahead = found.first > found.second
             won[first if ahead else second] += 1
             lost[second if ahead else first] += 1
-    shown = sorted({one for pair in duels for one in pair} or known)
     fewest = min((lost[one], -won[one]) for one in shown)
     pairs = len(known) * (len(known) - 1) // 2
     return Tournament(
