@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 Launch = Literal["new", "launched", "paused"]
-"""`new`: the switch was never turned, and tasks are handed out. `launched`: they are. `paused`: they
-are not; who has one goes on with it."""
+"""`new`: the switch was never turned, and tasks are handed out. `launched`: they are. `paused`: none
+is handed out; who has one goes on with it."""
 
 _SWITCH = ("launched", "paused")
 _SIGNED_OUT = "signed-out"
