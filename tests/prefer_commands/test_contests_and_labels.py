@@ -104,6 +104,10 @@ def test_one_run_is_split_by_whether_it_agrees_with_the_labels(files: Path) -> N
     assert agreed["B"]["why"]
     other = read("contests", files / "campaign", "--split", "--runs", files / "C.run")["categories"]
     assert (other["B"]["queries"], other["B"]["share"]) == (12, 1.0)
+    picture = ("--chart", files / "split.svg")
+    drawn = call("contests", files / "campaign", "--split", "--runs", files / "C.run", *picture)
+    assert drawn.exit_code == 0
+    assert b"<svg" in (files / "split.svg").read_bytes()
     several = call("contests", files / "campaign", "--split", "--runs", files / "*.run")
     assert several.exit_code == 2
     assert "one-run" in several.output
@@ -115,6 +119,7 @@ def test_labels_are_written_as_a_version_and_made_again_byte_for_byte(files: Pat
     assert found["labels"]["q0"] == ["d2"]
     assert found["labels"]["q11"] == ["d3"]
     assert found["cycles"] == 0
+    assert found["tournaments"]["q0"]["rounds"] == [{"d1": 0, "d2": 2, "d3": 1}]
     assert found["rescored"] is None
     qrels = (campaign / "labels" / "v1.qrels").read_bytes()
     assert parse_qrels(qrels, path="v1").judgments["q9"] == {"d3": 1}

@@ -77,6 +77,15 @@ def value(found: Relabelled) -> dict[str, Any]:
     return {
         "labels": {query: list(docs) for query, docs in sorted(labels.labels.items())},
         "cycles": labels.cycles,
+        "tournaments": {
+            query: {
+                "rounds": [dict(wins) for wins in one.rounds],
+                "cycle": one.cycle,
+                "unjudged": one.unjudged,
+                "drawn": one.drawn,
+            }
+            for query, one in labels.tournaments.items()
+        },
         "version": msgspec.to_builtins(found.made.version),
         "pairings": {
             name: {

@@ -22,6 +22,7 @@ from heldout.preferences.versions import judgments_at
 from heldout.preferences.votes import Votes, count_votes
 from heldout.report import categories as category_report
 from heldout.report import contests as contest_report
+from heldout.report.judging import category_chart
 
 __all__ = ["contests"]
 
@@ -109,4 +110,6 @@ def _split(source: JudgedSource, judged: Judged, votes: Votes, level: float) -> 
         facts=category_report.facts(run, found),
         tables=category_report.tables(run, found, level=level),
         value=category_report.value(run, found, level=level),
+        chart=(lambda: category_chart.spec(found)) if any(one.decided for one in found) else None,
+        title=category_chart.title(run),
     )

@@ -15,7 +15,7 @@ from heldout.cli.prefer.judged import (
     read_first,
 )
 from heldout.cli.prefer.relabelling import Scoring, relabel, scoring_options
-from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
+from heldout.cli.printing import answers, messages, plural, print_facts, print_json, reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.preferences.versions import (
     Algorithm,
@@ -86,9 +86,9 @@ def labels(
     made = _make(judged, algorithm, name, folder)
     written = folder is not None and write_version(folder, made)
     print_answer(_answer(source, judged, made, scoring), output)
-    if folder is not None and not output.as_json:
+    if folder is not None:
         place = folder / f"{made.version.name}.qrels"
-        print_facts(answers(), [("written" if written else "as before", str(place))])
+        print_facts(messages(), [("written" if written else "as before", str(place))])
 
 
 def _folder(folder: Path | None) -> Path:
