@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 Launch = Literal["new", "launched", "paused"]
-"""`new`: the switch was never turned, and tasks are handed out. `launched`: they are. `paused`: none
+"""`new`: the switch was never turned: tasks are handed out, as when `launched`. `paused`: none
 is handed out; who has one goes on with it."""
 
 _SWITCH = ("launched", "paused")
