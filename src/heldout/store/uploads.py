@@ -1,0 +1,327 @@
+"""Uploads of sealed files into a folder that `heldout inbox --from` reads.
+
+Files are stored as they come and never opened. They are written aside; a whole submission then gets
+its names at once, under a lock, and nothing that lies there is ever replaced.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO
+
+from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.ids import Digest, SubmissionId, parse_submission_id
+from heldout.store.upload_receipts import Received, UploadReceipt
+
+__all__ = ["Delivery", "Limits", "UploadFolder"]
+
+_ASIDE = ".uploading-"
+_LOCK = ".uploading.lock"
+_STALE = timedelta(days=1)
+_MODE = 0o640
+_CHUNK = 1 << 20
+_HEAD = re.compile(r"[A-Za-z0-9._-]{1,120}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much is taken.
+
+    Attributes:
+        file_bytes: most of one file; the inbox takes no larger one.
+        folder_bytes: most that lies in the folder, uploads under way included.
+        free_bytes: the disk keeps at least so many free.
+        at_once: uploads under way.
+    """
+
+    file_bytes: int = 1 << 30
+    folder_bytes: int = 20 << 30
+    free_bytes: int = 1 << 30
+    at_once: int = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadFolder:
+    """Where uploads go.
+
+    Attributes:
+        path: the folder.
+        endings: what follows an id in the names of the three files: runs, metadata, key.
+        limits: how much is taken.
+    """
+
+    path: Path
+    endings: tuple[str, str, str]
+    limits: Limits = field(default_factory=Limits)
+
+    @contextmanager
+    def deliver(self, *, now: datetime) -> Iterator["Delivery"]:
+        """Take one upload; what was not finished at the end is removed.
+
+        Args:
+            now: the time, UTC; what a killed server left a day ago is removed.
+
+        Raises:
+            StoreError: there is no such folder.
+            InputError: code `upload-busy`: too many uploads at once; `upload-full`: no room.
+        """
+        if not self.path.is_dir():
+            raise StoreError(f"{self.path} is not a folder")
+        self._sweep(now)
+        if sum(1 for _ in self.path.glob(f"{_ASIDE}*")) >= self.limits.at_once:
+            raise _problem(
+                "upload-busy",
+                f"{self.limits.at_once} uploads under way",
+                "fewer",
+                hint="try again in a few minutes; nothing was stored",
+            )
+        room = self._room()
+        try:
+            aside = Path(tempfile.mkdtemp(dir=self.path, prefix=_ASIDE))
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
+        delivery = Delivery(folder=self, aside=aside, room=room)
+        try:
+            yield delivery
+        finally:
+            delivery.close()
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def check_name(self, name: str) -> SubmissionId:
+        """The submission that a file belongs to, by its name.
+
+        Raises:
+            InputError: code `upload-name`: it is no name of a sealed file.
+        """
+        for ending in self.endings:
+            head = name.removesuffix(ending)
+            if head != name and _HEAD.fullmatch(head):
+                try:
+                    return parse_submission_id(head)
+                except InputError:
+                    continue
+        raise _problem(
+            "upload-name",
+            quote(name),
+            " or ".join(f"yyyymmdd-NAME{ending}" for ending in self.endings),
+            hint="send the files as `heldout pack` named them",
+        )
+
+    def _room(self) -> int:
+        """Bytes that one more upload may have."""
+        used = sum(
+            found.stat(follow_symlinks=False).st_size
+            for place in (self.path, *self.path.glob(f"{_ASIDE}*"))
+            for found in _entries(place)
+            if found.is_file(follow_symlinks=False)
+        )
+        free = shutil.disk_usage(self.path).free
+        room = min(self.limits.folder_bytes - used, free - self.limits.free_bytes)
+        if room <= 0:
+            raise _full()
+        return room
+
+    def _sweep(self, now: datetime) -> None:
+        for left in self.path.glob(f"{_ASIDE}*"):
+            try:
+                touched = datetime.fromtimestamp(left.stat().st_mtime, UTC)
+            except FileNotFoundError:
+                continue
+            if now - touched > _STALE:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+class Delivery:
+    """One upload under way: files one after the other, then `finish`."""
+
+    def __init__(self, *, folder: UploadFolder, aside: Path, room: int) -> None:
+        self._folder = folder
+        self._aside = aside
+        self._room = room
+        self._submission: SubmissionId | None = None
+        self._files: dict[str, Received] = {}
+        self._name = ""
+        self._open: BinaryIO | None = None
+        self._size = 0
+        self._hash = hashlib.sha256()
+
+    def begin_file(self, name: str) -> None:
+        """Begin the next file.
+
+        Raises:
+            InputError: codes `upload-name`; `upload-set`: it is of another submission, or twice.
+        """
+        self._end_file()
+        submission = self._folder.check_name(name)
+        if name in self._files or self._submission not in (None, submission):
+            raise _problem(
+                "upload-set",
+                f"{name} twice" if name in self._files else f"{self._submission} and {submission}",
+                "each file of one submission once",
+            )
+        self._submission, self._name, self._size = submission, name, 0
+        self._hash = hashlib.sha256()
+        self._open = (self._aside / name).open("xb")
+
+    def write(self, data: bytes) -> None:
+        """Go on with the file.
+
+        Raises:
+            InputError: codes `upload-too-large`, `upload-full`.
+            ValueError: no file was begun.
+        """
+        if self._open is None:
+            raise ValueError("no file was begun")
+        self._size += len(data)
+        self._room -= len(data)
+        most = self._folder.limits.file_bytes
+        if self._size > most:
+            raise _problem("upload-too-large", f"{self._name} goes on", f"at most {most:,} bytes")
+        if self._room < 0:
+            raise _full()
+        try:
+            self._open.write(data)
+        except OSError as error:
+            raise _full() from error
+        self._hash.update(data)
+
+    def finish(self, *, now: datetime) -> UploadReceipt:
+        """Give the files their names, all or, where one cannot have its own, none.
+
+        Args:
+            now: the time, UTC.
+
+        Raises:
+            InputError: codes `upload-set`: not all three files, nor the metadata alone;
+                `upload-taken`: another file of a name lies there; `upload-full`.
+        """
+        self._end_file()
+        submission = self._check_set()
+        with _locked(self._folder.path / _LOCK):
+            known = self._find_known()
+            # Runs and key first: a reader who comes in between finds no metadata, and waits.
+            runs, metadata, key = self._folder.endings
+            for name in (f"{submission}{ending}" for ending in (runs, key, metadata)):
+                if name in self._files and not known[name]:
+                    (self._aside / name).rename(self._folder.path / name)
+            _sync(self._folder.path)
+        return UploadReceipt(
+            submission=submission,
+            files=tuple(self._files[name] for name in sorted(self._files)),
+            received=now,
+            known=all(known.values()),
+        )
+
+    def close(self) -> None:
+        """Let go of the file that is open."""
+        if self._open is not None:
+            with suppress(OSError):  # a full disk is told where it was met
+                self._open.close()
+            self._open = None
+
+    def _end_file(self) -> None:
+        if self._open is None:
+            return
+        try:
+            self._open.flush()
+            os.fchmod(self._open.fileno(), _MODE)
+            os.fsync(self._open.fileno())
+        except OSError as error:
+            raise _full() from error
+        self.close()
+        digest = Digest(self._hash.hexdigest())
+        self._files[self._name] = Received(name=self._name, size=self._size, digest=digest)
+
+    def _check_set(self) -> SubmissionId:
+        submission = self._submission
+        names = [f"{submission}{ending}" for ending in self._folder.endings]
+        empty = [one.name for one in self._files.values() if not one.size]
+        wanted = set(self._files) in ({*names}, {names[1]})
+        if submission is None or empty or not wanted:
+            found = f"{empty[0]} is empty" if empty else ", ".join(sorted(self._files)) or "no file"
+            raise _problem(
+                "upload-set",
+                found,
+                "all three sealed files of a submission, or its metadata alone for an update",
+                hint="choose the three together: hold Ctrl or Shift in the dialogue",
+            )
+        return submission
+
+    def _find_known(self) -> Mapping[str, bool]:
+        """Which files lie there already, the same; another one is an error."""
+        known = {}
+        for name, one in self._files.items():
+            place = self._folder.path / name
+            known[name] = os.path.lexists(place)
+            if known[name] and _digest_there(place, one.size) != one.digest:
+                raise _problem(
+                    "upload-taken",
+                    f"another {name} is there already",
+                    "a name that is free, or the very same file",
+                    hint="nothing was replaced; ask the organiser, or draft another id",
+                )
+        return known
+
+
+def _digest_there(place: Path, size: int) -> str | None:
+    """The digest of a plain file of this size; `None` for anything else."""
+    try:
+        handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_size != size:
+            return None
+        sums = hashlib.sha256()
+        while data := os.read(handle, _CHUNK):
+            sums.update(data)
+        return sums.hexdigest()
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Wait until no other upload gives names."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _entries(place: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(place) as found:
+            return list(found)
+    except FileNotFoundError:
+        return []
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _full() -> InputError:
+    return _problem(
+        "upload-full",
+        "no room for it",
+        "less than is free",
+        hint="nothing was stored; tell the organiser",
+    )
+
+
+def _problem(code: str, found: str, expected: str, *, hint: str = "") -> InputError:
+    return InputError(Problem(code=code, path="upload", found=found, expected=expected, hint=hint))

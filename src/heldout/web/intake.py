@@ -1,0 +1,240 @@
+"""Upload of sealed files over HTTP: a form, and the same address for scripts.
+
+The server stores files for `heldout inbox` and has no key to open them. It says what came; whether
+it is a submission, the organiser's own machine finds out.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import anyio
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.staticfiles import StaticFiles
+
+from heldout.errors import InputError, Problem
+from heldout.store.upload_receipts import UploadReceipt
+from heldout.store.uploads import Delivery, UploadFolder
+from heldout.web.faults import Guard, add_handlers
+from heldout.web.pages import Study
+from heldout.web.upload_forms import UploadForm
+from heldout.web.upload_pages import ReceiptPage, UploadPage, render_upload
+
+__all__ = ["ADDRESS", "Intake", "intake_routes", "make_upload_app"]
+
+ADDRESS = "/upload"
+"""Where files are sent."""
+
+_STATUSES: Mapping[str, int] = {
+    "upload-busy": 503,
+    "upload-cut": 400,
+    "upload-form": 400,
+    "upload-full": 507,
+    "upload-name": 422,
+    "upload-set": 422,
+    "upload-taken": 409,
+    "upload-too-large": 413,
+}
+_RETRY_SECONDS = "120"
+_OVERHEAD = 1 << 16
+_LENGTH_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """An upload's page.
+
+    Attributes:
+        folder: where files go.
+        clock: the time, UTC.
+        study: of the window's title; whom to write to.
+        silence: seconds without a byte after which an upload ends.
+        longest: seconds after which it ends in any case.
+    """
+
+    folder: UploadFolder
+    clock: Callable[[], datetime]
+    study: Study = field(default_factory=Study)
+    silence: float = 60.0
+    longest: float = 3600.0
+
+
+def intake_routes(intake: Intake) -> APIRouter:
+    """The form at `/upload`, and what it is sent to; JSON for those who accept nothing else."""
+    router = APIRouter()
+
+    @router.get(ADDRESS)
+    def show() -> Response:
+        return _answer_page(_form(intake))
+
+    @router.post(ADDRESS)
+    async def take(request: Request) -> Response:
+        as_json = "application/json" in request.headers.get("accept", "")
+        try:
+            receipt = await _take(intake, request)
+        except InputError as error:
+            return _refuse(intake, error.problems[0], as_json=as_json)
+        if as_json:
+            return JSONResponse(_receipt_value(receipt), status_code=200 if receipt.known else 201)
+        page = ReceiptPage(study=intake.study, receipt=receipt, again=ADDRESS)
+        return _answer_page(page, status=200 if receipt.known else 201)
+
+    return router
+
+
+def make_upload_app(intake: Intake) -> FastAPI:
+    """The upload alone, where no campaign is served."""
+    app = FastAPI(openapi_url=None, redirect_slashes=False)
+    app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
+    app.include_router(intake_routes(intake))
+    app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
+    add_handlers(app, intake.study)
+    app.add_middleware(Guard, study=intake.study)
+    return app
+
+
+async def _take(intake: Intake, request: Request) -> UploadReceipt:
+    """Store what comes.
+
+    Raises:
+        InputError: it was not taken; what had come by then is gone again.
+    """
+    _check_length(request.headers.get("content-length", ""), intake.folder)
+    manager = intake.folder.deliver(now=intake.clock())
+    delivery = await run_in_threadpool(manager.__enter__)
+    try:
+        with anyio.fail_after(intake.longest):
+            await _read(delivery, request, intake)
+        return await run_in_threadpool(delivery.finish, now=intake.clock())
+    except (ClientDisconnect, TimeoutError):
+        raise InputError(
+            Problem(
+                code="upload-cut",
+                path="upload",
+                found="the connection broke or took too long",
+                expected="all of the files",
+                hint="nothing was stored: send it again",
+            )
+        ) from None
+    finally:
+        with anyio.CancelScope(shield=True):
+            await run_in_threadpool(manager.__exit__, None, None, None)
+
+
+async def _read(delivery: Delivery, request: Request, intake: Intake) -> None:
+    """Read the whole form.
+
+    One that is refused is read to its end too: else a browser would show a broken connection and
+    not the reason.
+    """
+    refused: InputError | None = None
+    form: UploadForm | None = None
+    most = _most_bytes(intake.folder)
+    try:
+        form = UploadForm(request.headers.get("content-type", ""), delivery)
+    except InputError as error:
+        refused = error
+    async for data in _pieces(request, intake.silence):
+        most -= len(data)
+        if most < 0:
+            raise _too_large(intake.folder)
+        if refused is None and form is not None:
+            try:
+                await run_in_threadpool(form.write, data)
+            except InputError as error:
+                refused = error
+                delivery.close()
+    if refused is not None:
+        raise refused
+    if form is not None:
+        form.finish()
+
+
+async def _pieces(request: Request, silence: float) -> AsyncIterator[bytes]:
+    """The body, as long as it goes on."""
+    stream = request.stream()
+    while True:
+        with anyio.fail_after(silence):
+            try:
+                data = await anext(stream)
+            except StopAsyncIteration:
+                return
+        if data:
+            yield data
+
+
+def _check_length(said: str, folder: UploadFolder) -> None:
+    """Refuse what says itself that it is too long, before a byte of it is read."""
+    if said.isascii() and said.isdigit():
+        digits = said.lstrip("0")
+        if len(digits) > _LENGTH_DIGITS or int(digits or "0") > _most_bytes(folder):
+            raise _too_large(folder)
+
+
+def _most_bytes(folder: UploadFolder) -> int:
+    return len(folder.endings) * folder.limits.file_bytes + _OVERHEAD
+
+
+def _too_large(folder: UploadFolder) -> InputError:
+    return InputError(
+        Problem(
+            code="upload-too-large",
+            path="upload",
+            found="more than three files of the largest size",
+            expected=f"at most {folder.limits.file_bytes:,} bytes each",
+        )
+    )
+
+
+def _form(intake: Intake, problem: Problem | None = None) -> UploadPage:
+    return UploadPage(
+        study=intake.study,
+        action=ADDRESS,
+        names=tuple(f"yyyymmdd-NAME{ending}" for ending in intake.folder.endings),
+        most=_in_words(intake.folder.limits.file_bytes),
+        problem=problem,
+    )
+
+
+def _refuse(intake: Intake, problem: Problem, *, as_json: bool) -> Response:
+    status = _STATUSES.get(problem.code, 422)
+    if as_json:
+        answer: Response = JSONResponse(_problem_value(problem), status_code=status)
+    else:
+        answer = _answer_page(_form(intake, problem), status=status)
+    if problem.code == "upload-busy":
+        answer.headers["Retry-After"] = _RETRY_SECONDS
+    return answer
+
+
+def _answer_page(page: UploadPage | ReceiptPage, *, status: int = 200) -> HTMLResponse:
+    return HTMLResponse(render_upload(page), status_code=status)
+
+
+def _receipt_value(receipt: UploadReceipt) -> dict[str, Any]:
+    return {
+        "submission": receipt.submission,
+        "received": receipt.received.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "known": receipt.known,
+        "files": [
+            {"name": one.name, "bytes": one.size, "sha256": one.digest} for one in receipt.files
+        ],
+        "digest": receipt.digest,
+    }
+
+
+def _problem_value(problem: Problem) -> dict[str, Any]:
+    told = {name: getattr(problem, name) for name in ("code", "found", "expected", "hint")}
+    return {"problems": [told]}
+
+
+def _in_words(size: int) -> str:
+    """`1 GiB`, `20 kB`."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << power:
+            return f"{size / (1 << power):,.3g} {unit}"
+    return f"{size:,} bytes"

@@ -1,0 +1,435 @@
+"""Upload over real HTTP: from a form, from a script, and from somebody who means harm."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import grimp
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judging_stage import Stages, words_of
+
+from heldout.envelope.bundle import file_names
+from heldout.errors import InputError
+from heldout.ids import SubmissionId
+from heldout.store.arrivals import find_in_folder
+from heldout.store.uploads import Limits, UploadFolder
+from heldout.web.intake import ADDRESS, Intake, make_upload_app
+from heldout.web.pages import Study
+from heldout.web.upload_forms import UploadForm
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ENDINGS = file_names("age", SubmissionId("")).all
+ONE = "20261121-lighthouse"
+BOUNDARY = "frontier"
+FORM = f"multipart/form-data; boundary={BOUNDARY}"
+
+
+def files_of(name: str = ONE, size: int = 10) -> dict[str, bytes]:
+    return {f"{name}{ending}": (ending.encode() + b"x" * size) for ending in ENDINGS}
+
+
+def parts(files: dict[str, bytes]) -> list[tuple[str, tuple[str, bytes]]]:
+    return [("files", item) for item in files.items()]
+
+
+def body_of(files: dict[str, bytes], *, end: bool = True) -> bytes:
+    """A form as a browser would send it, with names that no browser would."""
+    pieces = [
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n".encode()
+        + data
+        + b"\r\n"
+        for name, data in files.items()
+    ]
+    return b"".join(pieces) + (f"--{BOUNDARY}--\r\n".encode() if end else b"")
+
+
+class Door:
+    """A folder, and the server before it."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.url = url
+        self.client = httpx.Client(base_url=url, timeout=20)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        found = httpx.URL(self.url)
+        return found.host, found.port or 0
+
+    def send(self, files: dict[str, bytes], **headers: str) -> httpx.Response:
+        return self.client.post(ADDRESS, files=parts(files), headers=headers)
+
+    def raw(self, body: bytes, **headers: str) -> httpx.Response:
+        told = {"content-type": FORM, **{k.replace("_", "-"): v for k, v in headers.items()}}
+        return self.client.post(ADDRESS, content=body, headers=told)
+
+    def lying(self) -> dict[str, bytes]:
+        return {
+            path.name: path.read_bytes() if path.is_file() else b"?"
+            for path in self.folder.iterdir()
+            if path.name != ".uploading.lock"
+        }
+
+    def wait_until_quiet(self) -> None:
+        """Until no upload is under way."""
+        end = time.monotonic() + 10
+        while list(self.folder.glob(".uploading-*")):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Door]]:
+    with Stages(tmp_path) as stages:
+        doors: list[Door] = []
+
+        def door(*, silence: float = 20.0, longest: float = 60.0, **limits: int) -> Door:
+            folder = tmp_path / f"uploads{len(doors)}"
+            folder.mkdir()
+            fields = {"free_bytes": 0, "file_bytes": 1 << 20, **limits}
+            uploads = UploadFolder(path=folder, endings=ENDINGS, limits=Limits(**fields))
+            intake = Intake(
+                folder=uploads,
+                clock=lambda: NOW,
+                study=Study(name="A board", contact="board@example.org"),
+                silence=silence,
+                longest=longest,
+            )
+            doors.append(Door(folder, stages.serve(make_upload_app(intake))))
+            return doors[-1]
+
+        yield door
+        for one in doors:
+            one.client.close()
+            one.wait_until_quiet()
+
+
+@pytest.fixture
+def door(make: Callable[..., Door]) -> Door:
+    return make()
+
+
+def code_of(answer: httpx.Response) -> str:
+    return str(answer.json()["problems"][0]["code"])
+
+
+JSON = {"accept": "application/json"}
+
+
+def test_a_form_sends_three_files_and_gets_a_receipt(door: Door) -> None:
+    page = door.client.get(ADDRESS)
+    assert page.status_code == 200
+    assert 'enctype="multipart/form-data"' in page.text
+    answer = door.send(files_of())
+    assert answer.status_code == 201
+    assert "Your submission is here" in words_of(answer)
+    assert ONE in words_of(answer)
+    assert "21 November 2026, 12:00:00 UTC" in words_of(answer)
+    assert door.lying() == files_of()
+    (arrival,) = find_in_folder(door.folder, "age")
+    assert (arrival.id, arrival.problems) == (ONE, ())
+
+
+def test_a_script_gets_the_receipt_as_json(door: Door) -> None:
+    answer = door.send(files_of(), **JSON)
+    found = answer.json()
+    assert (answer.status_code, found["submission"], found["known"]) == (201, ONE, False)
+    assert found["received"] == "2026-11-21T12:00:00Z"
+    assert [one["name"] for one in found["files"]] == sorted(files_of())
+    again = door.send(files_of(), **JSON)
+    assert (again.status_code, again.json()["known"]) == (200, True)
+    assert again.json()["digest"] == found["digest"]
+
+
+def test_another_file_of_the_same_name_is_a_conflict_and_replaces_nothing(door: Door) -> None:
+    door.send(files_of())
+    answer = door.send(files_of(size=99), **JSON)
+    assert (answer.status_code, code_of(answer)) == (409, "upload-taken")
+    page = door.send(files_of(size=99))
+    assert page.status_code == 409
+    assert "nothing was replaced" in words_of(page)
+    assert door.lying() == files_of()
+
+
+@pytest.mark.parametrize(
+    ("files", "status", "code"),
+    [
+        ({}, 422, "upload-set"),
+        ({"": b"x"}, 422, "upload-set"),
+        ({f"{ONE}{ENDINGS[0]}": b"x"}, 422, "upload-set"),
+        ({"../../board.toml": b"x"}, 422, "upload-name"),
+        ({f"../{ONE}{ENDINGS[0]}": b"x"}, 422, "upload-name"),
+        ({f"/{ONE}{ENDINGS[0]}": b"x"}, 422, "upload-name"),
+        ({f"{ONE}{ENDINGS[0]}\x00.txt": b"x"}, 422, "upload-name"),
+        ({"<script>alert(1)</script>.age": b"x"}, 422, "upload-name"),
+        ({"\u202eega.rat.x-12116202": b"x"}, 422, "upload-name"),
+        ({f"{ONE}{ENDINGS[1]}": b""}, 422, "upload-set"),
+    ],
+)
+def test_what_is_no_sealed_submission_is_refused_with_its_reason(
+    door: Door, files: dict[str, bytes], status: int, code: str
+) -> None:
+    answer = door.raw(body_of(files), **JSON)
+    assert (answer.status_code, code_of(answer)) == (status, code)
+    page = door.raw(body_of(files))
+    assert page.status_code == status
+    assert "Nothing was stored" in words_of(page)
+    assert "<script>alert" not in page.text
+    assert "\u202e" not in page.text
+    assert door.lying() == {}
+
+
+def test_a_path_of_another_system_is_cut_to_its_name_or_refused(door: Door) -> None:
+    """Old browsers sent whole paths; what is stored has one of our names in any case."""
+    files = {f"C:\\Users\\me\\{name}": data for name, data in files_of().items()}
+    door.raw(body_of(files))
+    assert door.lying() in ({}, files_of())
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"", FORM),
+        (b"{}", "application/json"),
+        (b"files=x", "application/x-www-form-urlencoded"),
+        (b"x", "multipart/form-data"),
+        (b"x", "multipart/form-data; boundary="),
+        (b"no boundary here", FORM),
+        (b"--frontier\r\nno header\r\n\r\nx\r\n--frontier--\r\n", FORM),
+        (b"--frontier\r\n" + b"a" * 9000 + b": x\r\n\r\nx\r\n--frontier--\r\n", FORM),
+        (body_of(files_of(), end=False), FORM),
+        (body_of({f"n{n}": b"x" for n in range(500)}), FORM),
+        (b"x", "multipart/form-data; boundary=" + "b" * 5000),
+    ],
+)
+def test_what_is_no_form_is_refused(door: Door, body: bytes, kind: str) -> None:
+    answer = door.raw(body, content_type=kind, **JSON)
+    assert answer.status_code in (400, 422)
+    assert code_of(answer) in ("upload-form", "upload-cut", "upload-name", "upload-set")
+    assert door.lying() == {}
+
+
+@given(st.binary(max_size=300), st.sampled_from([b"", body_of({f"{ONE}{ENDINGS[0]}": b"abc"})]))
+def test_no_bytes_break_the_form(noise: bytes, form: bytes) -> None:
+    class Sink:
+        def begin_file(self, name: str) -> None:
+            assert name
+
+        def write(self, data: bytes) -> None:
+            assert isinstance(data, bytes)
+
+    def read(body: bytes) -> str:
+        try:
+            reader = UploadForm(FORM, Sink())
+            for start in range(0, len(body), 7):
+                reader.write(body[start : start + 7])
+            reader.finish()
+        except InputError as error:
+            return error.problems[0].code
+        return "whole"
+
+    for body in (noise, form[:60] + noise, form + noise):
+        assert read(body) in ("upload-form", "upload-cut", "whole")
+
+
+def test_other_fields_are_skipped(door: Door) -> None:
+    fields = {"note": "hello", "files": "no file"}
+    answer = door.client.post(ADDRESS, files=parts(files_of()), data=fields)
+    assert answer.status_code == 201
+    assert door.lying() == files_of()
+
+
+def test_an_oversize_file_is_refused_and_the_reason_arrives(door: Door) -> None:
+    big = {**files_of(), f"{ONE}{ENDINGS[0]}": b"x" * ((1 << 20) + 1)}
+    answer = door.send(big, **JSON)
+    assert (answer.status_code, code_of(answer)) == (413, "upload-too-large")
+    assert door.lying() == {}
+
+
+@pytest.mark.parametrize("length", [str(1 << 40), "9" * 18, "9" * 4000])
+def test_a_body_that_says_it_is_huge_is_refused_unread(door: Door, length: str) -> None:
+    with socket.create_connection(door.address, timeout=10) as line:
+        line.sendall(
+            f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
+            f"Content-Length: {length}\r\n\r\n".encode()
+        )
+        said = line.recv(1 << 16)
+    assert said.split(b" ")[1] in (b"413", b"400")
+    assert door.lying() == {}
+
+
+def test_an_endless_body_without_a_length_ends(make: Callable[..., Door]) -> None:
+    small = make(file_bytes=1000)
+
+    def endless() -> Iterator[bytes]:
+        yield body_of({f"{ONE}{ENDINGS[0]}": b""}, end=False)[:-2]
+        for _ in range(200):
+            yield b"x" * 10_000
+
+    try:
+        answer = small.client.post(
+            ADDRESS, content=endless(), headers={"content-type": FORM, **JSON}
+        )
+        assert (answer.status_code, code_of(answer)) == (413, "upload-too-large")
+    except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
+        pass  # the server closed before all of it was sent
+    small.wait_until_quiet()
+    assert small.lying() == {}
+
+
+def test_a_cut_connection_leaves_nothing(door: Door) -> None:
+    body = body_of(files_of(size=5000))
+    for cut in (10, 200, len(body) // 2, len(body) - 3):
+        with socket.create_connection(door.address, timeout=10) as line:
+            line.sendall(
+                f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n".encode()
+                + body[:cut]
+            )
+    door.wait_until_quiet()
+    assert door.lying() == {}
+    assert door.send(files_of()).status_code == 201
+
+
+def test_silence_ends_an_upload(make: Callable[..., Door]) -> None:
+    impatient = make(silence=0.2)
+    body = body_of(files_of())
+    with socket.create_connection(impatient.address, timeout=10) as line:
+        line.sendall(
+            f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body[:100]
+        )
+        said = line.recv(1 << 16)
+    assert said.startswith(b"HTTP/1.1 400")
+    impatient.wait_until_quiet()
+    assert impatient.lying() == {}
+
+
+def test_a_trickle_does_not_hold_a_place_for_ever(make: Callable[..., Door]) -> None:
+    hasty = make(silence=5, longest=0.4)
+    body = body_of(files_of())
+    with socket.create_connection(hasty.address, timeout=10) as line:
+        line.sendall(
+            f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode()
+        )
+        begun = time.monotonic()
+        for place in range(60):
+            try:
+                line.sendall(body[place : place + 1])
+            except OSError:
+                break
+            time.sleep(0.02)
+        assert line.recv(1 << 16).startswith(b"HTTP/1.1 400")
+    assert time.monotonic() - begun < 5
+
+
+def test_too_many_at_once_are_asked_to_wait(make: Callable[..., Door]) -> None:
+    narrow = make(at_once=1)
+    body = body_of(files_of())
+    with socket.create_connection(narrow.address, timeout=10) as line:
+        head = f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
+        line.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:100])
+        end = time.monotonic() + 10
+        while not list(narrow.folder.glob(".uploading-*")):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        answer = narrow.send(files_of("20261121-second"), **JSON)
+        assert (answer.status_code, code_of(answer)) == (503, "upload-busy")
+        assert int(answer.headers["retry-after"]) > 0
+    narrow.wait_until_quiet()
+    assert narrow.send(files_of()).status_code == 201
+
+
+def test_a_full_folder_is_told(make: Callable[..., Door]) -> None:
+    full = make(folder_bytes=20)
+    answer = full.send(files_of(), **JSON)
+    assert (answer.status_code, code_of(answer)) == (507, "upload-full")
+    assert full.lying() == {}
+
+
+def test_many_uploads_at_once_are_all_whole(make: Callable[..., Door]) -> None:
+    wide = make(at_once=20)
+    names = [f"20261121-team{number}" for number in range(12)]
+    statuses: list[int] = []
+
+    def send(name: str) -> None:
+        with httpx.Client(base_url=wide.url, timeout=30) as client:
+            files = parts(files_of(name, size=200_000))
+            statuses.append(client.post(ADDRESS, files=files).status_code)
+
+    threads = [threading.Thread(target=send, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert statuses == [201] * 12
+    assert wide.lying() == {k: v for name in names for k, v in files_of(name, 200_000).items()}
+    assert len(list(find_in_folder(wide.folder, "age"))) == 12
+
+
+def test_two_who_claim_one_id_at_once_do_not_mix(make: Callable[..., Door]) -> None:
+    wide = make(at_once=20)
+    sent = {size: files_of(size=size) for size in range(1000, 1006)}
+    found: dict[int, int] = {}
+
+    def send(size: int) -> None:
+        with httpx.Client(base_url=wide.url, timeout=30) as client:
+            found[size] = client.post(ADDRESS, files=parts(sent[size])).status_code
+
+    threads = [threading.Thread(target=send, args=(size,)) for size in sent]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(found.values()) == [201] + [409] * 5
+    (winner,) = (size for size, status in found.items() if status == 201)
+    assert wide.lying() == sent[winner]
+
+
+def test_every_answer_is_locked_down_and_nothing_can_be_read_back(door: Door) -> None:
+    door.send(files_of())
+    for answer in (door.client.get(ADDRESS), door.send(files_of()), door.send({})):
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "set-cookie" not in answer.headers
+    name = next(iter(files_of()))
+    for address in (f"{ADDRESS}/{name}", f"{ADDRESS}/", f"/{name}", f"/static/../{name}"):
+        assert door.client.get(address).status_code == 404
+    for method in ("PUT", "DELETE", "PATCH"):
+        assert door.client.request(method, ADDRESS).status_code == 405
+
+
+def test_a_folder_that_is_gone_is_told_without_its_path(door: Door) -> None:
+    gone = door.folder.rename(door.folder.with_name("moved"))
+    answer = door.send(files_of())
+    assert answer.status_code == 503
+    assert str(door.folder) not in answer.text
+    gone.rename(door.folder)
+
+
+def test_no_key_and_no_vault_is_within_reach_of_the_upload() -> None:
+    graph = grimp.build_graph("heldout")
+    reached = graph.find_upstream_modules("heldout.web.intake")
+    assert "heldout.store.uploads" in reached
+    forbidden = ("heldout.envelope", "heldout.store.vault", "heldout.pipeline", "heldout.cli")
+    assert [name for name in reached if name.startswith(forbidden)] == []
+
+
+def test_json_and_page_say_the_same(door: Door) -> None:
+    files: dict[str, Any] = {f"{ONE}{ENDINGS[0]}": b"x"}
+    told = json.loads(door.send(files, **JSON).text)["problems"][0]
+    page = words_of(door.send(files))
+    for part in ("found", "expected", "hint", "code"):
+        assert told[part] in page
