@@ -5,7 +5,7 @@ people preferred (shallow-pooling, section 4.1, figure 5).
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heldout.errors import InputError, Problem
 from heldout.preferences.label_scores import ScoredLabels, score_labels
@@ -84,11 +84,12 @@ def score_sample(
         SampleScore(run=run, every=sign * every, sample=sign * part)
         for run, every, part in zip(runs, means.before.tolist(), means.after.tolist(), strict=True)
     ]
+    taus = find_taus(tuple(runs), means, None)
     return SampleScores(
         measure=str(wanted.measure),
         labels=wanted.name,
         queries=len(queries),
         judged=len(inside),
         runs=tuple(sorted(found, key=lambda one: -sign * one.every)),
-        taus=find_taus(tuple(runs), means, None),
+        taus=tuple(replace(one, name=one.name.replace("before", "on all")) for one in taus),
     )

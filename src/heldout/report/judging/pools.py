@@ -12,7 +12,7 @@ from heldout.report.table import Column, Table
 
 __all__ = ["histogram", "table", "value"]
 
-_MOST_TICKS = 24
+_MOST_TICKS = 20
 _BAR = 0.4
 
 
@@ -44,12 +44,11 @@ def histogram(found: PoolSizes) -> dict[str, Any]:
     """Queries by the size of their pools; at least one pool."""
     largest = max(found.histogram)
     most = float(max(found.histogram.values()))
-    step = 1 + (largest - 1) // _MOST_TICKS
     frame = Frame(
         canvas=Canvas(width=600, height=240, left=56, right=24, top=40, bottom=56),
         x=(0.5, largest + 0.5),
         y=(0.0, most * 1.05),
-        x_ticks=tuple(Tick(at=n, label=str(n)) for n in range(1, largest + 1, step)),
+        x_ticks=_size_ticks(largest),
         y_ticks=_whole_ticks(most * 1.05),
     )
     layers: list[Layer] = [draw_line([(0.5, 0.0), (largest + 0.5, 0.0)], frame, RULE)]
@@ -78,6 +77,15 @@ def value(found: Mapping[str, PoolSizes]) -> dict[str, Any]:
         }
         for name, one in found.items()
     }
+
+
+def _size_ticks(largest: int) -> tuple[Tick, ...]:
+    """Every size, or every second, fifth, tenth, …, with the first."""
+    step = next(
+        s * 10**n for n in range(9) for s in (1, 2, 5) if largest <= _MOST_TICKS * s * 10**n
+    )
+    every = sorted({1, *range(step, largest + 1, step)})
+    return tuple(Tick(at=n, label=f"{n:,}") for n in every)
 
 
 def _whole_ticks(top: float) -> tuple[Tick, ...]:

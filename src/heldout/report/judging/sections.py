@@ -31,6 +31,8 @@ from heldout.trec.tops import Tops
 
 __all__ = ["Given", "first_tops", "write_sections"]
 
+_NO_RUNS = "no runs are named; this needs --runs 'GLOB'"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
@@ -165,7 +167,7 @@ def _pools(given: Given, name: str, title: str) -> Section:
 def _runs(given: Given, name: str, title: str) -> Section:
     rescored = given.relabelled.rescored
     if rescored is None:
-        raise _no_runs()
+        return Section(name=name, title=title, why_not=_NO_RUNS)
     found, why = _sample(given)
     value = {"queries": rescored.queries, "why": why} if found is None else sample.value(found)
     return Section(
@@ -200,7 +202,7 @@ def _contests(given: Given, name: str, title: str) -> Section:
         first_tops(given.tops), given.known or None, same=stand_for(given.pools)
     )
     if len(first) <= 1:
-        raise _no_runs()
+        return Section(name=name, title=title, why_not=_NO_RUNS)
     found = hold_contests(first, given.relabelled.made.votes, level=given.level)
     return Section(
         name=name,
@@ -266,7 +268,3 @@ def _best(given: Given) -> str:
     rescored = given.relabelled.rescored
     runs = () if rescored is None else rescored.runs
     return next((one.run for one in runs if one.run != PERFECT), "")
-
-
-def _no_runs() -> InputError:
-    return InputError(Problem(code="no-runs", path="--runs", found="no runs", expected="run files"))

@@ -1,0 +1,292 @@
+"""`heldout prefer report`: what it tells of a small campaign, and of one with hostile texts."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, sync_playwright
+
+from heldout.cli.program import main
+from heldout.errors import InputError
+from heldout.measures.spec import parse_measure
+from heldout.preferences.judgments import Judgment, format_judgments
+from heldout.preferences.label_scores import ScoredLabels
+from heldout.preferences.pools import Candidate, Pool, PoolSizes, sizes
+from heldout.preferences.sample_scores import score_sample
+from heldout.preferences.votes import PairVotes
+from heldout.report.judging.examples import draw_examples
+from heldout.report.judging.judges import implied_accuracy
+from heldout.report.judging.pools import histogram
+from heldout.site.judging_report import Top, render_judging_report
+from heldout.trec.places import Places
+
+RUNS = {"A": ["d1", "d2", "d3"], "B": ["d2", "d1", "d3"], "C": ["d3", "d2", "d1"]}
+QUERIES = [f"q{n}" for n in range(12)]
+HOSTILE = "<script>alert(1)</script> \u202egnp.exe\x1b[2J " + "x" * 3000
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["prefer", *map(str, arguments)])
+
+
+@pytest.fixture(name="folder", scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs on twelve queries, nine of them judged; d1 is known, most people prefer d2."""
+    folder = tmp_path_factory.mktemp("reported")
+    texts = "".join(f"{query}\twhat is {query}\n" for query in QUERIES)
+    (folder / "queries.tsv").write_text(texts)
+    (folder / "known.qrels").write_text("".join(f"{query} 0 d1 1\n" for query in QUERIES))
+    passages = {"d1": "the known answer", "d2": HOSTILE.replace("\n", " "), "d3": "=CMD()"}
+    lines = "".join(f"{doc}\t{text}\n" for doc, text in passages.items())
+    (folder / "documents.tsv").write_text(lines)
+    for run, docs in RUNS.items():
+        rows = [
+            f"{query} Q0 {doc} {n} {9 - n} {run}"
+            for query in QUERIES
+            for n, doc in enumerate(docs if query != "q11" else docs[::-1], 1)
+        ]
+        (folder / f"{run}.run").write_text("\n".join(rows) + "\n")
+    done = call(
+        *("pool", *(folder / f"{run}.run" for run in RUNS), "--qrels", folder / "known.qrels"),
+        *("--queries", folder / "queries.tsv", "--documents", folder / "documents.tsv"),
+        *("--sample", 9, "--out", folder / "campaign"),
+    )
+    assert done.exit_code == 0, done.output
+    rows = (folder / "campaign" / "pool.jsonl").read_text().splitlines()
+    judged = []
+    for number, query in enumerate(json.loads(row)["query"] for row in rows):
+        order = "231" if number < 7 else "321"
+        docs = [f"d{n}" for n in order]
+        for one, other in ((docs[0], docs[1]), (docs[0], docs[2]), (docs[1], docs[2])):
+            judged.append(Judgment(query=query, left=other, right=one, preferred=one))
+    (folder / "campaign" / "judgments.jsonl").write_bytes(format_judgments(judged))
+    return folder
+
+
+def write(folder: Path, out: Path, *more: object) -> dict[str, Any]:
+    done = call(
+        *("report", folder / "campaign", "--runs", folder / "*.run"),
+        *("--qrels", folder / "known.qrels", "--trials", 50, "--redraws", 5),
+        *("--out", out, "--json", *more),
+    )
+    assert done.exit_code == 0, done.output
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_every_table_and_figure_of_the_study_is_there(folder: Path, tmp_path: Path) -> None:
+    told = write(folder, tmp_path / "out", "--split", "A")
+
+    assert told["not_made"] == {}
+    found = json.loads((tmp_path / "out" / "report.json").read_text())["sections"]
+    assert set(found) == {
+        "examples", "categories", "pools", "runs", "contests", "judges", "labels"
+    }  # fmt: skip
+    page = (tmp_path / "out" / "index.html").read_text()
+    for name in ("Figure 1", "Tables 1 and 2", "Figures 3 and 4", "Table 3", "Table 4", "Figure 6"):
+        assert name in page
+    assert page.count("<figure") == len(list((tmp_path / "out" / "charts").iterdir())) == 8
+    tables = list((tmp_path / "out" / "tables").glob("*.csv"))
+    assert len(tables) == page.count("<table") == len(list((tmp_path / "out").glob("*/*.tex")))
+    # run A shows the known answer first and d2 second, but for q11; nobody prefers the known one
+    category = found["categories"]["categories"]
+    judged = [json.loads(row)["query"] for row in pools_of(folder)]
+    assert category["A"]["queries"] == len([query for query in judged if query != "q11"])
+    assert category["A"]["known_preferred"] == 0
+    assert sum(found["pools"]["judged"]["histogram"].values()) == 9
+    assert set(found["pools"]["judged"]["histogram"]) <= {"2", "3"}
+    assert found["pools"]["all queries, 3 runs"]["queries"] == 12
+    assert found["runs"]["queries"] == 12
+    assert found["runs"]["judged"] == 9
+    assert found["judges"]["why"] == "no unit has two ratings"
+
+
+def pools_of(folder: Path) -> list[str]:
+    return (folder / "campaign" / "pool.jsonl").read_text().splitlines()
+
+
+def test_a_seed_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    told = write(folder, tmp_path / "one", "--seed", 5)
+    write(folder, tmp_path / "two", "--seed", 5)
+    for name in told["files"]:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_hostile_texts_are_text(folder: Path, tmp_path: Path) -> None:
+    told = write(folder, tmp_path / "out", "--examples", 9)
+    page = (tmp_path / "out" / "index.html").read_text()
+
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    for name in told["files"]:
+        text = (tmp_path / "out" / name).read_text()
+        assert "\x1b" not in text
+        assert name == "report.json" or "\u202e" not in text
+    for table in (tmp_path / "out" / "tables").glob("*.csv"):
+        with table.open(newline="") as file:
+            assert not any(cell.startswith("=") for row in csv.reader(file) for cell in row)
+    assert "default-src 'none'" in page
+    assert not re.findall(r"(?:src|href)=\"(?!#)[^\"]*\"", page)
+
+
+def test_what_cannot_be_told_says_why(folder: Path, tmp_path: Path) -> None:
+    done = call("report", folder / "campaign", "--out", tmp_path / "out", "--json")
+
+    missing = json.loads(done.stdout)["not_made"]
+    assert set(missing) == {"categories", "runs"}
+    assert "--runs" in missing["runs"]
+    contests = json.loads((tmp_path / "out" / "report.json").read_text())["sections"]["contests"]
+    assert (contests["family"], contests["wins"]["perfect"], contests["wins"]["B"]) == (6, 0, 3)
+
+
+def test_judgments_alone_tell_agreement_and_labels(tmp_path: Path) -> None:
+    (tmp_path / "few.pref").write_text("q a b a\nq a b b\nq b c b\n")
+    done = call("report", "--judgments", tmp_path / "few.pref", "--out", tmp_path / "o", "--json")
+
+    assert done.exit_code == 0, done.output
+    assert set(json.loads(done.stdout)["not_made"]) == {
+        "examples", "categories", "runs", "contests"
+    }  # fmt: skip
+
+
+def test_a_folder_with_files_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("kept")
+    done = call("report", folder / "campaign", "--out", tmp_path)
+
+    assert done.exit_code != 0
+    assert "holds files" in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_run_that_is_not_there_cannot_be_split(folder: Path, tmp_path: Path) -> None:
+    told = write(folder, tmp_path / "out", "--split", "nobody")
+
+    assert "nobody" in told["not_made"]["categories"]
+
+
+@pytest.mark.browser
+def test_the_page_has_no_violation_and_fits_a_phone(
+    folder: Path, tmp_path: Path, browser: Browser
+) -> None:
+    write(folder, tmp_path / "out", "--split", "A")
+    address = (tmp_path / "out" / "index.html").as_uri()
+    colours = {"runOnly": ["color-contrast"]}
+    for width, scheme, rules in ((1280, "light", colours), (390, "dark", {})):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if scheme == "dark" else "light",
+        )
+        page = context.new_page()
+        page.goto(address)
+        found = Axe().run(page, options={"preload": False, **rules}).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        context.close()
+
+
+@pytest.fixture(name="browser", scope="module")
+def start_browser(program: Callable[[str], str]) -> Iterator[Browser]:
+    path = program("chromium")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield started
+        started.close()
+
+
+def rng(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def two(query: str) -> Pool:
+    passages = tuple(Candidate(doc=doc, text=f"text of {doc}") for doc in "ab")
+    return Pool(query=query, text=query, candidates=passages)
+
+
+@given(st.integers(0, 99), st.lists(st.booleans(), min_size=5, max_size=5))
+def test_what_people_said_does_not_change_which_pairs_are_drawn(
+    seed: int, outcome: list[bool]
+) -> None:
+    pools = [two(f"q{n}") for n in range(5)]
+    one, other = (
+        {
+            pool.query: {("a", "b"): PairVotes(first=int(first == turn), second=int(first != turn))}
+            for pool, first in zip(pools, outcome, strict=True)
+        }
+        for turn in (True, False)
+    )
+    drawn = draw_examples(pools, one, rng(seed), count=3)
+    again = draw_examples(pools, other, rng(seed), count=3)
+
+    assert [found.query for found in drawn] == [found.query for found in again]
+    assert all(a.first == b.second for a, b in zip(drawn, again, strict=True))
+    assert len({found.query for found in drawn}) == 3
+    assert all(found.votes == (1, 0) for found in drawn)
+
+
+def test_a_page_without_a_section_is_a_page() -> None:
+    files = render_judging_report(Top(name="<b>", words="none"), ())
+    assert "<b>" not in files["index.html"].decode()
+    assert json.loads(files["report.json"]) == {"name": "<b>", "sections": {}}
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.657, 0.9, 1.0])
+def test_the_accuracy_behind_agreement_is_found_again(accuracy: float) -> None:
+    alike = accuracy**2 + (1 - accuracy) ** 2
+    assert implied_accuracy(alike) == pytest.approx(accuracy, abs=1e-7)
+
+
+def test_judges_who_differ_more_than_by_chance_have_no_accuracy() -> None:
+    assert implied_accuracy(0.4) is None
+
+
+@pytest.mark.parametrize("largest", [1, 2, 20, 21, 130, 12_345])
+def test_a_histogram_of_any_size_has_few_ticks_that_are_whole(largest: int) -> None:
+    shown = PoolSizes(queries=2, histogram={largest: 2}, mean=1.0, median=1.0, single=0, pairs=0)
+    axes = histogram(shown)["layer"][0]["encoding"]
+    assert 1 <= len(axes["x"]["axis"]["values"]) <= 21
+    assert all(at == int(at) for at in axes["x"]["axis"]["values"] + axes["y"]["axis"]["values"])
+
+
+def test_no_pool_is_no_mean() -> None:
+    assert sizes([]).mean is None
+
+
+def place(**at: int) -> Places:
+    return Places(
+        found={query: {"d": place} for query, place in at.items()},
+        retrieved=dict.fromkeys(at, 10),
+    )
+
+
+def test_a_sample_that_ranks_as_the_whole_has_tau_one_and_means_of_its_queries() -> None:
+    labels = ScoredLabels(
+        name="labels",
+        labels={f"q{n}": {"d": 1} for n in range(4)},
+        measure=parse_measure("RR@10"),
+    )
+    runs = {"good": place(q0=1, q1=1, q2=1, q3=2), "bad": place(q0=2, q1=2, q2=4)}
+    found = score_sample(runs, labels, {"q0", "q1", "unlabelled"})
+
+    assert [(one.run, one.every, one.sample) for one in found.runs] == [
+        ("good", 3.5 / 4, 1.0), ("bad", 1.25 / 4, 0.5)
+    ]  # fmt: skip
+    assert (found.queries, found.judged, found.taus[0].tau) == (4, 2, 1.0)
+
+
+@pytest.mark.parametrize("sample", [set(), {"other"}, {"q0", "q1"}])
+def test_a_sample_of_nothing_or_of_everything_is_none(sample: set[str]) -> None:
+    labels = ScoredLabels(
+        name="labels", labels={"q0": {"d": 1}, "q1": {"d": 1}}, measure=parse_measure("RR@10")
+    )
+    with pytest.raises(InputError, match="no-common-query"):
+        score_sample({"a": place(q0=1)}, labels, sample)
