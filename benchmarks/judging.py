@@ -64,7 +64,7 @@ class Patient(httpx.AsyncBaseTransport):
     """Sends a request again until the server answers it, and times every answer."""
 
     def __init__(self, seen: Seen) -> None:
-        self._inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=256))
+        self._inner = httpx.AsyncHTTPTransport()
         self._seen = seen
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -175,13 +175,13 @@ class Server:
         raise TimeoutError("the server did not start")
 
 
-def prefer_longer(question: Question) -> Literal["a", "b"]:
-    """Some answer, and the right one to a test: passages of a query name its topic."""
+def guess(question: Question) -> Literal["a", "b"]:
+    """A guess, but the right answer to a test: passages of a query name its topic."""
     topic = question.query.strip().rsplit("subject", 1)[-1]
     named = [f"topic{topic} " in f"{text} " for text in (question.a, question.b)]
     if named[0] != named[1]:
         return "a" if named[0] else "b"
-    return "a" if len(question.a) >= len(question.b) else "b"
+    return random.choice(("a", "b"))  # noqa: S311 - not a secret
 
 
 async def play(
@@ -189,19 +189,21 @@ async def play(
 ) -> tuple[list[Ending], float]:
     """All judges at once; how each ended, and how long it took."""
     await server.wait()
-    async with httpx.AsyncClient(
-        base_url=server.address, transport=Patient(seen), timeout=PATIENCE
-    ) as client:
-        killer = asyncio.create_task(kill_often(server, kills))
-        start = time.perf_counter()
-        visits = [
-            PageJudge(client=client, link=link, worker=f"w{number}", decide=prefer_longer).visit()
-            for number in range(judges)
-        ]
-        endings = await asyncio.gather(*visits)
-        seconds = time.perf_counter() - start
-        await killer
+    killer = asyncio.create_task(kill_often(server, kills))
+    start = time.perf_counter()
+    visits = (visit(server.address, link, f"w{number}", seen) for number in range(judges))
+    endings = await asyncio.gather(*visits)
+    seconds = time.perf_counter() - start
+    await killer
     return endings, seconds
+
+
+async def visit(address: str, link: str, worker: str, seen: Seen) -> Ending:
+    """One judge, with a connection of their own: a shared pool is searched for every request."""
+    async with httpx.AsyncClient(
+        base_url=address, transport=Patient(seen), timeout=PATIENCE
+    ) as client:
+        return await PageJudge(client=client, link=link, worker=worker, decide=guess).visit()
 
 
 async def kill_often(server: Server, kills: int) -> None:
