@@ -99,7 +99,6 @@ measure = "nDCG@10"
         ("closes = 2027-12-31", 'kind = "one-shot"', "a last day"),
         ("schema = 1", 'schema = 1\ndenominator = "some"', "counted"),
         ("public = true", 'labels = "a/b"', "a name of letters"),
-        ('set = "dev"', 'set = "dev"\nlabels = "graded"', "none: labels in the vault"),
         ("off = []", 'off = ["qouta"]', "one of board-open, post-hoc, id-date"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from scipy.stats import kendalltau
-from town import OTHER_TEAM, QUERIES, Town, call, copy_town, found_town, named, run_text
+from town import OTHER_TEAM, QUERIES, Town, call, copy_town, found_town, git, named, run_text
 
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.tasks import Item, Task
@@ -56,12 +56,11 @@ def documents(town: Town) -> Path:
     return file
 
 
-def begin(town: Town) -> CampaignFolder:
+def begin(town: Town, *more: str) -> CampaignFolder:
     """A campaign of the board's published runs, with tests of its own."""
     folder = CampaignFolder(town.root / "campaign")
-    answer = town.organiser(
-        "prefer", "pool", "--documents", documents(town), "--out", folder.path, "--json", now=NEXT
-    )
+    told = ("--documents", documents(town), "--out", folder.path, "--json", *more)
+    answer = town.organiser("prefer", "pool", *told, now=NEXT)
     assert answer.code == 0, answer
     folder.write_tests(known_against_off_topic(folder))
     return folder
@@ -119,8 +118,8 @@ def labels(town: Town, name: str) -> Mapping[str, set[str]]:
         return {q: set(docs) for q, docs in read_qrels(source, path=name).judgments.items()}
 
 
-def run_of(town: Town, submission: str) -> Mapping[str, list[str]]:
-    rows = (town.clone / "drafts" / submission / "eval.run").read_text().splitlines()
+def run_of(town: Town, submission: str, query_set: str = "eval") -> Mapping[str, list[str]]:
+    rows = (town.clone / f"drafts/{submission}/{query_set}.run").read_text().splitlines()
     found: dict[str, list[str]] = {}
     for row in rows:
         query, doc, _ = row.split("\t")
@@ -371,12 +370,51 @@ def test_a_baseline_is_pooled_seed_by_seed_and_scored_again(town: Town) -> None:
     assert town.audit()["ok"]
 
 
-def test_labels_of_an_open_set_and_under_a_ladder_are_refused(town: Town) -> None:
+def test_labels_of_an_open_set_lie_in_the_board_for_everybody(town: Town) -> None:
+    folder = begin(town, "--set", "dev")
+    judge(folder, draw(town, folder), lambda _q, left, right: max(left, right), day="2026-11-03")
+    told = maintain(town, folder, "--publish-labels", "--public", "--set", "dev", now=NEXT)
+    assert told["published"] == "dev-pref-1"
+    assert not [*(town.vault / "labels").glob("dev*")]
+    with (town.board / "qrels/dev-pref-1.qrels").open("rb") as source:
+        found = read_qrels(source, path="dev-pref-1").judgments
+    wanted = {query: set(docs) for query, docs in found.items()}
+    assert wanted == {p.query: {p.candidates[-1].doc} for p in folder.pools()}
+    for row in town.rows():
+        expected = reciprocal_rank(run_of(town, row["id"], "dev"), wanted)
+        assert row["scores"]["dev-pref-1"] == pytest.approx(expected, abs=5e-4)
+    assert git(town.board, "status", "--short") == ""
+    assert town.audit()["ok"]
+    town.push()
+    town.pull()
+    submission = town.draft("pier", now=LATER, seed=3, team=named("Pier"))
+    checked = town.participant("check", submission, "--json", now=LATER)
+    assert checked.code == 0, checked
+    archive = town.root / "kb.zip"
+    assert town.organiser("archive", archive, "--yes", now=LATER).code == 0
+    answer = town.participant("audit", archive, "--json", now=LATER, clone=town.root)
+    assert (answer.code, answer.json["faults"]) == (0, []), answer
+
+
+@pytest.mark.parametrize("query_set", ["dev", "eval"])
+def test_labels_by_which_nothing_can_be_scored_leave_no_trace(town: Town, query_set: str) -> None:
+    folder = begin(town, "--set", query_set)
+    rules, events = (town.board / "board.toml").read_bytes(), town.kinds()
+    told = ("prefer", "maintain", folder.path, "--set", query_set, "--publish-labels")
+    for measure, code in (("RR(rel=2)@10", "undefined-score"), ("nonsense", "board-spec")):
+        answer = town.organiser(*told, "--measure", measure, now=NEXT)
+        assert answer.code == 2
+        assert code in answer.err
+        assert ((town.board / "board.toml").read_bytes(), town.kinds()) == (rules, events)
+    assert not [*town.vault.glob("labels/*-pref-*"), *town.board.glob("qrels/*-pref-*")]
+
+
+def test_public_labels_under_a_ladder_and_those_of_no_set_are_refused(town: Town) -> None:
     folder = begin(town)
     told = ("prefer", "maintain", folder.path, "--publish-labels", "--json")
-    answer = town.organiser(*told, "--set", "dev", now=NEXT)
+    answer = town.organiser(*told, "--set", "test", now=NEXT)
     assert answer.code == 2
-    assert "open-set" in answer.err
+    assert "unknown-set" in answer.err
     file = town.board / "board.toml"
     text = file.read_text("utf-8")
     file.write_text(text.replace('rule = "rounded"', 'rule = "ladder"'), "utf-8")

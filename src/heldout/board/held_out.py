@@ -19,6 +19,7 @@ __all__ = [
     "list_stems",
     "names_of_board",
     "names_of_view",
+    "open_labels",
     "stem_of",
 ]
 
@@ -44,6 +45,11 @@ def stem_of(name: str) -> str:
     return name.partition(".")[0]
 
 
+def open_labels(name: str) -> str:
+    """Where a board has further labels of a set whose own are public."""
+    return f"qrels/{name}.qrels"
+
+
 def names_of_view(view: View) -> frozenset[str]:
     """The held-out files that a view's scores depend on, as far as there are such files."""
     files = (path.removeprefix(_FOLDER) for path in view.files if path.startswith(_FOLDER))
@@ -54,7 +60,11 @@ def names_of_view(view: View) -> frozenset[str]:
 def names_of_board(spec: BoardSpec) -> frozenset[str]:
     """The same for all views of some rules; a set with public labels has none of its own here."""
     public = {name for name, files in spec.sets.items() if not files.held_out}
-    return frozenset[str]().union(*map(names_of_view, spec.views)) - public
+    names = (
+        names_of_view(view) - ({view.labels, view.set} if view.set in public else set())
+        for view in spec.views
+    )
+    return frozenset[str]().union(*names)
 
 
 def list_stems(spec: BoardSpec, *sets: str) -> frozenset[str]:

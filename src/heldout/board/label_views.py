@@ -37,7 +37,7 @@ def add_label_views(
         and view.name not in known
         and (named is None or view.name in named)
         and later.sets.get(view.set) == spec.sets.get(view.set)
-        and not (view.public and climbs)
+        and not (view.public and climbs and spec.sets[view.set].held_out)
     )
     return msgspec.structs.replace(spec, views=(*spec.views, *added)) if added else spec
 

@@ -103,7 +103,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         measure: as ir_measures names it, `RR@10`.
         public: whether its score is released when a submission is published. One that is not is
             scored with every submission and never leaves the vault.
-        labels: other labels in the vault for the same queries, by name; absent, the set's own.
+        labels: other labels of the same queries, by name; absent, the set's own. They lie where the
+            set's own lie: in the vault, or, of an open set, in the board.
         final: of a view that is not public: whether its score is released after all on the day
             after the last of the board, or of the season.
         queries: path of a list of queries of the set: the mean is over those of them that count.

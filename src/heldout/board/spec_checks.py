@@ -104,23 +104,15 @@ def _check_views(spec: BoardSpec) -> Iterator[Wrong]:
         if view.final and view.public:
             expected = "false: a public view is told at once"
             yield (f"views[{index}].final", view.final, expected, "or set public = false")
-        yield from _check_labels(spec, view, f"views[{index}].labels")
+        if view.labels is not None and not re.fullmatch(_NAME, view.labels):
+            expected = "a name of letters, digits, _ and -"
+            yield (f"views[{index}].labels", view.labels, expected, "")
         yield from check_view_files(view, f"views[{index}]")
         yield from _check_measure(spec, view, f"views[{index}]")
     if spec.primary not in names:
         yield ("primary", spec.primary, "the name of a view: " + ", ".join(names), "")
     elif not spec.view(spec.primary).public:
         yield ("primary", spec.primary, "a public view", "the score that ranks must be released")
-
-
-def _check_labels(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
-    if view.labels is None:
-        return
-    if not re.fullmatch(_NAME, view.labels):
-        yield (key, view.labels, "a name of letters, digits, _ and -", "")
-    if view.set in spec.sets and not spec.sets[view.set].held_out:
-        expected = "none: labels in the vault are for queries that have no public ones"
-        yield (key, view.labels, expected, "")
 
 
 def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:

@@ -180,7 +180,7 @@ class _Scores:
 
 
 def _is_held_out(spec: BoardSpec, view: View) -> bool:
-    return spec.sets[view.set].held_out or view.labels is not None
+    return spec.sets[view.set].held_out
 
 
 def _is_old(submission: Submission) -> bool:

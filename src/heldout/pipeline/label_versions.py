@@ -1,17 +1,20 @@
 """Versions of a board's preference labels: each a file of the vault, a view, and its origin.
 
 `labels/SET-pref-N.qrels` has the labels and `labels/SET-pref-N.json` their origin; the log commits
-to both. No version is ever edited: the next one has the next number and a view of its own, and
-every published run is scored on it.
+to both. Of a set whose labels are in the open both lie in the board's `qrels/`. No version is ever
+edited: the next one has the next number and a view of its own, and every published run is scored on
+it.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 
 import msgspec
 
+from heldout.board.held_out import open_labels
 from heldout.board.spec import BoardSpec, View
 from heldout.board.spec_file import parse_spec
 from heldout.errors import HeldoutError, InputError, Problem, StoreError
@@ -40,7 +43,7 @@ __all__ = [
 ]
 
 _MARK = "-pref-"
-_PRIVATE = 0o600
+_PRIVATE, _OPEN = 0o600, 0o644
 
 
 class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -157,9 +160,8 @@ def publish_labels(
         `None` where the labels are those of the latest version.
 
     Raises:
-        InputError: code `open-set`: the set's labels are not held out; `ladder-view`: every
-            entry's score would be told where a Ladder tells some; `no-labels`; and those of
-            `check_new_rules`.
+        InputError: code `unknown-set`; `ladder-view`: every entry's score would be told where a
+            Ladder tells some; `no-labels`, `label-id`; and those of `check_new_rules`.
     """
     spec = desk.repository.spec()
     _check(spec, record.set, public=public)
@@ -180,10 +182,15 @@ def publish_labels(
     parse_spec(after.encode(), path=SPEC)
     parent = versions[-1].name if versions else ""
     record = msgspec.structs.replace(record, version=number, parent=parent)
-    folder = desk.vault.root / "labels"
-    write_whole(folder / f"{name}.qrels", data, mode=_PRIVATE)
-    write_whole(folder / f"{name}.json", msgspec.json.encode(record), mode=_PRIVATE)
-    _take_rules(desk, before, after, why=f"preference labels {name}: version {number}")
+    folder, mode = _folder(desk, record.set), _PRIVATE if _is_held_out(desk, record.set) else _OPEN
+    write_whole(folder / f"{name}.qrels", data, mode=mode)
+    write_whole(folder / f"{name}.json", msgspec.json.encode(record), mode=mode)
+    try:
+        _take_rules(desk, before, after, why=f"preference labels {name}: version {number}")
+    except HeldoutError:
+        for suffix in ("qrels", "json"):
+            (folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        raise
     return BoardLabels(name=name, view=view, record=record, digest=str(digest_bytes(data)))
 
 
@@ -214,31 +221,43 @@ def score_versions(
     return tuple(decisions)
 
 
+def _is_held_out(desk: Desk, query_set: str) -> bool:
+    return desk.repository.spec().sets[query_set].held_out
+
+
+def _folder(desk: Desk, query_set: str) -> Path:
+    """Where the labels of a set lie."""
+    if _is_held_out(desk, query_set):
+        return desk.vault.root / "labels"
+    return (desk.repository.root / open_labels("any")).parent
+
+
 def _read_version(desk: Desk, view: View, labels: str) -> BoardLabels:
-    file = desk.vault.root / "labels" / f"{labels}.json"
+    file = _folder(desk, view.set) / f"{labels}.json"
     if not file.is_file():
         raise StoreError(f"{file} is missing; restore it from the backup")
     try:
         record = msgspec.json.decode(file.read_bytes(), type=LabelRecord)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{file} is damaged; restore it from the backup") from None
-    digest = str(desk.vault.labels_digest(labels))
+    qrels = file.with_suffix(".qrels")
+    if not qrels.is_file():
+        raise StoreError(f"{qrels} is missing; restore it from the backup")
+    digest = str(digest_bytes(qrels.read_bytes()))
     return BoardLabels(name=view.name, view=view, record=record, digest=digest)
 
 
 def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
-    files = spec.sets.get(query_set)
-    if files is None or not files.held_out:
+    if query_set not in spec.sets:
         raise InputError(
             Problem(
-                code="open-set",
+                code="unknown-set",
                 path="--set",
                 found=query_set,
-                expected="a set of the board whose labels are held out",
-                hint="labels in the open are the board's own: add a set to board.toml for new ones",
+                expected="one of " + ", ".join(spec.sets),
             )
         )
-    if public and spec.release.rule != "rounded":
+    if public and spec.sets[query_set].held_out and spec.release.rule != "rounded":
         raise InputError(
             Problem(
                 code="ladder-view",

@@ -22,7 +22,7 @@ from string import Template
 import msgspec
 
 from heldout.board.events import Entry, format_entry, redact
-from heldout.board.held_out import held_out_file, names_of_board, stem_of
+from heldout.board.held_out import held_out_file, names_of_board, open_labels, stem_of
 from heldout.board.history import History, Submission, read_history
 from heldout.board.label_views import rules_told_by
 from heldout.board.manifest import team_key
@@ -245,6 +245,12 @@ def _list_public_files(desk: Desk, specs: Sequence[BoardSpec]) -> Iterator[_File
     sets = [files for spec in specs for files in spec.sets.values()]
     named = {name for one in sets for name in (one.queries, one.qrels, one.candidates) if name}
     named |= {name for spec in specs for view in spec.views for name in view.files}
+    named |= {
+        open_labels(view.labels)
+        for spec in specs
+        for view in spec.views
+        if view.labels is not None and not spec.sets[view.set].held_out
+    }
     for name in sorted(name for name in named if not name.startswith("labels/")):
         yield name, desk.repository.file(name).read_bytes()
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from heldout.board.held_out import list_stems
+from heldout.board.held_out import list_stems, open_labels
 from heldout.board.spec import BoardSpec, View
 from heldout.ids import Digest, digest_bytes
 from heldout.pipeline.view_files import ViewFiles, load_view_files
@@ -130,7 +130,7 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
     elif vault is not None:
         qrels, digest = vault.labels(name), vault.labels_digest(name)
     given = files.candidates
-    others = {} if vault is None else _load_others(spec, name, vault)
+    others = _load_others(repository, spec, name, vault)
     return SetData(
         queries=repository.queries(files.queries),
         qrels=qrels,
@@ -144,8 +144,21 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
     )
 
 
-def _load_others(spec: BoardSpec, name: str, vault: Vault) -> dict[str, Labels]:
+def _load_others(
+    repository: Repository, spec: BoardSpec, name: str, vault: Vault | None
+) -> dict[str, Labels]:
+    """Labels that views name: where the set's own lie, in the open or in the vault."""
     named = {view.labels for view in spec.views if view.set == name and view.labels is not None}
+    if not spec.sets[name].held_out:
+        return {
+            labels: Labels(
+                qrels=repository.qrels(open_labels(labels)),
+                digest=digest_bytes(repository.file(open_labels(labels)).read_bytes()),
+            )
+            for labels in sorted(named)
+        }
+    if vault is None:
+        return {}
     return {
         labels: Labels(qrels=vault.labels(labels), digest=vault.labels_digest(labels))
         for labels in sorted(named)
