@@ -21,7 +21,8 @@ from heldout.errors import InputError
 from heldout.ids import SubmissionId
 from heldout.store.arrivals import find_in_folder
 from heldout.store.uploads import Limits, UploadFolder
-from heldout.web.intake import ADDRESS, Intake, make_upload_app
+from heldout.web.app import make_app
+from heldout.web.intake import ADDRESS, Intake, intake_routes, make_upload_app
 from heldout.web.pages import Study
 from heldout.web.upload_forms import UploadForm
 
@@ -425,6 +426,20 @@ def test_no_key_and_no_vault_is_within_reach_of_the_upload() -> None:
     assert "heldout.store.uploads" in reached
     forbidden = ("heldout.envelope", "heldout.store.vault", "heldout.pipeline", "heldout.cli")
     assert [name for name in reached if name.startswith(forbidden)] == []
+
+
+def test_a_campaign_and_uploads_are_served_together(tmp_path: Path) -> None:
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    uploads = UploadFolder(path=folder, endings=ENDINGS, limits=Limits(free_bytes=0))
+    with Stages(tmp_path) as stages:
+        stage = stages.make()
+        intake = Intake(folder=uploads, clock=lambda: NOW)
+        url = stages.serve(make_app(stage.database, routers=[intake_routes(intake)]))
+        with httpx.Client(base_url=url) as client:
+            assert client.post(ADDRESS, files=parts(files_of())).status_code == 201
+            assert client.get(stage.link, params={"worker": "ada"}).status_code == 200
+    assert len(list(find_in_folder(folder, "age"))) == 1
 
 
 def test_json_and_page_say_the_same(door: Door) -> None:
