@@ -4,15 +4,19 @@ import judging_databases
 from small_campaign import NOW, SETTINGS, after, answer_all, finish, load, take
 
 from heldout.store.judging.database import Database
+from heldout.store.judging.desk import exit_assignment
 from heldout.store.judging.organiser import (
     count_sign_outs,
     leases,
     note_sign_out,
+    pair_texts,
+    passage_lengths,
     payments_made,
     read_launch_state,
     set_launch,
 )
 from heldout.store.judging.payments import payments_due, record_payment
+from heldout.store.judging.payments_list import list_payments
 from heldout.store.judging.readings import events
 
 database = judging_databases.database
@@ -61,3 +65,30 @@ def test_a_payment_that_was_recorded_is_found_again(database: Database) -> None:
     (made,) = payments_made(database)
     assert (made.key, made.amount, made.kind) == (due.key, 200, "reward")
     assert (made.platform_id, made.state, made.paid_at) == ("ada", "submitted", NOW)
+
+
+def test_texts_and_lengths_are_found_by_id(database: Database) -> None:
+    load(database)
+    found = pair_texts(database, "q1", "d1b", "d1a")
+    assert found
+    assert (found.query, found.a, found.b) == ("question 1", "passage b of 1", "passage a of 1")
+    assert pair_texts(database, "q1", "d1b", "unknown") is None
+    assert pair_texts(database, "unknown", "d1a", "d1b") is None
+    assert passage_lengths(database)["d1b"] == len("passage b of 1")
+
+
+def test_payments_made_and_due_are_one_list(database: Database) -> None:
+    load(database, queries=3)
+    for worker in ("ada", "bob"):
+        finish(database, worker)
+    cy = take(database, "cy")
+    exit_assignment(database, cy.assignment, now=NOW)
+    first, _ = payments_due(database)
+    key, amount = first.key, first.amount
+    record_payment(database, first.assignment, amount=amount, kind="reward", key=key, now=NOW)
+    made, due = list_payments(database, currency="USD")
+    assert (made.platform_id, made.kind, made.paid_at) == (
+        *("ada", "base"),
+        "2026-11-21T12:00:00.000Z",
+    )
+    assert (due.platform_id, due.kind, due.paid_at, due.currency) == ("bob", "base", "", "USD")
