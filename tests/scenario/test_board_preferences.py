@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from town import OTHER_TEAM, QUERIES, Town, call, copy_town, found_town, git, na
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.tasks import Item, Task
 from heldout.store.campaign_files import CampaignFolder
+from heldout.store.judging.campaigns import load_campaign
+from heldout.store.judging.database import open_database
+from heldout.store.judging.engines import sqlite_url
 from heldout.trec.qrels import read_qrels
 
 pytestmark = pytest.mark.slow
@@ -59,8 +63,8 @@ def documents(town: Town) -> Path:
 def begin(town: Town, *more: str) -> CampaignFolder:
     """A campaign of the board's published runs, with tests of its own."""
     folder = CampaignFolder(town.root / "campaign")
-    told = ("--documents", documents(town), "--out", folder.path, "--json", *more)
-    answer = town.organiser("prefer", "pool", *told, now=NEXT)
+    told = ("--documents", documents(town), "--out", folder.path, "--json")
+    answer = town.organiser("prefer", "pool", *told, *more, now=NEXT)
     assert answer.code == 0, answer
     folder.write_tests(known_against_off_topic(folder))
     return folder
@@ -240,7 +244,18 @@ def test_challengers_meet_the_best_known_answer_as_often_as_a_lead_takes(story: 
     pairs = [item.pair for task in drawn for item in task.items if item.answer is None]
     assert set(Counter(pairs).values()) == {3}
     assert len(set(pairs)) == len(story.fresh)
+    assert told["price"] == 240 * len(drawn)
     assert story.told["nothing new"]["tasks"] == 0  # drawn, and not judged yet
+
+
+def test_the_judging_pages_get_challenges_with_their_texts(story: Story, tmp_path: Path) -> None:
+    database = open_database(sqlite_url(tmp_path / "campaign.sqlite"))
+    folder = story.folder
+    pools = (*folder.pools(), *folder.challengers())
+    now = datetime.fromisoformat(AFTER)
+    loaded = load_campaign(database, folder.settings(), pools, folder.tasks(), now=now)
+    database.close()
+    assert loaded.tasks == len(folder.tasks())
 
 
 def test_every_published_run_is_scored_on_the_labels_that_challengers_won(story: Story) -> None:

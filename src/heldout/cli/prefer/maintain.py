@@ -1,6 +1,6 @@
 """`heldout prefer maintain`: a board's preference labels, as new runs come."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,12 +13,17 @@ from heldout.cli.console import progress
 from heldout.cli.context import Place, at_board
 from heldout.cli.options import one_argument
 from heldout.cli.prefer.campaign import campaign_argument
+from heldout.cli.prefer.maintained import (
+    Maintenance,
+    ToldVersion,
+    maintained_facts,
+    maintained_value,
+)
 from heldout.cli.prefer.pool_source import read_documents
-from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
+from heldout.cli.printing import answers, print_facts, print_json, reports_errors
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.label_changes import Change, compare_version
+from heldout.pipeline.label_changes import compare_version
 from heldout.pipeline.label_versions import (
-    BoardLabels,
     list_versions,
     publish_labels,
     score_versions,
@@ -34,10 +39,8 @@ from heldout.pipeline.maintaining import (
 )
 from heldout.pipeline.published_tops import list_published
 from heldout.pipeline.rebuild import catch_up
-from heldout.preferences.challenges import Challenge
-from heldout.preferences.maintenance import LEAD, LeadRule, Replacement
+from heldout.preferences.maintenance import LEAD, LeadRule
 from heldout.preferences.settings import Mode
-from heldout.preferences.tasks import Task
 from heldout.preferences.versions import Algorithm
 from heldout.store.campaign_files import CampaignFolder
 
@@ -77,30 +80,6 @@ _wish = one_argument(
         help="Labels of answers up to this time alone, in UTC.",
     ),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """A version as it is told."""
-
-    labels: BoardLabels
-    same: bool
-    change: Change | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What a call found and did."""
-
-    query_set: str
-    rule: LeadRule
-    challengers: int
-    challenges: tuple[Challenge, ...]
-    drawn: tuple[Task, ...]
-    replaced: tuple[Replacement, ...]
-    published: str | None
-    scored: tuple[str, ...]
-    versions: tuple[Version, ...]
 
 
 @click.command
@@ -166,21 +145,23 @@ def maintain(
         if drawn:
             folder.write_tasks([*held.tasks, *drawn])
         published, scored = _label(desk, held, name, rule, wish)
-        outcome = Outcome(
+        outcome = Maintenance(
             query_set=name,
             rule=rule,
             challengers=sum(len(row.candidates) for row in held.challengers),
             challenges=challenges,
             drawn=drawn,
+            price=len(drawn) * (held.settings.reward + held.settings.fee),
+            currency=held.settings.currency,
             replaced=label(held, rule).replaced,
             published=published,
             scored=scored,
             versions=_list_versions(desk, held, name),
         )
     if place.as_json:
-        print_json(_value(outcome))
+        print_json(maintained_value(outcome))
     else:
-        print_facts(answers(), [*_facts(outcome), *_version_facts(outcome.versions)])
+        print_facts(answers(), maintained_facts(outcome))
 
 
 def _read(folder: CampaignFolder) -> Campaign:
@@ -228,126 +209,8 @@ def _label(
     return (None if made is None else made.name), scored
 
 
-def _list_versions(desk: Desk, held: Campaign, query_set: str) -> tuple[Version, ...]:
+def _list_versions(desk: Desk, held: Campaign, query_set: str) -> tuple[ToldVersion, ...]:
     return tuple(
-        Version(labels=one, same=is_made_again(held, one), change=compare_version(desk, one))
+        ToldVersion(labels=one, same=is_made_again(held, one), change=compare_version(desk, one))
         for one in list_versions(desk).get(query_set, ())
     )
-
-
-def _facts(found: Outcome) -> list[tuple[str, str]]:
-    counts = {state: _count(found.challenges, state) for state in ("open", "won", "stays")}
-    asked = sum(item.answer is None for task in found.drawn for item in task.items)
-    waiting = sum(one.drawn for one in found.challenges)
-    told = plural(len(found.challenges), "pair")
-    facts = [
-        ("unjudged", f"{plural(found.challengers, 'first document')} that the pools lack"),
-        (
-            "compared",
-            f"{told}: {counts['open']:,} open, {counts['won']:,} won, {counts['stays']:,} lost",
-        ),
-        ("drawn", f"{plural(len(found.drawn), 'task')} of {plural(asked, 'judgment')}"),
-    ]
-    if waiting:
-        facts.append(("", f"{plural(waiting, 'judgment')} drawn before have not come yet"))
-    told = f"{plural(len(found.replaced), 'best known answer')} by a lead of {found.rule.lead}"
-    facts.append(("replaced", told))
-    if found.published is not None:
-        facts.append(("published", f"{found.published}; {plural(len(found.scored), 'run')} scored"))
-    elif found.scored:
-        facts.append(("scored", f"{plural(len(found.scored), 'run')} on the labels of today"))
-    return facts
-
-
-def _version_facts(versions: Sequence[Version]) -> list[tuple[str, str]]:
-    facts = []
-    for one in versions:
-        record = one.labels.record
-        told = f"{one.labels.name}: {plural(len(record.replaced), 'answer')} replaced"
-        told += f", judgments up to {record.until}" if record.until else ""
-        facts.append(("version", told))
-        if not one.same:
-            facts.append(("", "the campaign's files of today give other labels"))
-        if one.change is not None:
-            facts += _change_facts(one.change)
-    return facts
-
-
-def _change_facts(change: Change) -> list[tuple[str, str]]:
-    size = f"{plural(change.entries, 'run')}, {plural(change.queries, 'query', 'queries')}"
-    taus = "; ".join(
-        f"{one.name} {'undefined' if one.tau is None else f'{one.tau:.2f}'}" for one in change.taus
-    )
-    told = f"; Kendall's tau: {taus}" if taus else ""
-    facts = [("", f"against {change.before}: {size}{told}")]
-    facts += [("", f"{move.id}: rank {move.before} -> {move.after}") for move in change.moves]
-    return facts
-
-
-def _count(challenges: Sequence[Challenge], outcome: str) -> int:
-    return sum(one.outcome == outcome for one in challenges)
-
-
-def _value(found: Outcome) -> dict[str, object]:
-    return {
-        "set": found.query_set,
-        "lead": found.rule.lead,
-        "cap": found.rule.cap,
-        "challengers": found.challengers,
-        "challenges": [
-            {
-                "query": one.query,
-                "challenger": one.challenger,
-                "incumbent": one.incumbent,
-                "ahead": one.ahead,
-                "behind": one.behind,
-                "answers": one.answers,
-                "outcome": one.outcome,
-            }
-            for one in found.challenges
-        ],
-        "tasks": len(found.drawn),
-        "replaced": [_replacement(one) for one in found.replaced],
-        "published": found.published,
-        "scored": list(found.scored),
-        "versions": [_version_value(one) for one in found.versions],
-    }
-
-
-def _replacement(one: Replacement) -> dict[str, object]:
-    return {"query": one.query, "before": list(one.before), "after": one.after, "at": one.at}
-
-
-def _version_value(one: Version) -> dict[str, object]:
-    record, change = one.labels.record, one.change
-    return {
-        "name": one.labels.name,
-        "version": record.version,
-        "parent": record.parent or None,
-        "public": one.labels.view.public,
-        "measure": one.labels.view.measure,
-        "until": record.until or None,
-        "sha256": one.labels.digest,
-        "replaced": [_replacement(each) for each in record.replaced],
-        "same": one.same,
-        "change": None if change is None else _change_value(change),
-    }
-
-
-def _change_value(change: Change) -> dict[str, object]:
-    return {
-        "before": change.before,
-        "entries": change.entries,
-        "queries": change.queries,
-        "taus": [
-            {
-                "name": one.name,
-                "runs": one.runs,
-                "tau": one.tau,
-                "discordant": one.discordant,
-                "pairs": one.pairs,
-            }
-            for one in change.taus
-        ],
-        "moves": [{"id": m.id, "before": m.before, "after": m.after} for m in change.moves],
-    }
