@@ -76,6 +76,7 @@ def test_a_template_is_a_fragment_without_form_script_or_anything_from_elsewhere
     assert not {"html", "head", "body", "form", "script", "link", "img"} & set(seen.tags)
     assert "//" not in page
     assert "$" not in page
+    assert 'data-task="1-00001-1"' in page  # every column is a variable: Turkle asks for that
     expected = {f"choice_{n}": {"left", "right", "none"} for n in (1, 2, 3)}
     found: dict[str, set[str]] = {}
     for name, value in seen.fields:

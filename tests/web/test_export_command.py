@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from judging_stage import Stage, Stages
@@ -82,6 +83,11 @@ def test_merging_again_or_from_nothing_changes_nothing() -> None:
     assert merge_judgments([one], [one]) == (one,)
     assert merge_judgments([one], []) == (one,)
     assert merge_judgments([], [one]) == (one,)
+    other = msgspec.structs.replace(one, preferred="b")
+    changed = (one, other, one)  # all in one moment: the last of them stands
+    assert merge_judgments([], changed) == changed
+    assert merge_judgments(changed[:1], changed) == changed
+    assert merge_judgments(changed, changed) == changed
 
 
 def test_payments_are_exported_with_their_keys(stages: Stages, tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """Judgments from several places in one file: each once, and none is ever taken out."""
 
+from collections import defaultdict
 from collections.abc import Iterable
-
-import msgspec
 
 from heldout.preferences.judgments import Judgment
 
@@ -18,13 +17,23 @@ def merge_judgments(before: Iterable[Judgment], found: Iterable[Judgment]) -> tu
         before: in the file.
         found: in a database, or in a platform's results.
     """
-    fresh = {_place(one): one for one in found}
-    kept = [_finished(one, fresh.pop(_place(one), one)) for one in before]
+    fresh = dict(enumerate(found))
+    places = defaultdict(list)
+    for number in reversed(fresh):
+        places[_place(fresh[number])].append(number)
+    kept = []
+    for one in before:
+        again = places[_place(one)]
+        kept.append(_finished(one, fresh.pop(again.pop()) if again else one))
     return (*kept, *fresh.values())
 
 
-def _place(one: Judgment) -> Judgment:
-    return msgspec.structs.replace(one, submitted=False)
+def _place(one: Judgment) -> tuple[object, ...]:
+    """What never changes about a judgment, and tells it from every other."""
+    return (
+        *(one.worker, one.task, one.position, one.query, one.left, one.right),
+        *(one.preferred, one.reason, one.shown_at, one.answered_at),
+    )
 
 
 def _finished(one: Judgment, later: Judgment) -> Judgment:

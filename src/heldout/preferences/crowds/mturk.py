@@ -157,6 +157,7 @@ def _template(items: int, settings: Settings) -> bytes:
     ending += [f"Questions about the study: {settings.contact}"] if settings.contact else []
     told = "\n".join(f"<p>{cell_html(part)}</p>" for part in (*paragraphs, *ending) if part)
     return page.substitute(
+        task="${task}",
         name=cell_html(settings.name),
         consent=told,
         items="\n".join(_sections(items, settings)),
