@@ -256,3 +256,13 @@ def test_a_run_pooled_deeper_than_its_first_has_no_win_rate() -> None:
     rates = estimate_win_rates(pools, votes, [Verdict(pair=("q", "a", "b"), share=1.0)])
     assert [(one.a, one.b) for one in rates] == [("perfect", "run2")]
     assert (rates[0].together.value, rates[0].together.low) == (1.0, None)
+
+
+def test_a_vote_on_a_pair_that_the_model_failed_on_still_counts_for_people() -> None:
+    pools = [pool_of(f"q{n}", {"a": "x", "b": "y"}, run1=("a",), run2=("b",)) for n in range(4)]
+    votes = {f"q{n}": {("a", "b"): PairVotes(first=n % 2, second=1 - n % 2)} for n in range(4)}
+    verdicts = [Verdict(pair=(f"q{n}", "a", "b"), share=1.0) for n in range(3)]
+    (rate,) = estimate_win_rates(pools, votes, verdicts)
+    assert (rate.together.labelled, rate.people.labelled) == (3, 4)
+    assert rate.people.value == pytest.approx(0.5)
+    assert rate.together.value == pytest.approx(1 / 3)

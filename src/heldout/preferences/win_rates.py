@@ -27,7 +27,7 @@ class WinRate:
         a: a run.
         b: another.
         together: the share of queries where people would prefer a's passage; a tie is a half.
-        people: the same from people's votes alone, on the same labelled queries.
+        people: the same from all of people's votes, and from them alone.
     """
 
     a: str
@@ -62,13 +62,15 @@ def estimate_win_rates(
             for query in firsts[a]
             if query in firsts[b] and firsts[a][query] != firsts[b][query]
         ]
-        seen = [(pair, share) for pair in pairs if (share := _share(model, pair)) is not None]
-        labelled = [(y, f) for pair, f in seen if (y := _share(people, pair)) is not None]
-        rest = [f for pair, f in seen if _share(people, pair) is None]
-        if labelled:
-            labels, guesses = zip(*labelled, strict=True)
+        judged = [(pair, y) for pair in pairs if (y := _share(people, pair)) is not None]
+        seen = [(y, f) for pair, y in judged if (f := _share(model, pair)) is not None]
+        waiting = (_share(model, pair) for pair in pairs if _share(people, pair) is None)
+        if seen:
+            labels, guesses = zip(*seen, strict=True)
+            rest = [f for f in waiting if f is not None]
             together = estimate_mean(labels, guesses, rest, level=level)
-            alone = estimate_mean(labels, guesses, [], level=level)
+            votes_alone = [y for _, y in judged]
+            alone = estimate_mean(votes_alone, votes_alone, [], level=level)
             rates.append(WinRate(a=a, b=b, together=_cut(together), people=_cut(alone)))
     return tuple(rates)
 

@@ -203,7 +203,7 @@ def _rates_table(rates: Sequence[WinRate], level: float) -> Table:
         columns=(
             Column(name="run"),
             Column(name="against"),
-            Column(name="judged", form="count"),
+            Column(name="judged by both", form="count"),
             Column(name="by the model alone", form="count"),
             Column(name="with the model", form="share", decimals=3),
             Column(name="low", form="share", decimals=3),
