@@ -169,6 +169,8 @@ def grow(town: Town) -> Iterator[tuple[str, Any]]:
     answer = town.organiser("publish", submission, "--yes", "--json", now=LATER)
     assert answer.code == 0, answer
     yield "published", answer.json
+    told = ("prefer", "maintain", folder.path, "--json")
+    yield "without texts", town.organiser(*told, now=LATER).json
     yield "drawn", maintain(town, folder, now=LATER)
     yield "nothing new", maintain(town, folder, now=LATER)
     drawn = [task for task in folder.tasks() if task.why == "challenge"]
@@ -233,6 +235,13 @@ def test_the_first_version_is_what_the_pools_were_judged_to_be(story: Story) -> 
 def test_publishing_tells_how_many_first_documents_nobody_has_judged(story: Story) -> None:
     assert story.fresh
     assert story.told["published"]["waiting"] == {"eval": len(story.fresh)}
+
+
+def test_nothing_is_judged_without_its_text_where_there_are_texts(story: Story) -> None:
+    told = story.told["without texts"]
+    assert (told["waiting"], told["challengers"], told["tasks"]) == (len(story.fresh), 0, 0)
+    assert story.told["drawn"]["waiting"] == 0
+    assert all(one.text for row in story.folder.challengers() for one in row.candidates)
 
 
 def test_challengers_meet_the_best_known_answer_as_often_as_a_lead_takes(story: Story) -> None:
@@ -409,6 +418,25 @@ def test_labels_of_an_open_set_lie_in_the_board_for_everybody(town: Town) -> Non
     assert town.organiser("archive", archive, "--yes", now=LATER).code == 0
     answer = town.participant("audit", archive, "--json", now=LATER, clone=town.root)
     assert (answer.code, answer.json["faults"]) == (0, []), answer
+
+
+def test_labels_that_were_mended_are_logged_before_anything_is_told_by_them(town: Town) -> None:
+    folder = begin(town)
+    judge(folder, draw(town, folder), known_first, day="2026-11-03")
+    file = town.vault / "labels/eval.qrels"
+    file.write_text(file.read_text().replace("deval7 1", "n7-0 1"))
+    events, told = town.kinds(), ("prefer", "maintain", folder.path, "--publish-labels", "--json")
+    answer = town.organiser(*told, now=NEXT)
+    assert (answer.code, town.kinds()) == (2, events)
+    assert "heldout correct" in answer.err
+    first, second = (row["id"] for row in town.rows())
+    assert town.organiser("correct", first, "--why", "query 7", "--anyway", now=NEXT).code == 0
+    answer = town.organiser(*told, now=NEXT)
+    assert answer.code == 0, answer
+    errata = [e for e in town.events() if (e["submission"], e["kind"]) == (second, "corrected")]
+    reason = "scored on preference labels eval-pref-1, and on labels that were mended"
+    assert [e["public"]["why"] for e in errata] == [reason]
+    assert town.audit()["ok"]
 
 
 @pytest.mark.parametrize("query_set", ["dev", "eval"])

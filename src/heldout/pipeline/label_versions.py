@@ -19,12 +19,13 @@ from heldout.board.spec import BoardSpec, View
 from heldout.board.spec_file import parse_spec
 from heldout.errors import HeldoutError, InputError, Problem, StoreError
 from heldout.ids import digest_bytes
+from heldout.pipeline.commitments import check_unchanged, compare_held_out
 from heldout.pipeline.decide import Decision, correct
 from heldout.pipeline.desk import Desk, note_rules
 from heldout.pipeline.new_rules import check_new_rules
-from heldout.pipeline.published_tops import list_published
-from heldout.pipeline.rescoring import is_earlier, rescore
-from heldout.pipeline.score_files import read_kept
+from heldout.pipeline.published_tops import check_set, list_published
+from heldout.pipeline.rescoring import rescore
+from heldout.pipeline.score_files import ScoreFile, read_kept
 from heldout.pipeline.sets import load_sets
 from heldout.preferences.maintenance import Replacement
 from heldout.preferences.settings import Exclusion
@@ -162,9 +163,11 @@ def publish_labels(
     Raises:
         InputError: code `unknown-set`; `ladder-view`: every entry's score would be told where a
             Ladder tells some; `no-labels`, `label-id`; and those of `check_new_rules`.
+        StoreError: a file that decides scores is not what the log commits to.
     """
     spec = desk.repository.spec()
     _check(spec, record.set, public=public)
+    check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
     if not any(labels.values()):
         raise InputError(_tell_no_labels())
     versions = list_versions(desk).get(record.set, ())
@@ -197,7 +200,7 @@ def publish_labels(
 def score_versions(
     desk: Desk, *, why: str, done: Callable[[], None] = lambda: None
 ) -> tuple[Decision, ...]:
-    """Score every published run again that is not scored on all labels of today.
+    """Score every published run again that is not scored on all versions.
 
     What was scored is not scored again, so a call after a crash goes on. Public scores are told by
     an erratum; of others the log vouches for the file alone.
@@ -208,17 +211,32 @@ def score_versions(
         done: called after each run.
 
     Raises:
-        StoreError, TrustError, InputError: a run cannot be scored.
+        StoreError: a file that decides scores is not what the log commits to; or as below.
+        TrustError, InputError: a run cannot be scored.
     """
-    sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+    spec = desk.repository.spec()
+    check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
+    versions = [one for each in list_versions(desk).values() for one in each]
+    sets = load_sets(desk.repository, spec, vault=desk.vault)
     decisions = []
     for entry in list_published(desk):
         kept = read_kept(desk.vault, entry)
-        if kept is None or is_earlier(kept, sets):
+        if kept is None or _lacks(kept, versions, desk.spec_at(entry.received)):
             scores = rescore(desk, sets, entry.id)
-            decisions.append(correct(desk, entry.id, scores, why=why))
+            mended = kept is not None and not kept.labels.items() <= scores.labels.items()
+            reason = f"{why}, and on labels that were mended" if mended else why
+            decisions.append(correct(desk, entry.id, scores, why=reason))
         done()
     return tuple(decisions)
+
+
+def _lacks(kept: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) -> bool:
+    """Whether scores lack a version of a set that the entry had to answer."""
+    return any(
+        kept.labels.get(f"{one.view.set}/{one.view.labels}") != one.digest
+        for one in versions
+        if one.view.set in spec.sets
+    )
 
 
 def _is_held_out(desk: Desk, query_set: str) -> bool:
@@ -248,15 +266,7 @@ def _read_version(desk: Desk, view: View, labels: str) -> BoardLabels:
 
 
 def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
-    if query_set not in spec.sets:
-        raise InputError(
-            Problem(
-                code="unknown-set",
-                path="--set",
-                found=query_set,
-                expected="one of " + ", ".join(spec.sets),
-            )
-        )
+    check_set(spec, query_set)
     if public and spec.sets[query_set].held_out and spec.release.rule != "rounded":
         raise InputError(
             Problem(

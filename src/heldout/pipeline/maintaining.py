@@ -44,6 +44,7 @@ from heldout.trec.scanning.hashing import hash_documents
 __all__ = [
     "Campaign",
     "Waiting",
+    "count_unseen",
     "count_waiting",
     "draw_challenges",
     "find_challengers",
@@ -251,6 +252,13 @@ def draw_challenges(
             why="challenge",
         )
     return tuple(tasks)
+
+
+def count_unseen(desk: Desk, query_set: str, campaign: Campaign) -> int:
+    """First documents of published entries that a campaign has not looked at; nothing is opened."""
+    seen = _hash_seen(seen_documents(campaign.pools, campaign.challengers))
+    every = (_list_unseen(desk, one, query_set, seen) or () for one in list_published(desk))
+    return len({top for tops in every for top in tops})
 
 
 def count_waiting(desk: Desk, entries: Collection[str] | None = None) -> tuple[Waiting, ...]:

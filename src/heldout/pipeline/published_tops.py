@@ -5,14 +5,33 @@ from io import BytesIO
 from typing import BinaryIO
 
 from heldout.board.history import Submission
+from heldout.board.spec import BoardSpec
 from heldout.envelope.bundle import Binding, file_names, open_runs
+from heldout.errors import InputError, Problem
 from heldout.ids import Digest, SubmissionId, query_set_of
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.score import open_manifest
 from heldout.pipeline.seeds import list_runs
 from heldout.trec.tops import Tops, read_tops
 
-__all__ = ["list_published", "read_published_tops"]
+__all__ = ["check_set", "list_published", "read_published_tops"]
+
+
+def check_set(spec: BoardSpec, name: str) -> None:
+    """Refuse the name of a query set that a board does not have.
+
+    Raises:
+        InputError: code `unknown-set`.
+    """
+    if name not in spec.sets:
+        raise InputError(
+            Problem(
+                code="unknown-set",
+                path="--set",
+                found=name,
+                expected="one of " + ", ".join(spec.sets),
+            )
+        )
 
 
 def list_published(desk: Desk) -> tuple[Submission, ...]:

@@ -30,6 +30,7 @@ from heldout.pipeline.label_versions import (
 )
 from heldout.pipeline.maintaining import (
     Campaign,
+    count_unseen,
     draw_challenges,
     find_challengers,
     is_made_again,
@@ -37,7 +38,7 @@ from heldout.pipeline.maintaining import (
     make_record,
     weigh_challenges,
 )
-from heldout.pipeline.published_tops import list_published
+from heldout.pipeline.published_tops import check_set, list_published
 from heldout.pipeline.rebuild import catch_up
 from heldout.preferences.maintenance import LEAD, LeadRule
 from heldout.preferences.settings import Mode
@@ -133,6 +134,7 @@ def maintain(
     with place.desk() as desk:
         spec = desk.repository.spec()
         name = query_set or spec.view(spec.on(desk.now.date()).primary).set
+        check_set(spec, name)
         held = _read(folder)
         rule = LeadRule(
             lead=lead,
@@ -149,6 +151,7 @@ def maintain(
             query_set=name,
             rule=rule,
             challengers=sum(len(row.candidates) for row in held.challengers),
+            waiting=count_unseen(desk, name, held),
             challenges=challenges,
             drawn=drawn,
             price=len(drawn) * (held.settings.reward + held.settings.fee),
@@ -182,6 +185,9 @@ def _take_challengers(
     query_set: str,
     documents: Mapping[str, str] | None,
 ) -> Campaign:
+    """The campaign with what is new; where it has texts nothing enters without one."""
+    if documents is None and any(one.text for pool in held.pools for one in pool.candidates):
+        return held
     with progress("opening runs", len(list_published(desk))) as done:
         found = find_challengers(desk, query_set, held, documents=documents, done=done)
     if found != held.challengers:

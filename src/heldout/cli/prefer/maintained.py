@@ -38,6 +38,7 @@ class Maintenance:
         query_set: the set.
         rule: when an answer is exchanged.
         challengers: first documents that the pools lack.
+        waiting: those that were not looked at, for want of texts.
         challenges: each against the best known answers.
         drawn: new tasks.
         price: of these, in hundredths of the currency.
@@ -51,6 +52,7 @@ class Maintenance:
     query_set: str
     rule: LeadRule
     challengers: int
+    waiting: int
     challenges: tuple[Challenge, ...]
     drawn: tuple[Task, ...]
     price: Money
@@ -72,7 +74,10 @@ def _facts(found: Maintenance) -> list[tuple[str, str]]:
     price = format_money(found.price, found.currency)
     waiting = sum(one.drawn for one in found.challenges)
     told = plural(len(found.challenges), "pair")
-    facts = [
+    unread = plural(found.waiting, "first document")
+    facts = [("waiting", f"{unread} to look at: --documents has their texts")]
+    facts = facts if found.waiting else []
+    facts += [
         ("unjudged", f"{plural(found.challengers, 'first document')} that the pools lack"),
         (
             "compared",
@@ -130,6 +135,7 @@ def maintained_value(found: Maintenance) -> dict[str, object]:
         "lead": found.rule.lead,
         "cap": found.rule.cap,
         "challengers": found.challengers,
+        "waiting": found.waiting,
         "challenges": [
             {
                 "query": one.query,

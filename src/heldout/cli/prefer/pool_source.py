@@ -13,7 +13,6 @@ from heldout.cli.context import now_option
 from heldout.cli.files import order_option, run_name
 from heldout.cli.options import one_argument
 from heldout.collections.tables import parse_documents
-from heldout.errors import InputError, Problem
 from heldout.preferences.rows import read_text
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
@@ -146,6 +145,7 @@ def _read_tops(runs: Sequence[str], depth: int, order: Order | None) -> Mapping[
 
 def _load_board(source: PoolSource, depth: int) -> Pooled:
     from heldout.pipeline.published_tops import (  # noqa: PLC0415 - heavy, --help is not
+        check_set,
         list_published,
         read_published_tops,
     )
@@ -162,15 +162,7 @@ def _load_board(source: PoolSource, depth: int) -> Pooled:
     )
     spec = desk.repository.spec()
     name = source.query_set or spec.view(spec.on(desk.now.date()).primary).set
-    if name not in spec.sets:
-        raise InputError(
-            Problem(
-                code="unknown-set",
-                path="--set",
-                found=name,
-                expected="one of " + ", ".join(spec.sets),
-            )
-        )
+    check_set(spec, name)
     entries = list_published(desk)
     with progress("opening runs", len(entries)) as done:
         tops = read_published_tops(desk, name, depth=depth, entries=entries, done=done)
