@@ -59,6 +59,10 @@ def judge_agreement(
 ) -> JudgeAgreement:
     """Agreement on pairs that were judged at least twice.
 
+    Which passage of a pair is called the first means nothing. Each pair is therefore entered both
+    ways round, so that alpha is the same whatever passages are called; two votes are alike by
+    chance with 1/2.
+
     Args:
         votes: those that count, as `counted` gives them; others without a preference are passed
             over.
@@ -71,11 +75,12 @@ def judge_agreement(
         if one.preferred is not None:
             given.setdefault(one.pair, []).append(float(one.preferred == one.pair[1]))
     several = {pair: found for pair, found in given.items() if len(found) >= _TWO}
-    ratings = np.full((max(map(len, several.values()), default=0), len(several)), np.nan)
+    one_way = np.full((max(map(len, several.values()), default=0), len(several)), np.nan)
     for column, found in enumerate(several.values()):
-        ratings[: len(found), column] = found
+        one_way[: len(found), column] = found
+    ratings = np.hstack([one_way, 1 - one_way])
     alpha = krippendorff_alpha(ratings)
-    queries = np.array([query for query, _, _ in several])
+    queries = np.array([query for query, _, _ in several] * _TWO)
     interval = krippendorff_interval(ratings, rng, groups=queries, level=level, trials=trials)
     return JudgeAgreement(
         alpha=alpha.value,
