@@ -210,17 +210,18 @@ def test_ordering_loses_no_pair(pairs: Iterable[Pair], judged: int) -> None:
     assert sorted(order_pairs(kept, verdicts)) == sorted(kept)
 
 
-def test_pairs_for_a_calibration_come_from_every_lead() -> None:
+def test_pairs_for_a_calibration_come_from_every_lead_by_its_share() -> None:
     votes: defaultdict[str, dict[tuple[str, str], PairVotes]] = defaultdict(dict)
-    for number in range(100):
-        lead = 3 if number < 3 else 1
+    for number in range(1000):
+        lead = 1 + (number % 10 == 0) + (number % 20 == 0)
         votes[f"q{number}"]["a", "b"] = PairVotes(first=lead, second=0)
-    drawn = draw_judged_pairs(votes, count=20, rng=rng(4))
-    assert len(set(drawn)) == 20
+    drawn = draw_judged_pairs(votes, count=200, rng=rng(4))
+    assert len(set(drawn)) == 200
     leads = Counter(votes[query][a, b].first for query, a, b in drawn)
-    assert leads == {1: 17, 3: 3}
-    assert draw_judged_pairs(votes, count=20, rng=rng(4)) == drawn
-    assert len(draw_judged_pairs(votes, count=999, rng=rng())) == 100
+    assert leads == {1: 180, 2: 10, 3: 10}
+    assert draw_judged_pairs(votes, count=100, rng=rng(4)) == drawn[:100]
+    assert set(draw_judged_pairs(votes, count=100, rng=rng(5))) != set(drawn[:100])
+    assert len(draw_judged_pairs(votes, count=9999, rng=rng())) == 1000
     assert draw_judged_pairs({}, count=5, rng=rng()) == ()
 
 

@@ -101,6 +101,18 @@ def test_nothing_is_asked_twice_and_more_pairs_go_on_from_there(
     assert len(chat.asked) == 50
 
 
+def test_a_limit_takes_pairs_at_random_and_a_greater_one_goes_on(
+    campaign: Path, chat: ChatServer
+) -> None:
+    told(call(campaign, "--endpoint", chat.url, "--limit", "6", "--json"))
+    first = {row.pair for row in read_rows(campaign)}
+    assert first != {(f"q{n}", a, b) for n in range(2) for a, b in ("ab", "ac", "bc")}
+    told(call(campaign, "--endpoint", chat.url, "--limit", "9", "--json"))
+    pairs = {row.pair for row in read_rows(campaign)}
+    assert first < pairs
+    assert len(pairs) == 9
+
+
 def test_win_rates_use_the_model_where_people_did_not_judge(
     campaign: Path, chat: ChatServer
 ) -> None:

@@ -38,9 +38,10 @@ def order_pairs(
 
 
 def draw_judged_pairs(votes: Votes, *, count: int, rng: np.random.Generator) -> tuple[Pair, ...]:
-    """Pairs that people have judged, at random, from each lead of votes as many as there are.
+    """Pairs that people have judged, at random, each lead of votes by its share of all.
 
-    A calibration on close pairs alone, or on clear ones, would say little of the others.
+    So a calibration is neither of close pairs alone nor of clear ones, and what it says of the
+    sample holds of all. A greater count adds pairs to those of a smaller one.
 
     Args:
         votes: of people.
@@ -51,10 +52,13 @@ def draw_judged_pairs(votes: Votes, *, count: int, rng: np.random.Generator) -> 
     for query, found in votes.items():
         for (first, second), one in found.items():
             strata[min(abs(one.first - one.second), LEADS[-1])].append((query, first, second))
-    shuffled = [_shuffle(strata[lead], rng) for lead in sorted(strata)]
-    longest = max(map(len, shuffled), default=0)
-    rounds = (mine[place] for place in range(longest) for mine in shuffled if place < len(mine))
-    return tuple(pair for _, pair in zip(range(count), rounds, strict=False))
+    placed = [
+        ((place + 0.5) / len(strata[lead]), pair)
+        for lead in sorted(strata)
+        for place, pair in enumerate(_shuffle(strata[lead], rng))
+    ]
+    placed.sort(key=lambda one: one[0])
+    return tuple(pair for _, pair in placed[:count])
 
 
 def _sureness(verdict: Verdict | None) -> tuple[int, float]:

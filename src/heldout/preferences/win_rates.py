@@ -44,7 +44,7 @@ def estimate_win_rates(
     Args:
         pools: with the runs that each passage came from. A run that several passages of a pool
             came from was pooled to more than its first, and is left out.
-        votes: of people; the pairs they judged must not have been chosen by the model.
+        votes: of people; the pairs they judged have to be a random part of those the model judged.
         verdicts: of the model.
         level: of the intervals; ends are cut to 0 and 1.
     """

@@ -225,7 +225,7 @@ def _rates_table(rates: Sequence[WinRate], level: float) -> Table:
         ),
         notes=(
             f"PPI++ with {level:.0%} intervals; votes correct the model where both judged.",
-            "It holds where the pairs that people judged are a random part of all the pairs.",
+            "It holds where the pairs with votes are a random part of those the model judged.",
         ),
     )
 

@@ -69,7 +69,7 @@ _endpoint_options = one_argument(
     click.option("--endpoint", metavar="URL", help="OpenAI-compatible, as https://HOST/v1."),
     click.option("--key-env", metavar="VAR", help="Environment variable that holds the key."),
     click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True),
-    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Most pairs to ask of."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Most pairs, at random."),
     click.option(
         "--probabilities", is_flag=True, help="Ask for those of the answer's first token."
     ),
@@ -125,8 +125,9 @@ def judge(
     not read by what makes labels: a model can say which pairs people should see next, and be
     compared with them.
 
-    With --calibrate it is asked about pairs that people judged, at random from each lead of votes,
-    300 of them unless --limit says otherwise. Without --endpoint nobody is asked.
+    With --calibrate it is asked about pairs that people judged, at random and each lead of votes by
+    its share, 300 of them unless --limit says otherwise; else about all pairs. Without --endpoint
+    nobody is asked.
 
     \b
     Examples:
@@ -141,7 +142,7 @@ def judge(
     pools, votes = folder.pools(), _votes(folder)
     new = 0
     if called.endpoint is not None:
-        pairs = _pairs(pools, votes, called.limit, _rng(seed) if calibrates else None)
+        pairs = _pairs(pools, votes, called.limit, judged=calibrates, rng=_rng(seed))
         new = _ask(folder, judge, called, pairs=pairs, pools=pools)
     rows = rows_of(read_rows(campaign), judge)
     answer = _answer_rows(judge, rows, new)
@@ -201,14 +202,23 @@ def _votes(folder: CampaignFolder) -> Votes:
 
 
 def _pairs(
-    pools: Sequence[Pool], votes: Votes, limit: int | None, rng: np.random.Generator | None
+    pools: Sequence[Pool],
+    votes: Votes,
+    limit: int | None,
+    *,
+    judged: bool,
+    rng: np.random.Generator,
 ) -> Sequence[Pair]:
-    """What is asked about: all pairs, or with `rng` a sample of those that people judged."""
-    if rng is not None:
-        there = set(list_pairs(pools))
+    """What is asked about: pairs at random, or with `judged` a sample of those that people judged.
+
+    A greater limit goes on where a smaller one ended.
+    """
+    there = list_pairs(pools)
+    if judged:
         drawn = draw_judged_pairs(votes, count=limit or ENOUGH, rng=rng)
-        return [pair for pair in drawn if pair in there]
-    return list_pairs(pools)[:limit]
+        known = set(there)
+        return [pair for pair in drawn if pair in known]
+    return [there[place] for place in rng.permutation(len(there)).tolist()][:limit]
 
 
 def _ask(
