@@ -222,6 +222,14 @@ def test_the_price_stands_before_the_launch(organiser: Organiser) -> None:
     assert log.index("launched") < log.index("paused")
 
 
+def test_prolific_has_its_link_at_the_end(stages: Stages) -> None:
+    organiser = Organiser(stages.make(platform="prolific"), stages.portal)
+    organiser.sign_in()
+    words = organiser.words("/admin")
+    assert "PROLIFIC_PID={{%PROLIFIC_PID%}}" in words
+    assert "Link at the end https://app.prolific.com/submissions/complete?cc=C0FFEE" in words
+
+
 def test_progress_leases_and_costs_are_told(organiser: Organiser) -> None:
     words = organiser.words("/admin")
     assert "1 of 6 tasks done (16.7%)." in words

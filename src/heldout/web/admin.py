@@ -27,7 +27,7 @@ from heldout.store.judging.database import Database
 from heldout.store.judging.payments import payments_due, record_payment
 from heldout.store.judging.payments_list import list_payments
 from heldout.store.judging.progress import progress
-from heldout.web import admin_quality, admin_views
+from heldout.web import admin_payments, admin_quality, admin_views
 from heldout.web.admin_pages import AdminPage, Section, SignInPage, render_admin
 from heldout.web.admin_words import plural
 from heldout.web.forms import Form
@@ -194,8 +194,8 @@ class Admin:
         sittings = overviews.assignments(self.database) if number is not None else ()
         found = next((one for one in sittings if one.assignment == number), None)
         sections = (
-            *admin_views.payment_sections(self._payments(campaign), campaign.settings),
-            admin_views.code_section(asked, found),
+            *admin_payments.payment_sections(self._payments(campaign), campaign.settings),
+            admin_payments.code_section(asked, found),
         )
         marked = request.query_params.get("marked", "")
         done = f"{plural(int(marked), 'payment')} marked as paid." if _is_count(marked) else ""

@@ -1,27 +1,25 @@
-"""What the organiser reads of a campaign's course: tasks, workers, payments, the log. Pure."""
+"""What the organiser reads of a campaign's course: tasks, workers, the log. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from heldout.preferences.payments import Payment, totals
+from heldout.preferences.crowds.prolific import completion_address
 from heldout.preferences.pricing import format_money
 from heldout.preferences.settings import Settings
 from heldout.store.judging.organiser import Launch, Lease
 from heldout.store.judging.overviews import AssignmentOverview, WorkerOverview
 from heldout.store.judging.progress import Progress
 from heldout.store.judging.readings import Event
-from heldout.web.admin_pages import Ask, Cell, Column, Press, Section, Table
+from heldout.web.admin_pages import Cell, Column, Press, Section, Table
 from heldout.web.admin_words import ago, amount, moment, percent, plural
 
 __all__ = [
     "PAGE",
     "batch_price",
-    "code_section",
     "launch_section",
     "lease_section",
     "log_sections",
     "pages_section",
-    "payment_sections",
     "price_section",
     "progress_section",
     "worker_sections",
@@ -58,7 +56,11 @@ def launch_section(state: Launch, price: int, settings: Settings, link: str) -> 
     words = f"{button}: up to {cost}" if state == "paused" else button
     return Section(
         told=(told,),
-        facts=(("Link for judges", link), ("Price of all tasks", cost)),
+        facts=(
+            ("Link for judges", link),
+            *_completion(settings),
+            ("Price of all tasks", cost),
+        ),
         press=(Press(action=action, button=words, quiet=state != "paused"),),
     )
 
@@ -205,92 +207,6 @@ def worker_sections(workers: Sequence[WorkerOverview], settings: Settings) -> tu
     )
 
 
-def payment_sections(payments: Sequence[Payment], settings: Settings) -> tuple[Section, ...]:
-    """What is due and what was paid; a button beside each payment that is due."""
-    found, due = totals(payments), [one for one in payments if not one.paid_at]
-    made = len(payments) - len(due)
-    shown = due[:PAGE]
-    columns = ("Worker", "Platform's id", "For", "Task ended")
-    money = settings.currency
-    return (
-        Section(
-            facts=(
-                ("Due", f"{format_money(found.due, money)} in {plural(len(due), 'payment')}"),
-                *(
-                    (f"of it {kind}", format_money(sum_, money))
-                    for kind, sum_ in found.by_kind.items()
-                    if sum_
-                ),
-                ("Paid", f"{format_money(found.paid, money)} in {plural(made, 'payment')}"),
-            ),
-            told=(
-                (
-                    "Base is paid by approving the work on the platform; pro-rata and bonus are "
-                    "sent as a bonus. Each payment has a key: pay each key once."
-                ),
-            ),
-            link=("/admin/payments.csv", "All payments as CSV"),
-        ),
-        Section(
-            title="Due",
-            table=Table(
-                caption=f"The oldest {len(shown):,} of {len(due):,}, in {money}."
-                if len(shown) < len(due)
-                else f"In {money}.",
-                columns=(
-                    *(Column(name) for name in columns[:3]),
-                    Column("Amount", number=True),
-                    *(Column(name) for name in ("Key", "When paid")),
-                ),
-                rows=tuple(
-                    (
-                        Cell(one.worker),
-                        Cell(one.platform_id),
-                        Cell(one.kind),
-                        Cell(amount(one.amount)),
-                        Cell(one.key),
-                        Cell("Mark as paid", press=one.key, hint=f"key {one.key}"),
-                    )
-                    for one in shown
-                ),
-                empty="Nothing is due.",
-                form="/admin/payments",
-                field="keys",
-            ),
-            press=(
-                Press(
-                    action="/admin/payments",
-                    button=f"Mark these {len(shown):,} as paid",
-                    fields={"keys": " ".join(one.key for one in shown)},
-                ),
-            )
-            if shown
-            else (),
-        ),
-    )
-
-
-def code_section(asked: str, found: AssignmentOverview | None) -> Section:
-    """Whose completion code is this?"""
-    told: tuple[str, ...] = ()
-    if asked and found is None:
-        told = ("That is nobody's code.",)
-    elif asked and found is not None:
-        told = (
-            (
-                f"The code of {found.worker}: task {found.task}, {found.state}, "
-                f"{found.answered} of {found.items} answered."
-            ),
-        )
-    return Section(
-        title="A completion code",
-        told=told,
-        ask=Ask(
-            action="/admin/payments", name="code", label="Code that a worker gave", value=asked
-        ),
-    )
-
-
 def log_sections(events: Sequence[Event], start: int, shown: int) -> tuple[Section, ...]:
     """What happened, the newest first.
 
@@ -334,6 +250,13 @@ def pages_section(address: str, start: int, shown: int) -> tuple[Section, ...]:
     if start + PAGE < shown:
         links.append((f"{address}start={start + PAGE}", "The next ones"))
     return tuple(Section(link=link) for link in links)
+
+
+def _completion(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Where Prolific's participants go at the end, for those who set up the study there."""
+    if settings.platform != "prolific" or not settings.completion_code:
+        return ()
+    return (("Link at the end", completion_address(settings.completion_code)),)
 
 
 def _kept(left: timedelta) -> str:
