@@ -99,6 +99,15 @@ def test_tests_unfinished_tasks_and_answers_without_preference_do_not_count() ->
 
 def test_an_earlier_day_is_counted_as_it_was() -> None:
     early = judged(preferred="a", answered_at="2026-01-01T00:00:00Z")
-    late = judged(preferred="b", answered_at="2026-01-02T00:00:00Z")
+    late = judged(preferred="b", task="u", answered_at="2026-01-02T00:00:00Z")
+    changed = judged(preferred="b", answered_at="2026-01-02T00:00:00Z")
     assert counted([early, late], until="2026-01-01T12:00:00Z") == (early,)
-    assert counted([early, late]) == (late,)
+    assert counted([early, late]) == (early, late)
+    assert counted([early, changed], until="2026-01-01T12:00:00Z") == ()
+    assert counted([early, changed]) == (changed,)
+
+
+def test_a_task_that_was_finished_later_did_not_count_yet() -> None:
+    one = judged(answered_at="2026-01-01T00:00:00Z", submitted_at="2026-01-03T00:00:00Z")
+    assert counted([one], until="2026-01-02T00:00:00Z") == ()
+    assert counted([one], until="2026-01-03T00:00:00Z") == (one,)

@@ -8,8 +8,6 @@ they prefer says nothing of retrieval; how a campaign goes, everything.
 
 import asyncio
 import bz2
-import hashlib
-import math
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +22,7 @@ import httpx
 import numpy as np
 
 from heldout.collections.collection import QuerySplit
-from heldout.demo.page_judge import Ending, PageJudge, Question
+from heldout.demo.page_judge import Decide, Ending, PageJudge, Question
 from heldout.errors import SetupError
 from heldout.preferences.contests import (
     Contests,
@@ -37,6 +35,8 @@ from heldout.preferences.judgments import counted
 from heldout.preferences.labels import PreferenceLabels, make_labels
 from heldout.preferences.pools import Pool, PoolSizes, build_pools, sample_pools, sizes
 from heldout.preferences.pricing import Price, price
+from heldout.preferences.simulation import SimulatedJudge
+from heldout.preferences.tasks import Task
 from heldout.preferences.votes import count_votes
 from heldout.store.campaign_files import CampaignFolder
 from heldout.trec.tops import Tops, read_tops
@@ -112,8 +112,8 @@ def play_campaign(
     chosen = _prepare(folder_of, pools, rng)
     found, cost = sizes(chosen), price(sizes(chosen).pairs, folder_of.settings())
     say("pools", f"{found.pairs:,} pairs of passages for {found.queries} of the dev queries")
-    minds = _make_minds(chosen, seed)
-    endings = _judge(folder_of, minds, say)
+    good = _make_minds(chosen, folder_of.tasks(), rng)
+    endings = _judge(folder_of, good, say)
     judged = folder_of.judgments()
     votes = counted(judged)
     same = stand_for(chosen)
@@ -163,22 +163,27 @@ def _prepare(
     return chosen
 
 
-def _make_minds(pools: Sequence[Pool], seed: int) -> Callable[[str, str], float]:
-    """How good a passage is to those who judge it: made up, and the same for all of them."""
-    good = {(pool.text, one.text): _BETTER * one.known for pool in pools for one in pool.candidates}
-
-    def strength(query: str, passage: str) -> float:
-        key = (query, passage)
-        digest = hashlib.sha256(f"{seed}\n{query}\n{passage}".encode()).digest()
-        drawn = np.random.default_rng(int.from_bytes(digest[:8])).normal(scale=_SPREAD)
-        return good[key] + float(drawn) if key in good else _OFF_TOPIC
-
-    return strength
+def _make_minds(
+    pools: Sequence[Pool], tasks: Sequence[Task], rng: np.random.Generator
+) -> Mapping[tuple[str, str], float]:
+    """How good a passage is for a query, by their texts: made up, the same for all judges."""
+    queries = {pool.query: pool.text for pool in pools}
+    texts = {one.doc: one.text for pool in pools for one in pool.candidates}
+    pooled = {(pool.query, one.doc): one for pool in pools for one in pool.candidates}
+    shown = sorted(
+        {(item.query, doc) for task in tasks for item in task.items for doc in item.pair[1:]}
+    )
+    good = {}
+    for query, doc in shown:
+        one = pooled.get((query, doc))
+        strength = _OFF_TOPIC if one is None else _BETTER * one.known + rng.normal(scale=_SPREAD)
+        good[queries[query], texts[doc]] = float(strength)
+    return good
 
 
 def _judge(
     folder: CampaignFolder,
-    strength: Callable[[str, str], float],
+    good: Mapping[tuple[str, str], float],
     say: Callable[[str, str], None],
 ) -> tuple[Ending, ...]:
     """Serve the pages and let the judges come until nothing is left; write what they judged."""
@@ -200,7 +205,7 @@ def _judge(
         code = read_campaign(database).code
         with _served(database) as address:
             say("pages", f"{address}/j/{code} is served to made-up judges")
-            endings = asyncio.run(_visits(address, f"/j/{code}", strength))
+            endings = asyncio.run(_visits(address, f"/j/{code}", good))
         folder.write_judgments(judgments(database))
     finally:
         database.close()
@@ -227,7 +232,7 @@ def _served(database: "Database") -> Iterator[str]:
 
 
 async def _visits(
-    address: str, link: str, strength: Callable[[str, str], float]
+    address: str, link: str, good: Mapping[tuple[str, str], float]
 ) -> tuple[Ending, ...]:
     """Workers come until no task is left; the first does not look, the second stops early."""
     endings: list[Ending] = []
@@ -238,7 +243,7 @@ async def _visits(
                 client=client,
                 link=link,
                 worker=f"w{number}",
-                decide=_careless if number == 1 else _decide(number, strength),
+                decide=_careless if number == 1 else _attentive(number, good),
             )
             ending = await judge.visit(stop_after=5 if number == _EARLY else None)
             while ending.token:
@@ -257,14 +262,12 @@ def _careless(question: Question) -> Literal["a", "b"]:
     return "a" if len(question.a) > len(question.b) else "b"
 
 
-def _decide(
-    number: int, strength: Callable[[str, str], float]
-) -> Callable[[Question], Literal["a", "b"]]:
+def _attentive(number: int, good: Mapping[tuple[str, str], float]) -> Decide:
     """A judge who prefers what is better, and errs the more the less it is better."""
-    rng = np.random.default_rng(number)
+    judge = SimulatedJudge(strengths=good, rng=np.random.default_rng(number))
 
     def decide(question: Question) -> Literal["a", "b"]:
-        ahead = strength(question.query, question.a) - strength(question.query, question.b)
-        return "a" if rng.random() < 1 / (1 + math.exp(-ahead)) else "b"
+        chosen = judge.choose(question.query, question.a, question.b)
+        return "a" if chosen == question.a else "b"
 
     return decide

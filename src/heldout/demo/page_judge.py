@@ -11,7 +11,7 @@ from typing import Literal
 
 import httpx
 
-__all__ = ["Ending", "PageJudge", "Question", "ReadPage", "read_page"]
+__all__ = ["Decide", "Ending", "PageJudge", "Question", "ReadPage", "read_page"]
 
 _VOID = frozenset({"input", "meta", "link", "br", "hr"})
 _SEE_OTHER = 303

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.preferences.judgments import Judgment, failed_tests
+from heldout.preferences.judgments import Judgment, failed_tests, last_answers
 from heldout.stats.crowd_bradley_terry import CrowdAnswers, fit_crowd
 
 __all__ = ["CrowdCare", "JudgeCare", "measure_care"]
@@ -61,7 +61,7 @@ def measure_care(judgments: Iterable[Judgment]) -> CrowdCare:
             of a task the last counts. Sides should be known: of four columns habits mean nothing.
     """
     recorded = [one for one in judgments if one.submitted]
-    last = _last(one for one in recorded if one.worker and one.preferred is not None)
+    last = last_answers(one for one in recorded if one.worker and one.preferred is not None)
     workers = sorted({one.worker for one in last})
     places = {worker: place for place, worker in enumerate(workers)}
     items: dict[tuple[str, str], int] = {}
@@ -98,13 +98,6 @@ def measure_care(judgments: Iterable[Judgment]) -> CrowdCare:
         unknown=sum(not one.worker for one in recorded),
         converged=found.converged,
     )
-
-
-def _last(judgments: Iterable[Judgment]) -> list[Judgment]:
-    kept: dict[object, Judgment] = {}
-    for number, one in enumerate(judgments):
-        kept[(one.worker, one.task, one.position) if one.position else number] = one
-    return list(kept.values())
 
 
 def _ints(values: Iterable[int]) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@ A judgment is what was recorded, whether it counts or not; `counted` says which 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from typing import Literal
 
@@ -23,6 +23,8 @@ __all__ = [
     "counted",
     "failed_tests",
     "format_judgments",
+    "judgments_at",
+    "last_answers",
     "parse_judgments",
 ]
 
@@ -53,6 +55,7 @@ class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         active_ms: milliseconds the page was looked at; `None` where no script ran.
         by: how it was chosen; `None` where unknown.
         submitted: the judge finished the task.
+        submitted_at: when; empty where unknown, and where they did not.
     """
 
     query: str
@@ -70,6 +73,7 @@ class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     active_ms: int | None = None
     by: By | None = None
     submitted: bool = True
+    submitted_at: str = ""
 
     @property
     def other(self) -> str | None:
@@ -112,8 +116,8 @@ def format_judgments(judgments: Iterable[Judgment]) -> bytes:
 
 def failed_tests(judgments: Iterable[Judgment]) -> dict[tuple[str, str], int]:
     """(worker, task) -> tests whose last answer was not the known one; 0 where all were passed."""
-    failed = Counter({(one.worker, one.task): 0 for one in _last(judgments)})
-    for one in _last(judgments):
+    failed = Counter({(one.worker, one.task): 0 for one in last_answers(judgments)})
+    for one in last_answers(judgments):
         if one.answer is not None and one.preferred != one.answer:
             failed[one.worker, one.task] += 1
     return dict(failed)
@@ -138,12 +142,12 @@ def counted(
         failures: so many failed tests in a task exclude.
         until: only answers up to this time, ISO 8601 in UTC.
     """
-    seen = [one for one in judgments if until is None or one.answered_at <= until]
+    seen = judgments_at(tuple(judgments), until)
     failed = {place for place, n in failed_tests(seen).items() if n >= failures}
     workers = {worker for worker, _ in failed} if exclusion == "worker" else set()
     return tuple(
         one
-        for one in _last(seen)
+        for one in last_answers(seen)
         if one.answer is None
         and one.preferred is not None
         and one.submitted
@@ -152,8 +156,38 @@ def counted(
     )
 
 
-def _last(judgments: Iterable[Judgment]) -> list[Judgment]:
-    """The last answer to each place of a task; a judgment without a place is its own."""
+def judgments_at(judgments: Sequence[Judgment], until: str | None) -> Sequence[Judgment]:
+    """Judgments as they were recorded at a time.
+
+    A task that was finished later, or got an answer later, was not finished yet, whatever it is
+    now.
+
+    Args:
+        judgments: all that were recorded.
+        until: the time, ISO 8601 in UTC; `None` for now.
+    """
+    if until is None:
+        return judgments
+    later = {
+        (one.worker, one.task)
+        for one in judgments
+        if one.task and max(one.answered_at, one.submitted_at) > until
+    }
+    return [
+        msgspec.structs.replace(one, submitted=False, submitted_at="")
+        if (one.worker, one.task) in later
+        else one
+        for one in judgments
+        if one.answered_at <= until
+    ]
+
+
+def last_answers(judgments: Iterable[Judgment]) -> list[Judgment]:
+    """The last answer to each place of a task; a judgment without a place is its own.
+
+    Returns:
+        In the order in which they were given.
+    """
     last: dict[object, Judgment] = {}
     for number, one in enumerate(judgments):
         place = (one.worker, one.task, one.position) if one.position else number

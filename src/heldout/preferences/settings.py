@@ -14,7 +14,7 @@ Money = Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]
 """Hundredths of the currency."""
 
 Mode = Literal["paper", "sequential"]
-"""Which pairs are judged: all of a pool, or the best known answer against one challenger after
+"""Which pairs are judged: all of a pool, or the best passage so far against one challenger after
 another."""
 
 Exclusion = Literal["task", "worker"]
@@ -33,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         name: shown to judges as the study's title.
         question: what stands over the two passages.
         mode: which pairs are judged.
-        judges: how many people judge each pair.
+        judges: how many people judge each pair; sequential judging asks as many as it takes.
         pairs: of pools, in a task.
         tests: pairs with a known answer, in a task.
         failures: a worker that fails as many tests of a task is excluded.
@@ -49,8 +49,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         contact: whom a worker can write to.
         platform: where workers come from.
         completion_code: shown at the end, for the platform.
-        lead: sequential: a challenger or the incumbent wins with this lead of votes.
-        cap: sequential: after so many votes on a pair the incumbent stays.
+        lead: sequential: one of the two wins with this lead of votes.
+        cap: sequential: after so many answers on a pair who is ahead wins it.
         language: of passages and queries, BCP 47.
     """
 

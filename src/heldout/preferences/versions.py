@@ -13,7 +13,7 @@ import msgspec
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest, digest_bytes
 from heldout.preferences.contests import stand_for
-from heldout.preferences.judgments import Judgment, counted, format_judgments
+from heldout.preferences.judgments import Judgment, counted, format_judgments, judgments_at
 from heldout.preferences.labels import Find, PreferenceLabels, make_labels
 from heldout.preferences.pools import Pool
 from heldout.preferences.rows import format_rows
@@ -33,7 +33,6 @@ __all__ = [
     "Rules",
     "differences",
     "format_version",
-    "judgments_at",
     "make_version",
     "parse_version",
     "rules_of",
@@ -183,27 +182,6 @@ def make_version(
         qrels_sha256=digest_bytes(qrels),
     )
     return Made(version=version, qrels=qrels, labels=labels, votes=votes)
-
-
-def judgments_at(judgments: Sequence[Judgment], until: str | None) -> Sequence[Judgment]:
-    """Judgments as they were recorded at a time.
-
-    A task that got an answer later was not submitted yet, whatever it is now.
-
-    Args:
-        judgments: all that were recorded.
-        until: the time, ISO 8601 in UTC; `None` for now.
-    """
-    if until is None:
-        return judgments
-    unfinished = {(one.worker, one.task) for one in judgments if one.answered_at > until}
-    return [
-        msgspec.structs.replace(one, submitted=False)
-        if one.task and (one.worker, one.task) in unfinished
-        else one
-        for one in judgments
-        if one.answered_at <= until
-    ]
 
 
 def _check_ids(labels: Sequence[tuple[str, Sequence[str]]]) -> None:

@@ -17,8 +17,7 @@ from heldout.preferences.categories import split_queries
 from heldout.preferences.category_results import count_preferences
 from heldout.preferences.contests import first_documents, hold_contests, stand_for
 from heldout.preferences.judged_pools import pooled_tops
-from heldout.preferences.judgments import counted
-from heldout.preferences.versions import judgments_at
+from heldout.preferences.judgments import counted, judgments_at
 from heldout.preferences.votes import Votes, count_votes
 from heldout.report import categories as category_report
 from heldout.report import contests as contest_report

@@ -30,7 +30,7 @@ def read_judgments(connection: Connection, *wanted: ColumnElement[bool]) -> tupl
             *(items.c.query, items.c.left, items.c.right, items.c.answer),
             tasks.c.why,
             workers.c.pseudonym,
-            assignments.c.state,
+            *(assignments.c.state, assignments.c.ended_at),
         )
         .join(
             items,
@@ -69,4 +69,5 @@ def _make_judgment(row: Row[Any]) -> Judgment:
         active_ms=row.active_ms,
         by=row.by,
         submitted=row.state == "submitted",
+        submitted_at=format_time(row.ended_at) if row.state == "submitted" else "",
     )
