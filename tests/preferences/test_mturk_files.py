@@ -169,6 +169,7 @@ def test_results_are_read_back_without_loss(choices: list[str], reason: str) -> 
         assert (one.worker, one.task, one.submitted) == ("p-W1", TASK.task, all(choices))
         assert one.shown_at == "2026-11-21T12:00:00.000Z"
         assert one.answered_at == "2026-11-21T12:05:30.000Z"
+        assert one.submitted_at == (one.answered_at if one.submitted else "")
     assert result.failed == (choices[1] in ("left", "none"))
 
 

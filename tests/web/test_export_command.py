@@ -103,8 +103,13 @@ def test_payments_are_exported_with_their_keys(stages: Stages, tmp_path: Path) -
 def test_prolific_gets_whom_to_approve_to_ask_and_to_pay(stages: Stages, tmp_path: Path) -> None:
     stage = stages.make(platform="prolific")
     for worker in (ADA, BOB, "forged"):
-        address = f"{stage.link}?PROLIFIC_PID={worker}&STUDY_ID=study1&SESSION_ID=s{worker[0]}"
-        fields = {"PROLIFIC_PID": worker, "STUDY_ID": "study1", "SESSION_ID": "s", "batch": "1"}
+        address = f"{stage.link}?PROLIFIC_PID={worker}&STUDY_ID=study1&SESSION_ID={worker[0]}"
+        fields = {
+            "PROLIFIC_PID": worker,
+            "STUDY_ID": "study1",
+            "SESSION_ID": worker[0],
+            "batch": "1",
+        }
         assert stage.client.get(address).status_code == 200
         answer = stage.client.post(f"{stage.link}/consent", data=fields)
         if answer.status_code != 303:

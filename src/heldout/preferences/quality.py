@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from heldout.preferences.judgments import Judgment, Reason, failed_tests
+from heldout.preferences.judgments import Judgment, Reason, failed_tests, last_answers
 from heldout.preferences.settings import Settings
 
 __all__ = ["JudgingQuality", "Spread", "judging_quality"]
@@ -65,13 +65,10 @@ def judging_quality(judgments: Sequence[Judgment], settings: Settings) -> Judgin
         judgments: all that were recorded.
         settings: what a failed test excludes.
     """
-    last = {
-        (one.worker, one.task, one.position) if one.position else number: one
-        for number, one in enumerate(judgments)
-    }
-    finished = [one for one in last.values() if one.submitted]
+    last = last_answers(judgments)
+    finished = [one for one in last if one.submitted]
     failed = failed_tests(finished)
-    pairs = [one for one in last.values() if one.answer is None]
+    pairs = [one for one in last if one.answer is None]
     return JudgingQuality(
         tests=sum(one.answer is not None for one in finished),
         failed=sum(failed.values()),

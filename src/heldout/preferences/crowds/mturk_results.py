@@ -276,6 +276,7 @@ def _make_judgment(
         answered_at=times[1],
         by="form",
         submitted=complete,
+        submitted_at=times[1] if complete else "",
     )
 
 
