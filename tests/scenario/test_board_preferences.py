@@ -28,9 +28,14 @@ AFTER = "2026-11-07T10:00:00Z"
 Prefers = Callable[[str, str, str], str]
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Town:
+    return two_entries(tmp_path_factory.mktemp("template"))
+
+
 @pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return two_entries(tmp_path)
+def town(template: Town, tmp_path: Path) -> Town:
+    return copy_town(template, tmp_path)
 
 
 def two_entries(folder: Path) -> Town:
@@ -185,8 +190,8 @@ def odd_challengers_win(query: str, left: str, right: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
-    town = two_entries(tmp_path_factory.mktemp("town"))
+def story(template: Town, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    town = copy_town(template, tmp_path_factory.mktemp("town"))
     told = dict(grow(town))
     entries = tuple(entry["event"]["submission"] for entry in published(town))
     shown = {query: docs[0] for query, docs in run_of(town, entries[2]).items()}

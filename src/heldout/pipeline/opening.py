@@ -29,12 +29,10 @@ from heldout.board.manifest import team_key
 from heldout.board.spec import BoardSpec
 from heldout.board.spec_file import parse_spec
 from heldout.board.standings import project
-from heldout.envelope.bundle import Binding, file_names, open_runs
-from heldout.ids import Digest, SubmissionId, query_set_of
+from heldout.ids import query_set_of
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.score import open_manifest
+from heldout.pipeline.published_runs import open_published_runs
 from heldout.pipeline.score_files import ScoreFile, read_scores
-from heldout.pipeline.seeds import list_runs
 from heldout.store.repository import LOG
 
 __all__ = [
@@ -284,26 +282,7 @@ def _list_runs(desk: Desk, submission: Submission, spec: BoardSpec) -> Iterator[
 
 def _unseal_runs(desk: Desk, submission: Submission, part: BoardSpec) -> Iterator[_File]:
     """The runs over the opened sets, out of the envelope: `runs/ID/RUN.suffix` and bytes."""
-    spec = desk.spec_at(submission.received)
     sealed = desk.history().submissions[submission.id]
-    key, manifest = open_manifest(desk.vault, spec, sealed)
-    name = SubmissionId(submission.id)
-    claimed = Binding(
-        submission_id=SubmissionId(manifest.id),
-        revision=manifest.revision,
-        digests={key: Digest(value) for key, value in manifest.digests.items()},
-    )
-    tar = sealed.files[file_names(spec.envelope, name).tar]
-    with desk.vault.sealed(tar).open("rb") as source:
-        opened = open_runs(
-            spec.envelope,
-            source,
-            key=key,
-            submission_id=name,
-            runs=list_runs(manifest.digests, sets=spec.sets),
-            binding=claimed if manifest.id else None,
-            consume=lambda run, stream: stream.read() if query_set_of(run) in part.sets else b"",
-        )
-    for called, run in opened.items():
-        if query_set_of(called) in part.sets:
-            yield f"runs/{run.member}", run.value
+    opened = open_published_runs(desk, sealed, part.sets, lambda _, stream: stream.read())
+    for run in opened.values():
+        yield f"runs/{run.member}", run.value

@@ -6,12 +6,10 @@ from typing import BinaryIO
 
 from heldout.board.history import Submission
 from heldout.board.spec import BoardSpec
-from heldout.envelope.bundle import Binding, file_names, open_runs
 from heldout.errors import InputError, Problem
-from heldout.ids import Digest, SubmissionId, query_set_of
+from heldout.ids import query_set_of
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.score import open_manifest
-from heldout.pipeline.seeds import list_runs
+from heldout.pipeline.published_runs import open_published_runs
 from heldout.trec.tops import Tops, read_tops
 
 __all__ = ["check_set", "list_published", "read_published_tops"]
@@ -85,31 +83,11 @@ def _read_baseline(desk: Desk, entry: Submission, query_set: str, depth: int) ->
 
 
 def _read_sealed(desk: Desk, entry: Submission, query_set: str, depth: int) -> Mapping[str, Tops]:
-    spec = desk.spec_at(entry.received)
-    if query_set not in spec.sets:
-        return {}
-    key, manifest = open_manifest(desk.vault, spec, entry)
-    claimed = Binding(
-        submission_id=SubmissionId(manifest.id),
-        revision=manifest.revision,
-        digests={name: Digest(digest) for name, digest in manifest.digests.items()},
-    )
+    order = desk.spec_at(entry.received).runs.order
 
     def read(run: str, stream: BinaryIO) -> Tops:
-        if query_set_of(run) != query_set:
-            return {}
         source = BytesIO(stream.read())
-        return read_tops(source, path=f"{entry.id}/{run}", depth=depth, order=spec.runs.order)
+        return read_tops(source, path=f"{entry.id}/{run}", depth=depth, order=order)
 
-    name = SubmissionId(entry.id)
-    with desk.vault.sealed(entry.files[file_names(spec.envelope, name).tar]).open("rb") as sealed:
-        opened = open_runs(
-            spec.envelope,
-            sealed,
-            key=key,
-            submission_id=name,
-            runs=list_runs(manifest.digests, sets=spec.sets),
-            binding=claimed if manifest.id else None,
-            consume=read,
-        )
-    return {run: one.value for run, one in opened.items() if query_set_of(run) == query_set}
+    opened = open_published_runs(desk, entry, {query_set}, read)
+    return {run: one.value for run, one in opened.items()}
