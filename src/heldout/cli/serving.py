@@ -10,6 +10,7 @@ import click
 from heldout.cli.context import reports_disk
 from heldout.cli.prefer.campaign import campaign_argument
 from heldout.cli.printing import messages, plural, print_facts
+from heldout.cli.uploading import UPLOADS, UPLOADS_FORM, intake_of, upload_options
 from heldout.errors import SetupError, StoreError
 
 if TYPE_CHECKING:
@@ -47,12 +48,24 @@ _LINKS: "dict[Platform, str]" = {
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes."
 )
+@upload_options
 @reports_disk
-def serve(*, campaign: Path, url: str | None, host: str, port: int, workers: int) -> None:
-    """Serve the judging pages of a campaign until interrupted.
+def serve(
+    *,
+    campaign: Path,
+    url: str | None,
+    host: str,
+    port: int,
+    workers: int,
+    uploads: Path | None,
+    envelope: str,
+) -> None:
+    """Serve the judging pages of a campaign, and the upload of sealed files, until interrupted.
 
     What the campaign's directory has and the database has not, as new tasks, is loaded first; what
     people have seen already must not change. Without a campaign.toml the database alone is served.
+
+    With --uploads sealed files are taken at /upload, also where there is no campaign.
 
     The pages are plain HTTP and cookies are not used. For people elsewhere, a server with a
     certificate has to stand in front. Requests are not logged: their addresses are tokens.
@@ -60,16 +73,19 @@ def serve(*, campaign: Path, url: str | None, host: str, port: int, workers: int
     \b
     Example:
       heldout serve campaign --port 8080
+      heldout serve --uploads ../uploads
     """
     try:
         import uvicorn  # noqa: PLC0415 - only for this
 
-        address = _prepare(campaign, url, f"http://{host}:{port}")
+        address = _prepare(campaign, url, f"http://{host}:{port}", uploads)
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the pages need {error.name}, which is not installed; pip install 'heldout[web]'"
         ) from error
     os.environ[_DATABASE] = address  # for the worker processes, which open it themselves
+    os.environ[UPLOADS] = str(uploads.absolute()) if uploads else ""
+    os.environ[UPLOADS_FORM] = envelope
     uvicorn.run(
         "heldout.cli.serving:served_app",
         factory=True,
@@ -87,12 +103,17 @@ def served_app() -> "FastAPI":
     """The application over the database that `DATABASE_URL` names."""
     from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
     from heldout.web.app import make_app  # noqa: PLC0415 - heavy
+    from heldout.web.intake import intake_routes, make_upload_app  # noqa: PLC0415 - heavy
 
-    return make_app(open_database(os.environ[_DATABASE]))
+    intake = intake_of(os.environ)
+    if intake is not None and not os.environ[_DATABASE]:
+        return make_upload_app(intake)
+    routers = [] if intake is None else [intake_routes(intake)]
+    return make_app(open_database(os.environ[_DATABASE]), routers=routers)
 
 
-def _prepare(campaign: Path, url: str | None, root: str) -> str:
-    """Load what is new, say what is served, and give the database's address."""
+def _prepare(campaign: Path, url: str | None, root: str, uploads: Path | None) -> str:
+    """Load what is new, say what is served, and give the database's address, "" for none."""
     import heldout.web.app  # noqa: F401, PLC0415 - what is not installed is told before all else
     from heldout.store.campaign_files import CampaignFolder  # noqa: PLC0415 - heavy
     from heldout.store.judging.campaigns import read_campaign  # noqa: PLC0415 - heavy
@@ -102,6 +123,10 @@ def _prepare(campaign: Path, url: str | None, root: str) -> str:
     folder = CampaignFolder(campaign)
     address = url or sqlite_url(folder.database.absolute())
     has_files = folder.has("campaign.toml")
+    sent = [] if uploads is None else [("uploads", f"{root}/upload, into {uploads}")]
+    if url is None and not has_files and uploads is not None:
+        print_facts(messages(), [*sent, ("stop", "Ctrl+C")])
+        return ""
     if url is None and not has_files:
         raise StoreError(f"{campaign} is no campaign; `heldout prefer pool` begins one")
     database = open_database(address)
@@ -111,7 +136,7 @@ def _prepare(campaign: Path, url: str | None, root: str) -> str:
     finally:
         database.close()
     link = f"{root}/j/{found.code}{_LINKS[found.settings.platform]}"
-    facts = [("study", found.settings.name), *facts, ("judges", link), ("stop", "Ctrl+C")]
+    facts = [("study", found.settings.name), *facts, ("judges", link), *sent, ("stop", "Ctrl+C")]
     print_facts(messages(), facts)
     return address
 
