@@ -1,12 +1,14 @@
-"""How far judges agree, how far they should, and what sides and lengths do: tables and JSON."""
+"""How far judges agree, how far they should, and what habits they have: tables and JSON."""
 
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 from heldout.preferences.agreement import STUDY_ACCURACY, JudgeAgreement, expected_alpha
-from heldout.preferences.bias import Effect, SideBias
-from heldout.report.table import Cell, Column, Table
+from heldout.preferences.bias import SideBias
+from heldout.preferences.judge_care import CrowdCare
+from heldout.report import side_bias
+from heldout.report.table import Column, Table
 
 __all__ = ["Judges", "facts", "implied_accuracy", "tables", "value"]
 
@@ -20,6 +22,7 @@ class Judges:
     Attributes:
         agreement: on pairs judged at least twice.
         bias: of sides and lengths.
+        care: of each judge.
         counted: judgments that count.
         recorded: all of them.
         level: of intervals.
@@ -27,6 +30,7 @@ class Judges:
 
     agreement: JudgeAgreement
     bias: SideBias
+    care: CrowdCare
     counted: int
     recorded: int
     level: float
@@ -53,19 +57,17 @@ def facts(found: Judges) -> tuple[tuple[str, str], ...]:
         ends = "" if own.interval is None else f", {own.interval[0]:.3f} to {own.interval[1]:.3f}"
         expected = f"{expected_alpha(STUDY_ACCURACY):.2f} of judges as often right as the study's"
         lines.append(("alpha", f"{own.alpha:.3f}{ends}; {expected}"))
-    share = found.bias.share
-    told = "not known" if share is None else f"preferred in {share:.1%} of {found.bias.judgments:,}"
-    return (*lines, ("left side", told))
+    return (*lines, *side_bias.facts(found.bias, found.care))
 
 
 def tables(found: Judges) -> tuple[Table, ...]:
-    """Agreement, then sides and lengths."""
-    return (_agreement(found), _sides(found))
+    """Agreement, then habits."""
+    return (_agreement(found), *side_bias.tables(found.bias, found.care))
 
 
 def value(found: Judges) -> dict[str, Any]:
     """For JSON."""
-    own, bias = found.agreement, found.bias
+    own = found.agreement
     return {
         "recorded": found.recorded,
         "counted": found.counted,
@@ -76,18 +78,7 @@ def value(found: Judges) -> dict[str, Any]:
         "alike": own.alike,
         "accuracy_if_equally_hard": None if own.alike is None else implied_accuracy(own.alike),
         "expected_alpha": expected_alpha(STUDY_ACCURACY),
-        "left": {
-            "judgments": bias.judgments,
-            "unknown": bias.unknown,
-            "left": bias.left,
-            "share": bias.share,
-            "low": bias.low,
-            "high": bias.high,
-            "p": bias.p,
-            **({} if bias.judgments else {"why": "no judgment has known sides"}),
-        },
-        "position": _effect_value(bias.position),
-        "length": _effect_value(bias.length),
+        "habits": side_bias.value(found.bias, found.care),
         "level": found.level,
         **({} if own.why is None else {"why": own.why}),
     }
@@ -129,51 +120,3 @@ def _agreement(found: Judges) -> Table:
             *((f"alpha is undefined: {own.why}.",) if own.why else ()),
         ),
     )
-
-
-def _sides(found: Judges) -> Table:
-    bias = found.bias
-    rows: list[tuple[Cell, ...]] = [
-        ("left preferred, share", bias.share, bias.low, bias.high, bias.p),
-        ("left side, logits", *_ends(bias.position), None),
-        ("length, logits", *_ends(bias.length), None),
-    ]
-    whys = [
-        f"{name}: {one.why}."
-        for name, one in (("left side", bias.position), ("length", bias.length))
-        if one.why
-    ]
-    unknown = [f"{bias.unknown:,} judgments have no known sides."] if bias.unknown else []
-    return Table(
-        title="What sides and lengths do",
-        columns=(
-            Column(name="effect"),
-            Column(name="value", form="score"),
-            Column(name="low", form="score"),
-            Column(name="high", form="score"),
-            Column(name="p", form="p"),
-        ),
-        rows=tuple(rows),
-        notes=(
-            (
-                f"{bias.judgments:,} judgments; {bias.level:.0%} intervals, each by itself. The "
-                "share is tested exactly. length: of a passage e times as long, otherwise as good; "
-                "it says how much longer passages are preferred, and not why."
-            ),
-            *unknown,
-            *whys,
-        ),
-    )
-
-
-def _ends(one: Effect) -> tuple[float | None, float | None, float | None]:
-    return (one.value, one.low, one.high)
-
-
-def _effect_value(one: Effect) -> dict[str, Any]:
-    return {
-        "value": one.value,
-        "low": one.low,
-        "high": one.high,
-        **({} if one.why is None else {"why": one.why}),
-    }

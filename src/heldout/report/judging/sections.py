@@ -15,6 +15,7 @@ from heldout.preferences.bias import measure_bias, text_lengths
 from heldout.preferences.categories import split_queries
 from heldout.preferences.category_results import count_preferences
 from heldout.preferences.contests import PERFECT, first_documents, hold_contests, stand_for
+from heldout.preferences.judge_care import measure_care
 from heldout.preferences.judgments import Judgment, counted
 from heldout.preferences.label_scores import ScoredLabels
 from heldout.preferences.pools import Pool, build_pools, sizes
@@ -83,7 +84,7 @@ def write_sections(given: Given) -> Iterator[Section]:
         ("pools", "Pools", _pools),
         ("runs", "Runs, and whether the judged queries stand for all", _runs),
         ("contests", "Contests between runs", _contests),
-        ("judges", "Agreement, sides and lengths", _judges),
+        ("judges", "Agreement and habits of judges", _judges),
         ("labels", "Preference labels, and runs scored on them", _labels),
     ):
         yield attempt(name, title, partial(make, given, name, title))
@@ -223,6 +224,12 @@ def _judges(given: Given, name: str, title: str) -> Section:
     found = Judges(
         agreement=judge_agreement(valid, given.rng(), level=given.level),
         bias=measure_bias(valid, lengths=text_lengths(given.pools), level=given.level),
+        care=measure_care(
+            one
+            for one in given.judgments
+            if (rules.until is None or one.answered_at <= rules.until)
+            and (one.position or one.shown_at)
+        ),
         counted=len(valid),
         recorded=given.relabelled.made.version.recorded,
         level=given.level,
