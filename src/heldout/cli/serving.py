@@ -1,6 +1,8 @@
 """`heldout serve`: the judging pages of a campaign over HTTP."""
 
 import os
+import secrets
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["serve", "served_app"]
 
 _DATABASE = "DATABASE_URL"
+_TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
 _PORTS = click.IntRange(1, 65_535)
 _GRACE_SECONDS = 10
 _LINKS: "dict[Platform, str]" = {
@@ -48,6 +51,9 @@ _LINKS: "dict[Platform, str]" = {
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes."
 )
+@click.option(
+    "--paused", is_flag=True, help="Hand out no task before somebody launches it at /admin."
+)
 @upload_options
 @reports_disk
 def serve(
@@ -57,6 +63,7 @@ def serve(
     host: str,
     port: int,
     workers: int,
+    paused: bool,
     uploads: Path | None,
     envelope: str,
 ) -> None:
@@ -78,12 +85,15 @@ def serve(
     try:
         import uvicorn  # noqa: PLC0415 - only for this
 
-        address = _prepare(campaign, url, f"http://{host}:{port}", uploads)
+        token = _find_token()
+        what = _Served(root=f"http://{host}:{port}", token=token, paused=paused, uploads=uploads)
+        address = _prepare(campaign, url, what)
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the pages need {error.name}, which is not installed; pip install 'heldout[web]'"
         ) from error
     os.environ[_DATABASE] = address  # for the worker processes, which open it themselves
+    os.environ[_TOKEN] = token
     os.environ[UPLOADS] = str(uploads.absolute()) if uploads else ""
     os.environ[UPLOADS_FORM] = envelope
     uvicorn.run(
@@ -102,28 +112,61 @@ def serve(
 def served_app() -> "FastAPI":
     """The application over the database that `DATABASE_URL` names."""
     from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
-    from heldout.web.app import make_app  # noqa: PLC0415 - heavy
+    from heldout.web.admin import Admin, admin_routes  # noqa: PLC0415 - heavy
+    from heldout.web.app import make_app, utc_now  # noqa: PLC0415 - heavy
     from heldout.web.intake import intake_routes, make_upload_app  # noqa: PLC0415 - heavy
 
     intake = intake_of(os.environ)
     if intake is not None and not os.environ[_DATABASE]:
         return make_upload_app(intake)
-    routers = [] if intake is None else [intake_routes(intake)]
-    return make_app(open_database(os.environ[_DATABASE]), routers=routers)
+    database = open_database(os.environ[_DATABASE])
+    admin = Admin(database=database, token=os.environ[_TOKEN], clock=utc_now)
+    routers = [admin_routes(admin)] + ([] if intake is None else [intake_routes(intake)])
+    return make_app(database, routers=routers)
 
 
-def _prepare(campaign: Path, url: str | None, root: str, uploads: Path | None) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Served:
+    """What a call asked for, beside the campaign.
+
+    Attributes:
+        root: address of the pages.
+        token: of the organiser.
+        paused: hand out nothing before it is launched.
+        uploads: where sealed files go.
+    """
+
+    root: str
+    token: str
+    paused: bool
+    uploads: Path | None
+
+
+def _find_token() -> str:
+    """The organiser's token, made where none was given."""
+    from heldout.web.signing_in import check_token  # noqa: PLC0415 - heavy
+
+    given = os.environ.get(_TOKEN, "")
+    return check_token(given) if given else secrets.token_urlsafe(24)
+
+
+def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
     """Load what is new, say what is served, and give the database's address, "" for none."""
     import heldout.web.app  # noqa: F401, PLC0415 - what is not installed is told before all else
     from heldout.store.campaign_files import CampaignFolder  # noqa: PLC0415 - heavy
     from heldout.store.judging.campaigns import read_campaign  # noqa: PLC0415 - heavy
     from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
     from heldout.store.judging.engines import sqlite_url  # noqa: PLC0415 - heavy
+    from heldout.store.judging.organiser import (  # noqa: PLC0415 - heavy
+        read_launch_state,
+        set_launch,
+    )
 
     folder = CampaignFolder(campaign)
     address = url or sqlite_url(folder.database.absolute())
     has_files = folder.has("campaign.toml")
-    sent = [] if uploads is None else [("uploads", f"{root}/upload, into {uploads}")]
+    uploads = what.uploads
+    sent = [] if uploads is None else [("uploads", f"{what.root}/upload, into {uploads}")]
     if url is None and not has_files and uploads is not None:
         print_facts(messages(), [*sent, ("stop", "Ctrl+C")])
         return ""
@@ -133,10 +176,17 @@ def _prepare(campaign: Path, url: str | None, root: str, uploads: Path | None) -
     try:
         facts = _load(database, folder) if has_files else []
         found = read_campaign(database)
+        if what.paused and read_launch_state(database) == "new":
+            set_launch(database, "paused", now=datetime.now(UTC))
+        state = read_launch_state(database)
     finally:
         database.close()
-    link = f"{root}/j/{found.code}{_LINKS[found.settings.platform]}"
-    facts = [("study", found.settings.name), *facts, ("judges", link), *sent, ("stop", "Ctrl+C")]
+    link = f"{what.root}/j/{found.code}{_LINKS[found.settings.platform]}"
+    facts = [("study", found.settings.name), *facts, ("judges", link)]
+    if state == "paused":
+        facts.append(("paused", "nobody is given a task before it is launched at /admin"))
+    facts += [("organiser", f"{what.root}/admin"), ("token", what.token), *sent]
+    facts.append(("stop", "Ctrl+C"))
     print_facts(messages(), facts)
     return address
 

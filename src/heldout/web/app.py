@@ -13,17 +13,18 @@ from heldout.web.endings import study_of
 from heldout.web.faults import Guard, add_handlers
 from heldout.web.judging import Judging, judging_routes
 
-__all__ = ["make_app"]
+__all__ = ["make_app", "utc_now"]
 
 
-def _utc_now() -> datetime:
+def utc_now() -> datetime:
+    """The time, UTC."""
     return datetime.now(UTC)
 
 
 def make_app(
     database: Database,
     *,
-    clock: Callable[[], datetime] = _utc_now,
+    clock: Callable[[], datetime] = utc_now,
     routers: Iterable[APIRouter] = (),
 ) -> FastAPI:
     """The pages of the campaign that a database holds.
