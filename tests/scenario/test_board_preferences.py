@@ -473,3 +473,15 @@ def test_public_labels_under_a_ladder_and_those_of_no_set_are_refused(town: Town
     assert (answer.code, file.read_bytes(), town.kinds()) == (2, rules, events)
     assert "ladder-view" in answer.err
     assert not [*(town.vault / "labels").glob("*-pref-*")]
+
+
+def test_pools_come_from_files_or_from_a_board_and_not_from_both(town: Town) -> None:
+    out = ("--out", town.root / "elsewhere")
+    both = town.organiser("prefer", "pool", "--qrels", town.root / "eval.qrels", *out, now=NEXT)
+    neither = call(town.root, "prefer", "pool", *out)
+    assert (both.code, neither.code) == (2, 2)
+    assert "name no files with it" in both.err
+    assert "what is pooled?" in neither.err
+    unknown = town.organiser("prefer", "pool", "--set", "test", *out, now=NEXT)
+    assert (unknown.code, "unknown-set" in unknown.err) == (2, True)
+    assert not (town.root / "elsewhere").exists()
