@@ -191,6 +191,9 @@ def test_the_page_has_no_violation_and_fits_a_phone(
         found = Axe().run(page, options={"preload": False, **rules}).response["violations"]
         assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        widths = page.locator(".passages p").evaluate_all("all => all.map(one => one.offsetWidth)")
+        assert len(widths) == 6
+        assert min(widths) > 250
         context.close()
 
 
