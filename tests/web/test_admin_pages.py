@@ -1,17 +1,18 @@
 """The organiser's pages: who gets in, what they say, and every wrong way."""
 
 import csv
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from judging_stage import Stage, Stages
+from judging_stage import Stage, Stages, fields_of
 from organiser_stage import TOKEN, Organiser, copied, worked
 
 from heldout.errors import SetupError
-from heldout.preferences.crowds.codes import personal_code
+from heldout.preferences.crowds.codes import personal_code, read_code
 from heldout.store.judging.organiser import read_launch_state, set_launch
 from heldout.store.judging.overviews import assignments
 from heldout.store.judging.payments import payments_due
@@ -383,3 +384,31 @@ def test_every_page_carries_the_strict_headers(organiser: Organiser) -> None:
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["referrer-policy"] == "no-referrer"
         assert headers["cache-control"] == "no-store"
+
+
+# With the judges' pages
+
+
+def test_a_paused_campaign_gives_nobody_a_new_task(stages: Stages) -> None:
+    stage = stages.make()
+    root = stage.begin("ada")
+    fields = fields_of(stage.client.get(stage.link, params={"worker": "bob"}))
+    set_launch(stage.database, "paused", now=stage.clock())
+    page = stage.client.get(stage.link, params={"worker": "bob"})
+    assert "The study is not open at the moment" in page.text
+    answer = stage.client.post(f"{stage.link}/consent", data=fields)
+    assert "The study is not open at the moment" in answer.text
+    assert stage.begin("ada").count("/a/") == 1
+    assert "4 of 4" not in stage.finish(root, 4).text
+    assert [one.state for one in assignments(stage.database)] == ["submitted"]
+    set_launch(stage.database, "launched", now=stage.clock())
+    assert stage.begin("bob")
+
+
+def test_a_worker_from_anywhere_gets_a_code_that_the_organiser_knows_again(stages: Stages) -> None:
+    stage = stages.make(completion_code="")
+    page = stage.finish(stage.begin("ada"), 4)
+    code = re.search(r"<code>([0-9A-Z-]+)</code>", page.text)
+    assert code
+    (ada,) = assignments(stage.database)
+    assert read_code(stage.campaign.key, code.group(1)) == ada.assignment

@@ -187,3 +187,30 @@ def test_a_port_in_use_is_told(campaign: Path) -> None:
     assert done.returncode != 0
     assert "address already in use" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_organiser_signs_in_with_the_token_that_is_printed(campaign: Path) -> None:
+    with served(str(campaign), "--paused", "--workers", "2") as (client, said):
+        (token,) = [line.split()[1] for line in said if line.startswith("token")]
+        assert any(line.startswith("paused") for line in said)
+        landing = f"/j/{link_of(said)}?worker=ada"
+        assert "The study is not open at the moment" in client.get(landing).text
+        assert client.post("/admin/sign-in", data={"token": "x" * 20}).status_code == 403
+        assert client.post("/admin/sign-in", data={"token": token}).status_code == 303
+        for _ in range(10):  # whichever process answers
+            page = client.get("/admin")
+            assert "Launch: up to $4.80" in page.text
+        form = fields_of(page)
+        assert client.post("/admin/launch", data=form).status_code == 303
+        assert "18 years" in client.get(landing).text
+        assert not any("admin" in line and "POST" in line for line in said)
+
+
+def test_a_token_that_was_given_is_not_printed_and_a_short_one_refused(campaign: Path) -> None:
+    given, short = "a token of twenty-six signs", "short"
+    with served(str(campaign), HELDOUT_ADMIN_TOKEN=given) as (client, said):
+        assert not any(given in line for line in said)
+        assert client.post("/admin/sign-in", data={"token": given}).status_code == 303
+    status, told = serve(str(campaign), HELDOUT_ADMIN_TOKEN=short)
+    assert status == 2
+    assert "at least 16" in told

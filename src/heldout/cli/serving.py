@@ -18,7 +18,6 @@ from heldout.errors import SetupError, StoreError
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from heldout.preferences.settings import Platform
     from heldout.store.campaign_files import CampaignFolder
     from heldout.store.judging.database import Database
 
@@ -28,13 +27,6 @@ _DATABASE = "DATABASE_URL"
 _TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
 _PORTS = click.IntRange(1, 65_535)
 _GRACE_SECONDS = 10
-_LINKS: "dict[Platform, str]" = {
-    "link": "?worker=ID",
-    "mturk": "",
-    "prolific": "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}"
-    "&SESSION_ID={{%SESSION_ID%}}",
-}
-"""What is added to the link that a platform is given; Mechanical Turk adds it by itself."""
 
 
 @click.command
@@ -153,6 +145,7 @@ def _find_token() -> str:
 def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
     """Load what is new, say what is served, and give the database's address, "" for none."""
     import heldout.web.app  # noqa: F401, PLC0415 - what is not installed is told before all else
+    from heldout.preferences.crowds.codes import study_link  # noqa: PLC0415 - heavy
     from heldout.store.campaign_files import CampaignFolder  # noqa: PLC0415 - heavy
     from heldout.store.judging.campaigns import read_campaign  # noqa: PLC0415 - heavy
     from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
@@ -181,11 +174,14 @@ def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
         state = read_launch_state(database)
     finally:
         database.close()
-    link = f"{what.root}/j/{found.code}{_LINKS[found.settings.platform]}"
+    link = study_link(what.root, found.code, found.settings.platform)
     facts = [("study", found.settings.name), *facts, ("judges", link)]
     if state == "paused":
         facts.append(("paused", "nobody is given a task before it is launched at /admin"))
-    facts += [("organiser", f"{what.root}/admin"), ("token", what.token), *sent]
+    facts.append(("organiser", f"{what.root}/admin"))
+    if not os.environ.get(_TOKEN):  # one that was given is known, and logs are read by others
+        facts.append(("token", what.token))
+    facts += sent
     facts.append(("stop", "Ctrl+C"))
     print_facts(messages(), facts)
     return address

@@ -5,6 +5,7 @@ Pure: from the terms and the state of an assignment to a page.
 
 from collections.abc import Mapping
 
+from heldout.preferences.crowds.codes import personal_code
 from heldout.preferences.pricing import format_money
 from heldout.preferences.settings import Settings
 from heldout.store.judging.sittings import NoTask, Offer, Sitting
@@ -79,10 +80,15 @@ def exit_page(sitting: Sitting, addresses: Addresses) -> ExitPage:
     )
 
 
-def end_page(sitting: Sitting) -> EndPage:
-    """The end of an assignment, whichever it was."""
+def end_page(sitting: Sitting, *, key: bytes) -> EndPage:
+    """The end of an assignment, whichever it was.
+
+    Args:
+        sitting: as it stands.
+        key: the campaign's secret, which the worker's own completion code is made with.
+    """
     if sitting.state == "submitted":
-        return _submitted(sitting)
+        return _submitted(sitting, _code(sitting, key))
     if sitting.state == "exited":
         return _ended(sitting, "You have stopped", "Your answers are kept.")
     lease = _count(sitting.settings.lease_minutes, "minute")
@@ -158,7 +164,7 @@ _NO_TASK: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _submitted(sitting: Sitting) -> EndPage:
+def _submitted(sitting: Sitting, code: str) -> EndPage:
     amount = format_money(sitting.owed, sitting.settings.currency)
     if not sitting.barred:
         told: tuple[str, ...] = (f"Your answers were sent. {amount} is yours.",)
@@ -172,7 +178,7 @@ def _submitted(sitting: Sitting) -> EndPage:
         study=study_of(sitting.settings),
         title=f"Done: all {_count(sitting.items, 'question')}",
         paragraphs=told,
-        code=_code(sitting),
+        code=code,
         hand_in=_hand_in(sitting),
     )
 
@@ -186,8 +192,12 @@ def _ended(sitting: Sitting, title: str, told: str) -> EndPage:
     )
 
 
-def _code(sitting: Sitting) -> str:
-    return "" if sitting.settings.platform == "mturk" else sitting.settings.completion_code
+def _code(sitting: Sitting, key: bytes) -> str:
+    """The platform's code, which all are given; from anywhere without one, a code of one's own."""
+    settings = sitting.settings
+    if settings.platform == "link" and not settings.completion_code:
+        return personal_code(key, sitting.assignment)
+    return "" if settings.platform == "mturk" else settings.completion_code
 
 
 def _hand_in(sitting: Sitting) -> HandIn | None:

@@ -152,7 +152,7 @@ class Judging:
         sitting = desk.sitting(self.database, self._open(token))
         if sitting.open:
             return _see(Addresses(token).item(sitting.first_open or sitting.items))
-        return self._respond(end_page(sitting))
+        return self._respond(end_page(sitting, key=self.campaign.key))
 
     def _save(self, addresses: Addresses, stamp: Stamp, fields: Form) -> Response:
         now, position = self.clock(), stamp.position
