@@ -1,6 +1,7 @@
 """Judgments as files, and which of them count."""
 
 import gzip
+import json
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,8 @@ from heldout.preferences.judgments import (
     parse_judgments,
 )
 
-_NAMES = st.text(min_size=1, max_size=8)
+_NAMES = st.text(min_size=1, max_size=8).filter(str.isprintable)
+_ROW = {"query": "q", "left": "a", "right": "b", "preferred": "a"}
 
 
 def judged(**changes: object) -> Judgment:
@@ -71,6 +73,42 @@ def test_a_wrong_line_is_named(line: bytes, code: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_judgments(line, path="judged.jsonl")
     assert caught.value.problems[0].code.startswith(code)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"answered_at": "yesterday"},
+        {"answered_at": "2026-13-01T00:00:00Z"},
+        {"shown_at": "2026-11-21T12:00:00+01:00"},
+        {"submitted_at": "2026-11-21"},
+        {"position": -1},
+        {"position": 10**30},
+        {"active_ms": -5},
+        {"active_ms": 10**18},
+        {"worker": "w\x1b[31m"},
+        {"worker": "w\u202ereknil"},
+        {"task": "t\n"},
+        {"query": "q\n"},
+        {"left": "a\tx", "preferred": "b"},
+        {"query": "q\u200b"},
+    ],
+    ids=str,
+)
+def test_values_that_no_judge_gave_are_refused_with_their_line(changes: dict[str, object]) -> None:
+    lines = [json.dumps(_ROW), json.dumps(_ROW | changes)]
+    with pytest.raises(InputError) as caught:
+        parse_judgments("\n".join(lines).encode(), path="judged.jsonl")
+    assert [(one.code, one.line) for one in caught.value.problems] == [("bad-row", 2)]
+    assert "\u202e" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_wrong_judgment_behind_empty_lines_has_its_own_line() -> None:
+    wrong = json.dumps(_ROW | {"preferred": "c"})
+    with pytest.raises(InputError) as caught:
+        parse_judgments(f"{json.dumps(_ROW)}\n\n\n{wrong}\n".encode(), path="judged.jsonl")
+    assert caught.value.problems[0].line == 4
 
 
 def test_the_last_answer_to_a_place_counts() -> None:

@@ -3,18 +3,21 @@
 A judgment is what was recorded, whether it counts or not; `counted` says which do, at any day.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from io import BytesIO
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from heldout.errors import InputError, Problem
-from heldout.preferences.rows import format_rows, parse_rows, read_text
+from heldout.errors import Problem
+from heldout.preferences.rows import format_rows, name_fault, parse_rows, read_text
 from heldout.preferences.settings import Exclusion
 from heldout.preferences.tasks import Why
 from heldout.trec.preferences import read_preferences
+from heldout.trec.problems import show
 
 __all__ = [
     "By",
@@ -34,6 +37,9 @@ language they do not read; something else."""
 
 By = Literal["key", "pointer", "form"]
 """How a choice was made: with a key, a pointer, or by a plain form without JavaScript."""
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?Z")
+_LONGEST_MS = 10**10
 
 
 class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,12 +71,12 @@ class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     reason: Reason | None = None
     worker: str = ""
     task: str = ""
-    position: int = 0
+    position: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     answer: str | None = None
     why: Why = "pool"
     shown_at: str = ""
     answered_at: str = ""
-    active_ms: int | None = None
+    active_ms: Annotated[int, msgspec.Meta(ge=0, le=_LONGEST_MS)] | None = None
     by: By | None = None
     submitted: bool = True
     submitted_at: str = ""
@@ -92,8 +98,8 @@ def parse_judgments(data: bytes, *, path: str) -> tuple[Judgment, ...]:
     """Read judgments: JSON lines, or query, A, B, the preferred one; compressed too.
 
     Raises:
-        InputError: code `bad-row` or `bad-preference` with lines; `empty-file`; and those of
-            `read_preferences`.
+        InputError: code `bad-row`: no judgment, an id that nobody can see whole, or a time that is
+            none; `bad-preference`; each with lines; `empty-file`; and those of `read_preferences`.
     """
     text = read_text(BytesIO(data), path=path)
     if not text.lstrip().startswith(b"{"):
@@ -102,11 +108,7 @@ def parse_judgments(data: bytes, *, path: str) -> tuple[Judgment, ...]:
             Judgment(query=one.query, left=one.a, right=one.b, preferred=one.preferred)
             for one in found
         )
-    rows = parse_rows(text, Judgment, path=path)
-    wrong = [_check(row, path, number) for number, row in enumerate(rows, 1) if not _fits(row)]
-    if wrong:
-        raise InputError(wrong)
-    return rows
+    return parse_rows(text, Judgment, path=path, check=_find_fault)
 
 
 def format_judgments(judgments: Iterable[Judgment]) -> bytes:
@@ -196,6 +198,29 @@ def last_answers(judgments: Iterable[Judgment]) -> list[Judgment]:
     return list(last.values())
 
 
+def _find_fault(row: Judgment, path: str, number: int) -> Problem | None:
+    if not _fits(row):
+        return Problem(
+            code="bad-preference",
+            path=path,
+            line=number,
+            found=f"{show(row.left)} against {show(row.right)}: {show(str(row.preferred))}",
+            expected="two different passages, and one of them or null",
+        )
+    times = (row.shown_at, row.answered_at, row.submitted_at)
+    wrong = next((one for one in times if one and not _is_time(one)), None)
+    if wrong is not None:
+        return Problem(
+            code="bad-row",
+            path=path,
+            line=number,
+            found=show(wrong),
+            expected="a time in UTC, as in 2026-11-21T12:03:11.204Z",
+        )
+    names = (row.query, row.left, row.right, row.worker, row.task)
+    return name_fault(names, path=path, line=number)
+
+
 def _fits(row: Judgment) -> bool:
     sides = (row.left, row.right)
     return (
@@ -206,11 +231,11 @@ def _fits(row: Judgment) -> bool:
     )
 
 
-def _check(row: Judgment, path: str, number: int) -> Problem:
-    return Problem(
-        code="bad-preference",
-        path=path,
-        line=number,
-        found=f"{row.left} against {row.right}: {row.preferred}",
-        expected="two different passages, and one of them or null",
-    )
+def _is_time(text: str) -> bool:
+    if _TIME.fullmatch(text) is None:
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

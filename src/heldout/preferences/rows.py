@@ -1,6 +1,6 @@
 """Rows of a campaign's files: one JSON object a line, each of one kind."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import BinaryIO, TypeVar
 
@@ -10,10 +10,12 @@ from heldout.errors import Problem
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 
-__all__ = ["format_rows", "parse_rows", "read_text"]
+__all__ = ["format_rows", "name_fault", "parse_rows", "read_text"]
 
 _LONGEST = 64 << 20
 Row = TypeVar("Row", bound=msgspec.Struct)
+Check = Callable[[Row, str, int], Problem | None]
+"""Row, path and line -> what is wrong with a row of the right kind."""
 
 
 def read_text(source: BinaryIO, *, path: str) -> bytes:
@@ -26,14 +28,22 @@ def read_text(source: BinaryIO, *, path: str) -> bytes:
         return b"".join(block.text for block in reader.blocks())
 
 
-def parse_rows(data: bytes, kind: type[Row], *, path: str) -> tuple[Row, ...]:
+def parse_rows(
+    data: bytes, kind: type[Row], *, path: str, check: Check[Row] | None = None
+) -> tuple[Row, ...]:
     """The rows of a file, as `read_text` gave its text or as it lies.
 
     Empty lines are skipped, and an empty file has no row.
 
+    Args:
+        data: the text.
+        kind: of each row.
+        path: for messages.
+        check: what is wrong with a row of this kind; called in order.
+
     Raises:
-        InputError: code `bad-row`: the lines that are no JSON object of this kind; and those of
-            `TextReader`.
+        InputError: code `bad-row`: the lines that are no JSON object of this kind; what `check`
+            finds; and those of `TextReader`.
     """
     if not data.strip():
         return ()
@@ -45,9 +55,15 @@ def parse_rows(data: bytes, kind: type[Row], *, path: str) -> tuple[Row, ...]:
             if not line.strip():
                 continue
             try:
-                rows.append(decoder.decode(line))
-            except msgspec.MsgspecError as error:
+                row = decoder.decode(line)
+            except (msgspec.MsgspecError, RecursionError) as error:
                 log.add(_bad(error, line, path, number, kind))
+                continue
+            problem = None if check is None else check(row, path, number)
+            if problem is None:
+                rows.append(row)
+            else:
+                log.add(problem)
     log.raise_errors()
     return tuple(rows)
 
@@ -55,6 +71,25 @@ def parse_rows(data: bytes, kind: type[Row], *, path: str) -> tuple[Row, ...]:
 def format_rows(rows: Iterable[msgspec.Struct]) -> bytes:
     """One JSON object a line, in the order given; keys in the order of the kind's fields."""
     return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+
+
+def name_fault(names: Iterable[str], *, path: str, line: int) -> Problem | None:
+    """The first id that nobody sees whole: control characters, line ends, marks of direction.
+
+    Returns:
+        Code `bad-row`; `None` where all can be read.
+    """
+    hidden = next((name for name in names if not name.isprintable()), None)
+    if hidden is None:
+        return None
+    return Problem(
+        code="bad-row",
+        path=path,
+        line=line,
+        found=show(hidden),
+        expected="ids of visible characters",
+        hint="control characters, line ends and marks of direction are not seen",
+    )
 
 
 def _bad(error: Exception, line: bytes, path: str, number: int, kind: type) -> Problem:

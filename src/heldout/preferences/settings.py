@@ -36,7 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         judges: how many people judge each pair; sequential judging asks as many as it takes.
         pairs: of pools, in a task.
         tests: pairs with a known answer, in a task.
-        failures: a worker that fails as many tests of a task is excluded.
+        failures: a worker that fails as many tests of a task is excluded; at most `tests`.
         exclusion: what is excluded then.
         pay_failed: whether a task with failed tests is paid; to exclude is not to refuse pay.
         lease_minutes: how long a task is kept for a worker without an answer.
@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         contact: whom a worker can write to.
         platform: where workers come from.
         completion_code: shown at the end, for the platform.
-        lead: sequential: one of the two wins with this lead of votes.
+        lead: sequential: one of the two wins with this lead of votes; at most `cap`.
         cap: sequential: after so many answers on a pair who is ahead wins it.
         language: of passages and queries, BCP 47.
     """

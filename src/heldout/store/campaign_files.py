@@ -14,7 +14,8 @@ from heldout.errors import InputError, Problem, StoreError
 from heldout.preferences.campaign_toml import new_campaign, parse_campaign
 from heldout.preferences.judgments import Judgment, format_judgments, parse_judgments
 from heldout.preferences.pools import Pool
-from heldout.preferences.rows import format_rows, parse_rows
+from heldout.preferences.row_checks import pool_check, task_check
+from heldout.preferences.rows import Check, format_rows, parse_rows
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item, Task
 from heldout.store.files import write_whole
@@ -65,16 +66,18 @@ class CampaignFolder:
         return write_whole(place, new_campaign(name), mode=_PRIVATE)
 
     def pools(self) -> tuple[Pool, ...]:
-        """The pools; raises as `parse_rows`, and `StoreError` where it is missing."""
-        return self._read("pool.jsonl", Pool)
+        """The pools; raises as `parse_rows` and `pool_check`, `StoreError` where it is missing."""
+        return self._read("pool.jsonl", Pool, pool_check())
 
     def challengers(self) -> tuple[Pool, ...]:
         """The documents of later runs that the pools lack; none before `heldout prefer maintain`.
 
         Raises:
-            InputError: as `parse_rows`.
+            InputError: as `parse_rows` and `pool_check`.
         """
-        return self._read("challengers.jsonl", Pool) if self.has("challengers.jsonl") else ()
+        if not self.has("challengers.jsonl"):
+            return ()
+        return self._read("challengers.jsonl", Pool, pool_check())
 
     def tests(self) -> tuple[Item, ...]:
         """The tests; a row without an answer, or with another than its passages, is an error.
@@ -97,8 +100,12 @@ class CampaignFolder:
         return tests
 
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks of all batches; none before they are drawn."""
-        return self._read("tasks.jsonl", Task) if self.has("tasks.jsonl") else ()
+        """The tasks of all batches; none before they are drawn.
+
+        Raises:
+            InputError: as `parse_rows` and `task_check`.
+        """
+        return self._read("tasks.jsonl", Task, task_check()) if self.has("tasks.jsonl") else ()
 
     def judgments(self) -> tuple[Judgment, ...]:
         """What was exported or taken in; none before that."""
@@ -131,11 +138,11 @@ class CampaignFolder:
         """Write all judgments."""
         write_whole(self.path / "judgments.jsonl", format_judgments(judgments), mode=_PRIVATE)
 
-    def _read(self, name: str, kind: type[Row]) -> tuple[Row, ...]:
+    def _read(self, name: str, kind: type[Row], check: Check[Row] | None = None) -> tuple[Row, ...]:
         place = self.path / name
         if not place.is_file():
             raise StoreError(f"{place} is missing; `heldout prefer pool` makes a campaign")
-        return parse_rows(place.read_bytes(), kind, path=str(place))
+        return parse_rows(place.read_bytes(), kind, path=str(place), check=check)
 
     def _write(self, name: str, rows: Sequence[msgspec.Struct]) -> None:
         write_whole(self.path / name, format_rows(rows), mode=_PRIVATE)
