@@ -235,6 +235,27 @@ def test_our_labels_and_the_authors_are_as_the_page_says(
     assert heads == {"ours": 6, "theirs": 6, "drawn": 1, "fewer": 8, "lost all four": 2}
 
 
+def test_scores_on_other_labels_are_as_the_page_says(
+    data: Callable[[str], Path], crowd: Path, runs: tuple[object, ...]
+) -> None:
+    authors = ("--qrels", data(DL21) / "Combined-I+II+III.qrels")
+    nist = ("--qrels", data(NIST), "--measure-before")
+    strong, wins = ("--mode", "bradley-terry"), ("--mode", "tournament")
+    for told, every, best, text in (
+        ((*authors, *strong), ".786", ".822", "| Bradley-Terry | 41 of 50 | .786 |"),
+        ((*authors, *wins), ".824", ".733", "| tournament | 37 of 50 | .824 |"),
+        ((*nist, "RR(rel=2)@10", *strong), ".608", ".689", "Bradley-Terry labels | .608"),
+        ((*nist, "nDCG@10", *wins), ".671", ".600", "tournament labels | .671"),
+    ):
+        found = ask("labels", "--judgments", crowd, *runs, *told, "--redraws", 0, "--trials", 20)
+        taus = [points(one["tau"]) for one in found["rescored"]["taus"][:2]]
+        assert taus == [every, best]
+        on_page(text)
+        if told[: len(authors)] == authors:
+            before = found["pairings"]["labels before"]
+            assert (before["won"], before["pairs"]) == (550, 687)
+
+
 def _lead(votes: Votes, query: str, one: str, other: str) -> int:
     cast = votes[query][min(one, other), max(one, other)]
     return (cast.first - cast.second) * (1 if one < other else -1)
@@ -257,6 +278,8 @@ def test_labels_of_cast_are_as_the_page_says(data: Callable[[str], Path]) -> Non
         path = data(CAST) / "TREC-CAsT-2019.pref.gz"
         found = ask("labels", "--judgments", path, "--mode", mode)
         ours = labels_of(found)
+        own = found["pairings"]["preference labels"]
+        on_page(f"| {found['version']['several']} | {own['won']:,} of {own['pairs']:,}")
         assert found["version"]["labels"] == counted
         best = {query: {d for d, g in grades[query].items() if g == 50} for query in ours}
         five = {query: {d for d, g in grades[query].items() if g >= 10} for query in ours}
