@@ -176,3 +176,29 @@ def test_simulated_judges_who_cannot_tell_find_the_best_by_luck() -> None:
         "simulate", "--pools", 400, "--size", 4, "--design", "lead-3", "--spread", 0.001
     )["designs"]
     assert one["found"] == pytest.approx(0.25, abs=0.09)
+
+
+def test_strengths_of_ties_alone_name_nobody_and_have_no_interval(judged: Path) -> None:
+    (judged / "pairs.txt").write_text("".join(f"q{n} x y x\nq{n} x y y\n" for n in range(9)))
+    wanted = ("strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt")
+    assert "strongest none: all runs are as strong as each other" in call(*wanted, "--draws", 20)
+    (one,) = value_of(*wanted, "--draws", 20)["differences"]
+    assert (one["sandwich"], one["bootstrap"]) == (None, None)
+    assert one["why"] == "queries do not differ in what they say"
+
+
+def test_a_run_that_won_everything_has_a_reason_for_every_interval_it_lacks(judged: Path) -> None:
+    (judged / "pairs.txt").write_text("".join(f"q{n} x y x\n" for n in range(9)))
+    wanted = ("strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt")
+    (one,) = value_of(*wanted, "--draws", 20)["differences"]
+    assert (one["sandwich"], one["bootstrap"]) == (None, None)
+    assert "only the prior" in one["why"]
+    words = call(*wanted, "--draws", 20)
+    assert "0 of 1 others cannot be told from it" in words
+    assert "of 1 the difference has no interval" in words
+
+
+def test_strengths_of_runs_that_no_judged_pair_compares_name_nobody(judged: Path) -> None:
+    (judged / "pairs.txt").write_text("q0 other another other\n")
+    words = call("strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt")
+    assert "strongest none: no judged pair compares two of the runs" in words

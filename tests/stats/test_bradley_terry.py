@@ -228,3 +228,36 @@ def test_curves_and_what_clusters_say_are_what_small_steps_say(
         np.testing.assert_allclose(curve[0, place], (ahead - behind) / 2e-5, atol=1e-6)
     said = _pulls(seen, at, model).sum(axis=0)
     np.testing.assert_allclose(said, 0.3 * at - slope[0], atol=1e-9)
+
+
+def test_who_won_everything_has_no_interval_and_the_others_keep_theirs() -> None:
+    rows = [(0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0), (2, 1, 1.0), (1, 2, 1.0)] * 8
+    shut_out = compared(rows, items=3)
+    found = fit_strengths(shut_out)
+    for intervals in (
+        sandwich_differences(shut_out, found),
+        bootstrap_differences(shut_out, found, np.random.default_rng(1), draws=200),
+    ):
+        assert np.isnan(intervals.low[0]).all()
+        assert np.isnan(intervals.high[:, 0]).all()
+        assert intervals.low[1, 2] < found.values[1] - found.values[2] < intervals.high[1, 2]
+
+
+def test_ties_alone_are_no_interval_of_width_zero() -> None:
+    tied = compared([(0, 1, 0.5)] * 12, items=2)
+    for ties in (False, True):
+        found = fit_strengths(tied, ties=ties)
+        assert np.isnan(sandwich_differences(tied, found).low).all()
+        drawn = bootstrap_differences(tied, found, np.random.default_rng(1), draws=100)
+        assert np.isnan(drawn.low).all()
+
+
+def test_an_end_among_draws_that_one_wins_whole_is_no_end() -> None:
+    """One loss in twelve: every third sample of queries has none, and no bound but the prior's."""
+    few = compared([(0, 1, 1.0)] * 11 + [(0, 1, 0.0)], items=2)
+    found = fit_strengths(few)
+    assert np.isfinite(sandwich_differences(few, found).low[0, 1])
+    assert np.isnan(bootstrap_differences(few, found, np.random.default_rng(1)).high[0, 1])
+    many = compared([(0, 1, 1.0)] * 60 + [(0, 1, 0.0)] * 20, items=2)
+    drawn = bootstrap_differences(many, fit_strengths(many), np.random.default_rng(1))
+    assert np.isfinite(drawn.high[0, 1])

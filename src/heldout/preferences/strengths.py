@@ -23,13 +23,16 @@ from heldout.stats.bradley_terry import (
     PRIOR,
     Comparisons,
     Differences,
+    Strengths,
     bootstrap_differences,
     fit_strengths,
     sandwich_differences,
 )
 
 __all__ = [
+    "CLOSE",
     "PASSAGE_PRIOR",
+    "Ends",
     "PassageStrengths",
     "RunDifference",
     "RunStrengths",
@@ -41,7 +44,9 @@ __all__ = [
 PASSAGE_PRIOR = 1.0
 """Precision for passages: they differ by about 1 logit, and a few votes must not say 10."""
 
-_CLOSE = 1e-6
+CLOSE = 1e-6
+"""Strengths that differ by no more are the same, but for rounding."""
+
 Ends = tuple[float, float]
 
 
@@ -56,6 +61,7 @@ class RunDifference:
         share: chance that a's passage is preferred, of those where they differ and one is.
         sandwich: interval of the difference from curvature and clusters; `None` where undefined.
         bootstrap: the same from queries drawn anew; `None` where undefined.
+        why: why one of the two is undefined; `None` where neither is.
     """
 
     a: str
@@ -64,6 +70,7 @@ class RunDifference:
     share: float
     sandwich: Ends | None
     bootstrap: Ends | None
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +159,7 @@ def compare_runs(
                 share=float(expit(sandwich.values[a, b])),
                 sandwich=_ends(sandwich, a, b),
                 bootstrap=_ends(boot, a, b),
+                why=_why(found, sandwich, boot, (a, b)),
             )
             for a, b in combinations(order, 2)
         ),
@@ -217,7 +225,7 @@ def find_strongest(
             wins[pair[found.second > found.first]] += 1
     pairs = len(known) * (len(known) - 1) // 2
     return Tournament(
-        best=tuple(sorted(one for one, value in strengths.items() if value > most - _CLOSE)),
+        best=tuple(sorted(one for one, value in strengths.items() if value > most - CLOSE)),
         rounds=(wins,),
         cycle=False,
         unjudged=pairs - len(kept),
@@ -265,6 +273,24 @@ def _groups(names: Sequence[str], components: Sequence[int]) -> tuple[tuple[str,
         tuple(name for name, own in zip(names, components, strict=True) if own == component)
         for component in sorted(set(components))
     )
+
+
+def _why(
+    found: Strengths, sandwich: Differences, boot: Differences, pair: tuple[int, int]
+) -> str | None:
+    """Why two runs have no interval, or only one of the two."""
+    a, b = pair
+    if found.components[a] != found.components[b]:
+        return "they were never compared, by way of others or not"
+    if found.bounded[a] != found.bounded[b]:
+        return "one won everything: only the prior keeps the difference finite"
+    if sandwich.clusters <= 1:
+        return "fewer than two queries compare runs"
+    if _ends(sandwich, a, b) is None:
+        return "queries do not differ in what they say"
+    if _ends(boot, a, b) is None:
+        return "too few queries: in many samples of them one wins everything, or all say the same"
+    return None
 
 
 def _ends(found: Differences, a: int, b: int) -> Ends | None:

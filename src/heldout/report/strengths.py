@@ -1,5 +1,6 @@
 """Strengths of runs as tables, a picture and JSON."""
 
+from collections import Counter
 from typing import Any
 
 from heldout.charts.labels import Label, cut
@@ -16,7 +17,7 @@ from heldout.charts.layers import (
     join_layers,
 )
 from heldout.charts.ticks import score_ticks
-from heldout.preferences.strengths import Ends, RunDifference, RunStrengths
+from heldout.preferences.strengths import CLOSE, Ends, RunDifference, RunStrengths
 from heldout.report.table import Cell, Column, Table
 
 __all__ = ["facts", "spec", "tables", "title", "value"]
@@ -32,17 +33,14 @@ def facts(found: RunStrengths) -> tuple[tuple[str, str], ...]:
     queries = f"{found.queries:,} {'query' if found.queries == 1 else 'queries'}"
     told = f"{len(found.strengths):,} runs, {found.comparisons:,} comparisons on {queries}"
     lines = [("strengths", told)]
-    against = _against_first(found)
-    if found.comparisons:
-        first = next(iter(found.strengths))
-        unsure = [one.b for one in against if not _apart(one.sandwich)]
-        told = f"{len(unsure):,} of {len(against):,} others cannot be told from it"
-        lines += [("strongest", first), ("", told)]
+    lines += _tell_strongest(found)
     if len(found.groups) > 1:
         told = f"{len(found.groups):,} groups of runs were never compared with each other"
         lines.append(("apart", told))
     if found.separated:
-        told = "some run won or lost everything; only the prior keeps its strength finite"
+        told = (
+            "some run won or lost everything: only the prior keeps it finite, without an interval"
+        )
         lines.append(("note", told))
     return tuple(lines)
 
@@ -96,6 +94,7 @@ def value(found: RunStrengths) -> dict[str, Any]:
                 "share": one.share,
                 "sandwich": _pair(one.sandwich),
                 "bootstrap": _pair(one.bootstrap),
+                **({} if one.why is None else {"why": one.why}),
             }
             for one in found.differences
         ],
@@ -110,6 +109,28 @@ def value(found: RunStrengths) -> dict[str, Any]:
         "prior": found.prior,
         "interval": "of differences, clustered by query, each by itself",
     }
+
+
+def _tell_strongest(found: RunStrengths) -> list[tuple[str, str]]:
+    """Who is strongest and whom it cannot be told from; nobody where nothing tells."""
+    if not found.comparisons:
+        return [("strongest", "none: no judged pair compares two of the runs")]
+    strengths = list(found.strengths.values())
+    if len(strengths) > 1 and strengths[0] - strengths[1] <= CLOSE:
+        alike = [run for run, value in found.strengths.items() if strengths[0] - value <= CLOSE]
+        if len(alike) == len(strengths):
+            return [("strongest", "none: all runs are as strong as each other")]
+        return [("strongest", ", ".join(alike)), ("", "they are as strong as each other")]
+    against = _against_first(found)
+    unsure = sum(one.sandwich is not None and not _apart(one.sandwich) for one in against)
+    unknown = sum(one.sandwich is None for one in against)
+    lines = [
+        ("strongest", next(iter(found.strengths))),
+        ("", f"{unsure:,} of {len(against):,} others cannot be told from it"),
+    ]
+    if unknown:
+        lines.append(("", f"of {unknown:,} the difference has no interval"))
+    return lines
 
 
 def _pair(ends: Ends | None) -> list[float] | None:
@@ -170,7 +191,17 @@ def _differences(found: RunStrengths) -> Table:
         notes=(
             "a preferred: on a query where they differ and one is preferred, as the model has it.",
             *((more,) if left_out else ()),
+            *_no_intervals(found),
         ),
+    )
+
+
+def _no_intervals(found: RunStrengths) -> tuple[str, ...]:
+    """Why some differences have no interval, each reason with how many."""
+    reasons = Counter(one.why for one in found.differences if one.why is not None)
+    return tuple(
+        f"Without an interval, or without one of the two: {count:,}, since {why}."
+        for why, count in reasons.items()
     )
 
 

@@ -1,8 +1,9 @@
 """Bradley-Terry strengths from comparisons of two: P(i beats j) = s(theta_i - theta_j).
 
 A small normal prior keeps strengths finite where somebody won or lost everything, or where some
-were never compared with others: both are normal in pools of passages. Ties follow Davidson:
-P(tie) is in proportion to nu times the root of both chances.
+were never compared with others: both are normal in pools of passages. There the prior alone says
+how far they are apart, and no interval is given. Ties follow Davidson: P(tie) is in proportion to
+nu times the root of both chances.
 
 Only differences mean anything; strengths are given with mean 0. Intervals are for differences, and
 take all comparisons of a cluster (a query, a judge) as one observation. A prior pulls differences
@@ -41,6 +42,7 @@ PRIOR = 0.01
 """Precision of the normal prior: a standard deviation of 10, far more than strengths differ."""
 
 _LEAST_PRIOR = 1e-6
+_LEAST_WIDTH = 1e-6
 _TIE = 0.5
 Floats = NDArray[np.float64]
 
@@ -75,15 +77,21 @@ class Strengths:
         nu: Davidson's, 0 where no tie was seen; `None` where ties counted as half a win each.
         components: items that were compared with each other, by way of others or not, have the
             same number, from 0; between components nothing but the prior says who is stronger.
-        separated: without the prior some difference within a component would be infinite.
+        bounded: items with a way of wins from each to each other have the same number, from 0; all
+            other differences would be infinite without the prior, or are not known at all.
         prior: precision of the normal prior.
     """
 
     values: Floats
     nu: float | None
     components: NDArray[np.int64]
-    separated: bool
+    bounded: NDArray[np.int64]
     prior: float
+
+    @property
+    def separated(self) -> bool:
+        """Without the prior some difference within a component would be infinite."""
+        return bool(self.bounded.max(initial=-1) > self.components.max(initial=-1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -121,8 +129,8 @@ def fit_strengths(
     """
     tables = _tables(comparisons)
     total = np.asarray(tables.sum(axis=0), np.float64)[np.newaxis]
-    components, separated = _structure(total[0], comparisons.items)
-    if not prior and (separated or components.max(initial=0) > 0):
+    components, bounded = _structure(total[0], comparisons.items)
+    if not prior and bounded.max(initial=0) > 0:
         raise InputError(
             problem_of(
                 "no-finite-strengths",
@@ -139,7 +147,7 @@ def fit_strengths(
         values=found[: comparisons.items],
         nu=nu if ties else None,
         components=components,
-        separated=separated,
+        bounded=bounded,
         prior=prior,
     )
 
@@ -150,7 +158,8 @@ def sandwich_differences(
     """Intervals from the curvature and the spread of what clusters say.
 
     The inverse curvature, on both sides of the products of each cluster's gradient, times g/(g-1);
-    Student's t with g-1 degrees of freedom for g clusters. Items of different components get none.
+    Student's t with g-1 degrees of freedom for g clusters. No interval is given for a difference
+    that the prior alone keeps finite, nor where clusters do not differ in what they say of it.
 
     Args:
         comparisons: as they were given to `fit_strengths`.
@@ -183,6 +192,9 @@ def bootstrap_differences(
 ) -> Differences:
     """Intervals from clusters drawn with replacement: percentiles of the differences.
 
+    None where `sandwich_differences` gives none, and none where an end would lie among draws in
+    which the prior alone keeps the difference finite.
+
     Args:
         comparisons: as they were given to `fit_strengths`.
         found: what it found.
@@ -204,11 +216,12 @@ def bootstrap_differences(
         draws=draws,
         size=block_size(2 * items * items),
     )
-    fitted: Floats = np.concatenate(blocks)
+    fitted, bounded = np.split(np.concatenate(blocks), 2, axis=1)
     low, high = np.zeros((items, items)), np.zeros((items, items))
     tails = [(1 - level) / 2, (1 + level) / 2]
     for row in range(items):
         ends = np.quantile(fitted[:, row : row + 1] - fitted, tails, axis=0)
+        ends[:, (bounded[:, row : row + 1] != bounded).mean(axis=0) > tails[0]] = np.nan
         low[row], high[row] = ends - (found.values[row] - found.values)
     return _differences(comparisons, found, (low, high), level)
 
@@ -217,9 +230,8 @@ def _differences(
     comparisons: Comparisons, found: Strengths, reach: tuple[Floats, Floats], level: float
 ) -> Differences:
     values = found.values[:, np.newaxis] - found.values
-    known = found.components[:, np.newaxis] == found.components
-    if comparisons.clusters <= 1:
-        known = np.zeros_like(known)
+    known = found.bounded[:, np.newaxis] == found.bounded
+    known &= (reach[1] - reach[0] > _LEAST_WIDTH) & (comparisons.clusters > 1)
     low, high = (np.where(known, values + end, np.nan) for end in reach)
     return Differences(
         values=values, low=low, high=high, level=level, clusters=comparisons.clusters
@@ -240,20 +252,22 @@ def _tables(comparisons: Comparisons) -> csr_array:
     return csr_array((counts, (rows, columns)), shape=(comparisons.clusters, 2 * n * n))
 
 
-def _structure(total: Floats, items: int) -> tuple[NDArray[np.int64], bool]:
-    """Components, and whether some within one cannot be reached from others by wins."""
+def _structure(total: Floats, items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Components, and the items of each that can be reached from each other by wins."""
     wins, tied = total.reshape(2, items, items)
     beats = csr_array((wins + tied) > 0)
     _, weak = connected_components(beats, directed=True, connection="weak")
-    strong, _ = connected_components(beats, directed=True, connection="strong")
-    return weak.astype(np.int64), bool(strong > weak.max(initial=-1) + 1)
+    _, strong = connected_components(beats, directed=True, connection="strong")
+    return weak.astype(np.int64), strong.astype(np.int64)
 
 
 def _fit_block(tables: csr_array, model: Model, rng: Generator, draws: int) -> Floats:
+    """Strengths of each draw, and then the numbers of what is bounded in it."""
     clusters = tables.shape[0]
     weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
     totals = np.asarray(weights @ tables, np.float64)
-    return fit(totals, model)[:, : model.items]
+    bounded = [_structure(total, model.items)[1] for total in totals]
+    return np.concatenate([fit(totals, model)[:, : model.items], bounded], axis=1)
 
 
 def _pulls(comparisons: Comparisons, at: Floats, model: Model) -> Floats:
