@@ -1,6 +1,7 @@
 """The demo's campaign: pools, real pages, made-up judges, labels."""
 
 import bz2
+from datetime import UTC, datetime
 
 import pytest
 
@@ -14,6 +15,7 @@ from heldout.store.campaign_files import CampaignFolder
 pytestmark = pytest.mark.slow
 
 NUMBERS = range(60)
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 def _split() -> QuerySplit:
@@ -32,7 +34,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[CampaignStory, lis
         (folder / "runs" / run).mkdir(parents=True)
         (folder / "runs" / run / "dev.tsv.bz2").write_bytes(bz2.compress(rows.encode()))
     told: list[str] = []
-    story = play_campaign(folder, _split(), seed=0, say=lambda heading, _: told.append(heading))
+    story = play_campaign(
+        folder, _split(), now=NOW, seed=0, say=lambda heading, _: told.append(heading)
+    )
     return story, told
 
 

@@ -1,6 +1,7 @@
 """`heldout demo`: the whole story on the embedded collection."""
 
 import multiprocessing
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +19,10 @@ from heldout.cli.printing import (
     print_table,
     reports_errors,
 )
-from heldout.demo.story import Scene, play_demo, read_collection
+from heldout.collections.collection import QuerySplit
+from heldout.demo.campaign import play_campaign, publish_version
+from heldout.demo.story import Scene, play_demo, read_collection, sit
+from heldout.errors import SetupError
 
 __all__ = ["demo"]
 
@@ -48,9 +52,10 @@ def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
     split = read_collection(seed=seed)
     with ProcessPoolExecutor(mp_context=context) as executor:
         standings, scenes = play_demo(folder, split, now=now, executor=executor, say=say)
+    judged, standings = _judge(folder, split, standings, now=now, seed=seed, say=say)
     page = (folder / "board" / "leaderboard" / "index.html").absolute()
     if as_json:
-        print_json({"page": page.as_uri(), **_document(standings, scenes)})
+        print_json({"page": page.as_uri(), **_document(standings, scenes), "judged": judged})
         return
     _print(standings, scenes)
     print_facts(
@@ -61,8 +66,41 @@ def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
             ("", ""),
             ("next", f"cd {folder}/board; heldout inbox --vault ../vault"),
             ("", f"cd {folder}/board; heldout review {scenes[-1].id} --vault ../vault"),
+            ("", f"heldout prefer labels {folder}/campaign --runs '{folder}/runs/*/dev.tsv.bz2'"),
         ],
     )
+
+
+def _judge(
+    folder: Path,
+    split: QuerySplit,
+    standings: Standings,
+    *,
+    now: datetime,
+    seed: int,
+    say: Callable[[str, str], None],
+) -> tuple[dict[str, object] | None, Standings]:
+    """Play the campaign where what it needs is installed; what it came to, and the standings."""
+    try:
+        story = play_campaign(folder, split, now=now, seed=seed, say=say)
+    except SetupError as error:
+        say("left out", f"better labels: {error}")
+        return None, standings
+    desk = sit(folder, now)
+    with desk.vault.locked():
+        change, standings = publish_version(desk, story.folder)
+    say(
+        "judged",
+        f"{plural(len(story.endings), 'task')} by made-up judges, one who does not look and one "
+        f"who stops early among them; {story.counted:,} of {story.judgments:,} answers count",
+    )
+    judged = len(story.labels.tournaments)
+    say("labels", f"{story.changed} of {judged} judged queries have another best answer now")
+    tau = None if change is None or not change.taus else change.taus[0].tau
+    if tau is not None and change is not None:
+        moved = plural(len(change.moves), "system")
+        say("ranking", f"{moved} at another rank on the new dev labels; Kendall's tau {tau:.2f}")
+    return {"queries": judged, "changed": story.changed, "tau": tau}, standings
 
 
 def _print(standings: Standings, scenes: tuple[Scene, ...]) -> None:

@@ -10,10 +10,11 @@ import asyncio
 import bz2
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,9 +22,15 @@ from typing import TYPE_CHECKING, Literal
 import httpx
 import numpy as np
 
+from heldout.board.standings import Standings
 from heldout.collections.collection import QuerySplit
 from heldout.demo.page_judge import Decide, Ending, PageJudge, Question
 from heldout.errors import SetupError
+from heldout.pipeline.desk import Desk
+from heldout.pipeline.label_changes import Change, compare_version
+from heldout.pipeline.label_versions import publish_labels, score_versions
+from heldout.pipeline.maintaining import Campaign, make_record
+from heldout.pipeline.rebuild import rebuild
 from heldout.preferences.contests import (
     Contests,
     first_documents,
@@ -33,6 +40,7 @@ from heldout.preferences.contests import (
 from heldout.preferences.drawing import draw_tasks, list_pairs, propose_tests
 from heldout.preferences.judgments import counted
 from heldout.preferences.labels import PreferenceLabels, make_labels
+from heldout.preferences.maintenance import LeadRule
 from heldout.preferences.pools import Pool, PoolSizes, build_pools, sample_pools, sizes
 from heldout.preferences.pricing import Price, price
 from heldout.preferences.simulation import SimulatedJudge
@@ -44,7 +52,7 @@ from heldout.trec.tops import Tops, read_tops
 if TYPE_CHECKING:
     from heldout.store.judging.database import Database
 
-__all__ = ["CampaignStory", "play_campaign"]
+__all__ = ["CampaignStory", "play_campaign", "publish_version"]
 
 QUERIES = 40
 _TESTS = 30
@@ -86,13 +94,19 @@ class CampaignStory:
 
 
 def play_campaign(
-    folder: Path, split: QuerySplit, *, seed: int, say: Callable[[str, str], None]
+    folder: Path,
+    split: QuerySplit,
+    *,
+    now: datetime,
+    seed: int,
+    say: Callable[[str, str], None],
 ) -> CampaignStory:
     """Play the whole campaign, from pools to labels.
 
     Args:
         folder: of the demo, with `runs`; gets `campaign`.
         split: documents and dev queries.
+        now: the end of the story, UTC; people judge in the hour before.
         seed: of the sample, the tasks and what the judges think.
         say: is told each step, as a heading and a sentence.
 
@@ -113,7 +127,7 @@ def play_campaign(
     found, cost = sizes(chosen), price(sizes(chosen).pairs, folder_of.settings())
     say("pools", f"{found.pairs:,} pairs of passages for {found.queries} of the dev queries")
     good = _make_minds(chosen, folder_of.tasks(), rng)
-    endings = _judge(folder_of, good, say)
+    endings = _judge(folder_of, good, now - timedelta(hours=1), say)
     judged = folder_of.judgments()
     votes = counted(judged)
     same = stand_for(chosen)
@@ -135,6 +149,33 @@ def play_campaign(
             if query not in labels.kept
         ),
     )
+
+
+def publish_version(desk: Desk, folder: Path) -> tuple[Change | None, Standings]:
+    """Make a version of the board's dev labels of what was judged; score every run on it.
+
+    Args:
+        desk: of the board; its lock is held.
+        folder: the campaign's directory.
+
+    Returns:
+        What the version changed in the ranking, and the standings.
+    """
+    files = CampaignFolder(folder)
+    campaign = Campaign(
+        settings=files.settings(),
+        pools=files.pools(),
+        challengers=files.challengers(),
+        tests=files.tests(),
+        tasks=files.tasks(),
+        judgments=files.judgments(),
+    )
+    rule = LeadRule()
+    labels, record = make_record(campaign, "dev", rule)
+    version = publish_labels(desk, labels, record, measure=None, public=True)
+    score_versions(desk, why="scored on labels that made-up judges preferred")
+    standings = rebuild(desk).standings
+    return None if version is None else compare_version(desk, version), standings
 
 
 def _answers(split: QuerySplit) -> Mapping[str, list[str]]:
@@ -184,6 +225,7 @@ def _make_minds(
 def _judge(
     folder: CampaignFolder,
     good: Mapping[tuple[str, str], float],
+    start: datetime,
     say: Callable[[str, str], None],
 ) -> tuple[Ending, ...]:
     """Serve the pages and let the judges come until nothing is left; write what they judged."""
@@ -199,11 +241,9 @@ def _judge(
         raise SetupError("judging needs the extra web: pip install 'heldout[web]'") from error
     database = open_database(sqlite_url(folder.database.absolute()))
     try:
-        load_campaign(
-            database, folder.settings(), folder.pools(), folder.tasks(), now=datetime.now(UTC)
-        )
+        load_campaign(database, folder.settings(), folder.pools(), folder.tasks(), now=start)
         code = read_campaign(database).code
-        with _served(database) as address:
+        with _served(database, start) as address:
             say("pages", f"{address}/j/{code} is served to made-up judges")
             endings = asyncio.run(_visits(address, f"/j/{code}", good))
         folder.write_judgments(judgments(database))
@@ -213,14 +253,25 @@ def _judge(
 
 
 @contextmanager
-def _served(database: "Database") -> Iterator[str]:
-    """The judging pages on a free port of this machine; their address."""
+def _served(database: "Database", start: datetime) -> Iterator[str]:
+    """The judging pages on a free port of this machine; their address.
+
+    Args:
+        database: the campaign's.
+        start: what the pages' clock shows at first.
+    """
     import uvicorn  # noqa: PLC0415 - needs the extra
 
     from heldout.web.app import make_app  # noqa: PLC0415 - needs the extra
 
+    begun = time.monotonic()
+
+    def clock() -> datetime:
+        return start + timedelta(seconds=time.monotonic() - begun)
+
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(make_app(database), log_level="critical", lifespan="off")
+        app = make_app(database, clock=clock)
+        config = uvicorn.Config(app, log_level="critical", lifespan="off")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

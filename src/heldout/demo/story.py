@@ -43,7 +43,7 @@ from heldout.store.vault import Vault
 from heldout.trec.qrels import format_qrels, parse_qrels
 from heldout.trec.queries import format_queries, parse_queries
 
-__all__ = ["Part", "Scene", "play_demo", "read_collection"]
+__all__ = ["Part", "Scene", "play_demo", "read_collection", "sit"]
 
 DEPTH = 100
 _TASK = (
@@ -268,7 +268,7 @@ def play_demo(
     _show_baseline(folder, desk, now, say)
     scenes = tuple(_play(folder, part, now, say) for part in parts if part.team)
     with desk.vault.locked():
-        standings = rebuild(_sit(folder, now)).standings
+        standings = rebuild(sit(folder, now)).standings
     return standings, scenes
 
 
@@ -372,7 +372,13 @@ def _example(split: QuerySplit) -> Example:
     return Example(query=split.dev.queries[query], document=document, text=text)
 
 
-def _sit(folder: Path, moment: datetime) -> Desk:
+def sit(folder: Path, moment: datetime) -> Desk:
+    """The organiser's desk at a moment of the story.
+
+    Args:
+        folder: of the demo.
+        moment: UTC.
+    """
     repository = Repository(folder / "board")
     vault = Vault.open(folder / "vault", board=repository.root)
     return sit_down(repository, vault, now=moment)
@@ -384,7 +390,7 @@ def _show_baseline(
     moment = now - timedelta(days=BASELINE.days)
     name = draft_id(BASELINE.slug, today=moment.date(), embargoed=False)
     with desk.vault.locked():
-        later = _sit(folder, moment)
+        later = sit(folder, moment)
         add_baseline(later, name, dict(_files(folder, BASELINE)), description=BASELINE.system)
         rebuild(later)
     say("baseline", f"{BASELINE.system}, shown by the organisers on {moment:%d %b}")
@@ -400,7 +406,7 @@ def _play(folder: Path, part: Part, now: datetime, say: Callable[[str, str], Non
     moment = now - timedelta(days=part.days)
     submission = _send(folder, part, moment)
     say("sent", f"{moment:%d %b}  {submission}  by {part.team}")
-    desk = _sit(folder, moment + timedelta(hours=8))
+    desk = sit(folder, moment + timedelta(hours=8))
     with desk.vault.locked():
         scene = _decide(desk, submission, part)
         rebuild(desk)
