@@ -85,6 +85,51 @@ def test_prolific_bonuses_are_one_line_a_participant_and_never_of_what_was_paid(
     assert (files.bonus, left_out) == (82, ())
 
 
+def test_the_second_task_of_a_participant_is_a_bonus_as_a_study_approves_once() -> None:
+    (files,), left_out = prolific_files([pay(1), pay(2, amount=250), pay(3, who=BOB), pay(4)])
+    assert files.approve == f"{ADA}\n{BOB}\n".encode()
+    assert files.bonuses == f"{ADA},4.50\n".encode()
+    assert (files.base, files.bonus, left_out) == (400, 450, ())
+
+
+def test_who_was_approved_and_paid_before_is_neither_approved_again_nor_asked_to_return() -> None:
+    due = [pay(1, paid_at="2026-11-21T12:00:00.000Z"), pay(2), pay(3, kind="pro-rata", amount=50)]
+    (files,), _ = prolific_files(due)
+    assert (files.approve, files.returns) == (b"", b"")
+    assert files.bonuses == f"{ADA},2.50\n".encode()
+
+
+KINDS: tuple[PaymentKind, ...] = ("base", "pro-rata", "bonus")
+
+
+@given(
+    st.lists(
+        st.builds(
+            pay,
+            st.integers(1, 99),
+            who=st.sampled_from([ADA, BOB, "7d" * 12, "", "=1", ADA.upper()]),
+            kind=st.sampled_from(KINDS),
+            amount=st.integers(1, 10**6),
+            study=st.sampled_from(["study1", "study2", "../x"]),
+            paid_at=st.sampled_from(["", "", "2026-11-21T12:00:00.000Z"]),
+        )
+    )
+)
+def test_what_prolifics_files_pay_and_what_is_left_out_is_what_is_due(due: list[Payment]) -> None:
+    studies, left_out = prolific_files(due)
+    rest = totals(left_out).due
+    for files in studies:
+        lines = [line.partition(",") for line in files.bonuses.decode().splitlines()]
+        assert sum(round(float(amount) * 100) for _, _, amount in lines) == files.bonus
+        names = files.approve.decode().split()
+        assert len(set(names)) == len(names)
+        rewards = [one for one in due if one.study == files.study and one.kind == "base"]
+        first = {one.platform_id: one.amount for one in rewards[::-1] if not one.paid_at}
+        assert sum(first[name] for name in names) == files.base
+        assert not set(names) & {one.platform_id for one in rewards if one.paid_at}
+    assert rest + sum(one.base + one.bonus for one in studies) == totals(due).due
+
+
 def test_each_study_has_files_of_its_own() -> None:
     files, _ = prolific_files([pay(1), pay(2, study="study2", who=BOB)])
     assert [(one.study, one.approve) for one in files] == [

@@ -102,11 +102,11 @@ def test_payments_are_exported_with_their_keys(stages: Stages, tmp_path: Path) -
 
 def test_prolific_gets_whom_to_approve_to_ask_and_to_pay(stages: Stages, tmp_path: Path) -> None:
     stage = stages.make(platform="prolific")
-    for worker in (ADA, BOB, "forged"):
-        address = f"{stage.link}?PROLIFIC_PID={worker}&STUDY_ID=study1&SESSION_ID={worker[0]}"
+    for worker, study in ((ADA, "study1"), (BOB, "study1"), ("7d" * 12, "../forged")):
+        address = f"{stage.link}?PROLIFIC_PID={worker}&STUDY_ID={study}&SESSION_ID={worker[0]}"
         fields = {
             "PROLIFIC_PID": worker,
-            "STUDY_ID": "study1",
+            "STUDY_ID": study,
             "SESSION_ID": worker[0],
             "batch": "1",
         }
@@ -121,8 +121,8 @@ def test_prolific_gets_whom_to_approve_to_ask_and_to_pay(stages: Stages, tmp_pat
             stage.answer(root, 1)
             stage.post(f"{root}/exit", {"token": root.removeprefix("/a/")})
     told = export(stage, tmp_path, "--form", "prolific-bonus", "--out", tmp_path / "p")
-    assert "study1: approve 1, ask 1 for a return, bonuses of $0.50" in told
+    assert "study1: approve 1 ($2.00), ask 1 for a return, bonuses of $0.50" in told
     assert (tmp_path / "p" / "study1-approve.txt").read_text() == f"{ADA}\n"
     assert (tmp_path / "p" / "study1-return.txt").read_text() == f"{BOB}\n"
     assert (tmp_path / "p" / "study1-bonus.csv").read_text() == f"{BOB},0.50\n"
-    assert "1 payment without an id of Prolific's" in told
+    assert "$0.50 in 1 payment without an id of Prolific's" in told

@@ -118,13 +118,13 @@ def _write_bonuses(folder: CampaignFolder, out: Path | None, url: str | None) ->
         write_whole(place / f"{one.study}-return.txt", one.returns, mode=_PRIVATE)
         write_whole(place / f"{one.study}-bonus.csv", one.bonuses, mode=_PRIVATE)
         approve, returns = (found.count(b"\n") for found in (one.approve, one.returns))
-        bonus = format_money(one.bonus, currency)
-        told = f"approve {approve:,}, ask {returns:,} for a return, bonuses of {bonus}"
+        base, bonus = (format_money(sum_, currency) for sum_ in (one.base, one.bonus))
+        told = f"approve {approve:,} ({base}), ask {returns:,} for a return, bonuses of {bonus}"
         facts.append(("study", f"{one.study}: {told}"))
     if left_out:
-        told = (
-            f"{plural(len(left_out), 'payment')} without an id of Prolific's: see --form payments"
-        )
+        amount = format_money(totals(left_out).due, currency)
+        told = f"{amount} in {plural(len(left_out), 'payment')} without an id of Prolific's"
+        told += ": see --form payments"
         facts.append(("left out", told))
     facts.append(("written", str(place) if studies else "nothing"))
     facts.append(("note", "a bonus is paid again whenever it is pasted: mark payments as paid"))

@@ -1,8 +1,9 @@
 """Prolific's files: whom to approve, whom to ask for a return, and the bulk bonus payments.
 
 Each is what Prolific's pages take by pasting: one participant a line. A study's files hold that
-study's participants only. Who stopped early cannot be approved: the submission is returned, and the
-share that was earned goes out as a bonus.
+study's participants only. Approving pays a participant the study's reward, once: what a second
+task earned goes out as a bonus. Who stopped early cannot be approved: the submission is returned,
+and the share that was earned goes out as a bonus.
 """
 
 import re
@@ -28,6 +29,7 @@ class ProlificFiles:
         approve: participants who finished, one a line.
         returns: participants to be asked to return their submission, one a line.
         bonuses: participant, comma, amount; one line for each participant.
+        base: what approving pays, in hundredths.
         bonus: all bonuses together, in hundredths.
     """
 
@@ -35,6 +37,7 @@ class ProlificFiles:
     approve: bytes
     returns: bytes
     bonuses: bytes
+    base: Money
     bonus: Money
 
 
@@ -46,10 +49,11 @@ def completion_address(code: str) -> str:
 def prolific_files(
     payments: Iterable[Payment],
 ) -> tuple[tuple[ProlificFiles, ...], tuple[Payment, ...]]:
-    """Files for payments that are due.
+    """Files for payments that are due; each is in one of them, or left out.
 
     Args:
-        payments: those made already are passed over: a bonus is paid again whenever it is pasted.
+        payments: those made already are in no file, as a bonus is paid again whenever it is pasted;
+            they tell who was approved before, and is not again.
 
     Returns:
         The files of each study, by its id, and the payments that are in none: no id of Prolific's
@@ -58,30 +62,41 @@ def prolific_files(
     studies: defaultdict[str, list[Payment]] = defaultdict(list)
     left_out = []
     for one in payments:
-        if one.paid_at:
-            continue
         if _PARTICIPANT.fullmatch(one.platform_id) and _STUDY.fullmatch(one.study):
             studies[one.study].append(one)
-        else:
+        elif not one.paid_at:
             left_out.append(one)
-    files = tuple(_files(study, due) for study, due in sorted(studies.items()))
+    files = tuple(
+        _files(study, found)
+        for study, found in sorted(studies.items())
+        if not all(one.paid_at for one in found)
+    )
     return files, tuple(left_out)
 
 
-def _files(study: str, due: list[Payment]) -> ProlificFiles:
+def _files(study: str, payments: list[Payment]) -> ProlificFiles:
+    before = {one.platform_id for one in payments if one.paid_at and one.kind == "base"}
+    approved: dict[str, Money] = {}
     bonuses: defaultdict[str, Money] = defaultdict(int)
-    for one in due:
-        if one.kind != "base":
-            bonuses[one.platform_id] += one.amount
-    finished = [one.platform_id for one in due if one.kind == "base"]
-    stopped = [one.platform_id for one in due if one.kind == "pro-rata"]
+    stopped = []
+    for one in payments:
+        name = one.platform_id
+        if one.paid_at:
+            continue
+        if one.kind == "base" and name not in before and name not in approved:
+            approved[name] = one.amount
+            continue
+        bonuses[name] += one.amount
+        if one.kind == "pro-rata":
+            stopped.append(name)
     return ProlificFiles(
         study=study,
-        approve=_lines(finished),
-        returns=_lines(one for one in stopped if one not in finished),
+        approve=_lines(approved),
+        returns=_lines(name for name in stopped if name not in approved and name not in before),
         bonuses=_lines(
             f"{name},{amount // 100}.{amount % 100:02}" for name, amount in bonuses.items()
         ),
+        base=sum(approved.values()),
         bonus=sum(bonuses.values()),
     )
 
