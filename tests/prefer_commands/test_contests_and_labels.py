@@ -270,3 +270,77 @@ def test_the_dl_2021_runs_are_scored_on_labels_of_the_crowd(data: Callable[[str]
     assert labels["rescored"]["noise"] is None
     (every,) = (one for one in labels["rescored"]["taus"] if one["among"] == "all")
     assert 0.5 < every["tau"] < 0.8
+
+
+def write_judgments(files: Path, judged: list[Judgment]) -> Path:
+    place = files / "judged.jsonl"
+    place.write_bytes(format_judgments(judged))
+    return place
+
+
+@pytest.mark.parametrize("command", ["contests", "strengths", "labels"])
+def test_where_no_answer_has_a_preference_nothing_is_said(files: Path, command: str) -> None:
+    none = [
+        Judgment(query=query, left="d1", right="d2", preferred=None, reason="same")
+        for query in QUERIES
+    ]
+    named = ("--runs", files / "*.run", "--qrels", files / "known.qrels")
+    for where in ((), (files / "campaign",)):
+        done = call(command, *where, "--judgments", write_judgments(files, none), *named)
+        assert done.exit_code == 2
+        assert "no-judgments" in done.output
+        assert "12 judgments, of which none counts" in done.output
+    early = call(command, files / "campaign", *named, "--until", "2026-10-01")
+    assert "no-judgments" in early.output
+    assert not (files / "campaign" / "labels").exists()
+
+
+def test_no_run_has_most_wins_where_every_contest_is_a_draw(files: Path) -> None:
+    tied = [
+        judge(query, one, other)
+        for query in QUERIES
+        for pair in (("d1", "d2"), ("d1", "d3"), ("d2", "d3"))
+        for one, other in (pair, pair[::-1])
+    ]
+    done = call("contests", files / "campaign", "--judgments", write_judgments(files, tied))
+    assert "most wins none: no run is preferred to another" in done.output
+
+
+def test_noise_is_not_told_where_drawing_anew_changes_no_label(files: Path) -> None:
+    named = ("--runs", files / "*.run", "--qrels", files / "known.qrels")
+    once = write_judgments(files, [judge(query, "d2", "d1") for query in QUERIES])
+    assert read("labels", "--judgments", once, *named)["rescored"]["noise"] is None
+    assert read("labels", files / "campaign", *named)["rescored"]["noise"] is not None
+
+
+def test_votes_on_passages_that_no_pool_has_are_left_out_and_told(files: Path) -> None:
+    judgments = files / "campaign" / "judgments.jsonl"
+    before = judgments.read_bytes()
+    found = read("contests", files / "campaign")
+    strays = [judge("q0", "d9", "d1"), judge("q99", "d1", "d2")]
+    judgments.write_bytes(before + format_judgments(strays))
+    done = call("contests", files / "campaign", "--json")
+    assert json.loads(done.stdout) == found
+    assert "2 judgments of passages that no pool has" in done.stderr
+    judgments.write_bytes(format_judgments(strays))
+    assert "no-judgments" in call("contests", files / "campaign").output
+
+
+def test_copies_of_a_label_change_no_score_where_no_label_changes(files: Path) -> None:
+    """Labels before and after are the same passage, which one run shows under another id."""
+    texts = {"d1": "same words", "d2": "other words", "d3": "Same  words"}
+    (files / "documents.tsv").write_text("".join(f"{d}\t{text}\n" for d, text in texts.items()))
+    done = call(
+        *("pool", *(files / f"{run}.run" for run in RUNS), "--qrels", files / "known.qrels"),
+        *("--queries", files / "queries.tsv", "--documents", files / "documents.tsv"),
+        *("--out", files / "copies"),
+    )
+    assert done.exit_code == 0, done.output
+    judged = write_judgments(files, [judge(query, "d1", "d2") for query in QUERIES])
+    named = ("--judgments", judged, "--runs", files / "*.run", "--qrels", files / "known.qrels")
+    found = read("labels", files / "copies", *named)
+    assert found["copies"] == {"documents": 12, "queries": 12}
+    for run in found["rescored"]["runs"]:
+        assert run["before"]["score"] == run["after"]["score"]
+    words = call("labels", files / "copies", *named).output
+    assert "12 ids have the text of a label before, in 12 of the pools" in words

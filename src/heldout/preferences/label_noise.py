@@ -16,7 +16,7 @@ from heldout.preferences.pools import Pool
 from heldout.preferences.tournament import play
 from heldout.preferences.votes import PairVotes, Votes
 
-__all__ = ["redraw_labels"]
+__all__ = ["differs", "redraw_labels"]
 
 
 def redraw_labels(
@@ -54,6 +54,11 @@ def redraw_labels(
             found[pool.query] = drawn
         done()
     return found
+
+
+def differs(redrawn: Mapping[str, Sequence[tuple[str, ...]]]) -> bool:
+    """Whether any query has another label in some draw: else drawing anew says nothing of noise."""
+    return any(labels != drawn[0] for drawn in redrawn.values() for labels in drawn)
 
 
 def _redraw(

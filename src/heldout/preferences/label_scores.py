@@ -9,9 +9,19 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem
 from heldout.measures.evaluate import prepare, score
 from heldout.measures.spec import Measure
+from heldout.preferences.pools import Pool
 from heldout.trec.places import Places, see_through
 
-__all__ = ["Labels", "ScoredLabels", "grade", "perfect_places", "score_each", "score_labels"]
+__all__ = [
+    "Labels",
+    "ScoredLabels",
+    "SpreadLabels",
+    "grade",
+    "perfect_places",
+    "score_each",
+    "score_labels",
+    "spread_labels",
+]
 
 Labels = Mapping[str, Mapping[str, int]]
 """Query -> document -> grade."""
@@ -32,6 +42,44 @@ class ScoredLabels:
     name: str
     labels: Labels
     measure: Measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadLabels:
+    """Labels under every id that has a labelled passage's text.
+
+    Attributes:
+        labels: query -> document -> grade; ids of one text have the best grade of them.
+        queries: how many of them have another label than before.
+        copies: documents whose grade is new or higher.
+    """
+
+    labels: Labels
+    queries: int
+    copies: int
+
+
+def spread_labels(labels: Labels, pools: Sequence[Pool]) -> SpreadLabels:
+    """Label every id of a pool that says the same, as preference labels are.
+
+    Args:
+        labels: query -> document -> grade.
+        pools: which ids have one text.
+    """
+    spread = {query: dict(grades) for query, grades in labels.items()}
+    queries = copies = 0
+    for pool in pools:
+        grades = spread.get(pool.query, {})
+        raised = 0
+        for one in pool.candidates:
+            ids = (one.doc, *one.same)
+            best = max((grades[doc] for doc in ids if doc in grades), default=0)
+            wanted = [doc for doc in ids if best > grades.get(doc, 0)]
+            grades |= dict.fromkeys(wanted, best)
+            raised += len(wanted)
+        queries += raised > 0
+        copies += raised
+    return SpreadLabels(labels=spread, queries=queries, copies=copies)
 
 
 def grade(labels: Mapping[str, Sequence[str]]) -> Labels:

@@ -40,9 +40,7 @@ def facts(found: Contests) -> tuple[tuple[str, str], ...]:
         )
     ]
     if found.wins:
-        most = max(found.wins.values())
-        best = ", ".join(run for run, wins in found.wins.items() if wins == most)
-        lines.append(("most wins", f"{best}: {most:,} of {len(found.runs) - 1:,}"))
+        lines.append(("most wins", _tell_most(found)))
     if PERFECT in found.runs:
         lines += _tell_perfect(found)
     return (*lines, *_tell_cycles(found))
@@ -149,6 +147,14 @@ def _turned(one: Contest) -> Contest:
 
 def _significant(one: Contest, level: float) -> bool:
     return one.p_bonferroni is not None and one.p_bonferroni <= 1 - level + 1e-12
+
+
+def _tell_most(found: Contests) -> str:
+    most = max(found.wins.values())
+    if not most:
+        return "none: no run is preferred to another"
+    best = ", ".join(run for run, wins in found.wins.items() if wins == most)
+    return f"{best}: {most:,} of {len(found.runs) - 1:,}"
 
 
 def _tell_perfect(found: Contests) -> list[tuple[str, str]]:

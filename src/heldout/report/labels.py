@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from heldout.preferences.contests import PERFECT
+from heldout.preferences.label_scores import SpreadLabels
 from heldout.preferences.labels import Pairings
 from heldout.preferences.leave_out import LeftOut
 from heldout.preferences.ordering import OrderAgreement
@@ -25,6 +26,7 @@ class Relabelled:
 
     Attributes:
         made: the labels.
+        spread: the labels before, under every id of their texts.
         pairings: name of labels -> how they did in the judged pairs, the labels before first.
         rescored: every run on both labels; `None` where no run was named.
         orderings: run -> how often it orders pairs as judged.
@@ -32,6 +34,7 @@ class Relabelled:
     """
 
     made: Made
+    spread: SpreadLabels
     pairings: Mapping[str, Pairings]
     rescored: Rescored | None = None
     orderings: Mapping[str, OrderAgreement]
@@ -53,6 +56,10 @@ def facts(found: Relabelled) -> tuple[tuple[str, str], ...]:
         lines.append(("", "wins are counted: who was in fewer judged pairs can win fewer"))
     if one.kept:
         lines.append(("kept", f"known answers of {one.kept:,} pools without a vote"))
+    if found.spread.copies:
+        copies, queries = found.spread.copies, found.spread.queries
+        told = f"{copies:,} ids have the text of a label before, in {queries:,} of the pools"
+        lines += [("copies", told), ("", "they are labels before too, as they are of the new ones")]
     for name, own in found.pairings.items():
         if own.pairs:
             share = f"{own.won / own.pairs:.1%}"
@@ -96,6 +103,7 @@ def value(found: Relabelled) -> dict[str, Any]:
             }
             for name, one in found.pairings.items()
         },
+        "copies": {"documents": found.spread.copies, "queries": found.spread.queries},
         "rescored": None if found.rescored is None else _rescored_value(found),
         "left_out": [
             {

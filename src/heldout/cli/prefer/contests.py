@@ -6,6 +6,7 @@ from heldout.cli.options import level_option
 from heldout.cli.prefer.judged import (
     Judged,
     JudgedSource,
+    count_valid,
     judged_options,
     load_judged,
     read_first,
@@ -17,7 +18,6 @@ from heldout.preferences.categories import split_queries
 from heldout.preferences.category_results import count_preferences
 from heldout.preferences.contests import first_documents, hold_contests, stand_for
 from heldout.preferences.judged_pools import pooled_tops
-from heldout.preferences.judgments import counted, judgments_at
 from heldout.preferences.votes import Votes, count_votes
 from heldout.report import categories as category_report
 from heldout.report import contests as contest_report
@@ -52,12 +52,7 @@ def contests(*, source: JudgedSource, split: bool, level: float, output: Output)
       heldout prefer contests campaign --split --runs bert.gz --qrels dev.qrels
     """
     judged = load_judged(source)
-    valid = counted(
-        judgments_at(judged.judgments, judged.rules.until),
-        exclusion=judged.rules.exclusion,
-        failures=judged.rules.failures,
-    )
-    votes = count_votes(valid, same=stand_for(judged.pools))
+    votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
     if split:
         print_answer(_split(source, judged, votes, level), output)
         return

@@ -10,11 +10,12 @@ import click
 from heldout.cli.console import progress
 from heldout.cli.files import order_option, run_name
 from heldout.cli.options import one_argument
+from heldout.cli.printing import messages, plural, print_facts
 from heldout.cli.run_files import find_runs
 from heldout.errors import InputError, Problem
-from heldout.preferences.contests import PERFECT
+from heldout.preferences.contests import PERFECT, stand_for
 from heldout.preferences.judged_pools import pool_judged
-from heldout.preferences.judgments import Judgment, parse_judgments
+from heldout.preferences.judgments import Judgment, counted, parse_judgments
 from heldout.preferences.pools import Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.versions import Rules
@@ -27,6 +28,7 @@ from heldout.trec.tops import Tops, read_tops
 __all__ = [
     "Judged",
     "JudgedSource",
+    "count_valid",
     "judged_options",
     "known_answers",
     "load_judged",
@@ -63,7 +65,7 @@ class Judged:
     Attributes:
         folder: the campaign; `None` where there is none.
         pools: its pools, or those made of the judgments.
-        judgments: all that were recorded.
+        judgments: all that were recorded; of a campaign those of passages that it has.
         rules: which of them count, and how labels are made of them.
         labels: grades by query and document, in the order of their file; `None` without a file.
         known: query -> relevant documents, the known answer first; of the labels, or else of the
@@ -112,7 +114,7 @@ judged_options = one_argument(
 
 
 def load_judged(source: JudgedSource, *, tops: Mapping[str, Tops] | None = None) -> Judged:
-    """What a command was told of.
+    """What a command was told of; judgments of what the campaign lacks are left out, and told.
 
     Args:
         source: what it was told.
@@ -125,10 +127,14 @@ def load_judged(source: JudgedSource, *, tops: Mapping[str, Tops] | None = None)
     campaign = source.campaign or (None if source.judgments else Path())
     folder = None if campaign is None else CampaignFolder(campaign)
     settings = Settings(name="") if folder is None else folder.settings()
-    judgments = _read_judgments(source.judgments, folder)
+    judgments = _read_judgments(source, folder)
     labels = None if source.qrels is None else _read_labels(source.qrels)
     answers = {} if labels is None else known_answers(labels)
-    pools = pool_judged(judgments, known=answers, tops=tops) if folder is None else folder.pools()
+    if folder is None:
+        pools = pool_judged(judgments, known=answers, tops=tops)
+    else:
+        pools = folder.pools()
+        judgments = _within(judgments, (*pools, *folder.challengers()), source)
     return Judged(
         folder=folder,
         pools=pools,
@@ -142,6 +148,31 @@ def load_judged(source: JudgedSource, *, tops: Mapping[str, Tops] | None = None)
         labels=labels,
         known=answers or {one.query: (one.known.doc,) for one in pools if one.known is not None},
     )
+
+
+def count_valid(judged: Judged) -> tuple[Judgment, ...]:
+    """The judgments that count.
+
+    Raises:
+        InputError: code `no-judgments`: none does.
+    """
+    rules = judged.rules
+    valid = counted(
+        judged.judgments, exclusion=rules.exclusion, failures=rules.failures, until=rules.until
+    )
+    if not valid:
+        by_then = f" up to {rules.until}" if rules.until else ""
+        raise InputError(
+            Problem(
+                code="no-judgments",
+                path="judgments",
+                found=f"{plural(len(judged.judgments), 'judgment')}, of which none counts{by_then}",
+                expected="at least one that counts",
+                hint="tests, answers without a preference, unfinished tasks and tasks with failed "
+                "tests do not count",
+            )
+        )
+    return valid
 
 
 def known_answers(labels: Mapping[str, Mapping[str, int]]) -> Mapping[str, Sequence[str]]:
@@ -190,23 +221,46 @@ def read_first(source: JudgedSource, *, depth: int = 1) -> Mapping[str, Tops]:
     return tops
 
 
-def _read_judgments(path: Path | None, folder: CampaignFolder | None) -> tuple[Judgment, ...]:
-    if path is not None:
-        with open_input(path) as file:
-            found = parse_judgments(file.read(), path=str(path))
+def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tuple[Judgment, ...]:
+    if source.judgments is not None:
+        with open_input(source.judgments) as file:
+            found = parse_judgments(file.read(), path=str(source.judgments))
     else:
         found = () if folder is None else folder.judgments()
     if not found:
-        raise InputError(
-            Problem(
-                code="no-judgments",
-                path=str(path or (folder and folder.path)),
-                found="no judgment",
-                expected="at least one",
-                hint="`heldout prefer export` writes those of the judging pages",
-            )
-        )
+        raise _no_judgments(source, "no judgment")
     return found
+
+
+def _no_judgments(source: JudgedSource, found: str) -> InputError:
+    return InputError(
+        Problem(
+            code="no-judgments",
+            path=str(source.judgments or source.campaign or Path()),
+            found=found,
+            expected="at least one",
+            hint="`heldout prefer export` writes those of the judging pages",
+        )
+    )
+
+
+def _within(
+    judgments: Sequence[Judgment], pools: Sequence[Pool], source: JudgedSource
+) -> tuple[Judgment, ...]:
+    """Judgments of what the pools have, and tests; how many others there are is told."""
+    same = stand_for(pools)
+    held = {one.query: set(same[one.query]) for one in pools}
+    kept = tuple(
+        one
+        for one in judgments
+        if one.answer is not None or {one.left, one.right} <= held.get(one.query, set())
+    )
+    if left_out := len(judgments) - len(kept):
+        told = f"{plural(left_out, 'judgment')} of passages that no pool has"
+        print_facts(messages(), [("left out", told)])
+    if not kept:
+        raise _no_judgments(source, f"no judgment of a pool among {len(judgments):,}")
+    return kept
 
 
 def _read_labels(path: str) -> Mapping[str, Mapping[str, int]]:

@@ -10,6 +10,7 @@ import msgspec
 from heldout.cli.prefer.judged import (
     Judged,
     JudgedSource,
+    count_valid,
     judged_options,
     load_judged,
     read_first,
@@ -83,6 +84,7 @@ def labels(
         if not _rebuild(_folder(folder), rebuild, judged, as_json=output.as_json):
             context.exit(1)
         return
+    count_valid(judged)
     made = _make(judged, algorithm, name, folder)
     written = folder is not None and write_version(folder, made)
     print_answer(_answer(source, judged, made, scoring), output)

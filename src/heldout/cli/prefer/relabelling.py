@@ -13,8 +13,14 @@ from heldout.cli.prefer.judged import Judged, JudgedSource, name_runs
 from heldout.cli.reporting import seed_option
 from heldout.measures.spec import parse_measure
 from heldout.preferences.contests import PERFECT, stand_for
-from heldout.preferences.label_noise import redraw_labels
-from heldout.preferences.label_scores import Labels, ScoredLabels, grade, perfect_places
+from heldout.preferences.label_noise import differs, redraw_labels
+from heldout.preferences.label_scores import (
+    Labels,
+    ScoredLabels,
+    grade,
+    perfect_places,
+    spread_labels,
+)
 from heldout.preferences.labels import Pairings, count_pairings
 from heldout.preferences.leave_out import leave_each_out
 from heldout.preferences.ordering import fold_places, order_agreement
@@ -93,9 +99,10 @@ def relabel(source: JudgedSource, judged: Judged, made: Made, scoring: Scoring) 
     Raises:
         InputError: a run has errors; and those of `rescore`.
     """
-    pairings = _count_pairings(judged, made)
+    before = spread_labels(_labels_before(judged), judged.pools)
+    pairings = _count_pairings(judged, made, before.labels)
     if not source.runs:
-        return Relabelled(made=made, pairings=pairings, orderings={})
+        return Relabelled(made=made, pairings=pairings, orderings={}, spread=before)
     runs = _read_runs(source, judged)
     measure = parse_measure(scoring.measure, path="--measure")
     after = ScoredLabels(name=AFTER, labels=grade(made.labels.labels), measure=measure)
@@ -112,7 +119,8 @@ def relabel(source: JudgedSource, judged: Judged, made: Made, scoring: Scoring) 
     return Relabelled(
         made=made,
         pairings=pairings,
-        rescored=_rescore(runs, judged, made, after, scoring),
+        spread=before,
+        rescored=_rescore(runs, judged, made, (before.labels, after), scoring),
         orderings={
             run: order_agreement(fold_places(places, same), made.votes, level=scoring.level)
             for run, places in runs.items()
@@ -125,11 +133,12 @@ def _rescore(
     runs: Mapping[str, Places],
     judged: Judged,
     made: Made,
-    after: ScoredLabels,
+    labels: tuple[Labels, ScoredLabels],
     scoring: Scoring,
 ) -> Rescored:
+    there, after = labels
     measure = parse_measure(scoring.measure_before or scoring.measure, path="--measure-before")
-    before = ScoredLabels(name=BEFORE, labels=_labels_before(judged), measure=measure)
+    before = ScoredLabels(name=BEFORE, labels=there, measure=measure)
     known = {query: docs for query, docs in judged.known.items() if query in before.labels}
     rng = Generator(PCG64(scoring.seed))
     redrawn = None
@@ -149,16 +158,15 @@ def _rescore(
         after,
         rng,
         pooled={run for pool in judged.pools for one in pool.candidates for run in one.runs},
-        redrawn=redrawn,
+        redrawn=redrawn if redrawn and differs(redrawn) else None,
         level=scoring.level,
         trials=scoring.trials,
     )
 
 
-def _count_pairings(judged: Judged, made: Made) -> Mapping[str, Pairings]:
+def _count_pairings(judged: Judged, made: Made, before: Labels) -> Mapping[str, Pairings]:
     """How known answers, all labels there were, and the new ones did in the judged pairs."""
     same = stand_for(judged.pools)
-    before = _labels_before(judged)
     named: Mapping[str, Mapping[str, Sequence[str]]] = {
         KNOWN: {query: docs[:1] for query, docs in judged.known.items() if query in before},
         BEFORE: {

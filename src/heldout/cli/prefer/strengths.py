@@ -4,12 +4,17 @@ import click
 import numpy as np
 
 from heldout.cli.options import level_option
-from heldout.cli.prefer.judged import JudgedSource, judged_options, load_judged, read_first
+from heldout.cli.prefer.judged import (
+    JudgedSource,
+    count_valid,
+    judged_options,
+    load_judged,
+    read_first,
+)
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
 from heldout.preferences.contests import first_documents, stand_for
 from heldout.preferences.judged_pools import pooled_tops
-from heldout.preferences.judgments import counted
 from heldout.preferences.strengths import compare_runs
 from heldout.preferences.votes import count_votes
 from heldout.report import strengths as report
@@ -60,12 +65,7 @@ def strengths(
       heldout prefer strengths --judgments pairs.gz --runs 'runs/*.gz' --qrels dev.qrels
     """
     judged = load_judged(source)
-    valid = counted(
-        judged.judgments,
-        exclusion=judged.rules.exclusion,
-        failures=judged.rules.failures,
-        until=judged.rules.until,
-    )
+    valid = count_valid(judged)
     same = stand_for(judged.pools)
     if not source.runs and judged.folder is None:
         raise click.UsageError("which runs? --runs 'GLOB'")
