@@ -64,11 +64,17 @@ def test_payments_read_back_as_they_were() -> None:
     assert (first["key"], first["platform_id"], first["paid_at"]) == ("1-0-5", ADA, "")
 
 
-@pytest.mark.parametrize("name", ["=1+1", "@SUM(A1)", "+1", "-1", "\t=1", "\uff1dA1"])
+@pytest.mark.parametrize("name", ["=1+1", "@SUM(A1)", "+1", "-1", "\tA1", "\uff1dA1"])
 def test_formula_injection_by_a_workers_id_is_defused(name: str) -> None:
     data = format_payments([pay(1, who=name)])
     (row,) = csv.DictReader(StringIO(data.decode(), newline=""))
     assert row["platform_id"] == f"'{name}"
+
+
+def test_formula_injection_behind_a_semicolon_is_defused() -> None:
+    data = format_payments([pay(1, who="a;=1+1"), pay(2, who="'=1"), pay(3, who="=1")])
+    names = [row["platform_id"] for row in csv.DictReader(StringIO(data.decode(), newline=""))]
+    assert names == ["a;'=1+1", "''=1", "'=1"]
 
 
 def test_prolific_bonuses_are_one_line_a_participant_and_never_of_what_was_paid() -> None:

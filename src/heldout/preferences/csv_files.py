@@ -10,7 +10,10 @@ from heldout.errors import InputError, Problem, quote
 
 __all__ = ["CsvRow", "defuse", "format_csv", "parse_csv"]
 
-_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
+_SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20"
+_FORMULA = re.compile(
+    rf"""\A(?='|[\s"]*[{_SIGNS}\t\r\n])|(?<=[;\t\r\n])(?='|(?:[^\S\t\r\n]|")*[{_SIGNS}])"""
+)
 _MOST_BYTES = 256 << 20
 _LONGEST_CELL = 64 << 20
 _SHOWN = 20
@@ -32,9 +35,15 @@ class CsvRow:
 def defuse(text: str) -> str:
     """A cell that no spreadsheet takes for a formula: an apostrophe goes before a dangerous one.
 
-    Source: OWASP, "CSV Injection".
+    A program that parts cells otherwise begins one after a semicolon, a tab or a line's end, with
+    or without quotes before it: an apostrophe goes there too. Where one stands already there are
+    two then, so that each text has a cell of its own: whoever drops an apostrophe at these places
+    has the text again.
+
+    Source: OWASP, "CSV Injection": `=`, `+`, `-`, `@`, tab and carriage return start a formula;
+    so do the full-width forms of the signs in some programs.
     """
-    return f"'{text}" if _FORMULA.match(text) else text
+    return _FORMULA.sub("'", text)
 
 
 def format_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,22 +10,13 @@ import msgspec
 from heldout.board.efficiency import Efficiency
 from heldout.board.spec import BoardSpec
 from heldout.board.standings import Row, Standings
+from heldout.preferences.csv_files import defuse
 from heldout.site.rows import Column, make_columns, public_rows, released
 from heldout.site.wording import clean
 
-__all__ = ["format_csv", "format_json", "safe_cell"]
+__all__ = ["format_csv", "format_json"]
 
 _NO_RANGES = "rank ranges were not computed"
-_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]")
-
-
-def safe_cell(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula: an apostrophe goes before a dangerous one.
-
-    Source: OWASP, "CSV Injection": `=`, `+`, `-`, `@`, tab and carriage return start a formula;
-    so do the full-width forms of the signs in some programs.
-    """
-    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
@@ -37,9 +27,9 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     start = ["rank", "id", "date", "team", "description", "paper", "code", "type"]
     end = ["trophy", "embargoed", "baseline", "rank_low", "rank_high", "parameters", "latency_ms"]
     end += ["seeds", *(f"{c.key}_spread" for c in columns)]
-    writer.writerow(map(safe_cell, [*start, *(c.key for c in columns), *end]))
+    writer.writerow(map(defuse, [*start, *(c.key for c in columns), *end]))
     for row in public_rows(standings):
-        writer.writerow(map(safe_cell, _cells(row, columns)))
+        writer.writerow(map(defuse, _cells(row, columns)))
     return buffer.getvalue().encode()
 
 

@@ -14,9 +14,9 @@ from importlib import resources
 from heldout.charts.extras import need
 from heldout.charts.files import stand_alone
 from heldout.charts.svg import draw
+from heldout.preferences.csv_files import defuse
 from heldout.report.chapters import Chapter, Findings
 from heldout.report.table import Table, format_cells, to_markdown
-from heldout.site.exports import safe_cell
 from heldout.site.wording import clean
 
 __all__ = ["Heading", "render_report"]
@@ -88,9 +88,9 @@ def _csv(table: Table) -> bytes:
     """Numbers with all their digits, what is undefined empty; no text starts a formula."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow([safe_cell(column.name) for column in table.columns])
+    writer.writerow([defuse(column.name) for column in table.columns])
     for row in table.rows:
-        writer.writerow([safe_cell(clean(c)) if isinstance(c, str) else c for c in row])
+        writer.writerow([defuse(clean(c)) if isinstance(c, str) else c for c in row])
     return buffer.getvalue().encode()
 
 
