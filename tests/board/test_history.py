@@ -116,6 +116,20 @@ def test_published_updated_corrected_and_extended() -> None:
     assert [event for _, _, event in now.events] == [entry.hash for entry in log.entries[1:]]
 
 
+def test_a_score_on_later_labels_is_told_by_an_erratum_and_mends_nothing() -> None:
+    log = begun()
+    log.review(NAME, make_manifest())
+    log.publish(NAME, make_manifest(), "0.403", why="because")
+    told = submission(log).scores
+    log.correct(NAME, "0.403", public={"scores": {**told, "later": "0.5"}})
+    now = submission(log)
+    assert (now.scores["later"], len(now.errata), now.mended) == ("0.5", 1, ())
+    log.wait(days=1).correct(NAME, "0.403", public={"scores": {**told, "later": "0.6"}})
+    assert submission(log).mended == (START + timedelta(days=1),)
+    log.wait(days=1).correct(NAME, "0.403", public={"scores": {**told, "later": "0.6"}})
+    assert len(submission(log).mended) == 2
+
+
 def test_a_baseline() -> None:
     log = BoardLog().open()
     log.baseline("bm25", "0.273")

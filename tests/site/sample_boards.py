@@ -299,6 +299,7 @@ def hostile() -> Standings:
                 code=text,
                 findings=(text,),
                 errata=((AS_OF, text),),
+                corrected=True,
                 files={text: text},
                 efficiency=Efficiency(hardware=text, parameters=n, query_latency_ms=n + 0.5),
             )
@@ -437,6 +438,7 @@ def _entry(n: int, entries: int) -> Row:
         else "full ranking",
         paper="https://papers.example.org/2605.01234" if n % 3 == 0 and not until else "",
         code=f"https://git.example.org/{n}" if n % 4 == 1 and not until else "",
+        corrected=True,
         errata=((AS_OF, "The run was scored again after 3 judgments were mended."),)
         if n == 20
         else (),

@@ -72,6 +72,7 @@ class Row:
         trophy_by_rule: what `trophy` would be by the rule; differs on imported entries only.
         findings: codes of the findings it was accepted with.
         errata: (time, reason) of each correction.
+        corrected: one of them did more than tell a score on a view that came later.
         events: (time, kind, hash) of every event about it.
         files: name of each sealed file -> SHA-256.
     """
@@ -107,6 +108,7 @@ class Row:
     unlisted: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
     errata: tuple[tuple[datetime, str], ...] = ()
+    corrected: bool = False
     events: tuple[tuple[datetime, str, str], ...] = ()
     files: Mapping[str, str]
 
@@ -252,7 +254,7 @@ def make_standings(
         rows.append(_unlist(row, unlisted[submission.id]))
     named = "" if season is None else season.name
     measured = find_measured(history.measured, season=named, view=spec.primary, now=now)
-    corrected = {s.id: max(at for at, _ in s.errata) for s in every if s.errata}
+    corrected = {s.id: max(s.mended) for s in every if s.mended}
     if measured is not None and is_stale(measured, corrected):
         measured = None
     others = sorted((s for s in every if why[s.id]), key=lambda s: (s.received, s.id))
@@ -417,6 +419,7 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         not_above={view: _say_untold(submission, view) for view in submission.untold},
         findings=submission.findings,
         errata=submission.errata,
+        corrected=bool(submission.mended),
         events=submission.events,
         files=submission.files,
     )

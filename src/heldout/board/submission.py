@@ -85,6 +85,7 @@ class Submission:
         findings: codes of the findings it was published with.
         why: the organiser's reason for the last decision.
         errata: (time, reason) of each correction.
+        mended: times of those that did more than tell a score on a view that came later.
         published: time of approval, `None` before.
         score_shown: whether an organiser looked at the score before deciding.
         baseline: whether it is an organiser's baseline.
@@ -122,6 +123,7 @@ class Submission:
     findings: tuple[str, ...] = ()
     why: str = ""
     errata: tuple[tuple[datetime, str], ...] = ()
+    mended: tuple[datetime, ...] = ()
     published: datetime | None = None
     score_shown: bool = False
     baseline: bool = False
@@ -266,7 +268,14 @@ def _imported(_: Submission, entry: Entry) -> dict[str, Any]:
 
 def _corrected(now: Submission, entry: Entry) -> dict[str, Any]:
     errata = (*now.errata, (entry.time, str(entry.get("why"))))
-    return {"errata": errata, **_scores(entry), **_kept(entry)}
+    scores = _scores(entry)
+    mended = now.mended if _only_adds(now.scores, scores["scores"]) else (*now.mended, entry.time)
+    return {"errata": errata, "mended": mended, **scores, **_kept(entry)}
+
+
+def _only_adds(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    """Whether every score stays as it was told, and some view has one that had none."""
+    return before.items() < after.items()
 
 
 def _decided(status: Status) -> Callable[[Submission, Entry], dict[str, Any]]:

@@ -127,7 +127,7 @@ class TableRow:
         seeds: "3 seeds" where the scores are means over several, else "".
         trophy: best when it was submitted.
         baseline: an organiser's baseline.
-        corrected: an erratum was published.
+        corrected: an erratum was published that did more than tell a score on later labels.
         embargo: `None` where the identity is shown.
         unranked: why it has no rank, as a sentence begins; "" for what has one, and baselines.
         imported: an old board's entry: its day and its trophy are that board's claims.
@@ -220,7 +220,7 @@ def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
         seeds=count(row.seeds, "seed") if row.seeds > 1 else "",
         trophy=row.trophy,
         baseline=row.baseline,
-        corrected=bool(row.errata),
+        corrected=row.corrected,
         embargo=_embargo(row),
         unranked=row.unranked[:1].upper() + row.unranked[1:],
         imported=row.imported,
