@@ -1,11 +1,13 @@
 """The database is opened, made, migrated, or refused."""
 
 import importlib
+import os
 import sqlite3
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import judging_databases
 import pytest
@@ -14,15 +16,16 @@ from alembic.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
 from small_campaign import NOW, load
-from sqlalchemy import create_engine, event, text
+from sqlalchemy import create_engine, event, insert, inspect, text
 
 import heldout.store.judging
 from heldout.errors import SetupError
 from heldout.store.judging.database import Database, open_database
 from heldout.store.judging.engines import sqlite_url
 from heldout.store.judging.faults import DatabaseError
+from heldout.store.judging.organiser import read_launch
 from heldout.store.judging.readings import tasks
-from heldout.store.judging.tables import format_time, metadata
+from heldout.store.judging.tables import events, format_time, metadata
 
 url = judging_databases.url
 
@@ -50,6 +53,74 @@ def test_what_was_written_is_there_when_it_is_opened_again(url: str) -> None:
     again = open_database(url)
     assert tasks(again) == before
     again.close()
+
+
+def test_a_new_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """It holds the key that signs tokens, and the ids by which people are paid."""
+    before = os.umask(0o022)
+    try:
+        database = open_database(sqlite_url(tmp_path / "campaign.sqlite"))
+        load(database)
+        rights = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    database.close()
+    names = ("campaign.sqlite", "campaign.sqlite-wal", "campaign.sqlite-shm")
+    assert rights == dict.fromkeys(names, 0o600)
+
+
+def test_a_file_that_is_there_keeps_its_rights(tmp_path: Path) -> None:
+    """An organiser may let a group read it."""
+    path = tmp_path / "campaign.sqlite"
+    path.touch()
+    path.chmod(0o640)
+    open_database(sqlite_url(path)).close()
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_campaign_of_the_first_schema_is_brought_to_the_present_one(url: str) -> None:
+    first = open_database(url)
+    load(first)
+    before = tasks(first)
+    first.write(lambda connection: connection.execute(text("DROP INDEX ix_events_kind")))
+    first.write(
+        lambda connection: connection.execute(
+            text("UPDATE alembic_version SET version_num = '0001'")
+        )
+    )
+    first.close()
+    again = open_database(url)
+    assert tasks(again) == before
+    indexes = again.read(lambda connection: inspect(connection).get_indexes("events"))
+    assert "ix_events_kind" in {one["name"] for one in indexes}
+    again.close()
+
+
+@pytest.mark.parametrize("engine", judging_databases.ENGINES)
+def test_how_the_switch_stands_is_found_without_reading_the_log(
+    engine: str, tmp_path: Path
+) -> None:
+    database = open_database(judging_databases.new_url(engine, tmp_path))
+    load(database)
+    rows = [{"at": NOW, "kind": "resumed", "assignment": None, "note": ""}] * 20_000
+    database.write(lambda connection: connection.execute(insert(events), rows))
+    if engine == "postgresql":
+        database.write(lambda connection: connection.execute(text("ANALYZE events")))
+    asked: list[tuple[str, Any]] = []
+
+    def look(_connection: object, _cursor: object, *given: Any) -> None:
+        asked.append(given[:2])
+
+    event.listen(database.engine, "before_cursor_execute", look)
+    database.read(read_launch)
+    event.remove(database.engine, "before_cursor_execute", look)
+    ((question, values),) = (one for one in asked if "FROM events" in one[0])
+    explain = "EXPLAIN QUERY PLAN" if engine == "sqlite" else "EXPLAIN"
+    plan = database.read(
+        lambda connection: connection.exec_driver_sql(f"{explain} {question}", values).all()
+    )
+    assert "ix_events_kind" in str(plan)
+    database.close()
 
 
 def test_several_may_open_an_empty_database_at_once(url: str) -> None:

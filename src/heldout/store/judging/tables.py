@@ -236,7 +236,7 @@ events = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("at", Instant, nullable=False),
-    Column("kind", String(16), nullable=False),
+    Column("kind", String(16), nullable=False, index=True),
     Column("assignment", Integer, ForeignKey("assignments.id"), index=True),
     Column("note", Text, nullable=False),
 )
