@@ -104,3 +104,23 @@ def test_more_judges_cost_as_many_tasks_more() -> None:
     found = price(11, Settings(name="x", judges=3, currency="EUR"))
     assert (found.tasks, found.judgments, found.total) == (6, 33, 6 * 240)
     assert format_money(found.total, found.currency) == "14.40 EUR"
+
+
+def test_words_of_many_pools_do_not_keep_passages_from_being_tests() -> None:
+    """Prose has the same few words everywhere; a topic's own words still keep passages out."""
+    topics = ["apples", "stones", "rivers", "wolves", "apples"] * 8
+    pools = [
+        Pool(
+            query=f"q{n}",
+            text="what are these and why",
+            candidates=(
+                Candidate(doc=f"d{n}", text=f"These are the {topic} {n} and that", known=True),
+            ),
+        )
+        for n, topic in enumerate([f"{one}{n % 20}" for n, one in enumerate(topics)])
+    ]
+    tests = propose_tests(pools, count=40, rng=rng())
+    assert len(tests) == 40
+    words = {pool.query[1:]: pool.candidates[0].text.split()[3] for pool in pools}
+    for test in tests:
+        assert words[test.left[1:]] != words[test.right[1:]]

@@ -4,14 +4,24 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import hypothesis
 import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heldout.cli.preferring import prefer
+from heldout.preferences.drawing import list_pairs
 from heldout.preferences.judgments import Judgment
-from heldout.preferences.next_batch import Method, count_planned, draw_batch, plan_batch
+from heldout.preferences.next_batch import (
+    Method,
+    count_planned,
+    draw_batch,
+    missing_votes,
+    plan_batch,
+)
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.simulation import SimulatedJudge
@@ -191,3 +201,34 @@ def test_the_first_batch_of_mode_paper_is_what_it_was(tmp_path: Path) -> None:
     assert found["tasks"] == 1
     assert len(count_planned(folder.tasks())) == 9
     assert call("tasks", tmp_path, "--json")["tasks"] == 0
+
+
+@given(judges=st.lists(st.integers(1, 4), min_size=1, max_size=4), size=st.integers(2, 5))
+@hypothesis.settings(max_examples=15, deadline=None)
+def test_whoever_raises_the_judges_gets_the_missing_copies_and_no_more(
+    judges: list[int], size: int
+) -> None:
+    pairs = list_pairs(make_pools(size, 2))
+    tasks: list[Task] = []
+    for batch, count in enumerate(judges, 1):
+        wanted = missing_votes(pairs, count, planned=count_planned(tasks))
+        tasks += draw_batch(wanted, _TESTS, _SETTINGS, seed=0, batch=batch)
+        assert count_planned(tasks) == dict.fromkeys(pairs, max(judges[:batch]))
+    assert len({task.task for task in tasks}) == len(tasks)
+
+
+def test_tasks_draws_what_is_missing_when_judges_are_raised(tmp_path: Path) -> None:
+    folder = CampaignFolder(tmp_path)
+    folder.write_pools(make_pools(3, 3))
+    folder.write_tests(_TESTS)
+    toml = tmp_path / "campaign.toml"
+    toml.write_text('name = "x"\ntests = 1\n')
+    assert call("tasks", tmp_path, "--json")["tasks"] == 1
+    words = CliRunner().invoke(prefer, ["tasks", str(tmp_path)]).stdout
+    assert "nothing: each pair is in as many tasks as it has judges" in words
+    toml.write_text('name = "x"\ntests = 1\njudges = 3\n')
+    found = call("tasks", tmp_path, "--json")
+    assert (found["batch"], found["tasks"], found["price"]["judgments"]) == (2, 2, 12)
+    assert set(count_planned(folder.tasks()).values()) == {3}
+    words = CliRunner().invoke(prefer, ["price", str(tmp_path)]).stdout
+    assert "18: 6 pairs by 3 judges each" in words

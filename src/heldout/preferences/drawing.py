@@ -5,6 +5,7 @@ Order and sides are drawn anew for each copy of a task, so that they explain not
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
@@ -22,6 +23,8 @@ Pair = tuple[str, str, str]
 
 _WORD = re.compile(r"\w{3,}")
 _TRIES = 200
+_COMMON = 0.1
+_FEW_POOLS = 5
 
 
 def list_pairs(pools: Iterable[Pool]) -> tuple[Pair, ...]:
@@ -83,7 +86,8 @@ def propose_tests(
 ) -> tuple[Item, ...]:
     """Known answers against passages of other queries that share no word with query or answer.
 
-    Proposals: somebody should look at them before anybody is judged by them.
+    Words of many pools, such as "the", say nothing of a topic and may be shared. Proposals:
+    somebody should look at them before anybody is judged by them.
 
     Args:
         pools: with texts.
@@ -95,6 +99,7 @@ def propose_tests(
     """
     fit = [pool for pool in pools if pool.known is not None]
     passages = [(pool.query, one) for pool in pools for one in pool.candidates]
+    common = _common_words(pools)
     tests: list[Item] = []
     for place in rng.permutation(len(fit)).tolist():
         if len(tests) == count:
@@ -102,7 +107,7 @@ def propose_tests(
         pool, known = fit[place], fit[place].known
         if known is None:
             continue
-        words = _words(pool.text) | _words(known.text)
+        words = (_words(pool.text) | _words(known.text)) - common
         for choice in rng.integers(len(passages), size=_TRIES).tolist():
             query, off = passages[choice]
             if query != pool.query and not words & _words(off.text):
@@ -111,6 +116,15 @@ def propose_tests(
                 )
                 break
     return tuple(tests)
+
+
+def _common_words(pools: Sequence[Pool]) -> set[str]:
+    """Words in the passages of more than a tenth of the pools, and of more than a few."""
+    counts: Counter[str] = Counter()
+    for pool in pools:
+        counts.update(set().union(*(_words(one.text) for one in pool.candidates)))
+    most = max(_FEW_POOLS, _COMMON * len(pools))
+    return {word for word, count in counts.items() if count > most}
 
 
 def _words(text: str) -> set[str]:

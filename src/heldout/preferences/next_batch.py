@@ -1,4 +1,4 @@
-"""The next batch of a sequential campaign: what the judgments so far make worth asking.
+"""The next batch of a campaign; of a sequential one what the judgments so far make worth asking.
 
 Three ways: duels of the best so far with one challenger after another; pruning, for large pools;
 Thompson sampling, for large pools too. `simulation` tells what each finds and costs.
@@ -23,7 +23,7 @@ from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item, Task
 from heldout.preferences.votes import PairVotes, count_votes
 
-__all__ = ["Method", "count_planned", "draw_batch", "plan_batch"]
+__all__ = ["Method", "count_planned", "draw_batch", "missing_votes", "plan_batch"]
 
 Method = Literal["duels", "pruning", "thompson"]
 """How the pairs that are judged next are chosen."""
@@ -89,6 +89,23 @@ def plan_batch(
         each = settings.judges if method == "pruning" else 1
         wanted += [Wanted(pair=(pool.query, *pair), votes=each) for pair in pairs]
     return tuple(wanted)
+
+
+def missing_votes(
+    pairs: Iterable[Pair], judges: int, *, planned: Mapping[Pair, int]
+) -> tuple[Wanted, ...]:
+    """How many tasks each pair is missing until it has one for each judge.
+
+    Args:
+        pairs: different ones.
+        judges: how many people judge each pair.
+        planned: pair -> copies that are in tasks already, as `count_planned` gives it.
+    """
+    return tuple(
+        Wanted(pair=pair, votes=judges - planned.get(pair, 0))
+        for pair in pairs
+        if planned.get(pair, 0) < judges
+    )
 
 
 def draw_batch(

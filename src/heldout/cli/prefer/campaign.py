@@ -50,7 +50,7 @@ def size_value(found: PoolSizes) -> dict[str, object]:
 def price_facts(found: Price) -> list[tuple[str, str]]:
     """A price in lines."""
     return [
-        ("judgments", f"{found.judgments:,} of {plural(found.pairs, 'pair')}"),
+        ("judgments", _tell_judgments(found)),
         ("tasks", f"{found.tasks:,}"),
         ("rewards", format_money(found.rewards, found.currency)),
         ("fees", format_money(found.fees, found.currency)),
@@ -69,3 +69,10 @@ def price_value(found: Price) -> dict[str, object]:
         "total": found.total,
         "currency": found.currency,
     }
+
+
+def _tell_judgments(found: Price) -> str:
+    pairs = plural(found.pairs, "pair")
+    if not found.pairs or found.judgments % found.pairs:
+        return f"{found.judgments:,} on {pairs}"
+    return f"{found.judgments:,}: {pairs} by {plural(found.judgments // found.pairs, 'judge')} each"

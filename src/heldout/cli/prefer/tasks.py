@@ -10,8 +10,14 @@ import numpy as np
 from heldout.cli.files import json_option
 from heldout.cli.prefer.campaign import campaign_argument, price_facts, price_value
 from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
-from heldout.preferences.drawing import draw_tasks, list_pairs
-from heldout.preferences.next_batch import Method, count_planned, draw_batch, plan_batch
+from heldout.preferences.drawing import list_pairs
+from heldout.preferences.next_batch import (
+    Method,
+    count_planned,
+    draw_batch,
+    missing_votes,
+    plan_batch,
+)
 from heldout.preferences.pricing import Price
 from heldout.preferences.sequential import count_answers
 from heldout.preferences.settings import Settings
@@ -35,9 +41,10 @@ __all__ = ["tasks"]
 def tasks(*, campaign: Path, method: Method | None, seed: int, as_json: bool) -> None:
     """Draw the next tasks and add them to tasks.jsonl; tasks that are there stay as they are.
 
-    In mode paper, tasks for all pairs that no task has yet. In mode sequential, for the pairs that
-    the judgments so far make worth asking; export the answers first, and call it again until
-    nothing is left to ask. Each task has the pairs and tests that campaign.toml asks for, in an
+    In mode paper, tasks for all pairs until each is in as many as campaign.toml has judges; who
+    raises the number gets the rest as another batch. In mode sequential, for the pairs that the
+    judgments so far make worth asking; export the answers first, and call it again until nothing
+    is left to ask. Each task has the pairs and tests that campaign.toml asks for, in an
     order and on sides drawn for it alone; the same seed draws the same tasks.
 
     \b
@@ -48,24 +55,20 @@ def tasks(*, campaign: Path, method: Method | None, seed: int, as_json: bool) ->
     settings, earlier = folder.settings(), folder.tasks()
     if method and settings.mode != "sequential":
         raise click.UsageError('--method needs mode = "sequential" in campaign.toml')
-    batch = max((task.batch for task in earlier), default=0) + 1
-    if settings.mode == "sequential":
-        drawn = _draw_next(folder, settings, earlier, method=method or "duels", seed=seed)
-    else:
-        there = count_planned(earlier)
-        pairs = [pair for pair in list_pairs(folder.pools()) if pair not in there]
-        rng = np.random.Generator(np.random.PCG64([seed, batch]))
-        drawn = draw_tasks(pairs, folder.tests(), settings, rng=rng, batch=batch)
+    drawn = _draw_next(folder, settings, earlier, method=method or "duels", seed=seed)
     if drawn:
         folder.write_tasks([*earlier, *drawn])
     cost = _price(drawn, settings)
     if as_json:
+        batch = drawn[0].batch if drawn else None
         print_json({"batch": batch, "tasks": len(drawn), "price": price_value(cost)})
         return
     before = f"{plural(len(earlier), 'task')} were there" if earlier else "none were there"
-    facts = [("drawn", f"{plural(len(drawn), 'task')} as batch {batch}; {before}")]
+    facts = [("drawn", f"{_name_batches(drawn)}; {before}")]
     if settings.mode == "sequential":
         facts.append(("next", _tell_next(folder, earlier, drawn, settings)))
+    elif not drawn:
+        facts.append(("next", "nothing: each pair is in as many tasks as it has judges"))
     print_facts(answers(), [*facts, *price_facts(cost)])
 
 
@@ -78,15 +81,27 @@ def _draw_next(
     seed: int,
 ) -> tuple[Task, ...]:
     batch = max((task.batch for task in earlier), default=0) + 1
-    wanted = plan_batch(
-        folder.pools(),
-        folder.judgments(),
-        settings,
-        planned=count_planned(earlier),
-        rng=np.random.Generator(np.random.PCG64([seed, batch, 1])),
-        method=method,
-    )
+    planned = count_planned(earlier)
+    if settings.mode == "sequential":
+        wanted = plan_batch(
+            folder.pools(),
+            folder.judgments(),
+            settings,
+            planned=planned,
+            rng=np.random.Generator(np.random.PCG64([seed, batch, 1])),
+            method=method,
+        )
+    else:
+        wanted = missing_votes(list_pairs(folder.pools()), settings.judges, planned=planned)
     return draw_batch(wanted, folder.tests(), settings, seed=seed, batch=batch)
+
+
+def _name_batches(drawn: Sequence[Task]) -> str:
+    batches = sorted({task.batch for task in drawn})
+    if not batches:
+        return "nothing"
+    last = f" to {batches[-1]}" if len(batches) > 1 else ""
+    return f"{plural(len(drawn), 'task')} as batch {batches[0]}{last}"
 
 
 def _price(drawn: Sequence[Task], settings: Settings) -> Price:
