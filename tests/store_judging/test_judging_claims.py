@@ -182,12 +182,12 @@ def test_a_failed_test_can_be_mended_until_the_end(database: Database) -> None:
     assert not submit(database, held.assignment, now=NOW).barred
 
 
-def test_pay_may_be_refused_for_failed_tests_but_not_for_an_exit(database: Database) -> None:
+def test_pay_may_be_refused_for_failed_tests_however_the_task_ends(database: Database) -> None:
     load(database, settings=msgspec.structs.replace(SETTINGS, pay_failed=False))
     assert finish(database, "ann", fail=True).owed == 0
     held = take(database, "bob")
     answer_all(database, held, fail=True)
-    assert exit_assignment(database, held.assignment, now=NOW).owed == 200
+    assert exit_assignment(database, held.assignment, now=NOW).owed == 0
 
 
 def test_where_all_of_a_worker_is_excluded_earlier_tasks_are_given_again(

@@ -17,6 +17,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from heldout.web.pages import MISSING
+
 pytestmark = pytest.mark.browser
 
 FLAGS = (
@@ -406,6 +408,40 @@ def test_another_windows_answer_is_shown_and_asked_again(visit: Callable[..., Vi
     one.end("409")
 
 
+def test_an_empty_next_is_asked_about_here_and_leaves_back_as_it_was(
+    visit: Callable[..., Visit],
+) -> None:
+    """A page that refused would stand in the history, with a form to send again."""
+    one = visit()
+    page = one.begin()
+    posted: list[str] = []
+    page.on("request", lambda r: posted.append(r.url) if r.method == "POST" else None)
+    alert = page.get_by_role("alert")
+    page.get_by_role("button", name="Next").click()
+    expect(alert).to_have_text(MISSING["choice"])
+    expect(alert).to_be_focused()
+    page.get_by_role("radio", name="I can't judge this").check()
+    page.get_by_role("button", name="Next").click()
+    expect(alert).to_have_text(MISSING["reason"])
+    assert posted == []
+    page.get_by_role("radio", name="Passage A").check()
+    page.get_by_role("button", name="Next").click()
+    page.wait_for_url("**/item/2")
+    page.go_back()
+    expect(page.get_by_role("radio", name="Passage A")).to_be_checked()
+    expect(alert).to_have_count(0)
+    assert len(one.stage.judgments()) == 1
+    one.end()
+
+
+def test_a_phone_without_a_keyboard_is_told_of_no_keys(visit: Callable[..., Visit]) -> None:
+    one = visit()
+    phone = one.begin("bob", viewport=PHONE, has_touch=True, is_mobile=True)
+    expect(phone.locator("#use-keys")).to_be_hidden()
+    expect(one.begin("ada").locator("#use-keys")).to_be_visible()
+    one.end()
+
+
 def test_two_presses_are_one_answer(visit: Callable[..., Visit]) -> None:
     one = visit()
     page = one.begin()
@@ -524,7 +560,7 @@ def every_page(one: Visit, page: Page) -> Iterator[str]:
     for address in ("item/4", "item/9", "exit"):
         page.goto(f"{root}/{address}")
         yield address
-    page.get_by_role("button", name="Stop and be paid").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     page.wait_for_url("**/done")
     yield "stopped"
     page.goto(f"{root[:-3]}/done")

@@ -9,6 +9,9 @@ import pytest
 from httpx import Response
 from judging_stage import QUERY, A, B, Stage, Stages, fields_of, words_of
 
+from heldout.store.judging import claims
+from heldout.store.judging.faults import DatabaseError
+
 Make = Callable[..., Stage]
 
 
@@ -145,6 +148,100 @@ def test_stopping_before_the_first_answer_owes_nothing(stage: Make) -> None:
     root = one.begin()
     one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
     assert "None of 4 answered yet" in words_of(one.client.get(f"{root}/done"))
+
+
+@pytest.mark.parametrize("choice", ["a", "b"])
+def test_stopping_is_no_way_to_be_paid_for_failed_tests(stage: Make, choice: str) -> None:
+    """With `pay_failed = false`: all but the last answered, one test failed, then Stop."""
+    one = stage(items=13, tasks=1, pay_failed=False)
+    assert "unless some of it plainly doesn't fit" in words_of(one.client.get(one.link))
+    root = one.begin()
+    for position in range(1, 13):
+        one.answer(root, position, choice if position == 12 else "a")
+    page = one.client.get(f"{root}/exit")
+    one.post(f"{root}/exit", fields_of(page))
+    for told in (page, one.client.get(f"{root}/done")):
+        words = words_of(told)
+        if choice == "a":
+            assert "12 of 13 answered: $1.85 is yours" in words
+        else:
+            assert "12 of 13 answered: $0.00. As agreed at the beginning" in words
+            assert "$1.85" not in words
+            assert "C0FFEE" not in words
+    assert ("Stop and be paid" in words_of(page)) == (choice == "a")
+
+
+def test_who_lapses_with_failed_tests_is_told_what_is_owed(stage: Make) -> None:
+    one = stage(pay_failed=False, tasks=1)
+    root = one.begin("ada")
+    for position in (1, 2, 3):
+        one.answer(root, position, "b")
+    one.clock.pass_by(hours=2)
+    one.begin("bob")
+    assert "3 of 4 answered: $0.00. As agreed" in words_of(one.client.get(f"{root}/done"))
+
+
+def test_who_closed_the_last_page_sees_amount_and_code_again(stage: Make) -> None:
+    one = stage(tasks=2)
+    one.finish(one.begin("ada"), 4)
+    words = words_of(one.client.get(one.link, params={"worker": "ada"}))
+    assert "Your last task: 4 of 4 answered: $2.00 is yours." in words
+    assert "C0FFEE" in words
+    assert "I agree, begin" in words
+    assert "C0FFEE" not in one.client.get(one.link, params={"worker": "bob"}).text
+    root = one.begin("ada")
+    assert "Your last task" not in words_of(one.client.get(one.link, params={"worker": "ada"}))
+    one.finish(root, 4)
+    words = words_of(one.client.get(one.link, params={"worker": "ada"}))
+    assert "There are no tasks left" in words
+    assert "Your last task: 4 of 4 answered: $2.00 is yours." in words
+    assert "C0FFEE" in words
+
+
+@pytest.mark.parametrize(("platform", "given"), [("link", True), ("prolific", False)])
+def test_who_stops_is_given_the_code_where_there_is_only_a_link(
+    stage: Make, platform: str, *, given: bool
+) -> None:
+    one = stage(platform=platform)
+    who = {"worker": "ada"} if platform == "link" else PROLIFIC
+    fields = fields_of(one.client.get(one.link, params=who))
+    place = one.post(f"{one.link}/consent", fields).headers["location"]
+    root = place.rpartition("/item/")[0]
+    one.answer(root, 1)
+    one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
+    assert ("C0FFEE" in one.client.get(f"{root}/done").text) == given
+    if given:
+        landing = words_of(one.client.get(one.link, params=who))
+        assert "1 of 4 answered: $0.50 is yours." in landing
+        assert "C0FFEE" in landing
+
+
+def test_lines_of_a_consent_are_joined_within_a_paragraph(stage: Make) -> None:
+    one = stage(consent="One line\nand its rest.\n \n  Another\r\n one.\n")
+    page = one.client.get(one.link)
+    assert ">One line and its rest.</p>" in page.text
+    assert ">Another one.</p>" in page.text
+
+
+def test_an_id_may_be_typed_as_long_as_one_may_be(stage: Make) -> None:
+    one = stage()
+    page = one.client.get(one.link)
+    (length,) = re.findall(r'name="worker"[^>]* maxlength="(\d+)"', page.text)
+    fields = {**fields_of(page), "worker": "w" * int(length)}
+    assert one.post(f"{one.link}/consent", fields).status_code == 303
+    fields["worker"] += "w"
+    assert one.post(f"{one.link}/consent", fields).status_code == 422
+
+
+def test_head_is_answered_as_get_without_a_body(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    for place in (one.link, f"{root}/item/1", "/alive", "/static/judging.css", "/nowhere"):
+        head, page = one.client.call("HEAD", place), one.client.get(place)
+        assert head.status_code == page.status_code
+        assert head.content == b""
+        assert head.headers["content-length"] == str(len(page.content))
+    assert one.client.call("HEAD", f"{one.link}/consent").status_code == 405
 
 
 def test_keeping_the_place_lengthens_the_lease(stage: Make) -> None:
@@ -438,6 +535,7 @@ MTURK = {
     "workerId": "A1WORKER",
     "turkSubmitTo": "https://workersandbox.mturk.com",
 }
+PROLIFIC = {"PROLIFIC_PID": "5f1a2b3c4d5e6f7a8b9c0d1e", "STUDY_ID": "s", "SESSION_ID": "t"}
 
 
 def test_mechanical_turk_previews_without_a_way_to_begin(stage: Make) -> None:
@@ -462,6 +560,40 @@ def test_mechanical_turk_gets_its_form_back(stage: Make) -> None:
     policy = end.headers["content-security-policy"]
     assert "frame-ancestors https://*.mturk.com" in policy
     assert "https://workersandbox.mturk.com" in policy.partition("form-action")[2]
+
+
+@pytest.mark.parametrize("host", ["https://www.mturk.com", "https://workersandbox.mturk.com"])
+def test_mechanical_turks_address_may_end_in_a_slash(stage: Make, host: str) -> None:
+    one = stage(platform="mturk")
+    page = one.client.get(one.link, params={**MTURK, "turkSubmitTo": f"{host}/"})
+    place = one.post(f"{one.link}/consent", fields_of(page)).headers["location"]
+    end = one.finish(place.rpartition("/item/")[0], 4)
+    assert f'action="{host}/mturk/externalSubmit"' in end.text
+
+
+def test_what_goes_wrong_is_shown_in_mechanical_turks_frame_too(
+    stage: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = stage(platform="mturk")
+    page = one.client.get(one.link, params=MTURK)
+    root = one.post(f"{one.link}/consent", fields_of(page)).headers["location"]
+    root = root.rpartition("/item/")[0]
+    answers = [one.client.get("/a/x/done"), one.client.get("/j/x")]
+    answers.append(one.post(f"{root}/item/1", {"stamp": "x" * 70_000}))
+    one.clock.pass_by(days=40)
+    answers.append(one.client.get(f"{root}/done"))
+    for error in (DatabaseError("database-lost", "gone"), RuntimeError("a bug")):
+
+        def fail(*_: object, error: Exception = error, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(claims, "offer", fail)
+        answers.append(one.client.get(one.link, params={**MTURK, "assignmentId": "new"}))
+    assert [answer.status_code for answer in answers] == [403, 404, 413, 410, 503, 500]
+    for answer in answers:
+        assert "frame-ancestors https://*.mturk.com" in answer.headers["content-security-policy"]
+    elsewhere = one.client.get("/nowhere").headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in elsewhere
 
 
 def test_mechanical_turk_gets_a_form_back_from_who_stops_with_something_owed(stage: Make) -> None:
@@ -493,7 +625,7 @@ def test_a_form_is_handed_in_nowhere_else(stage: Make, submit_to: str) -> None:
 
 def test_prolific_says_who_comes_by_its_own_names(stage: Make) -> None:
     one = stage(platform="prolific")
-    who = {"PROLIFIC_PID": "5f1", "STUDY_ID": "s", "SESSION_ID": "t"}
+    who = PROLIFIC
     fields = fields_of(one.client.get(one.link, params={**who, "worker": "x"}))
     assert fields == {**who, "batch": "1"}
     root = one.post(f"{one.link}/consent", fields).headers["location"].rpartition("/item/")[0]
@@ -503,7 +635,7 @@ def test_prolific_says_who_comes_by_its_own_names(stage: Make) -> None:
 
 @pytest.mark.parametrize(
     ("platform", "who"),
-    [("mturk", MTURK), ("prolific", {"PROLIFIC_PID": "5f1", "STUDY_ID": "s", "SESSION_ID": "t"})],
+    [("mturk", MTURK), ("prolific", PROLIFIC)],
 )
 def test_a_place_that_is_paid_once_holds_one_task(
     stage: Make, platform: str, who: dict[str, str]
@@ -517,8 +649,20 @@ def test_a_place_that_is_paid_once_holds_one_task(
         assert answer.status_code == 303
         assert words_of(one.client.get(answer.headers["location"])) == end
     name = "SESSION_ID" if platform == "prolific" else "assignmentId"
-    for other in ({**who, name: "other"}, {**who, "workerId": "B2", "PROLIFIC_PID": "6a2"}):
+    for other in ({**who, name: "other"}, {**who, "workerId": "B2", "PROLIFIC_PID": "6a" * 12}):
         assert "I agree, begin" in words_of(one.client.get(one.link, params=other))
+
+
+@pytest.mark.parametrize(
+    "worker", ["{{%PROLIFIC_PID%}}", "5f1", "5F1A2B3C4D5E6F7A8B9C0D1E", "5f1a2b3c4d5e6f7a8b9c0d1e0"]
+)
+def test_who_has_no_id_of_prolifics_gets_no_task(stage: Make, worker: str) -> None:
+    one = stage(platform="prolific")
+    fields = {**PROLIFIC, "PROLIFIC_PID": worker}
+    page = one.client.get(one.link, params=fields)
+    assert page.status_code == 400
+    assert "through the platform" in words_of(page)
+    assert one.post(f"{one.link}/consent", {**fields, "batch": "1"}).status_code == 400
 
 
 def test_only_mechanical_turk_may_frame_a_page(stage: Make) -> None:

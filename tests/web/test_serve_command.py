@@ -161,6 +161,8 @@ def test_a_campaign_without_tasks_is_told(campaign: Path) -> None:
     code, said = serve(str(campaign))
     assert code == 2
     assert "database-empty" in said
+    assert "`heldout prefer tasks`" in said
+    assert "load them" not in said
 
 
 def test_what_people_saw_cannot_be_changed(campaign: Path) -> None:
@@ -185,8 +187,29 @@ def test_a_port_in_use_is_told(campaign: Path) -> None:
         command = [sys.executable, "-m", "heldout", "serve", str(campaign), "--port", str(port)]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode != 0
-    assert "address already in use" in done.stderr
+    assert f"port {port} of 127.0.0.1 is in use; choose another with --port" in done.stderr
+    assert "/j/" not in done.stderr
     assert "Traceback" not in done.stderr
+    assert not (campaign / "campaign.sqlite").exists()
+
+
+def test_a_host_that_is_not_this_one_is_told(campaign: Path) -> None:
+    code, said = serve(str(campaign), "--host", "192.0.2.1")
+    assert code != 0
+    assert "cannot listen at 192.0.2.1" in said
+
+
+@pytest.mark.parametrize("proxied", [True, False])
+def test_who_calls_is_taken_from_a_proxy_that_was_named_and_from_nobody_else(
+    campaign: Path, *, proxied: bool
+) -> None:
+    """Wrong tokens from made-up addresses, so that none of them has to wait."""
+    options = ["--proxy", "127.0.0.1"] if proxied else []
+    with served(str(campaign), *options) as (client, _):
+        for number in range(7):
+            address = {"X-Forwarded-For": f"198.51.100.{number}"}
+            answer = client.post("/admin/sign-in", data={"token": "wrong"}, headers=address)
+    assert (answer.status_code == 429) != proxied
 
 
 def test_the_organiser_signs_in_with_the_token_that_is_printed(campaign: Path) -> None:

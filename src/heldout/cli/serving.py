@@ -1,7 +1,9 @@
 """`heldout serve`: the judging pages of a campaign over HTTP."""
 
+import errno
 import os
 import secrets
+import socket
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +48,11 @@ _GRACE_SECONDS = 10
 @click.option(
     "--paused", is_flag=True, help="Hand out no task before somebody launches it at /admin."
 )
+@click.option(
+    "--proxy",
+    metavar="ADDRESS",
+    help="The server in front, whose X-Forwarded-For is believed [nobody's].",
+)
 @upload_options
 @reports_disk
 def serve(
@@ -56,6 +63,7 @@ def serve(
     port: int,
     workers: int,
     paused: bool,
+    proxy: str | None,
     uploads: Path | None,
     envelope: str,
 ) -> None:
@@ -67,7 +75,8 @@ def serve(
     With --uploads sealed files are taken at /upload, also where there is no campaign.
 
     The pages are plain HTTP and cookies are not used. For people elsewhere, a server with a
-    certificate has to stand in front. Requests are not logged: their addresses are tokens.
+    certificate has to stand in front; --proxy says from where it calls, so that wrong tokens at
+    /admin are counted by who sent them. Requests are not logged: their addresses are tokens.
 
     \b
     Example:
@@ -78,6 +87,7 @@ def serve(
         import uvicorn  # noqa: PLC0415 - only for this
 
         token = _find_token()
+        _check_port(host, port)
         what = _Served(root=f"http://{host}:{port}", token=token, paused=paused, uploads=uploads)
         address = _prepare(campaign, url, what)
     except ModuleNotFoundError as error:
@@ -94,6 +104,8 @@ def serve(
         host=host,
         port=port,
         workers=workers,
+        proxy_headers=proxy is not None,
+        forwarded_allow_ips=proxy or "",
         access_log=False,
         log_level="warning",
         server_header=False,
@@ -140,6 +152,22 @@ def _find_token() -> str:
 
     given = os.environ.get(_TOKEN, "")
     return check_token(given) if given else secrets.token_urlsafe(24)
+
+
+def _check_port(host: str, port: int) -> None:
+    """Try to listen, before anything is loaded or said.
+
+    Raises:
+        SetupError: another program listens there, or nobody can.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            text = f"port {port} of {host} is in use; choose another with --port, as {port + 1}"
+            raise SetupError(text) from None
+        raise SetupError(f"cannot listen at {host}, port {port}: {error.strerror}") from None
 
 
 def _prepare(campaign: Path, url: str | None, what: _Served) -> str:

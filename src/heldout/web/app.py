@@ -38,7 +38,7 @@ def make_app(
         DatabaseError: code `database-empty`: no campaign was loaded yet; or the database is gone.
     """
     campaign = read_campaign(database)
-    study = study_of(campaign.settings)
+    study, mturk = study_of(campaign.settings), campaign.settings.platform == "mturk"
     app = FastAPI(openapi_url=None, redirect_slashes=False)
     app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
     for router in (
@@ -47,6 +47,6 @@ def make_app(
     ):
         app.include_router(router)
     app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
-    add_handlers(app, study)
-    app.add_middleware(Guard, study=study)
+    add_handlers(app, study, mturk=mturk)
+    app.add_middleware(Guard, study=study, mturk=mturk)
     return app

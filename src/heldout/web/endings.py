@@ -3,6 +3,7 @@
 Pure: from the terms and the state of an assignment to a page.
 """
 
+import re
 from collections.abc import Mapping
 
 from heldout.preferences.crowds.codes import personal_code
@@ -10,13 +11,14 @@ from heldout.preferences.pricing import format_money
 from heldout.preferences.settings import Settings
 from heldout.store.judging.sittings import NoTask, Offer, Sitting
 from heldout.web.addresses import Addresses
-from heldout.web.pages import ConsentPage, EndPage, ExitPage, HandIn, Link, Study
+from heldout.web.pages import ConsentPage, Ended, EndPage, ExitPage, HandIn, Link, Study
 from heldout.web.visitors import MTURK_HOSTS
 
 __all__ = [
     "consent_page",
     "end_page",
     "exit_page",
+    "last_end",
     "no_task_page",
     "stranger_page",
     "study_of",
@@ -36,6 +38,7 @@ def consent_page(
     asks_worker: bool = False,
     preview: bool = False,
     problem: str = "",
+    last: Ended | None = None,
 ) -> ConsentPage:
     """The landing page.
 
@@ -46,6 +49,7 @@ def consent_page(
         asks_worker: whether the worker's id has to be typed.
         preview: nothing can be begun.
         problem: what has to be mended.
+        last: the task that this worker ended before.
     """
     settings, again = found.settings, found.assignment is not None
     return ConsentPage(
@@ -53,9 +57,9 @@ def consent_page(
         length=_length(found.items),
         pay=_pay(settings),
         time=_time(settings),
-        stopping="You may stop at any point, and are paid for what you have answered.",
+        stopping=_stopping(settings),
         ethics=settings.ethics,
-        paragraphs=tuple(part.strip() for part in settings.consent.split("\n\n") if part.strip()),
+        paragraphs=_paragraphs(settings.consent),
         action=action,
         fields={**fields, "batch": str(found.batch)},
         button="Go on with your task" if again else "I agree, begin",
@@ -63,6 +67,7 @@ def consent_page(
         asks_worker=asks_worker,
         preview=preview,
         problem=problem,
+        last=last,
     )
 
 
@@ -77,6 +82,7 @@ def exit_page(sitting: Sitting, addresses: Addresses) -> ExitPage:
         action=addresses.exit,
         back=addresses.item(position),
         go_on=f"Go on with question {position}",
+        button="Stop and be paid" if sitting.owed else "Stop",
     )
 
 
@@ -90,29 +96,45 @@ def end_page(sitting: Sitting, *, key: bytes) -> EndPage:
     if sitting.state == "submitted":
         return _submitted(sitting, _code(sitting, key))
     if sitting.state == "exited":
-        return _ended(sitting, "You have stopped", "Your answers are kept.")
+        return _ended(sitting, "You have stopped", "Your answers are kept.", _code(sitting, key))
     lease = _count(sitting.settings.lease_minutes, "minute")
     return _ended(
         sitting,
         "Your place went to somebody else",
         f"There was no answer for {lease}, so another person was given this task. "
         "The answers that you gave are kept.",
+        _code(sitting, key),
     )
 
 
-def no_task_page(found: NoTask, *, again: str) -> EndPage:
+def last_end(sitting: Sitting, key: bytes) -> Ended:
+    """What somebody who comes back is told of the task before.
+
+    Args:
+        sitting: the task.
+        key: of the campaign, which makes codes.
+    """
+    return Ended(told=f"Your last task: {_owed(sitting)}", code=_code(sitting, key))
+
+
+def no_task_page(found: NoTask, *, again: str, last: Ended | None = None) -> EndPage:
     """Why there is nothing to do.
 
     Args:
         found: what was found instead of a task.
         again: the address to try again.
+        last: the task that this worker ended before.
     """
     title, told = _NO_TASK[found.why]
     paid = _TASK_PAID if found.settings.pay_failed else _TASK_UNPAID
     return EndPage(
         study=study_of(found.settings),
         title=title,
-        paragraphs=(told, paid) if found.why == "barred" else (told,),
+        paragraphs=(
+            *((told, paid) if found.why == "barred" else (told,)),
+            *((last.told,) if last else ()),
+        ),
+        code=last.code if last else "",
         link=Link(href=again, text="Try again") if found.why in _LATER else None,
     )
 
@@ -132,6 +154,10 @@ def stranger_page(settings: Settings) -> EndPage:
 _FINISHED_PAID = "What you have finished is paid as agreed."
 _TASK_PAID = f"That task is paid all the same. {_FINISHED_PAID}"
 _TASK_UNPAID = "As agreed at the beginning, that task is not paid; every other one is."
+_PART_UNPAID = (
+    "As agreed at the beginning, a task with answers that plainly don't fit the passages is not "
+    "paid, nor is a part of it."
+)
 _BARRED = (
     "In an earlier task of this study some of your answers did not fit what the passages say, so "
     "we can't offer you another one."
@@ -183,21 +209,29 @@ def _submitted(sitting: Sitting, code: str) -> EndPage:
     )
 
 
-def _ended(sitting: Sitting, title: str, told: str) -> EndPage:
+def _ended(sitting: Sitting, title: str, told: str, code: str) -> EndPage:
     return EndPage(
         study=study_of(sitting.settings),
         title=title,
         paragraphs=(_owed(sitting), told),
+        code=code,
         hand_in=_hand_in(sitting) if sitting.owed else None,
     )
 
 
 def _code(sitting: Sitting, key: bytes) -> str:
-    """The platform's code, which all are given; from anywhere without one, a code of one's own."""
+    """The platform's code, which all are given; from anywhere without one, a code of one's own.
+
+    Where there is nothing but a link, who stopped and is owed something needs it as well. To
+    Prolific it says that all is done; a part is paid there by a bonus.
+    """
     settings = sitting.settings
+    part = settings.platform == "link" and sitting.owed > 0
+    if settings.platform == "mturk" or not (sitting.state == "submitted" or part):
+        return ""
     if settings.platform == "link" and not settings.completion_code:
         return personal_code(key, sitting.assignment)
-    return "" if settings.platform == "mturk" else settings.completion_code
+    return settings.completion_code
 
 
 def _hand_in(sitting: Sitting) -> HandIn | None:
@@ -217,7 +251,7 @@ def _owed(sitting: Sitting) -> str:
     if not sitting.answered:
         return f"None of {sitting.items} answered yet: there is nothing to be paid."
     if not sitting.owed:
-        return f"{sitting.answered} of {sitting.items} answered: {amount}."
+        return f"{sitting.answered} of {sitting.items} answered: {amount}. {_PART_UNPAID}"
     return f"{sitting.answered} of {sitting.items} answered: {amount} is yours."
 
 
@@ -230,6 +264,19 @@ def _pay(settings: Settings) -> str:
     if settings.pay_failed:
         return amount
     return f"{amount} A task with answers that plainly don't fit the passages is not paid."
+
+
+def _stopping(settings: Settings) -> str:
+    told = "You may stop at any point, and are paid for what you have answered"
+    if settings.pay_failed:
+        return f"{told}."
+    return f"{told}, unless some of it plainly doesn't fit the passages."
+
+
+def _paragraphs(text: str) -> tuple[str, ...]:
+    """The paragraphs of a text that may be broken into lines anywhere within them."""
+    parts = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
+    return tuple(part for part in parts if part)
 
 
 def _time(settings: Settings) -> str:

@@ -72,25 +72,38 @@ def respond(page: Page, *, status: int = 200, mturk: bool = False) -> HTMLRespon
     )
 
 
-def add_handlers(app: FastAPI, study: Study) -> None:
-    """Tell what goes wrong as pages of this study."""
+def add_handlers(app: FastAPI, study: Study, *, mturk: bool = False) -> None:
+    """Tell what goes wrong as pages of this study.
 
-    def missing(_request: Request, error: Exception) -> Response:
+    Args:
+        app: what they are told by.
+        study: what they say of the study.
+        mturk: whether the pages of judges are shown in Mechanical Turk's frame.
+    """
+
+    def tell(request: Request, page: EndPage, status: int) -> Response:
+        return respond(page, status=status, mturk=mturk and _is_judging(request.url.path))
+
+    def missing(request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException) and error.status_code != 404:  # noqa: PLR2004 - HTTP's
-            return _refused(study, error)
-        return respond(_missing(study), status=404)
+            answer = tell(request, _refused(study), error.status_code)
+            answer.headers.update(error.headers or {})
+            return answer
+        return tell(request, _missing(study), 404)
 
-    def forged(_request: Request, _error: Exception) -> Response:
-        return respond(_unreadable(study), status=403)
+    def forged(request: Request, _error: Exception) -> Response:
+        return tell(request, _unreadable(study), 403)
 
-    def over(_request: Request, _error: Exception) -> Response:
-        return respond(_over(study), status=410)
+    def over(request: Request, _error: Exception) -> Response:
+        return tell(request, _over(study), 410)
 
     def gone(request: Request, error: Exception) -> Response:
         if isinstance(error, DatabaseError) and error.code == "unknown-assignment":
-            return respond(_missing(study), status=404)
+            return tell(request, _missing(study), 404)
         _LOG.error("%s failed: %s", request.method, error)  # the address is a token
-        return _unavailable(study)
+        answer = tell(request, _unavailable(study), 503)
+        answer.headers["Retry-After"] = RETRY_SECONDS
+        return answer
 
     app.add_exception_handler(HTTPException, missing)
     app.add_exception_handler(RequestValidationError, missing)
@@ -99,9 +112,14 @@ def add_handlers(app: FastAPI, study: Study) -> None:
     app.add_exception_handler(StoreError, gone)
 
 
-def _unavailable(study: Study) -> Response:
-    """503: the database does not answer."""
-    page = EndPage(
+def _is_judging(path: str) -> bool:
+    """Whether an address is one of the judges', and not the organiser's."""
+    return path.startswith(("/j/", "/a/"))
+
+
+def _unavailable(study: Study) -> EndPage:
+    """The database does not answer."""
+    return EndPage(
         study=study,
         title="We can't reach our records just now",
         paragraphs=(
@@ -109,29 +127,28 @@ def _unavailable(study: Study) -> Response:
             "Please load this page again in a moment.",
         ),
     )
-    answer = respond(page, status=503)
-    answer.headers["Retry-After"] = RETRY_SECONDS
-    return answer
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Adds the headers to every answer, and answers where a bug left none.
+    """Adds the headers to every answer, answers where a bug left none, and HEAD as GET.
 
     Attributes:
         app: what answers.
         study: of the page that tells of a bug.
+        mturk: whether the pages of judges are shown in Mechanical Turk's frame.
     """
 
     app: ASGIApp
     study: Study
+    mturk: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started = False
+        started, head = False, scope["method"] == "HEAD"
 
         async def send_with_headers(message: Message) -> None:
             nonlocal started
@@ -140,15 +157,20 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
+            elif head:
+                message = {**message, "body": b""}
             await send(message)
 
         try:
-            await self.app(scope, receive, send_with_headers)
+            asked = {**scope, "method": "GET"} if head else scope
+            await self.app(asked, receive, send_with_headers)
         except Exception:
             _LOG.exception("%s failed", scope["method"])
             if started:
                 raise
-            await _broken(self.study)(scope, receive, send_with_headers)
+            mturk = self.mturk and _is_judging(scope["path"])
+            answer = respond(_broken(self.study), status=500, mturk=mturk)
+            await answer(scope, receive, send_with_headers)
 
 
 def _missing(study: Study) -> EndPage:
@@ -181,19 +203,16 @@ def _over(study: Study) -> EndPage:
     )
 
 
-def _refused(study: Study, error: HTTPException) -> Response:
-    page = EndPage(
+def _refused(study: Study) -> EndPage:
+    return EndPage(
         study=study,
         title="That could not be read",
         paragraphs=("Nothing was changed. Please go back and try again.",),
     )
-    answer = respond(page, status=error.status_code)
-    answer.headers.update(error.headers or {})
-    return answer
 
 
-def _broken(study: Study) -> Response:
-    page = EndPage(
+def _broken(study: Study) -> EndPage:
+    return EndPage(
         study=study,
         title="Something went wrong on our side",
         paragraphs=(
@@ -201,4 +220,3 @@ def _broken(study: Study) -> Response:
             "Please go back and try again; if it happens again, write to us.",
         ),
     )
-    return respond(page, status=500)

@@ -22,19 +22,27 @@ from heldout.store.judging import claims, desk, places
 from heldout.store.judging.campaigns import Campaign
 from heldout.store.judging.database import Database
 from heldout.store.judging.faults import DatabaseError
-from heldout.store.judging.sittings import Answered, NoTask, Shown, Sitting, Visitor
+from heldout.store.judging.sittings import (
+    LONGEST_WORKER,
+    Answered,
+    NoTask,
+    Shown,
+    Sitting,
+    Visitor,
+)
 from heldout.web.addresses import Addresses
 from heldout.web.endings import (
     consent_page,
     end_page,
     exit_page,
+    last_end,
     no_task_page,
     stranger_page,
     study_of,
 )
 from heldout.web.faults import RETRY_SECONDS, respond
 from heldout.web.forms import Form, MissingChoiceError, read_choice
-from heldout.web.pages import Page, Study
+from heldout.web.pages import MISSING, Ended, Page, Study
 from heldout.web.questions import (
     ahead_page,
     item_page,
@@ -51,15 +59,11 @@ _LOG = logging.getLogger("heldout.web")
 _TOKEN_DAYS = 30
 """Long after any lease: who has finished can look up the code again."""
 
-_NOTHING_CHOSEN = {
-    "choice": "Please choose Passage A, Passage B, or that you can't judge this.",
-    "reason": "Please choose the reason why you can't judge this.",
-}
 _STALE = (
     "You have answered this question in another window since. That answer stands and is shown "
     "here; to change it, choose again."
 )
-_NO_WORKER = "Please give the id by which you are paid; at most 255 characters."
+_NO_WORKER = f"Please give the id by which you are paid; at most {LONGEST_WORKER} characters."
 _CHANGED = "The terms have changed since you opened this page. Please read them again."
 _BATCH_DIGITS = 9
 
@@ -159,7 +163,7 @@ class Judging:
         try:
             choice = read_choice(fields, since=now - stamp.shown_at)
         except MissingChoiceError as missing:
-            return self._mend(addresses, stamp, fields, problem=_NOTHING_CHOSEN[missing.what])
+            return self._mend(addresses, stamp, fields, problem=MISSING[missing.what])
         found = desk.answer(
             self.database,
             stamp.assignment,
@@ -261,13 +265,22 @@ class Judging:
             asks_worker=asks,
             preview=visit.preview,
             problem=problem,
+            last=self._last_end(visit) if found.assignment is None else None,
         )
         return self._respond(page, status=422 if problem else 200)
 
     def _no_task(self, found: NoTask, visit: Visit) -> Response:
         again = f"/j/{self.campaign.code}?{urlencode(visit.fields)}"
         status = 403 if found.why == "barred" else 200
-        return self._respond(no_task_page(found, again=again), status=status)
+        page = no_task_page(found, again=again, last=self._last_end(visit))
+        return self._respond(page, status=status)
+
+    def _last_end(self, visit: Visit) -> Ended | None:
+        """What a worker ended before; where a platform names its places, those are gone back to."""
+        if visit.visitor is None or visit.visitor.place:
+            return None
+        found = places.last_ended(self.database, visit.visitor.worker)
+        return None if found is None else last_end(found, self.campaign.key)
 
     def _open(self, token: str, fields: Mapping[str, str] | None = None) -> int:
         """The assignment of a token; a form has to bring the token of its address.

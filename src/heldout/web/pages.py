@@ -11,12 +11,15 @@ from typing import Literal
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from heldout.preferences.judgments import Reason
+from heldout.store.judging.sittings import LONGEST_WORKER
 
 __all__ = [
+    "MISSING",
     "REASONS",
     "Choice",
     "ConsentPage",
     "EndPage",
+    "Ended",
     "ExitPage",
     "HandIn",
     "ItemPage",
@@ -38,6 +41,12 @@ REASONS: Mapping[Reason, str] = {
     "other": "of another reason",
 }
 """Why somebody cannot judge, in words that go on after "because"."""
+
+MISSING: Mapping[Literal["choice", "reason"], str] = {
+    "choice": "Please choose Passage A, Passage B, or that you can't judge this.",
+    "reason": "Please choose the reason why you can't judge this.",
+}
+"""What a form says that came without what it is for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +91,19 @@ class HandIn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a task ended, for somebody who comes back.
+
+    Attributes:
+        told: how much is answered, and the amount.
+        code: to be taken back to the platform; empty where there is none.
+    """
+
+    told: str
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsentPage:
     """The landing page, before any pair.
 
@@ -101,6 +123,7 @@ class ConsentPage:
         asks_worker: whether the worker's id has to be typed.
         preview: the platform only shows the task; nothing can be begun.
         problem: what has to be mended; empty at first.
+        last: how the task before this one ended; `None` where there was none.
     """
 
     study: Study
@@ -118,6 +141,12 @@ class ConsentPage:
     asks_worker: bool = False
     preview: bool = False
     problem: str = ""
+    last: Ended | None = None
+
+    @property
+    def longest_worker(self) -> int:
+        """Characters of a worker's id."""
+        return LONGEST_WORKER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +229,11 @@ class ItemPage:
         """Why somebody cannot judge."""
         return REASONS
 
+    @property
+    def missing(self) -> Mapping[Literal["choice", "reason"], str]:
+        """What is said where nothing, or no reason, is chosen."""
+        return MISSING
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExitPage:
@@ -213,6 +247,7 @@ class ExitPage:
         action: where the form is sent.
         back: the item to go on with.
         go_on: what the link back says.
+        button: what the button says.
         title: of the window.
     """
 
@@ -223,6 +258,7 @@ class ExitPage:
     action: str
     back: str
     go_on: str
+    button: str = "Stop and be paid"
     title: str = "Stop here?"
 
 

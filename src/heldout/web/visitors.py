@@ -1,5 +1,6 @@
 """Who comes: what each platform adds to the link, read from an address or a form."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ __all__ = ["MTURK_HOSTS", "Visit", "read_visit"]
 MTURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 """Where a form may be handed in; any other address came from somebody else."""
 
+_PROLIFIC_ID = re.compile(r"[0-9a-f]{24}")
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _NAMES: Mapping[Platform, tuple[str, str, str, str]] = {
     "link": ("worker", "", "", ""),
@@ -41,13 +43,26 @@ def read_visit(platform: Platform, values: Mapping[str, str]) -> Visit:
     Args:
         platform: of the campaign.
         values: of an address or a form.
+
+    Returns:
+        Without a visitor where the id cannot be one of the platform's, such as a placeholder that
+        it did not fill in, or where a form is to be handed in to somebody else.
     """
     names = _NAMES[platform]
     given = {name: values.get(name, "").strip() for name in names if name}
     fields = {name: value for name, value in given.items() if value and value.isprintable()}
+    if "turkSubmitTo" in fields:
+        fields["turkSubmitTo"] = fields["turkSubmitTo"].removesuffix("/")
     worker, place, study, submit_to = (fields.get(name, "") for name in names)
     if platform == "mturk" and place == _PREVIEW:
         return Visit(fields=fields, visitor=None, preview=True)
-    known = worker and (platform != "mturk" or (place and submit_to in MTURK_HOSTS))
     visitor = Visitor(worker=worker, place=place, study=study, submit_to=submit_to)
-    return Visit(fields=fields, visitor=visitor if known else None)
+    return Visit(fields=fields, visitor=visitor if _is_known(platform, visitor) else None)
+
+
+def _is_known(platform: Platform, visitor: Visitor) -> bool:
+    if platform == "mturk":
+        return bool(visitor.worker and visitor.place) and visitor.submit_to in MTURK_HOSTS
+    if platform == "prolific":
+        return _PROLIFIC_ID.fullmatch(visitor.worker) is not None
+    return bool(visitor.worker)

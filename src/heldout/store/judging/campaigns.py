@@ -95,7 +95,8 @@ def read_campaign(database: Database) -> Campaign:
         found = connection.execute(select(campaign.c.code, campaign.c.key)).one_or_none()
         terms = read_settings(connection)
         if found is None or not terms:
-            raise DatabaseError("database-empty", f"{database.name} has no task yet: load them")
+            text = f"{database.name} has no task yet; `heldout prefer tasks` makes them"
+            raise DatabaseError("database-empty", text)
         return Campaign(code=found.code, key=found.key, settings=terms[max(terms)], batches=terms)
 
     return database.read(read)

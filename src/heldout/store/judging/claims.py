@@ -18,7 +18,7 @@ from heldout.store.judging.database import Database
 from heldout.store.judging.faults import DatabaseError
 from heldout.store.judging.log import note
 from heldout.store.judging.organiser import read_launch
-from heldout.store.judging.sittings import NoTask, Offer, Sitting, Visitor
+from heldout.store.judging.sittings import LONGEST_WORKER, NoTask, Offer, Sitting, Visitor
 from heldout.store.judging.standing import is_barred, lock_assignment, read_sitting
 from heldout.store.judging.tables import assignments, items, seen, tasks, workers
 from heldout.store.judging.task_rows import add_copy
@@ -26,7 +26,6 @@ from heldout.store.judging.transitions import close_expired, end_lapsed, prolong
 
 __all__ = ["claim", "expire_leases", "offer"]
 
-_LONGEST = 255
 _LONGEST_PLACE = 1_000
 _WAITING = ("open", "void")
 
@@ -78,7 +77,7 @@ def claim(database: Database, visitor: Visitor, *, batch: int, now: datetime) ->
                 code="worker-id",
                 path="worker",
                 found=quote(visitor.worker),
-                expected=f"1 to {_LONGEST} printable characters",
+                expected=f"1 to {LONGEST_WORKER} printable characters",
             )
         )
     return database.write(lambda connection: _claim(connection, visitor, batch, now))
@@ -94,7 +93,7 @@ def expire_leases(database: Database, *, now: datetime) -> int:
 
 
 def _is_usable(name: str) -> bool:
-    return 0 < len(name) <= _LONGEST and name.isprintable()
+    return 0 < len(name) <= LONGEST_WORKER and name.isprintable()
 
 
 def _offer(connection: Connection, worker: str, now: datetime) -> Offer | NoTask:
@@ -142,7 +141,9 @@ def _claim(connection: Connection, visitor: Visitor, batch: int, now: datetime) 
 def _read_terms(connection: Connection) -> dict[int, Settings]:
     terms = read_settings(connection)
     if not terms:
-        raise DatabaseError("database-empty", "the campaign has no task yet: load them")
+        raise DatabaseError(
+            "database-empty", "the campaign has no task yet; `heldout prefer tasks` makes them"
+        )
     return terms
 
 

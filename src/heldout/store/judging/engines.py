@@ -1,7 +1,10 @@
 """Connections to SQLite and PostgreSQL, set up so that what is acknowledged is on the disk."""
 
+import os
 import sqlite3
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ __all__ = ["WRITING", "make_engine", "parse_url", "sqlite_url"]
 WRITING = "heldout_writing"
 """Option of a connection whose transaction writes: SQLite then takes the lock at its beginning."""
 
+_MAKING = threading.Lock()
 _PATIENCE_S = 30
 _CONNECTIONS = 20
 _TRIES = 100
@@ -51,9 +55,10 @@ def parse_url(text: str) -> URL:
 def make_engine(url: URL) -> Engine:
     """An engine; it connects when it is first used.
 
-    SQLite: a write-ahead log that is flushed at every commit, foreign keys, and a writer waits up
-    to 30 s for another. PostgreSQL: a connection is tried before it is used, so that one lost with
-    the server is replaced; a server that does not answer is given up after about 10 s.
+    SQLite: a new file is for its owner alone, as it holds the key that signs; a write-ahead log
+    that is flushed at every commit, foreign keys, and a writer waits up to 30 s for another.
+    PostgreSQL: a connection is tried before it is used, so that one lost with the server is
+    replaced; a server that does not answer is given up after about 10 s.
 
     Args:
         url: from `parse_url`.
@@ -62,6 +67,7 @@ def make_engine(url: URL) -> Engine:
         SetupError: psycopg is not installed.
     """
     if url.get_backend_name() == "sqlite":
+        _make_private(url)
         options: dict[str, Any] = {"isolation_level": None, "timeout": _PATIENCE_S}
         engine = create_engine(
             url, connect_args=options, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS
@@ -80,6 +86,18 @@ def make_engine(url: URL) -> Engine:
         )
     except ImportError as error:
         raise SetupError("PostgreSQL needs psycopg: pip install 'heldout[web]'") from error
+
+
+def _make_private(url: URL) -> None:
+    """Make a file that is not there; SQLite gives its log and its index the same rights.
+
+    One that is there is not opened, and no thread uses one before it is closed here: closing a file
+    undoes the locks that this process has on it.
+    """
+    if url.database is None or "uri" in url.query:
+        return
+    with _MAKING, suppress(OSError):  # it is there; or SQLite tells why it cannot be
+        os.close(os.open(url.database, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -223,6 +223,6 @@ def _make_assignment(row: Any) -> AssignmentOverview:
         tests=row.tests,
         failed=row.wrong,
         excluded=(row.failed or 0) >= settings.failures,
-        owed=owed_for(settings, row.state, row.failed, answered=row.answered, items=row.size),
+        owed=owed_for(settings, row.wrong, answered=row.answered, items=row.size),
         paid=row.paid,
     )

@@ -9,6 +9,7 @@ from heldout.preferences.judgments import By, Reason
 from heldout.preferences.settings import Money, Settings
 
 __all__ = [
+    "LONGEST_WORKER",
     "Answered",
     "Choice",
     "Given",
@@ -21,6 +22,9 @@ __all__ = [
     "Sitting",
     "Visitor",
 ]
+
+LONGEST_WORKER = 255
+"""Characters of a platform's id of a worker."""
 
 Side = Literal["left", "right"]
 """Passage A is left, passage B right."""

@@ -5,10 +5,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, exists, func, select
 
-from heldout.preferences.assignments import State, amount_owed, next_state
+from heldout.preferences.assignments import amount_owed, next_state
 from heldout.preferences.settings import Money, Settings
 from heldout.store.judging.answers import is_newest, of_item
 from heldout.store.judging.faults import DatabaseError
+from heldout.store.judging.judgment_rows import count_failed
 from heldout.store.judging.sittings import Given, Passage, Shown, Sitting, Visitor
 from heldout.store.judging.tables import (
     assignments,
@@ -43,6 +44,9 @@ def read_sitting(connection: Connection, assignment: int) -> Sitting:
     positions = _read_positions(connection, assignment, row.task)
     settings = msgspec.json.decode(row.settings, type=Settings)
     answered = sum(revision is not None for _, revision in positions)
+    failed = 0 if settings.pay_failed else row.failed
+    if failed is None:
+        failed = count_failed(connection, assignment)
     return Sitting(
         assignment=assignment,
         worker=row.pseudonym,
@@ -52,7 +56,7 @@ def read_sitting(connection: Connection, assignment: int) -> Sitting:
         answered=answered,
         first_open=next((place for place, revision in positions if revision is None), None),
         lease_until=row.lease_until,
-        owed=owed_for(settings, row.state, row.failed, answered=answered, items=len(positions)),
+        owed=owed_for(settings, failed, answered=answered, items=len(positions)),
         barred=(row.worst or 0) >= settings.failures,
         settings=settings,
         visitor=Visitor(
@@ -81,15 +85,18 @@ def read_shown(connection: Connection, assignment: int, position: int) -> Shown 
     )
 
 
-def owed_for(
-    settings: Settings, state: State, failed: int | None, *, answered: int, items: int
-) -> Money:
-    """What is owed for an assignment.
+def owed_for(settings: Settings, failed: int, *, answered: int, items: int) -> Money:
+    """What is owed for an assignment: the share that is answered, however it ends.
 
-    A submitted task with failed tests is paid where `pay_failed` says so; who exits, or is too
-    late, is owed the share that the page named.
+    With failed tests it is paid where `pay_failed` says so; to stop before the end changes nothing.
+
+    Args:
+        settings: its terms.
+        failed: tests whose answer, as it stands, is not the known one.
+        answered: how many items have an answer.
+        items: how many there are.
     """
-    if state == "submitted" and (failed or 0) >= settings.failures and not settings.pay_failed:
+    if failed >= settings.failures and not settings.pay_failed:
         return 0
     return amount_owed(reward=settings.reward, answered=answered, items=items)
 

@@ -106,8 +106,27 @@
 
   let sending = false;
 
+  // As the server would say it, on this page: one that refused would stay behind the next.
+  function ask(words) {
+    let alert = document.getElementById("problem");
+    if (!alert) {
+      alert = document.createElement("p");
+      Object.assign(alert, { id: "problem", className: "alert", role: "alert", tabIndex: -1 });
+      document.querySelector("h1").before(alert);
+      form.querySelector("fieldset").setAttribute("aria-describedby", "problem");
+    }
+    alert.textContent = words;
+    alert.focus();
+  }
+
+  function missing() {
+    if (!chosen()) return form.dataset.unchosen;
+    return chosen() === "none" && !reason.value ? form.dataset.unreasoned : "";
+  }
+
   async function send() {
     if (sending) return;
+    if (missing()) return ask(missing());
     sending = true;
     look();
     form.elements.active_ms.value = Math.round(looked);
