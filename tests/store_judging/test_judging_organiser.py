@@ -4,7 +4,7 @@ import judging_databases
 from small_campaign import NOW, SETTINGS, after, answer_all, finish, load, take
 
 from heldout.store.judging.database import Database
-from heldout.store.judging.desk import exit_assignment
+from heldout.store.judging.desk import exit_assignment, submit
 from heldout.store.judging.organiser import (
     count_sign_outs,
     leases,
@@ -17,7 +17,7 @@ from heldout.store.judging.organiser import (
 )
 from heldout.store.judging.payments import payments_due, record_payment
 from heldout.store.judging.payments_list import list_payments
-from heldout.store.judging.readings import events
+from heldout.store.judging.readings import JudgedSoFar, events, judged_so_far, judgments
 
 database = judging_databases.database
 
@@ -32,6 +32,22 @@ def test_the_switch_stands_as_it_was_turned_last(database: Database) -> None:
     assert read_launch_state(database) == "paused"
     told = [(event.kind, event.note) for event in events(database)][1:]
     assert told == [("launched", "$9.60"), ("paused", "")]
+
+
+def test_how_far_judging_is_changes_with_an_answer_and_with_a_task_handed_in(
+    database: Database,
+) -> None:
+    load(database)
+    sitting = take(database, "ada")
+    assert judged_so_far(database) == JudgedSoFar(judgments=0, newest=0, finished=0)
+    answer_all(database, sitting)
+    answered = judged_so_far(database)
+    found = judgments(database)
+    assert (answered.judgments, answered.newest > 0, answered.finished) == (len(found), True, 0)
+    take(database, "bob")
+    assert judged_so_far(database) == answered
+    submit(database, sitting.assignment, now=NOW)
+    assert judged_so_far(database).finished == 1
 
 
 def test_each_sign_out_is_counted(database: Database) -> None:

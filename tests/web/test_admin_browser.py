@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from judging_stage import Stage, Stages
+from judging_stage import Clock, Stage, Stages
 from organiser_stage import TOKEN, copied, organised, worked
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
@@ -42,8 +42,9 @@ def under_way(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 class Window:
     """A window on the organiser's pages; whatever it complains of is kept."""
 
-    def __init__(self, root: str, browser: Browser) -> None:
+    def __init__(self, root: str, browser: Browser, clock: Clock) -> None:
         self.root = root
+        self.clock = clock
         self.browser = browser
         self.complaints: list[str] = []
 
@@ -65,7 +66,8 @@ class Window:
 @pytest.fixture
 def window(browser: Browser, under_way: Stage, tmp_path: Path) -> Iterator[Window]:
     with Stages(tmp_path) as stages:
-        yield Window(stages.serve(organised(copied(under_way, stages))), browser)
+        stage = copied(under_way, stages)
+        yield Window(stages.serve(organised(stage)), browser, stage.clock)
     shutil.rmtree(tmp_path)
 
 
@@ -108,6 +110,7 @@ def test_a_campaign_is_launched_and_paid_by_keyboard_without_javascript(window: 
     page.get_by_role("button", name="Mark as paid").first.focus()
     page.keyboard.press("Space")
     expect(page.get_by_role("status")).to_have_text("1 payment marked as paid.")
+    window.clock.pass_by(seconds=5)
     page.get_by_role("button", name="Mark these 2 as paid").click()
     expect(page.get_by_role("status")).to_have_text("2 payments marked as paid.")
     expect(page.get_by_text("Nothing is due.")).to_be_visible()

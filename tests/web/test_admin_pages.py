@@ -6,16 +6,21 @@ from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from judging_stage import Stage, Stages, fields_of
 from organiser_stage import TOKEN, Organiser, copied, worked
 
 from heldout.errors import SetupError
+from heldout.preferences.agreement import JudgeAgreement, judge_agreement
+from heldout.preferences.bias import measure_bias
 from heldout.preferences.crowds.codes import personal_code, read_code
+from heldout.preferences.quality import JudgingQuality
 from heldout.store.judging.organiser import read_launch_state, set_launch
 from heldout.store.judging.overviews import assignments
 from heldout.store.judging.payments import payments_due
+from heldout.web.admin_quality import quality_sections
 from heldout.web.signing_in import COOKIE, Attempts, SessionSigner, check_token
 
 PAGES = (
@@ -258,6 +263,64 @@ def test_tests_agreement_sides_and_times_are_told(organiser: Organiser) -> None:
     assert "median 0.0 s" in words
 
 
+def test_quality_is_worked_out_again_only_where_a_judgment_or_a_finished_task_is_new(
+    organiser: Organiser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def counting(*given: Any) -> JudgeAgreement:
+        asked.append(given)
+        return judge_agreement(*given)
+
+    monkeypatch.setattr("heldout.web.admin.judge_agreement", counting)
+    stage = organiser.stage
+    root = stage.begin("eva")
+    before = organiser.words("/admin/quality")
+    assert organiser.words("/admin/quality") == before
+    assert len(asked) == 1
+    for number in range(1, 4):
+        stage.answer(root, number)
+    assert organiser.words("/admin/quality") != before
+    assert len(asked) == 2
+    stage.answer(root, 4)
+    assert "of 3 finished tasks" in organiser.words("/admin/quality")
+    assert len(asked) == 3
+
+
+AGREED = JudgeAgreement(pairs=9, votes=18, alike=0.52, alpha=0.045, interval=None, why="")
+
+
+def told_of(passed: int, tests: int) -> str:
+    found = JudgingQuality(
+        tests=tests,
+        failed=tests - passed,
+        tasks=5,
+        excluded=0,
+        answers=18,
+        cannot={},
+        shown=None,
+        looked=None,
+    )
+    bias = measure_bias([], lengths={})
+    return " ".join(
+        words for section in quality_sections(found, AGREED, bias) for words in section.told
+    )
+
+
+def test_careless_workers_are_not_excused_by_pairs_that_are_alike() -> None:
+    told = told_of(8, 15)
+    assert "It can also mean that workers are careless" in told
+    assert "failed 46.7% of tests" in told
+    assert "Careless work is the first thing to look for" in told
+
+
+def test_where_tests_are_passed_nobody_is_called_careless() -> None:
+    told = told_of(15, 15)
+    assert "can also mean" in told
+    assert "the first thing to look for" not in told
+    assert "nothing here tells the two apart" in told_of(0, 0)
+
+
 def test_workers_are_told_by_pseudonym_with_their_standing(organiser: Organiser) -> None:
     words = organiser.words("/admin/workers")
     assert "4 workers, 1 barred." in words
@@ -336,14 +399,25 @@ def test_a_payment_is_marked_once(organiser: Organiser) -> None:
     first, second, third = (one.key for one in payments_due(organiser.stage.database))
     answer = organiser.post("/admin/payments", keys=first)
     assert "1 payment marked as paid." in organiser.words(answer.headers["location"])
+    organiser.stage.clock.pass_by(seconds=5)
     again = organiser.post("/admin/payments", keys=f"{first} {second} {third} forged")
     assert "2 payments marked as paid." in organiser.words(again.headers["location"])
+    organiser.stage.clock.pass_by(seconds=5)
     once_more = organiser.post("/admin/payments", keys=f"{first} {second}")
     assert "0 payments marked" in organiser.words(once_more.headers["location"])
     rows = read_csv(organiser)
     assert [row["paid_at"] != "" for row in rows] == [True] * 3
     assert "Paid $4.50 in 3 payments" in organiser.words("/admin/payments")
     assert "Nothing is due." in organiser.words("/admin/payments")
+
+
+@pytest.mark.parametrize("marked", ["999999999", "1", "x", "2026-11-21T00:00:00.000Z"])
+def test_a_forged_link_says_of_no_payment_that_it_was_marked(
+    organiser: Organiser, marked: str
+) -> None:
+    words = organiser.words(f"/admin/payments?marked={marked}")
+    assert "0 payments marked as paid." in words
+    assert "Paid $0.00 in 0 payments" in words
 
 
 def test_formula_injection_by_a_workers_id_is_defused_in_the_file(organiser: Organiser) -> None:

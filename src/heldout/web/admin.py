@@ -27,10 +27,12 @@ from heldout.store.judging.database import Database
 from heldout.store.judging.payments import payments_due, record_payment
 from heldout.store.judging.payments_list import list_payments
 from heldout.store.judging.progress import progress
+from heldout.store.judging.tables import format_time
 from heldout.web import admin_payments, admin_quality, admin_views
 from heldout.web.admin_pages import AdminPage, Section, SignInPage, render_admin
 from heldout.web.admin_words import plural
 from heldout.web.forms import Form
+from heldout.web.last_result import LastResult
 from heldout.web.signing_in import COOKIE, SESSION, Attempts, Session, SessionSigner
 
 __all__ = ["Admin", "admin_routes"]
@@ -65,12 +67,14 @@ class Admin:
         token: what is asked for at the sign-in; see `check_token`.
         clock: the time, UTC.
         attempts: failed sign-ins.
+        quality_kept: the page of quality as it was last worked out.
     """
 
     database: Database
     token: str
     clock: Callable[[], datetime]
     attempts: Attempts = field(default_factory=Attempts)
+    quality_kept: LastResult[tuple[Section, ...]] = field(default_factory=LastResult)
 
     def sign_in_page(self) -> Response:
         """Ask for the token."""
@@ -150,14 +154,9 @@ class Admin:
     def quality(self, request: Request) -> Response:
         """Tests, agreement, sides, time."""
         entered = self._enter(request)
-        settings, found = entered.campaign.settings, readings.judgments(self.database)
-        votes = counted(found, exclusion=settings.exclusion, failures=settings.failures)
-        # The same draws at each visit: a page that is loaded again says the same
-        agreement = judge_agreement(votes, np.random.default_rng(_SEED))
-        docs = organiser.passage_lengths(self.database)
-        shown = {(one.query, doc) for one in votes for doc in (one.left, one.right)}
-        bias = measure_bias(votes, lengths={place: docs[place[1]] for place in shown})
-        sections = admin_quality.quality_sections(judging_quality(found, settings), agreement, bias)
+        sections = self.quality_kept.get(
+            readings.judged_so_far(self.database), lambda: self._measure(entered.campaign)
+        )
         return _page(entered, "Quality", "/admin/quality", sections)
 
     def pairs(self, request: Request) -> Response:
@@ -193,12 +192,14 @@ class Admin:
         number = read_code(campaign.key, asked)
         sittings = overviews.assignments(self.database) if number is not None else ()
         found = next((one for one in sittings if one.assignment == number), None)
+        payments = self._payments(campaign)
         sections = (
-            *admin_payments.payment_sections(self._payments(campaign), campaign.settings),
+            *admin_payments.payment_sections(payments, campaign.settings),
             admin_payments.code_section(asked, found),
         )
-        marked = request.query_params.get("marked", "")
-        done = f"{plural(int(marked), 'payment')} marked as paid." if _is_count(marked) else ""
+        at = request.query_params.get("marked", "")
+        marked = sum(one.paid_at == at for one in payments)
+        done = f"{plural(marked, 'payment')} marked as paid." if at else ""
         return _page(entered, "Payments", "/admin/payments", sections, done=done)
 
     def payments_file(self, request: Request) -> Response:
@@ -214,19 +215,17 @@ class Admin:
         """Record payments as made, by their keys; those that were recorded before stay."""
         self._enter(request, fields)
         keys, now = set(fields.get("keys", "").split()), self.clock()
-        marked = sum(
-            record_payment(
-                self.database,
-                due.assignment,
-                amount=due.amount,
-                kind=due.kind,
-                key=due.key,
-                now=now,
-            )
-            for due in payments_due(self.database)
-            if due.key in keys
-        )
-        return _see(f"/admin/payments?{urlencode({'marked': marked})}")
+        for due in payments_due(self.database):
+            if due.key in keys:
+                record_payment(
+                    self.database,
+                    due.assignment,
+                    amount=due.amount,
+                    kind=due.kind,
+                    key=due.key,
+                    now=now,
+                )
+        return _see(f"/admin/payments?{urlencode({'marked': format_time(now)})}")
 
     def log(self, request: Request) -> Response:
         """What happened."""
@@ -238,6 +237,16 @@ class Admin:
             *admin_views.pages_section("/admin/log?", start, len(found)),
         )
         return _page(entered, "Log", "/admin/log", sections)
+
+    def _measure(self, campaign: Campaign) -> tuple[Section, ...]:
+        settings, found = campaign.settings, readings.judgments(self.database)
+        votes = counted(found, exclusion=settings.exclusion, failures=settings.failures)
+        # The same draws at each visit: a page that is loaded again says the same
+        agreement = judge_agreement(votes, np.random.default_rng(_SEED))
+        docs = organiser.passage_lengths(self.database)
+        shown = {(one.query, doc) for one in votes for doc in (one.left, one.right)}
+        bias = measure_bias(votes, lengths={place: docs[place[1]] for place in shown})
+        return admin_quality.quality_sections(judging_quality(found, settings), agreement, bias)
 
     def _payments(self, campaign: Campaign) -> tuple[Payment, ...]:
         return list_payments(self.database, currency=campaign.settings.currency)

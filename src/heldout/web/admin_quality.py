@@ -161,8 +161,8 @@ def _agreement(found: JudgeAgreement, accuracy: float | None) -> Section:
             (
                 "Expected of the tests",
                 (
-                    f"{expected_alpha(accuracy):.3f}, if pairs were as easy as tests, of which "
-                    f"{percent(accuracy)} were passed"
+                    f"{expected_alpha(max(accuracy, 0.5)):.3f}, if pairs were as easy as tests, of "
+                    f"which {percent(accuracy)} were passed"
                 ),
             )
         )
@@ -175,15 +175,28 @@ def _agreement(found: JudgeAgreement, accuracy: float | None) -> Section:
             ),
         )
     )
-    return Section(
-        title="Agreement",
-        told=(
-            (
-                "A low α means that passages are about as good as each other, not that workers are "
-                "careless: it follows from how often a vote is right."
-            ),
+    return Section(title="Agreement", told=_why_low(accuracy), facts=tuple(facts))
+
+
+def _why_low(accuracy: float | None) -> tuple[str, ...]:
+    """What a low alpha can mean; failed tests tell careless work from passages that are alike."""
+    told = (
+        "A low α can mean that passages are about as good as each other. It can also mean that "
+        "workers are careless: α follows from how often a vote is right, whatever the reason."
+    )
+    if accuracy is None:
+        return (told, "No test was answered, so that nothing here tells the two apart.")
+    failed = 1 - accuracy
+    if accuracy >= STUDY_ACCURACY:
+        return (told,)
+    return (
+        told,
+        (
+            f"Here workers failed {percent(failed)} of tests, of which the right answer is plain, "
+            f"more often than votes on real pairs were wrong in the study "
+            f"({percent(1 - STUDY_ACCURACY)}); who guesses fails half. Careless work is the first "
+            "thing to look for: see Workers, and mistrust the votes until then."
         ),
-        facts=tuple(facts),
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from heldout.preferences.assignments import State
 from heldout.preferences.judgments import Judgment, counted
@@ -15,7 +15,16 @@ from heldout.store.judging.judgment_rows import read_judgments
 from heldout.store.judging.log import EventKind
 from heldout.store.judging.task_rows import read_tasks
 
-__all__ = ["Event", "PairJudgment", "events", "judgments", "pair_history", "tasks"]
+__all__ = [
+    "Event",
+    "JudgedSoFar",
+    "PairJudgment",
+    "events",
+    "judged_so_far",
+    "judgments",
+    "pair_history",
+    "tasks",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +59,39 @@ class PairJudgment:
     assignment: int
     state: State
     counts: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSoFar:
+    """How far judging is: where it is equal, the same judgments count.
+
+    Attributes:
+        judgments: how many were recorded.
+        newest: number of the last; 0 before.
+        finished: tasks handed in.
+    """
+
+    judgments: int
+    newest: int
+    finished: int
+
+
+def judged_so_far(database: Database) -> JudgedSoFar:
+    """How far judging is; quick, however much was judged.
+
+    Raises:
+        DatabaseError: see `Fault`.
+    """
+    row, sitting = tables.judgments.c, tables.assignments.c
+    recorded = select(func.count(row.id), func.coalesce(func.max(row.id), 0))
+    handed_in = select(func.count(sitting.id)).where(sitting.state == "submitted")
+
+    def read(connection: Connection) -> JudgedSoFar:
+        number, newest = connection.execute(recorded).one()
+        finished = connection.execute(handed_in).scalar_one()
+        return JudgedSoFar(judgments=number, newest=newest, finished=finished)
+
+    return database.read(read)
 
 
 def judgments(database: Database) -> tuple[Judgment, ...]:
