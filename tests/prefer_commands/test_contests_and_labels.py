@@ -344,3 +344,16 @@ def test_copies_of_a_label_change_no_score_where_no_label_changes(files: Path) -
         assert run["before"]["score"] == run["after"]["score"]
     words = call("labels", files / "copies", *named).output
     assert "12 ids have the text of a label before, in 12 of the pools" in words
+
+
+def test_no_run_is_best_where_all_score_the_same(files: Path) -> None:
+    alike = files / "alike"
+    alike.mkdir()
+    for run in "XY":
+        (alike / f"{run}.run").write_text((files / "A.run").read_text())
+    named = ("--runs", alike / "*.run", "--qrels", files / "known.qrels")
+    words = call("labels", files / "campaign", *named).output
+    assert "best      no run before others on labels before, no run before others on" in words
+    (alike / "Z.run").write_text((files / "B.run").read_text())
+    words = call("labels", files / "campaign", *named).output
+    assert "best      X and Y on labels before, Z on preference labels" in words

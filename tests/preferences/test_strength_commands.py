@@ -194,8 +194,8 @@ def test_a_run_that_won_everything_has_a_reason_for_every_interval_it_lacks(judg
     assert (one["sandwich"], one["bootstrap"]) == (None, None)
     assert "only the prior" in one["why"]
     words = call(*wanted, "--draws", 20)
-    assert "0 of 1 others cannot be told from it" in words
-    assert "of 1 the difference has no interval" in words
+    assert "cannot be told from it" not in words
+    assert "of 1 others the difference has no interval" in words
 
 
 def test_strengths_of_runs_that_no_judged_pair_compares_name_nobody(judged: Path) -> None:

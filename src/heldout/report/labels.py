@@ -19,6 +19,8 @@ from heldout.report.table import Cell, Column, Table
 
 __all__ = ["Relabelled", "facts", "tables", "value"]
 
+_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relabelled:
@@ -194,12 +196,10 @@ def _tau_value(one: TauRange) -> dict[str, Any]:
 
 
 def _tell_rescored(found: Rescored) -> list[tuple[str, str]]:
-    best = {
-        "before": min(found.runs, key=lambda one: (one.run == PERFECT, one.before.rank)),
-        "after": min(found.runs, key=lambda one: (one.run == PERFECT, one.after.rank)),
-    }
+    before = _name_best(found, [one.before for one in found.runs])
+    after = _name_best(found, [one.after for one in found.runs])
     lines = [
-        ("best", f"{best['before'].run} on {found.before}, {best['after'].run} on {found.after}"),
+        ("best", f"{before} on {found.before}, {after} on {found.after}"),
         *(
             ("tau" if place == 0 else "", f"{_number(one.tau)} among {one.name}, {one.runs:,} runs")
             for place, one in enumerate(found.taus)
@@ -217,6 +217,19 @@ def _tell_rescored(found: Rescored) -> list[tuple[str, str]]:
             )
         )
     return lines
+
+
+def _name_best(found: Rescored, means: Sequence[RunMean]) -> str:
+    """The best run but the perfect one; all that share its score, and nobody where all do."""
+    ranks = {
+        one.run: mean.rank
+        for one, mean in zip(found.runs, means, strict=True)
+        if one.run != PERFECT
+    }
+    best = [run for run, rank in ranks.items() if rank == min(ranks.values())]
+    if len(best) == len(ranks) > 1:
+        return "no run before others"
+    return " and ".join(best) if len(best) <= _NAMED else f"{len(best):,} runs alike"
 
 
 def _number(tau: float | None) -> str:

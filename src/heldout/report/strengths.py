@@ -124,12 +124,11 @@ def _tell_strongest(found: RunStrengths) -> list[tuple[str, str]]:
     against = _against_first(found)
     unsure = sum(one.sandwich is not None and not _apart(one.sandwich) for one in against)
     unknown = sum(one.sandwich is None for one in against)
-    lines = [
-        ("strongest", next(iter(found.strengths))),
-        ("", f"{unsure:,} of {len(against):,} others cannot be told from it"),
-    ]
+    lines = [("strongest", next(iter(found.strengths)))]
+    if unknown < len(against):
+        lines.append(("", f"{unsure:,} of {len(against):,} others cannot be told from it"))
     if unknown:
-        lines.append(("", f"of {unknown:,} the difference has no interval"))
+        lines.append(("", f"of {unknown:,} others the difference has no interval"))
     return lines
 
 
