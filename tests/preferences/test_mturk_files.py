@@ -20,7 +20,7 @@ from heldout.preferences.crowds.mturk_results import (
     read_results,
     take_results,
 )
-from heldout.preferences.crowds.repeats import repeat_tasks, unjudged_tasks
+from heldout.preferences.crowds.repeats import first_tasks, repeat_tasks, unjudged_tasks
 from heldout.preferences.judgments import Judgment, counted
 from heldout.preferences.tasks import Task
 
@@ -328,6 +328,7 @@ def test_a_failed_task_is_drawn_again_once_with_the_same_pairs() -> None:
     assert (copy.task, copy.batch) == ("1-00001-1r", 2)
     assert sorted(item.pair for item in copy.items) == sorted(item.pair for item in TASK.items)
     assert repeat_tasks((*tasks, copy), judgments, SETTINGS, rng) == ()
+    assert first_tasks((*tasks, copy)) == tasks
     good = take([(copy, "W3", dict.fromkeys(honest(), "none"))])
     assert unjudged_tasks((*tasks, copy), (*judgments, *good)) == (waiting,)
 

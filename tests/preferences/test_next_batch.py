@@ -226,9 +226,12 @@ def test_tasks_draws_what_is_missing_when_judges_are_raised(tmp_path: Path) -> N
     assert call("tasks", tmp_path, "--json")["tasks"] == 1
     words = CliRunner().invoke(prefer, ["tasks", str(tmp_path)]).stdout
     assert "nothing: each pair is in as many tasks as it has judges" in words
+    (first,) = folder.tasks()
+    again = msgspec.structs.replace(first, task=first.task + "r", batch=2)
+    folder.write_tasks([first, again])
     toml.write_text('name = "x"\ntests = 1\njudges = 3\n')
     found = call("tasks", tmp_path, "--json")
-    assert (found["batch"], found["tasks"], found["price"]["judgments"]) == (2, 2, 12)
-    assert set(count_planned(folder.tasks()).values()) == {3}
+    assert (found["batch"], found["tasks"], found["price"]["judgments"]) == (3, 2, 12)
+    assert set(count_planned(folder.tasks()).values()) == {4}, "a repeated task is no other judge"
     words = CliRunner().invoke(prefer, ["price", str(tmp_path)]).stdout
     assert "18: 6 pairs by 3 judges each" in words

@@ -10,6 +10,7 @@ import numpy as np
 from heldout.cli.files import json_option
 from heldout.cli.prefer.campaign import campaign_argument, price_facts, price_value
 from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
+from heldout.preferences.crowds.repeats import first_tasks
 from heldout.preferences.drawing import list_pairs
 from heldout.preferences.next_batch import (
     Method,
@@ -81,17 +82,17 @@ def _draw_next(
     seed: int,
 ) -> tuple[Task, ...]:
     batch = max((task.batch for task in earlier), default=0) + 1
-    planned = count_planned(earlier)
     if settings.mode == "sequential":
         wanted = plan_batch(
             folder.pools(),
             folder.judgments(),
             settings,
-            planned=planned,
+            planned=count_planned(earlier),
             rng=np.random.Generator(np.random.PCG64([seed, batch, 1])),
             method=method,
         )
     else:
+        planned = count_planned(first_tasks(earlier))
         wanted = missing_votes(list_pairs(folder.pools()), settings.judges, planned=planned)
     return draw_batch(wanted, folder.tests(), settings, seed=seed, batch=batch)
 

@@ -12,9 +12,19 @@ from heldout.preferences.judgments import Judgment, failed_tests
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Task
 
-__all__ = ["repeat_tasks", "unjudged_tasks"]
+__all__ = ["first_tasks", "repeat_tasks", "unjudged_tasks"]
 
 _AGAIN = "r"
+
+
+def first_tasks(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """Tasks that repeat no other one."""
+    names = {task.task for task in tasks}
+    return tuple(
+        task
+        for task in tasks
+        if not task.task.endswith(_AGAIN) or task.task.removesuffix(_AGAIN) not in names
+    )
 
 
 def unjudged_tasks(tasks: Iterable[Task], judgments: Iterable[Judgment]) -> tuple[Task, ...]:
