@@ -4,7 +4,8 @@ import csv
 from collections.abc import Mapping, Sequence
 from io import StringIO
 
-from heldout.preferences.crowds.mturk import Texts, gather_texts, hit_cells
+from heldout.preferences.crowds.mturk import hit_cells
+from heldout.preferences.pool_texts import Texts, gather_texts
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item, Task

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from crowd_tasks import format_results, honest, make_task
 
 from heldout.cli.program import main
-from heldout.preferences.crowds.mturk import gather_texts
 from heldout.preferences.judgments import counted
+from heldout.preferences.pool_texts import gather_texts
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.tasks import Task
 from heldout.store.campaign_files import CampaignFolder

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.preferences.crowds.mturk import Texts, cell_html, hit_cells, hit_files
+from heldout.preferences.crowds.mturk import cell_html, hit_cells, hit_files
 from heldout.preferences.crowds.mturk_results import (
     WorkerResult,
     format_review,
@@ -22,6 +22,8 @@ from heldout.preferences.crowds.mturk_results import (
 )
 from heldout.preferences.crowds.repeats import first_tasks, repeat_tasks, unjudged_tasks
 from heldout.preferences.judgments import Judgment, counted
+from heldout.preferences.pool_texts import Texts, gather_texts
+from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.tasks import Task
 
 TEXTS = make_texts("q", "r")
@@ -200,6 +202,18 @@ def test_results_of_another_campaign_are_refused() -> None:
     assert problems_of(other) == [("mturk-task", 2)]
     same_id = format_results([(TASK, "W1", honest())], make_texts("q", text="other words"))
     assert problems_of(same_id) == [("mturk-task", 2)]
+    data = format_results([(TASK, "W1", honest())], TEXTS)
+    assert problems_of(data, texts=make_texts("other")) == [("mturk-task", 2)]
+
+
+def test_an_id_with_two_texts_is_refused_before_a_task_is_written() -> None:
+    pools = [
+        Pool(query="q", text="asked", candidates=(Candidate(doc="d", text=text),))
+        for text in ("one", "another")
+    ]
+    with pytest.raises(InputError) as error:
+        gather_texts(pools)
+    assert [(one.code, one.line) for one in error.value.problems] == [("changed-text", 2)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
-from heldout.preferences.crowds.mturk import gather_texts, hit_cells, hit_files
+from heldout.preferences.crowds.mturk import hit_cells, hit_files
+from heldout.preferences.pool_texts import gather_texts
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item, Task

@@ -10,12 +10,13 @@ import numpy as np
 from heldout.cli.prefer.campaign import campaign_argument
 from heldout.cli.prefer.database import database_option, opened_database
 from heldout.cli.printing import answers, plural, print_facts, reports_errors
-from heldout.preferences.crowds.mturk import gather_texts, hit_files
+from heldout.preferences.crowds.mturk import hit_files
 from heldout.preferences.crowds.prolific import prolific_files
 from heldout.preferences.crowds.repeats import repeat_tasks, unjudged_tasks
 from heldout.preferences.judgments import format_judgments
 from heldout.preferences.merging import merge_judgments
 from heldout.preferences.payments import Payment, format_payments, totals
+from heldout.preferences.pool_texts import gather_texts
 from heldout.preferences.pricing import format_money
 from heldout.store.campaign_files import CampaignFolder
 from heldout.store.files import write_whole

@@ -11,7 +11,6 @@ import click
 
 from heldout.cli.prefer.campaign import campaign_argument
 from heldout.cli.printing import answers, plural, print_facts, reports_errors
-from heldout.preferences.crowds.mturk import gather_texts
 from heldout.preferences.crowds.mturk_results import (
     Taken,
     WorkerResult,
@@ -20,6 +19,7 @@ from heldout.preferences.crowds.mturk_results import (
     take_results,
 )
 from heldout.preferences.merging import merge_judgments
+from heldout.preferences.pool_texts import gather_texts
 from heldout.preferences.settings import Settings
 from heldout.store.campaign_files import CampaignFolder
 from heldout.store.files import write_whole

@@ -18,11 +18,11 @@ from typing import get_args
 from heldout.errors import InputError, Problem, quote
 from heldout.preferences.csv_files import format_csv
 from heldout.preferences.judgments import Reason
-from heldout.preferences.pools import Pool
+from heldout.preferences.pool_texts import Texts
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item, Task
 
-__all__ = ["HitFiles", "Texts", "cell_html", "gather_texts", "hit_cells", "hit_files"]
+__all__ = ["HitFiles", "cell_html", "hit_cells", "hit_files"]
 
 _SHOWN = 20
 _CONTROL = re.compile(
@@ -36,19 +36,6 @@ _REASONS: Mapping[Reason, str] = {
     "language": "I don't know the language",
     "other": "of another reason",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
-    """Texts by id.
-
-    Attributes:
-        queries: of queries.
-        docs: of passages.
-    """
-
-    queries: Mapping[str, str]
-    docs: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +53,6 @@ class HitFiles:
     tasks: int
     rows: bytes
     template: bytes
-
-
-def gather_texts(pools: Iterable[Pool]) -> Texts:
-    """The texts of pools; of an id that is there twice the first that is not empty."""
-    queries: dict[str, str] = {}
-    docs: dict[str, str] = {}
-    for pool in pools:
-        queries[pool.query] = queries.get(pool.query) or pool.text
-        for candidate in pool.candidates:
-            docs[candidate.doc] = docs.get(candidate.doc) or candidate.text
-    return Texts(queries=queries, docs=docs)
 
 
 def hit_files(tasks: Iterable[Task], texts: Texts, settings: Settings) -> tuple[HitFiles, ...]:
@@ -108,11 +84,14 @@ def hit_files(tasks: Iterable[Task], texts: Texts, settings: Settings) -> tuple[
 
 
 def hit_cells(task: Task, texts: Texts) -> dict[str, str]:
-    """The row of a task: `task`, then `query_1`, `left_1`, `right_1` and so on."""
+    """The row of a task: `task`, then `query_1`, `left_1`, `right_1` and so on.
+
+    A text that is not there is empty.
+    """
     cells = [task.task]
     for item in task.items:
-        shown = (texts.queries[item.query], texts.docs[item.left], texts.docs[item.right])
-        cells += map(cell_html, shown)
+        cells.append(cell_html(texts.queries.get(item.query, "")))
+        cells += (cell_html(texts.docs.get(doc, "")) for doc in (item.left, item.right))
     return dict(zip(_header(len(task.items)), cells, strict=True))
 
 

@@ -11,9 +11,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import cast, get_args
 
 from heldout.errors import InputError, Problem, quote
-from heldout.preferences.crowds.mturk import Texts, hit_cells
+from heldout.preferences.crowds.mturk import hit_cells
 from heldout.preferences.csv_files import CsvRow, defuse, format_csv, parse_csv
 from heldout.preferences.judgments import Judgment, Reason, failed_tests
+from heldout.preferences.pool_texts import Texts
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item, Task
 

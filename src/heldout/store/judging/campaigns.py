@@ -8,12 +8,13 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import Connection, func, insert, select, update
 
+from heldout.preferences.pool_texts import Texts, gather_texts
 from heldout.preferences.pools import Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Task
 from heldout.store.judging.database import Database, keep_others_out
 from heldout.store.judging.faults import DatabaseError
-from heldout.store.judging.loading import AT_ONCE, Texts, check_settings, check_tasks, gather_texts
+from heldout.store.judging.loading import AT_ONCE, check_settings, check_tasks
 from heldout.store.judging.log import note
 from heldout.store.judging.tables import batches, campaign, pairs, passages, queries, tasks
 from heldout.store.judging.task_rows import add_items, read_tasks

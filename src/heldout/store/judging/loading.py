@@ -1,14 +1,13 @@
 """What may be loaded into a campaign that runs: nothing that changes what people saw."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from heldout.errors import InputError, Problem, quote
-from heldout.preferences.pools import Pool
+from heldout.preferences.pool_texts import Texts, changed_text
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Task
 
-__all__ = ["AT_ONCE", "MARK", "Texts", "check_settings", "check_tasks", "gather_texts"]
+__all__ = ["AT_ONCE", "MARK", "check_settings", "check_tasks"]
 
 AT_ONCE = ("completion_code", "contact", "lease_minutes")
 """Settings that hold at once for every batch: nobody judges otherwise for them."""
@@ -20,39 +19,6 @@ _MOST_BATCHES = 1_000_000
 _FIXED = ("platform", "currency", "exclusion", "failures")
 _CONSENT = ("consent", "ethics")
 _FILE, _SETTINGS, _POOLS = "tasks.jsonl", "campaign.toml", "pool.jsonl"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
-    """Texts by id.
-
-    Attributes:
-        queries: of queries.
-        docs: of passages.
-    """
-
-    queries: Mapping[str, str]
-    docs: Mapping[str, str]
-
-
-def gather_texts(pools: Iterable[Pool]) -> Texts:
-    """The texts of pools; a NUL, which no database takes, becomes U+FFFD.
-
-    Raises:
-        InputError: code `changed-text`: two pools give one id two texts.
-    """
-    asked: dict[str, str] = {}
-    docs: dict[str, str] = {}
-    problems = []
-    for number, pool in enumerate(pools, 1):
-        texts = [(asked, pool.query, pool.text)]
-        texts += [(docs, candidate.doc, candidate.text) for candidate in pool.candidates]
-        for known, name, raw in texts:
-            text = raw.replace("\0", "\ufffd")
-            if text and known.setdefault(name, text) != text:
-                problems.append(_tell_text(name, number))
-    _raise_any(problems)
-    return Texts(queries=asked, docs=docs)
 
 
 def check_settings(settings: Settings, terms: Mapping[int, Settings]) -> tuple[str, ...]:
@@ -202,21 +168,10 @@ def _check_texts(new: Iterable[Task], texts: Texts, stored: Texts) -> Iterator[P
     for given, there in ((texts.queries, stored.queries), (texts.docs, stored.docs)):
         for name in given.keys() & there.keys():
             if given[name] != there[name]:
-                yield _tell_text(name, None)
+                yield changed_text(name)
 
 
 _MOST = 20
-
-
-def _tell_text(name: str, line: int | None) -> Problem:
-    return Problem(
-        code="changed-text",
-        path=_POOLS,
-        line=line,
-        found=f"another text of {quote(name)} than before",
-        expected="one text for each query and passage",
-        hint="judgments are of the text that was shown; give another text another id",
-    )
 
 
 def _tell(code: str, line: int, *, found: str, expected: str, hint: str = "") -> Problem:
