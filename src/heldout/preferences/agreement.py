@@ -1,7 +1,8 @@
 """How far judges agree on pairs, and how far they should, being right as often as they are.
 
-Low agreement is no sign of careless judges: where the two passages are nearly as good, honest
-judges differ. What is expected of them follows from how often one is right.
+Low agreement alone is no sign of careless judges, nor of careful ones: where the two passages are
+nearly as good, honest judges differ; tests tell who is careless. What is expected of judges follows
+from how often one is right.
 """
 
 from collections.abc import Iterable
