@@ -322,7 +322,10 @@ def test_votes_on_passages_that_no_pool_has_are_left_out_and_told(files: Path) -
     done = call("contests", files / "campaign", "--json")
     assert json.loads(done.stdout) == found
     assert "2 judgments of passages that no pool has" in done.stderr
-    judgments.write_bytes(format_judgments(strays))
+    challenger = '{"query":"q0","candidates":[{"doc":"d9","runs":["D"]}]}\n'
+    (files / "campaign" / "challengers.jsonl").write_text(challenger)
+    assert "left out  1 judgment of passages" in call("contests", files / "campaign").stderr
+    judgments.write_bytes(format_judgments(strays[1:]))
     assert "no-judgments" in call("contests", files / "campaign").output
 
 

@@ -1,5 +1,6 @@
 """Where judgments, runs and known answers come from: a campaign, or files alone."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from heldout.cli.options import one_argument
 from heldout.cli.printing import messages, plural, print_facts
 from heldout.cli.run_files import find_runs
 from heldout.errors import InputError, Problem
-from heldout.preferences.contests import PERFECT, stand_for
+from heldout.preferences.contests import PERFECT
 from heldout.preferences.judged_pools import pool_judged
 from heldout.preferences.judgments import Judgment, counted, parse_judgments
 from heldout.preferences.pools import Pool
@@ -248,12 +249,14 @@ def _within(
     judgments: Sequence[Judgment], pools: Sequence[Pool], source: JudgedSource
 ) -> tuple[Judgment, ...]:
     """Judgments of what the pools have, and tests; how many others there are is told."""
-    same = stand_for(pools)
-    held = {one.query: set(same[one.query]) for one in pools}
+    held: defaultdict[str, set[str]] = defaultdict(set)
+    for pool in pools:
+        for passage in pool.candidates:
+            held[pool.query] |= {passage.doc, *passage.same}
     kept = tuple(
         one
         for one in judgments
-        if one.answer is not None or {one.left, one.right} <= held.get(one.query, set())
+        if one.answer is not None or {one.left, one.right} <= held[one.query]
     )
     if left_out := len(judgments) - len(kept):
         told = f"{plural(left_out, 'judgment')} of passages that no pool has"
