@@ -124,3 +124,10 @@ def test_words_of_many_pools_do_not_keep_passages_from_being_tests() -> None:
     words = {pool.query[1:]: pool.candidates[0].text.split()[3] for pool in pools}
     for test in tests:
         assert words[test.left[1:]] != words[test.right[1:]]
+
+
+def test_passages_of_common_words_alone_are_no_tests() -> None:
+    """Else a passage of two pools would be proposed against itself."""
+    shared = Candidate(doc="same", text="these words are in all of them", known=True)
+    pools = [Pool(query=f"q{n}", text=f"asked {n}", candidates=(shared,)) for n in range(20)]
+    assert propose_tests(pools, count=20, rng=rng()) == ()

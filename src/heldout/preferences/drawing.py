@@ -107,10 +107,12 @@ def propose_tests(
         pool, known = fit[place], fit[place].known
         if known is None:
             continue
-        words = (_words(pool.text) | _words(known.text)) - common
+        own = _words(known.text) - common
+        words = own | (_words(pool.text) - common)
         for choice in rng.integers(len(passages), size=_TRIES).tolist():
             query, off = passages[choice]
-            if query != pool.query and not words & _words(off.text):
+            other = _words(off.text) - common
+            if query != pool.query and own and other and not words & other:
                 tests.append(
                     Item(query=pool.query, left=known.doc, right=off.doc, answer=known.doc)
                 )
