@@ -360,3 +360,29 @@ def test_no_run_is_best_where_all_score_the_same(files: Path) -> None:
     (alike / "Z.run").write_text((files / "B.run").read_text())
     words = call("labels", files / "campaign", *named).output
     assert "best      X and Y on labels before, Z on preference labels" in words
+
+
+@pytest.mark.parametrize(
+    ("labels", "texts", "told"),
+    [
+        ("d1", None, "without --documents write your own"),
+        ("", "same words", "no query has a known answer"),
+        ("d1", "same words", "every other passage shares a word"),
+    ],
+    ids=["no-texts", "no-answers", "shared"],
+)
+def test_pool_says_why_it_found_no_tests(
+    files: Path, labels: str, texts: str | None, told: str
+) -> None:
+    rows = [f"{query} 0 {labels or 'd1'} {int(bool(labels))}\n" for query in QUERIES]
+    (files / "some.qrels").write_text("".join(rows))
+    more: list[object] = []
+    if texts is not None:
+        (files / "d.tsv").write_text("".join(f"{doc}\t{texts} {doc}\n" for doc in RUNS["A"]))
+        more = ["--documents", files / "d.tsv"]
+    done = call(
+        *("pool", files / "A.run", files / "B.run", "--qrels", files / "some.qrels"),
+        *("--queries", files / "queries.tsv", "--out", files / "other", *more),
+    )
+    assert done.exit_code == 0, done.output
+    assert told in done.output

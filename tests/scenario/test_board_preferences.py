@@ -447,6 +447,7 @@ def test_labels_that_were_mended_are_logged_before_anything_is_told_by_them(town
 @pytest.mark.parametrize("query_set", ["dev", "eval"])
 def test_labels_by_which_nothing_can_be_scored_leave_no_trace(town: Town, query_set: str) -> None:
     folder = begin(town, "--set", query_set)
+    judge(folder, draw(town, folder), known_first, day="2026-11-03")
     rules, events = (town.board / "board.toml").read_bytes(), town.kinds()
     told = ("prefer", "maintain", folder.path, "--set", query_set, "--publish-labels")
     for measure, code in (("RR(rel=2)@10", "undefined-score"), ("nonsense", "board-spec")):
@@ -457,8 +458,21 @@ def test_labels_by_which_nothing_can_be_scored_leave_no_trace(town: Town, query_
     assert not [*town.vault.glob("labels/*-pref-*"), *town.board.glob("qrels/*-pref-*")]
 
 
+def test_labels_that_nobody_judged_are_not_published(town: Town) -> None:
+    folder = begin(town)
+    rules, events = (town.board / "board.toml").read_bytes(), town.kinds()
+    told = ("prefer", "maintain", folder.path, "--publish-labels")
+    assert "no-judgments" in town.organiser(*told, now=NEXT).err
+    judge(folder, draw(town, folder), known_first, day="2026-11-03")
+    early = town.organiser(*told, "--until", "2026-11-02", now=NEXT)
+    assert (early.code, "no-judgments" in early.err) == (2, True)
+    assert ((town.board / "board.toml").read_bytes(), town.kinds()) == (rules, events)
+    assert not [*(town.vault / "labels").glob("*-pref-*")]
+
+
 def test_public_labels_under_a_ladder_and_those_of_no_set_are_refused(town: Town) -> None:
     folder = begin(town)
+    judge(folder, draw(town, folder), known_first, day="2026-11-03")
     told = ("prefer", "maintain", folder.path, "--publish-labels", "--json")
     answer = town.organiser(*told, "--set", "test", now=NEXT)
     assert answer.code == 2

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.board.history import Submission
+from heldout.errors import InputError, Problem
 from heldout.ids import digest_bytes, query_set_of
 from heldout.pipeline.comparing import signatures_of
 from heldout.pipeline.desk import Desk
@@ -44,6 +45,7 @@ from heldout.trec.scanning.hashing import hash_documents
 __all__ = [
     "Campaign",
     "Waiting",
+    "check_judged",
     "count_unseen",
     "count_waiting",
     "draw_challenges",
@@ -130,12 +132,7 @@ def label(campaign: Campaign, rule: LeadRule, *, until: str | None = None) -> Ma
         rule: when an answer is exchanged.
         until: ISO 8601 in UTC; `None` for all judgments.
     """
-    votes = counted(
-        campaign.judgments,
-        exclusion=campaign.settings.exclusion,
-        failures=campaign.settings.failures,
-        until=until,
-    )
+    votes = _count_valid(campaign, until)
     same = stand_for(campaign.pools)
     known = {
         (pool.query, one.doc)
@@ -149,6 +146,24 @@ def label(campaign: Campaign, rule: LeadRule, *, until: str | None = None) -> Ma
     )
     best = first_best(campaign.pools, votes, algorithm=rule.algorithm)
     return follow_challenges(best, challenges, rule)
+
+
+def check_judged(campaign: Campaign, *, until: str | None = None) -> None:
+    """Refuse to publish labels that nobody judged.
+
+    Raises:
+        InputError: code `no-judgments`: none counts up to this time.
+    """
+    if not _count_valid(campaign, until):
+        raise InputError(
+            Problem(
+                code="no-judgments",
+                path="judgments.jsonl",
+                found=f"{len(campaign.judgments):,} judgments, of which none counts",
+                expected="at least one that counts, before labels are published",
+                hint="`heldout prefer export` writes those of the judging pages",
+            )
+        )
 
 
 def make_record(
@@ -186,6 +201,15 @@ def make_record(
         seen={query: tuple(sorted(docs)) for query, docs in sorted(seen.items())},
     )
     return spread_labels(found.best, campaign.pools, campaign.challengers), record
+
+
+def _count_valid(campaign: Campaign, until: str | None) -> tuple[Judgment, ...]:
+    return counted(
+        campaign.judgments,
+        exclusion=campaign.settings.exclusion,
+        failures=campaign.settings.failures,
+        until=until,
+    )
 
 
 def is_made_again(campaign: Campaign, version: BoardLabels) -> bool:

@@ -30,6 +30,7 @@ from heldout.pipeline.label_versions import (
 )
 from heldout.pipeline.maintaining import (
     Campaign,
+    check_judged,
     count_unseen,
     draw_challenges,
     find_challengers,
@@ -202,6 +203,7 @@ def _label(
     made = None
     if wish.publish:
         until = None if wish.until is None else format_time(wish.until.replace(tzinfo=UTC))
+        check_judged(held, until=until)
         labels, record = make_record(held, query_set, rule, until=until)
         made = publish_labels(desk, labels, record, measure=wish.measure, public=wish.public)
     versions = list_versions(desk).get(query_set, ())

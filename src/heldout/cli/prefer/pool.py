@@ -116,6 +116,14 @@ def _cut_to_split(
     }
 
 
+def _why_no_tests(pools: Sequence[Pool]) -> str:
+    if not any(one.text for each in pools for one in each.candidates):
+        return "none: without --documents write your own"
+    if not any(each.known for each in pools):
+        return "none: no query has a known answer; write your own"
+    return "none: every other passage shares a word with the query or its answer; write your own"
+
+
 def _tell(folder: CampaignFolder, pools: Sequence[Pool], *, tests: int, as_json: bool) -> None:
     found = sizes(pools)
     cost = price(found.pairs, folder.settings())
@@ -131,6 +139,6 @@ def _tell(folder: CampaignFolder, pools: Sequence[Pool], *, tests: int, as_json:
         return
     facts = [*size_facts(found), *price_facts(cost)]
     proposed = f"{tests} proposed in tests.jsonl: read them before people do"
-    facts += [("tests", proposed if tests else "none: without --documents write your own")]
+    facts += [("tests", proposed if tests else _why_no_tests(pools))]
     facts += [("campaign", f"{folder.path}; set pay and consent in campaign.toml")]
     print_facts(answers(), facts)
