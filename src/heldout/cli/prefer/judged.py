@@ -34,6 +34,7 @@ __all__ = [
     "known_answers",
     "load_judged",
     "name_runs",
+    "read_each",
     "read_first",
 ]
 
@@ -213,11 +214,25 @@ def read_first(source: JudgedSource, *, depth: int = 1) -> Mapping[str, Tops]:
         InputError: a run has errors.
     """
     paths = name_runs(source.runs) if source.runs else {}
+    return read_each(paths, depth=depth, order=source.order)
+
+
+def read_each(paths: Mapping[str, str], *, depth: int, order: Order | None) -> Mapping[str, Tops]:
+    """The first documents of runs.
+
+    Args:
+        paths: by the run's name.
+        depth: how many of each query.
+        order: how documents are ordered; `None` for what fits a run's columns.
+
+    Raises:
+        InputError: a run has errors.
+    """
     tops: dict[str, Tops] = {}
     with progress("reading runs", len(paths)) as done:
         for name, path in paths.items():
             with open_input(Path(path)) as file:
-                tops[name] = read_tops(file, path=path, depth=depth, order=source.order)
+                tops[name] = read_tops(file, path=path, depth=depth, order=order)
             done()
     return tops
 

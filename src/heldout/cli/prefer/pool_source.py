@@ -12,13 +12,14 @@ from heldout.cli.console import progress
 from heldout.cli.context import now_option
 from heldout.cli.files import order_option, run_name
 from heldout.cli.options import one_argument
+from heldout.cli.prefer.judged import known_answers, read_each
 from heldout.collections.tables import parse_documents
 from heldout.preferences.rows import read_text
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
-from heldout.trec.tops import Tops, read_tops
+from heldout.trec.tops import Tops
 
 __all__ = ["PoolSource", "Pooled", "load_pooled", "pool_options", "read_documents"]
 
@@ -109,10 +110,14 @@ def load_pooled(source: PoolSource, *, depth: int) -> Pooled:
     if not (source.runs and source.qrels and source.queries):
         raise click.UsageError("what is pooled? run files, --qrels and --queries; or --board")
     with open_input(Path(source.qrels)) as file:
-        known = _known(read_qrels(file, path=source.qrels).judgments)
+        known = known_answers(read_qrels(file, path=source.qrels).judgments)
     with open_input(Path(source.queries)) as file:
         texts = read_queries(file, path=source.queries).texts
-    return Pooled(tops=_read_tops(source.runs, depth, source.order), known=known, queries=texts)
+    names = [run_name(path) for path in source.runs]
+    once = len(set(names)) == len(names)
+    paths = dict(zip(names if once else source.runs, source.runs, strict=True))
+    tops = read_each(paths, depth=depth, order=source.order)
+    return Pooled(tops=tops, known=known, queries=texts)
 
 
 def read_documents(path: str) -> Mapping[str, str]:
@@ -120,27 +125,6 @@ def read_documents(path: str) -> Mapping[str, str]:
     with open_input(Path(path)) as source:
         content = read_text(source, path=path)
     return {str(doc): text for doc, text in parse_documents(content, path=path).items()}
-
-
-def _known(judgments: Mapping[str, Mapping[str, int]]) -> Mapping[str, Sequence[str]]:
-    """Relevant documents, the best grade first; of equal grades in the order of the file."""
-    return {
-        query: sorted((doc for doc, grade in grades.items() if grade > 0), key=lambda d: -grades[d])
-        for query, grades in judgments.items()
-    }
-
-
-def _read_tops(runs: Sequence[str], depth: int, order: Order | None) -> Mapping[str, Tops]:
-    names = [run_name(path) for path in runs]
-    if len(set(names)) < len(names):
-        names = list(runs)
-    tops: dict[str, Tops] = {}
-    with progress("reading runs", len(runs)) as done:
-        for name, path in zip(names, runs, strict=True):
-            with open_input(Path(path)) as source:
-                tops[name] = read_tops(source, path=path, depth=depth, order=order)
-            done()
-    return tops
 
 
 def _load_board(source: PoolSource, depth: int) -> Pooled:
@@ -167,4 +151,6 @@ def _load_board(source: PoolSource, depth: int) -> Pooled:
     with progress("opening runs", len(entries)) as done:
         tops = read_published_tops(desk, name, depth=depth, entries=entries, done=done)
     data = load_sets(desk.repository, spec, vault=desk.vault)[name]
-    return Pooled(tops=tops, known=_known(data.judgments(None) or {}), queries=data.queries.texts)
+    return Pooled(
+        tops=tops, known=known_answers(data.judgments(None) or {}), queries=data.queries.texts
+    )
