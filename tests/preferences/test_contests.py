@@ -174,3 +174,9 @@ def test_circles_are_those_of_the_wins_whatever_the_order_of_runs(
     wins = [sum(beaten(run, other) for other in order if other != run) for run in order]
     assert len(found) == comb(5, 3) - sum(comb(won, 2) for won in wins)
     assert len({frozenset(one) for one in found}) == len(found)
+
+
+def test_votes_on_passages_that_no_pool_has_decide_nothing() -> None:
+    votes = count_votes([vote("q", "stranger", "a"), vote("q", "stranger", "b")])
+    found = make_labels([pool("q", "a", "b", known="a")], votes)
+    assert (found.labels, found.kept) == ({"q": ("a",)}, ("q",))

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import msgspec
@@ -141,10 +142,10 @@ def test_pairs_that_nobody_can_judge_do_not_go_on_for_ever(method: Method) -> No
     assert max(count_planned(tasks).values()) <= _SETTINGS.cap
 
 
-def call(*arguments: object) -> dict[str, object]:
+def call(*arguments: object) -> dict[str, Any]:
     found = CliRunner().invoke(prefer, [str(one) for one in arguments], catch_exceptions=False)
     assert found.exit_code == 0, found.output
-    value: dict[str, object] = json.loads(found.stdout)
+    value: dict[str, Any] = json.loads(found.stdout)
     return value
 
 

@@ -69,16 +69,18 @@ def make_labels(pools: Sequence[Pool], votes: Votes, *, find: Find = play) -> Pr
 
     Args:
         pools: the passages of each query; a query without votes keeps its known answer.
-        votes: those that count, by the documents that stand for their texts.
+        votes: those that count, by the documents that stand for their texts; those on passages
+            that the pool does not have are left out.
         find: how the best are found.
     """
     labels: dict[str, tuple[str, ...]] = {}
     tournaments: dict[str, Tournament] = {}
     kept = []
     for pool in pools:
-        found = votes.get(pool.query)
+        docs = [one.doc for one in pool.candidates]
+        found = _within(docs, votes.get(pool.query, {}))
         if found:
-            tournament = find([one.doc for one in pool.candidates], found)
+            tournament = find(docs, found)
             tournaments[pool.query] = tournament
             labels[pool.query] = _spread(pool, tournament.best)
         else:
@@ -86,6 +88,14 @@ def make_labels(pools: Sequence[Pool], votes: Votes, *, find: Find = play) -> Pr
             if pool.known is not None:
                 labels[pool.query] = _spread(pool, (pool.known.doc,))
     return PreferenceLabels(labels=labels, tournaments=tournaments, kept=tuple(kept))
+
+
+def _within(
+    docs: Sequence[str], votes: Mapping[tuple[str, str], PairVotes]
+) -> Mapping[tuple[str, str], PairVotes]:
+    """The votes on pairs of the pool; those on later challengers decide nothing in it."""
+    known = set(docs)
+    return {pair: found for pair, found in votes.items() if known >= set(pair)}
 
 
 def label_pool(

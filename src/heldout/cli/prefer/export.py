@@ -158,7 +158,9 @@ def _write_tasks(
     number = batch or max((task.batch for task in tasks), default=0)
     wanted = unjudged_tasks((task for task in tasks if task.batch == number), judged)
     place = out or folder.path / "mturk"
-    for files in hit_files(wanted, gather_texts(folder.pools()), settings):
+    for files in hit_files(
+        wanted, gather_texts((*folder.pools(), *folder.challengers())), settings
+    ):
         name = f"batch{number}-{files.items}"
         write_whole(place / f"{name}.csv", files.rows, mode=_PRIVATE)
         write_whole(place / f"{name}.html", files.template, mode=_PRIVATE)

@@ -73,7 +73,7 @@ def import_(*, file: Path, campaign: Path, form: Form, review: Path | None) -> N
         file.read_bytes(),
         path=str(file),
         tasks={task.task: task for task in folder.tasks()},
-        texts=gather_texts(folder.pools()),
+        texts=gather_texts((*folder.pools(), *folder.challengers())),
         pseudonym=_pseudonyms(folder),
     )
     taken = take_results(results, earlier, settings)

@@ -114,8 +114,8 @@ def _agreement(found: Judges) -> Table:
                 "alpha: Krippendorff's, nominal; its interval draws queries. alike: of two votes "
                 "on one pair. a vote is right: what that comes to if all pairs are equally hard. "
                 f"expected alpha: of judges who are right in {STUDY_ACCURACY:.1%} of pairs, as in "
-                "the study. Low agreement says that pairs are hard, and not that judges are "
-                "careless."
+                "the study. Low agreement can mean that pairs are hard, or that judges are "
+                "careless; failed tests tell which."
             ),
             *((f"alpha is undefined: {own.why}.",) if own.why else ()),
         ),
