@@ -167,7 +167,7 @@ def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path
         if not found["tasks"]:
             break
         assert call("tasks", tmp_path, "--seed", 1, "--json")["tasks"] == 0
-        prices += found["price"]["total"]  # type: ignore[index]  # an object
+        prices += found["price"]["total"]
         for task in folder.tasks():
             if task.task not in done:
                 judged += do(task, judge)
