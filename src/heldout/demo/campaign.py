@@ -26,6 +26,7 @@ from heldout.board.standings import Standings
 from heldout.collections.collection import QuerySplit
 from heldout.demo.page_judge import Decide, Ending, PageJudge, Question
 from heldout.errors import SetupError
+from heldout.ids import digest_bytes
 from heldout.pipeline.desk import Desk
 from heldout.pipeline.label_changes import Change, compare_version
 from heldout.pipeline.label_versions import publish_labels, score_versions
@@ -58,11 +59,12 @@ QUERIES = 40
 _TESTS = 30
 _WORKERS = 6
 _EARLY = 2
-_BETTER = 1.2
-"""How much better the known answer is, in units of the judges' logit: .77 of them prefer it to a
+_BETTER = 3.0
+"""How much better the known answer is, in units of the judges' logit: .95 of them prefer it to a
 passage that is as good as most."""
 _SPREAD = 0.8
-_OFF_TOPIC = -4.0
+_OFF_TOPIC = -30.0
+"""So far below any answer that nobody who looks fails a test."""
 _PATIENCE = 30
 
 
@@ -127,7 +129,7 @@ def play_campaign(
     found, cost = sizes(chosen), price(sizes(chosen).pairs, folder_of.settings())
     say("pools", f"{found.pairs:,} pairs of passages for {found.queries} of the dev queries")
     good = _make_minds(chosen, folder_of.tasks(), rng)
-    endings = _judge(folder_of, good, now - timedelta(hours=1), say)
+    endings = _judge(folder_of, good, seed, now - timedelta(hours=1), say)
     judged = folder_of.judgments()
     votes = counted(judged)
     same = stand_for(chosen)
@@ -225,6 +227,7 @@ def _make_minds(
 def _judge(
     folder: CampaignFolder,
     good: Mapping[tuple[str, str], float],
+    seed: int,
     start: datetime,
     say: Callable[[str, str], None],
 ) -> tuple[Ending, ...]:
@@ -245,7 +248,7 @@ def _judge(
         code = read_campaign(database).code
         with _served(database, start) as address:
             say("pages", f"{address}/j/{code} is served to made-up judges")
-            endings = asyncio.run(_visits(address, f"/j/{code}", good))
+            endings = asyncio.run(_visits(address, f"/j/{code}", good, seed))
         folder.write_judgments(judgments(database))
     finally:
         database.close()
@@ -283,10 +286,11 @@ def _served(database: "Database", start: datetime) -> Iterator[str]:
 
 
 async def _visits(
-    address: str, link: str, good: Mapping[tuple[str, str], float]
+    address: str, link: str, good: Mapping[tuple[str, str], float], seed: int
 ) -> tuple[Ending, ...]:
     """Workers come until no task is left; the first does not look, the second stops early."""
     endings: list[Ending] = []
+    attentive = _attentive(seed, good)
     async with httpx.AsyncClient(base_url=address, timeout=_PATIENCE) as client:
 
         async def work(number: int) -> None:
@@ -294,7 +298,7 @@ async def _visits(
                 client=client,
                 link=link,
                 worker=f"w{number}",
-                decide=_careless if number == 1 else _attentive(number, good),
+                decide=_careless if number == 1 else attentive,
             )
             ending = await judge.visit(stop_after=5 if number == _EARLY else None)
             while ending.token:
@@ -313,12 +317,18 @@ def _careless(question: Question) -> Literal["a", "b"]:
     return "a" if len(question.a) > len(question.b) else "b"
 
 
-def _attentive(number: int, good: Mapping[tuple[str, str], float]) -> Decide:
-    """A judge who prefers what is better, and errs the more the less it is better."""
-    judge = SimulatedJudge(strengths=good, rng=np.random.default_rng(number))
+def _attentive(seed: int, good: Mapping[tuple[str, str], float]) -> Decide:
+    """A judge who prefers what is better, and errs the more the less it is better.
+
+    What is chosen depends on the question alone, so that the story ends the same whoever is first
+    to be given a task.
+    """
 
     def decide(question: Question) -> Literal["a", "b"]:
-        chosen = judge.choose(question.query, question.a, question.b)
-        return "a" if chosen == question.a else "b"
+        first, second = sorted((question.a, question.b))
+        text = f"{seed}\n{question.query}\n{first}\n{second}".encode()
+        rng = np.random.default_rng(int(digest_bytes(text), 16))
+        judge = SimulatedJudge(strengths=good, rng=rng)
+        return "a" if judge.choose(question.query, first, second) == question.a else "b"
 
     return decide
