@@ -98,9 +98,9 @@ def _words() -> Iterator[Attack]:
         tries="to become an element",
         becomes="the page has the elements of a harmless one",
     )
-    yield Group(family=FAMILY, module="site/test_site_exports.py").one(
+    yield Group(family=FAMILY, module="preferences/test_csv_cells.py").one(
         "any text in the CSV",
-        "test_no_cell_starts_a_formula",
+        "test_no_part_of_a_cell_starts_a_formula",
         tries="to be computed by a spreadsheet",
         becomes="a quote stands before it",
     )
