@@ -97,8 +97,26 @@ def test_a_task_is_submitted_when_all_is_answered_and_then_stays(database: Datab
     done = submit(database, held.assignment, now=NOW)
     assert (done.state, done.open, done.first_open, done.owed) == ("submitted", False, None, 200)
     assert submit(database, held.assignment, now=after(minutes=9)) == done
-    assert post(database, held.assignment, RIGHT, replaces=1) == "ended"
+    first = item(database, held.assignment, 1)
+    assert first is not None
+    assert first.given is not None
+    other = RIGHT if first.given.side == "left" else LEFT
+    assert post(database, held.assignment, other, replaces=1) == "ended"
     assert len(judgments(database)) == 4
+
+
+def test_the_same_answer_again_after_the_end_had_arrived_before(database: Database) -> None:
+    load(database)
+    held = take(database, "ann")
+    answer_all(database, held)
+    done = submit(database, held.assignment, now=NOW)
+    shown = item(database, held.assignment, 1)
+    assert shown is not None
+    assert shown.given is not None
+    same = Choice(side=shown.given.side)
+    assert post(database, held.assignment, same, replaces=0) == "repeated"
+    assert len(judgments(database)) == 4
+    assert submit(database, held.assignment, now=after(minutes=9)) == done
 
 
 def test_cannot_judge_is_an_answer_and_no_vote(database: Database) -> None:

@@ -772,3 +772,15 @@ def test_a_test_looks_like_the_rest(stage: Make) -> None:
         shapes |= {text} if position > 1 else set()
         one.answer(root, position)
     assert len(shapes) == 1
+
+
+def test_the_last_form_sent_twice_ends_the_same_way(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    for position in (1, 2, 3):
+        one.answer(root, position)
+    fields = {**fields_of(one.client.get(f"{root}/item/4")), "choice": "b"}
+    for _ in range(2):
+        sent = one.post(f"{root}/item/4", fields)
+        assert (sent.status_code, sent.headers["location"]) == (303, f"{root}/done")
+    assert len(one.judgments()) == 4

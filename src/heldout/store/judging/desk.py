@@ -79,7 +79,7 @@ def answer(
         outcome = _weigh(shown, choice, replaces)
         if outcome == "recorded":
             _record(connection, shown, choice, shown_at=shown_at, now=now)
-        if outcome in ("recorded", "repeated"):
+        if shown.sitting.open and outcome in ("recorded", "repeated"):
             prolong(connection, shown.sitting, now=now)
         after = read_shown(connection, assignment, position)
         return Answered(outcome=outcome, shown=after or shown)
@@ -142,12 +142,13 @@ def exit_assignment(database: Database, assignment: int, *, now: datetime) -> Si
 
 def _weigh(shown: Shown, choice: Choice, replaces: int) -> Outcome:
     """What becomes of an answer to an item as it stands."""
+    stands = shown.given and (shown.given.side, shown.given.reason) == (choice.side, choice.reason)
     if not shown.sitting.open:
-        return "ended"
+        return "repeated" if stands else "ended"
     first_open = shown.sitting.first_open
     if first_open is not None and shown.position > first_open:
         return "ahead"
-    if shown.given and (shown.given.side, shown.given.reason) == (choice.side, choice.reason):
+    if stands:
         return "repeated"
     return "recorded" if replaces == _revision(shown.given) else "stale"
 

@@ -30,9 +30,10 @@ Side = Literal["left", "right"]
 """Passage A is left, passage B right."""
 
 Outcome = Literal["recorded", "repeated", "stale", "ahead", "ended"]
-"""`recorded`: it is in the database. `repeated`: the same answer stands there already. `stale`:
+"""`recorded`: it is in the database. `repeated`: the same answer stands there already, also where
+the assignment has ended since: whoever sent it did not see that it had arrived. `stale`:
 another window answered since, nothing was changed. `ahead`: an earlier item has no answer yet.
-`ended`: the assignment takes no answers any more. Only `recorded` wrote a judgment."""
+`ended`: the assignment takes no other answers any more. Only `recorded` wrote a judgment."""
 
 _DAY_MS = 86_400_000
 
