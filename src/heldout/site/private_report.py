@@ -4,19 +4,14 @@ It holds true scores and the reserve views, so it belongs to no public folder. T
 other file and no network.
 """
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from importlib import resources
 
-from heldout.charts.extras import need
 from heldout.charts.files import stand_alone
-from heldout.charts.svg import draw
-from heldout.preferences.csv_files import defuse
 from heldout.report.chapters import Chapter, Findings
-from heldout.report.table import Table, format_cells, to_markdown
+from heldout.report.table import to_markdown
+from heldout.site.report_files import plain_markdown, render_alone, table_csv
 from heldout.site.wording import clean
 
 __all__ = ["Heading", "render_report"]
@@ -61,7 +56,7 @@ def render_report(heading: Heading, chapters: Sequence[Chapter]) -> dict[str, by
         SetupError: the `site` extra is not installed.
     """
     files = {
-        "index.html": _page(heading, chapters),
+        "index.html": render_alone("report.html", heading=heading, chapters=chapters),
         "report.md": _markdown(heading, chapters),
     }
     for chapter in chapters:
@@ -72,7 +67,7 @@ def render_report(heading: Heading, chapters: Sequence[Chapter]) -> dict[str, by
 
 def _files(name: str, found: Findings) -> dict[str, bytes]:
     files = {
-        f"tables/{name}-{number}.csv": _csv(table)
+        f"tables/{name}-{number}.csv": table_csv(table)
         for number, table in enumerate(found.tables, start=1)
     }
     if found.chart is not None:
@@ -84,53 +79,19 @@ def _chart_name(name: str) -> str:
     return f"charts/{name}.svg"
 
 
-def _csv(table: Table) -> bytes:
-    """Numbers with all their digits, what is undefined empty; no text starts a formula."""
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow([defuse(column.name) for column in table.columns])
-    for row in table.rows:
-        writer.writerow([defuse(clean(c)) if isinstance(c, str) else c for c in row])
-    return buffer.getvalue().encode()
-
-
 def _markdown(heading: Heading, chapters: Sequence[Chapter]) -> bytes:
-    parts = [f"# {_plain(heading.board)}\n\n{heading.words}\n"]
+    parts = [f"# {plain_markdown(heading.board)}\n\n{heading.words}\n"]
     for chapter in chapters:
-        parts.append(f"## {_plain(chapter.title)}\n")
+        parts.append(f"## {plain_markdown(chapter.title)}\n")
         if chapter.found is None:
-            parts.append(f"Not made: {_plain(chapter.why_not)}.\n")
+            parts.append(f"Not made: {plain_markdown(chapter.why_not)}.\n")
             continue
-        facts = [f"- {_plain(name)}: {_plain(text)}" for name, text in chapter.found.facts]
+        facts = [
+            f"- {plain_markdown(name)}: {plain_markdown(text)}"
+            for name, text in chapter.found.facts
+        ]
         parts += ["\n".join(facts) + "\n"] if facts else []
         if chapter.found.chart is not None:
-            parts.append(f"![{_plain(chapter.found.shows)}]({_chart_name(chapter.name)})\n")
+            parts.append(f"![{plain_markdown(chapter.found.shows)}]({_chart_name(chapter.name)})\n")
         parts += map(to_markdown, chapter.found.tables)
     return "\n".join(parts).encode()
-
-
-def _plain(text: str) -> str:
-    return "".join(f"\\{char}" if char in r"\`*_|<>[]" else char for char in clean(text))
-
-
-def _page(heading: Heading, chapters: Sequence[Chapter]) -> bytes:
-    environment = need("jinja2").Environment(
-        autoescape=True,
-        undefined=need("jinja2").StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["clean"] = clean
-    text: str = environment.from_string(_read("templates/report.html")).render(
-        heading=heading,
-        chapters=chapters,
-        style=_read("static/heldout.css"),
-        draw=draw,
-        cells=format_cells,
-    )
-    return text.encode()
-
-
-def _read(path: str) -> str:
-    return resources.files("heldout.site").joinpath(path).read_text("utf-8")

@@ -1,0 +1,59 @@
+"""What the two private reports are written with: CSV of a table, plain Markdown, a page alone."""
+
+import csv
+import io
+from importlib import resources
+from typing import Any
+
+from heldout.charts.extras import need
+from heldout.charts.svg import draw
+from heldout.preferences.csv_files import defuse
+from heldout.report.table import Table, format_cells
+from heldout.site.wording import clean
+
+__all__ = ["plain_markdown", "render_alone", "table_csv"]
+
+_MARKS = r"\`*_|<>[]"
+
+
+def table_csv(table: Table) -> bytes:
+    """Numbers with all their digits, what is undefined empty; no text starts a formula."""
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow([defuse(column.name) for column in table.columns])
+    for row in table.rows:
+        writer.writerow([defuse(clean(c)) if isinstance(c, str) else c for c in row])
+    return buffer.getvalue().encode()
+
+
+def plain_markdown(text: str) -> str:
+    """Somebody's text as it stands, in Markdown."""
+    return "".join(f"\\{char}" if char in _MARKS else char for char in clean(text))
+
+
+def render_alone(template: str, **values: Any) -> bytes:
+    """A page that needs no other file: style and charts are in it.
+
+    Args:
+        template: its file name among the site's templates.
+        values: what it tells.
+
+    Raises:
+        SetupError: Jinja2 is not installed.
+    """
+    environment = need("jinja2").Environment(
+        autoescape=True,
+        undefined=need("jinja2").StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["clean"] = clean
+    page = environment.from_string(_read(f"templates/{template}"))
+    style = _read("static/heldout.css")
+    text: str = page.render(style=style, draw=draw, cells=format_cells, **values)
+    return text.encode()
+
+
+def _read(path: str) -> str:
+    return resources.files("heldout.site").joinpath(path).read_text("utf-8")
