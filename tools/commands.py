@@ -10,6 +10,7 @@ import click
 from heldout.cli.analysing import ANALYSES, analyse
 from heldout.cli.preferring import PREFER_COMMANDS, prefer
 from heldout.cli.program import BOARD_COMMANDS, COMMANDS, Command, board, main
+from heldout.cli.surviving import SURVIVE_COMMANDS, survive
 
 HEAD = """# Commands
 
@@ -17,12 +18,6 @@ Made from the program's own help by `python tools/commands.py > docs/commands.md
 to that. Every command has `--help`. Where there is `--json`, standard output is one JSON document;
 progress and notes go to standard error. Exit code 0: done. 1: the answer is no (a check failed, a
 submission was refused, some files failed). 2: wrong usage, or nothing that could be read.
-"""
-
-NOT_YET = """## Not yet
-
-The name `survive` is kept for commands that are still to come. Until then it is unknown to the
-program.
 """
 
 
@@ -33,8 +28,9 @@ def describe_commands() -> str:
         *_group(ANALYSES, analyse, "analyse "),
         *_group(BOARD_COMMANDS, board, "board "),
         *_group(PREFER_COMMANDS, prefer, "prefer "),
+        *_group(SURVIVE_COMMANDS, survive, "survive "),
     ]
-    return "\n".join([HEAD, *commands, NOT_YET])
+    return "\n".join([HEAD, *commands])
 
 
 def _group(table: Mapping[str, Command | str], group: click.Command, prefix: str) -> Iterator[str]:

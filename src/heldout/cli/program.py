@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, Command] = {
     "analyse": Command("analysing:analyse", "files", "Can a ranking be believed?"),
     "rank": Command("ranking:rank", "files", "Make a run."),
     "prefer": Command("preferring:prefer", "labels", "Preference judging, for better labels."),
+    "survive": Command("surviving:survive", "labels", "Who was left out by shallow labels?"),
     "serve": Command("serving:serve", "labels", "The judging pages of a campaign."),
     "register": Command("registering:register", "participant", "Register a team, once."),
     "draft": Command("drafting:draft", "participant", "A dated id, its folder, metadata."),

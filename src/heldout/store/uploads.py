@@ -119,10 +119,9 @@ class UploadFolder:
     def _room(self) -> int:
         """Bytes that one more upload may have."""
         used = sum(
-            found.stat(follow_symlinks=False).st_size
+            _bytes_of(found)
             for place in (self.path, *self.path.glob(f"{_ASIDE}*"))
             for found in _entries(place)
-            if found.is_file(follow_symlinks=False)
         )
         free = shutil.disk_usage(self.path).free
         room = min(self.limits.folder_bytes - used, free - self.limits.free_bytes)
@@ -304,6 +303,16 @@ def _entries(place: Path) -> list[os.DirEntry[str]]:
             return list(found)
     except FileNotFoundError:
         return []
+
+
+def _bytes_of(entry: os.DirEntry[str]) -> int:
+    """Size of a file; 0 for what is none, or was moved or removed since it was listed."""
+    try:
+        return (
+            entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else 0
+        )
+    except FileNotFoundError:
+        return 0
 
 
 def _sync(folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""Who was left out by shallow annotation: in evaluation, and in training."""

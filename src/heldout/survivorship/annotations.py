@@ -1,0 +1,76 @@
+"""What annotators were shown, in which order, and what they selected.
+
+Labels that were made from the top few results of one system discard the queries on which it
+fails. Everything in this package starts from a record of that: which documents an annotator
+saw for a query, and at which place those stood that were taken for an answer.
+
+Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), sections 2 and 4.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from heldout.ids import DocId, QueryId
+
+__all__ = ["Annotation", "Annotations"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """What became of one query.
+
+    Attributes:
+        query: its id.
+        text: its words; `None` where the source does not tell.
+        kind: its type as the source names it (`DESCRIPTION`), `None` where it names none.
+        shown: ids in the order shown, the first at place 1; empty where the source tells only
+            what was selected, and where.
+        selected: document -> place at which it was shown, from 1; empty: the query was
+            discarded. Where `shown` is known, every selected document stands there.
+        texts: document -> passage, for as many as the source tells.
+        answers: what the annotator wrote, well-formed answers first; may be empty.
+    """
+
+    query: QueryId
+    text: str | None = None
+    kind: str | None = None
+    shown: tuple[DocId, ...] = ()
+    selected: Mapping[DocId, int] = field(default_factory=dict)
+    texts: Mapping[DocId, str] = field(default_factory=dict)
+    answers: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> int | None:
+        """Place of the first selected document; `None` for a discarded query."""
+        return min(self.selected.values(), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotations:
+    """The annotations of a collection.
+
+    Attributes:
+        source: where they were read, for messages and records.
+        records: one for each query, discarded ones among them, in the order of the source.
+        depth: deepest place that the source tells apart, >= 1. A document selected at
+            `depth` or, where `open_ended`, anywhere below it has this place.
+        open_ended: whether `depth` stands for "this deep or deeper".
+        counts_discarded: whether discarded queries are among `records`; some sources leave
+            them out.
+    """
+
+    source: str
+    records: Sequence[Annotation]
+    depth: int
+    open_ended: bool
+    counts_discarded: bool
+
+    @property
+    def survived(self) -> int:
+        """Queries with a selected document."""
+        return sum(bool(record.selected) for record in self.records)
+
+    @property
+    def discarded(self) -> int | None:
+        """Queries without one; `None` where the source leaves them out."""
+        return len(self.records) - self.survived if self.counts_discarded else None
