@@ -1,6 +1,7 @@
 """The story of the demo, on a small part of the collection."""
 
 import json
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from heldout.collections.collection import Collection, QuerySplit
-from heldout.demo.story import DENSE, PARTS, Scene, play_demo
+from heldout.demo.story import DENSE, PARTS, STORY, Scene, play_demo
 from heldout.errors import SetupError, StoreError
 from heldout.ids import DocId, QueryId
 from heldout.pipeline.audit import audit_board
+from heldout.rankers.methods import choose_method
+from heldout.rankers.run import Run, Task
 from heldout.store.git import Git
 from heldout.store.repository import Repository
 
@@ -46,6 +49,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[Scene, 
             now=NOW,
             executor=executor,
             say=lambda heading, text: told.append((heading, text)),
+            story=PARTS,
         )
     assert {"documents", "run", "board", "baseline", "sent", "published", "refused"} <= {
         heading for heading, _ in told
@@ -92,9 +96,47 @@ def test_the_board_is_sound_and_committed(story: tuple[Path, tuple[Scene, ...]])
 
 
 def test_every_part_is_another_system() -> None:
-    parts = [*PARTS, DENSE]
-    made = {(p.method, tuple(p.parameters.items())) for p in parts if not p.broken}
-    assert len(made) == len([p for p in parts if not p.broken])
+    assert tuple(STORY) == (*PARTS, DENSE)
+    made = {(p.method, tuple(p.parameters.items())) for p in STORY if not p.broken}
+    assert len(made) == len([p for p in STORY if not p.broken])
+
+
+@pytest.mark.usefixtures("neural")
+@pytest.mark.filterwarnings("ignore")  # other people's warnings, while torch starts
+def test_the_dense_run_plays_along_where_its_extra_is_installed(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        _, (scene,) = play_demo(
+            tmp_path / "d",
+            _split(),
+            now=NOW,
+            executor=executor,
+            say=lambda _a, _b: None,
+            story=(DENSE,),
+        )
+    assert (scene.part, scene.published, scene.why) == (DENSE, True, "")
+
+
+def test_the_dense_run_is_left_out_where_its_extra_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(method: str, parameters: Mapping[str, str]) -> Callable[[Task], Run]:
+        if method == "dense":
+            raise SetupError("pip install 'heldout[neural]'")
+        return choose_method(method, parameters)
+
+    monkeypatch.setattr("heldout.demo.story.choose_method", refuse)
+    told: list[tuple[str, str]] = []
+    with ThreadPoolExecutor(1) as executor:
+        _, scenes = play_demo(
+            tmp_path / "d",
+            _split(),
+            now=NOW,
+            executor=executor,
+            say=lambda heading, text: told.append((heading, text)),
+            story=(DENSE,),
+        )
+    assert scenes == ()
+    assert ("left out", "MiniLM sentence vectors: pip install 'heldout[neural]'") in told
 
 
 def test_only_the_dense_run_may_be_left_out(

