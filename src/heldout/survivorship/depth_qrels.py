@@ -1,0 +1,233 @@
+"""A folder of qrels, each as if annotators had seen only so many passages.
+
+They are called `dev-1.qrels`, `dev-2.qrels`, …, `dev-all.qrels`, plain or compressed. What depth N
+has and depth N - 1 lacks was selected at place N. Lists of queries may lie beside them:
+`dev.survived.txt` and `dev.discarded.txt`. What annotators were shown is not told, only what they
+selected, and where.
+
+Source: the labels that Gupta and MacAvaney published with survivorship-bias.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from heldout.errors import InputError, Problem, plural
+from heldout.ids import DocId, QueryId
+from heldout.survivorship.annotations import Annotation, Annotations
+from heldout.trec.groups import read_query_list
+from heldout.trec.problems import ProblemLog, show
+from heldout.trec.qrels import read_qrels
+from heldout.trec.reading.streams import Limits, TextReader, open_input, read_lines
+
+__all__ = ["has_depth_qrels", "read_depth_qrels"]
+
+_NAME = re.compile(r"(?P<set>.*?)(?P<depth>[0-9]{1,4}|all)\.qrels(?:\.(?:gz|bz2|zst))?")
+_LIST = r".*(?<![^-_.]){kind}\.txt(?:\.(?:gz|bz2|zst))?"
+
+Grades = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Depth:
+    """The labels of one depth.
+
+    Attributes:
+        place: where a document stands that is first selected here.
+        path: its file.
+        grades: by query and document.
+    """
+
+    place: int
+    path: Path
+    grades: Grades
+
+
+def has_depth_qrels(folder: Path) -> bool:
+    """Whether a file in the folder has the name of such labels."""
+    return any(_NAME.fullmatch(path.name) for path in folder.iterdir())
+
+
+def read_depth_qrels(folder: Path) -> Annotations:
+    """Read a folder of labels at each depth.
+
+    Args:
+        folder: holds `SET1.qrels`, `SET2.qrels`, … up to any depth and perhaps `SETall.qrels`,
+            each plain or compressed, of one set; perhaps a list of the queries that survived, and
+            one of those that were discarded.
+
+    Returns:
+        Queries in the order of the last depth, then the discarded ones by id. What only `all` has
+        stands at the place after the last depth, and that place means "this deep or deeper".
+
+    Raises:
+        InputError: code `depth-files`: no such file, depths that do not follow each other, or
+            several sets; `depth-not-nested`: a label that the next depth lacks;
+            `conflicting-judgment`: a grade that changes with depth; `query-lists`: the lists
+            contradict each other or the labels; and what is wrong with a file.
+    """
+    depths = [
+        _Depth(place=place, path=path, grades=_read(path)) for place, path in _find_depths(folder)
+    ]
+    _check_nested(depths)
+    survived = _read_list(folder, "survived")
+    discarded = _read_list(folder, "discarded")
+    records = _records(depths)
+    selected = frozenset(record.query for record in records if record.selected)
+    _check_lists(depths[-1].path, selected, survived, discarded)
+    known = {record.query for record in records}
+    left_out = () if discarded is None else sorted(discarded[1] - known)
+    return Annotations(
+        source=str(folder),
+        records=(*records, *(Annotation(query=QueryId(query)) for query in left_out)),
+        depth=depths[-1].place,
+        open_ended=_is_open(depths[-1].path),
+        counts_discarded=discarded is not None,
+    )
+
+
+def _find_depths(folder: Path) -> list[tuple[int, Path]]:
+    """Place and file, the shallowest first."""
+    named = [(match, path) for path in sorted(folder.iterdir()) if (match := _match(path))]
+    if not named:
+        raise _wrong_files(folder, "no file of labels", hint="one file each: 1.qrels, 2.qrels, …")
+    if len(sets := {match["set"] for match, _ in named}) > 1:
+        found = f"labels of {len(sets)} sets: {', '.join(map(show, sorted(sets)))}"
+        raise _wrong_files(folder, found, hint="one set in a folder")
+    numbered = sorted((int(match["depth"]), path) for match, path in named if not _is_open(path))
+    whole = [path for _, path in named if _is_open(path)]
+    numbers = [number for number, _ in numbered]
+    if not numbers or numbers != list(range(1, len(numbers) + 1)) or len(whole) > 1:
+        given = ", ".join([*map(str, numbers), *(["all"] * len(whole))])
+        raise _wrong_files(
+            folder, f"depths {given}", hint="without every depth nobody knows the places"
+        )
+    return [*numbered, *((len(numbered) + 1, path) for path in whole)]
+
+
+def _match(path: Path) -> re.Match[str] | None:
+    return _NAME.fullmatch(path.name) if path.is_file() else None
+
+
+def _is_open(path: Path) -> bool:
+    match = _NAME.fullmatch(path.name)
+    return match is not None and match["depth"] == "all"
+
+
+def _wrong_files(folder: Path, found: str, *, hint: str) -> InputError:
+    return InputError(
+        Problem(
+            code="depth-files",
+            path=str(folder),
+            found=found,
+            expected="each depth from 1 on once, as in dev-1.qrels, and perhaps dev-all.qrels",
+            hint=hint,
+        )
+    )
+
+
+def _read(path: Path) -> Grades:
+    with open_input(path) as file:
+        return read_qrels(file, path=str(path)).judgments
+
+
+def _check_nested(depths: Sequence[_Depth]) -> None:
+    """Refuse labels that a deeper annotation lacks or contradicts."""
+    log = ProblemLog(Limits().problems)
+    for shallow, deep in pairwise(depths):
+        for query, doc, grade in _labels(shallow.grades):
+            other = deep.grades.get(query, {}).get(doc)
+            if other == grade:
+                continue
+            log.add(
+                Problem(
+                    code="depth-not-nested" if other is None else "conflicting-judgment",
+                    path=str(shallow.path),
+                    line=_find_line(shallow.path, query, doc),
+                    found=f"{show(doc)} for {show(query)}, grade {grade}; "
+                    f"{deep.path.name} has {'no such line' if other is None else f'grade {other}'}",
+                    expected="each label again, with its grade, at every greater depth",
+                )
+            )
+    log.raise_errors()
+
+
+def _labels(grades: Grades) -> Iterator[tuple[str, str, int]]:
+    return ((query, doc, grade) for query, docs in grades.items() for doc, grade in docs.items())
+
+
+def _find_line(path: Path, query: str, doc: str) -> int | None:
+    """The line of a label; only for messages."""
+    wanted = [query.encode(), doc.encode()]
+    with (
+        open_input(path) as file,
+        TextReader(file, path=str(path), limits=Limits()) as reader,
+    ):
+        return next((at for at, line in read_lines(reader) if line.split()[:3:2] == wanted), None)
+
+
+def _records(depths: Sequence[_Depth]) -> list[Annotation]:
+    """The queries of the last depth; a document stands at the first depth that selects it."""
+    places: defaultdict[str, dict[DocId, int]] = defaultdict(dict)
+    for depth in depths:
+        for query, doc, grade in _labels(depth.grades):
+            if grade > 0:
+                places[query].setdefault(DocId(doc), depth.place)
+    return [
+        Annotation(query=QueryId(query), selected=places.get(query, {}))
+        for query in depths[-1].grades
+    ]
+
+
+def _read_list(folder: Path, kind: str) -> tuple[Path, frozenset[str]] | None:
+    name = re.compile(_LIST.format(kind=kind))
+    paths = [path for path in sorted(folder.iterdir()) if name.fullmatch(path.name)]
+    if len(paths) > 1:
+        found = f"{len(paths)} lists of what was {kind}: {', '.join(path.name for path in paths)}"
+        raise _wrong_files(folder, found, hint="one set in a folder")
+    if not paths:
+        return None
+    with open_input(paths[0]) as file:
+        return paths[0], read_query_list(file, path=str(paths[0]))
+
+
+def _check_lists(
+    labels: Path,
+    selected: AbstractSet[str],
+    survived: tuple[Path, frozenset[str]] | None,
+    discarded: tuple[Path, frozenset[str]] | None,
+) -> None:
+    """Refuse lists that contradict each other or the labels."""
+    problems = []
+    if survived is not None:
+        path, listed = survived
+        problems += _misfit(path, listed - selected, f"without a label in {labels.name}")
+        problems += _misfit(labels, selected - listed, f"that {path.name} lacks")
+    if discarded is not None:
+        path, listed = discarded
+        problems += _misfit(path, listed & selected, f"with a label in {labels.name}")
+        if survived is not None:
+            both = (listed & survived[1]) - selected
+            problems += _misfit(path, both, f"that {survived[0].name} has too")
+    if problems:
+        raise InputError(problems)
+
+
+def _misfit(path: Path, queries: AbstractSet[str], what: str) -> list[Problem]:
+    if not queries:
+        return []
+    some = ", ".join(map(show, sorted(queries)[:5]))
+    more = ", …" if len(queries) > 5 else ""  # noqa: PLR2004 - as many as are told
+    return [
+        Problem(
+            code="query-lists",
+            path=str(path),
+            found=f"{plural(len(queries), 'query', 'queries')} {what}: {some}{more}",
+            expected="queries with a label in one list, those without in the other",
+            hint="are these files of the same set?",
+        )
+    ]
