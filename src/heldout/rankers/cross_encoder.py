@@ -1,0 +1,286 @@
+"""Cross-encoders: query and document read together by one model, which says how relevant.
+
+Two kinds: `bert`, a classifier over the pair, and `monot5`, a T5 that answers true or false.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem, printable
+from heldout.ids import Digest
+from heldout.rankers.checkpoints import digest_weights, load_checkpoint
+from heldout.rankers.devices import (
+    DeviceChoice,
+    DeviceName,
+    Precision,
+    PrecisionChoice,
+    autocast,
+    choose_device,
+    choose_precision,
+    import_neural,
+    map_batches,
+)
+from heldout.rankers.pairs import TextPair
+from heldout.rankers.t5_prompts import answer_ids, encode_prompts
+
+__all__ = ["CrossEncoder", "CrossEncoderSettings", "Kind", "load_cross_encoder"]
+
+Kind = Literal["bert", "monot5"]
+
+_T5 = frozenset({"t5", "mt5", "umt5"})
+_HEADS = ("classifier", "lm_head", "score")
+"""What transformers calls the last layer, by model."""
+
+_SHORTEST = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossEncoderSettings:
+    """Which cross-encoder, and how it is run.
+
+    Attributes:
+        model: a published name, a folder, or `minilm`: the installed all-MiniLM-L6-v2 with a
+            new head, to be trained.
+        kind: `bert` or `monot5`; `auto` looks into the checkpoint.
+        batch: pairs scored at once, >= 1.
+        length: tokens of a pair, >= 16; what is longer is cut, and so is what the model
+            cannot take.
+        device: where it runs; `auto` prefers cuda, then mps.
+        precision: of matrix products; `auto` takes the fastest that the device has.
+        seed: draws the weights that the checkpoint does not have, >= 0.
+    """
+
+    model: str = "cross-encoder/ms-marco-MiniLM-L6-v2"
+    kind: Literal["auto", "bert", "monot5"] = "auto"
+    batch: int = 32
+    length: int = 512
+    device: DeviceChoice = "auto"
+    precision: PrecisionChoice = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse an empty batch, pairs without room, and a negative seed."""
+        if self.batch < 1 or self.length < _SHORTEST or self.seed < 0:
+            message = f"wanted: batch >= 1, length >= {_SHORTEST}, seed >= 0"
+            raise ValueError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossEncoder:
+    """A loaded cross-encoder.
+
+    Attributes:
+        model: the torch module, on its device.
+        tokenizer: that of the checkpoint.
+        kind: how pairs are written and answers read.
+        device: where it runs.
+        precision: of its matrix products.
+        length: tokens of a pair at most.
+        new_weights: names of weights that the checkpoint lacks and the seed drew; where there
+            are any, scores mean nothing before training.
+        settings: what it was loaded with.
+    """
+
+    model: Any
+    tokenizer: Any
+    kind: Kind
+    device: DeviceName
+    precision: Precision
+    length: int
+    new_weights: tuple[str, ...]
+    settings: CrossEncoderSettings
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the weights as they are now and of what else scores depend on."""
+        text = f"{self.kind} {self.device} {self.precision} {self.length} {self.settings.batch} "
+        return Digest(hashlib.sha256((text + digest_weights(self.model)).encode()).hexdigest())
+
+    def scores(self, pairs: Sequence[TextPair]) -> Any:
+        """Scores as torch gives them, with gradient where the model trains.
+
+        Args:
+            pairs: at least one; all are computed at once.
+
+        Returns:
+            A float32 tensor of shape (pairs,): the logit of relevant (of two logits, their
+            difference); of monoT5 the log-odds of true against false.
+
+        Source: Nogueira and Cho, arXiv:1901.04085, 2019; monoT5: Nogueira et al., Findings of
+        EMNLP 2020.
+        """
+        with autocast(self.device, self.precision):
+            logits = self._monot5(pairs) if self.kind == "monot5" else self._bert(pairs)
+        logits = logits.float()
+        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+
+    def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+        """Scores without gradient, in batches of similar length: a `PairScorer`.
+
+        Args:
+            pairs: any number.
+
+        Returns:
+            float64, shape (pairs,), as `scores`, in the order of the pairs.
+
+        Raises:
+            InputError: code `model-scores`: a score is NaN or infinite.
+        """
+        lengths = [len(pair.query) + len(pair.document) for pair in pairs]
+
+        def compute(rows: Sequence[int]) -> NDArray[np.float32]:
+            values: NDArray[np.float32] = self.scores([pairs[row] for row in rows]).cpu().numpy()
+            return values
+
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            values = map_batches(compute, lengths, batch=self.settings.batch)
+        finally:
+            self.model.train(was_training)
+        return check_scores(np.array(values, dtype=np.float64), self.settings.model)
+
+    def save(self, folder: Path) -> None:
+        """Write weights, configuration and tokenizer, as `load_cross_encoder` reads them.
+
+        Args:
+            folder: made where it is missing; files of the same names are replaced.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    def _bert(self, pairs: Sequence[TextPair]) -> Any:
+        queries, documents = zip(*pairs, strict=True)
+        inputs = self.tokenizer(
+            list(queries),
+            list(documents),
+            padding=True,
+            truncation=True,
+            max_length=self.length,
+            return_tensors="pt",
+        )
+        return self.model(**inputs.to(self.device)).logits
+
+    def _monot5(self, pairs: Sequence[TextPair]) -> Any:
+        torch = import_neural("torch")
+        parts = [(f"Query: {query}", f"Document: {document}") for query, document in pairs]
+        inputs = encode_prompts(self.tokenizer, parts, length=self.length).to(self.device)
+        start = torch.full((len(pairs), 1), self.model.config.decoder_start_token_id)
+        logits = self.model(**inputs, decoder_input_ids=start.to(self.device)).logits
+        return logits[:, 0, list(answer_ids(self.tokenizer, self.settings.model))]
+
+
+def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
+    """Load a cross-encoder onto its device, in evaluation mode.
+
+    Raises:
+        InputError: code `model-checkpoint`.
+        SetupError: the extra `neural` is not installed, or the device is not there.
+    """
+    device = choose_device(settings.device)
+    return load_checkpoint(settings.model, lambda place: _load(place, settings, device))
+
+
+def check_scores(scores: NDArray[np.float64], model: str) -> NDArray[np.float64]:
+    """The scores, all finite.
+
+    Raises:
+        InputError: code `model-scores`.
+    """
+    wrong = int((~np.isfinite(scores)).sum())
+    if not wrong:
+        return scores
+    raise InputError(
+        Problem(
+            code="model-scores",
+            path=printable(model),
+            found=f"{wrong} of {len(scores)} scores NaN or infinite",
+            expected="finite scores",
+            hint="try precision=float32; if that does not help, the weights are damaged",
+        )
+    )
+
+
+def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> CrossEncoder:
+    transformers = import_neural("transformers")
+    config = transformers.AutoConfig.from_pretrained(place)
+    kind = _kind(config, settings)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    model, missing = _load_model(place, config, kind, settings)
+    return CrossEncoder(
+        model=model.to(device).eval(),
+        tokenizer=tokenizer,
+        kind=kind,
+        device=device,
+        precision=choose_precision(settings.precision, device),
+        length=_room(config, tokenizer, settings.length),
+        new_weights=missing,
+        settings=settings,
+    )
+
+
+def _kind(config: Any, settings: CrossEncoderSettings) -> Kind:
+    kind: Kind = "monot5" if config.model_type in _T5 else "bert"
+    if settings.kind in {"auto", kind}:
+        return kind
+    raise InputError(
+        Problem(
+            code="model-checkpoint",
+            path=printable(settings.model),
+            found=f"a model of type {printable(str(config.model_type))}",
+            expected=f"one of kind {settings.kind}",
+        )
+    )
+
+
+def _load_model(
+    place: str, config: Any, kind: Kind, settings: CrossEncoderSettings
+) -> tuple[Any, tuple[str, ...]]:
+    """The model in float32, and the names of weights that were drawn."""
+    torch, transformers = import_neural("torch"), import_neural("transformers")
+    if kind == "monot5":
+        loader = transformers.AutoModelForSeq2SeqLM
+    else:
+        loader = transformers.AutoModelForSequenceClassification
+        if not _has_head(config):
+            config.num_labels = 1
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        model, report = loader.from_pretrained(
+            place, config=config, dtype=torch.float32, output_loading_info=True
+        )
+    for name in _HEADS:
+        if hasattr(model, name):
+            _keep_float32(getattr(model, name), torch)
+    return model, tuple(sorted(report["missing_keys"]))
+
+
+def _keep_float32(head: Any, torch: Any) -> None:
+    """Let the last layer compute in float32: in half precision many scores would be equal."""
+    forward = head.forward
+
+    def exact(features: Any) -> Any:
+        with torch.autocast(features.device.type, enabled=False):
+            return forward(features.float())
+
+    head.forward = exact
+
+
+def _has_head(config: Any) -> bool:
+    """Whether the checkpoint was saved with a classifier on top."""
+    return any("SequenceClassification" in name for name in config.architectures or ())
+
+
+def _room(config: Any, tokenizer: Any, length: int) -> int:
+    """Tokens of a pair: as asked, but no more than the model has places for."""
+    places = getattr(config, "max_position_embeddings", None) or length
+    return int(min(length, places, tokenizer.model_max_length))
