@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from heldout.envelope.bundle import file_names
 from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId
+from heldout.store import uploads
 from heldout.store.arrivals import find_in_folder
 from heldout.store.upload_receipts import UploadReceipt
 from heldout.store.uploads import Limits, UploadFolder
@@ -218,6 +219,30 @@ def test_uploads_at_once_are_counted_and_freed(folder: UploadFolder) -> None:
             held.enter_context(few.deliver(now=NOW))
         assert refusal(few, files_of()) == "upload-busy"
     send(few, files_of())
+
+
+@pytest.mark.parametrize("gone", ["file", "folder"])
+def test_a_file_of_another_upload_that_goes_between_listing_and_looking_counts_for_nothing(
+    folder: UploadFolder, gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aside = folder.path / ".uploading-other"
+    aside.mkdir()
+    (aside / "moved").write_bytes(bytes(1 << 12))
+    (aside / "stays").write_bytes(bytes(3))
+    listed = uploads._entries
+
+    def list_and_lose(place: Path) -> list[os.DirEntry[str]]:
+        if gone == "folder" and place == aside:
+            shutil.rmtree(aside)
+        found = listed(place)
+        if gone == "file" and place == aside:
+            (aside / "moved").rename(folder.path / "moved")
+        return found
+
+    monkeypatch.setattr(uploads, "_entries", list_and_lose)
+    assert folder.limits.folder_bytes - folder._room() == (3 if gone == "file" else 0)
+    monkeypatch.undo()
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def test_what_a_killed_server_left_is_removed_a_day_later(folder: UploadFolder) -> None:
