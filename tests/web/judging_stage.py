@@ -3,6 +3,7 @@
 import re
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -37,6 +38,14 @@ SETTINGS = Settings(
 QUERY = "how do I remove an item from a list by value"
 A = "Call remove with the value. The first item that equals it goes; without one, it is an error."
 B = "Lists keep items in order. They grow at the end with append and shrink there with pop."
+MTURK = {
+    "assignmentId": "3ASG",
+    "hitId": "3HIT",
+    "workerId": "A1WORKER",
+    "turkSubmitTo": "https://workersandbox.mturk.com",
+}
+PROLIFIC = {"PROLIFIC_PID": "5f1a2b3c4d5e6f7a8b9c0d1e", "STUDY_ID": "s", "SESSION_ID": "t"}
+"""What each platform's link says of who comes."""
 
 
 @dataclass
@@ -94,11 +103,21 @@ class Stage:
         return self.client.get(f"{root}/done")
 
 
+Make = Callable[..., Stage]
+"""`Stages.make` of a test's own folder: the fixture `stage`."""
+
+
 def fields_of(page: Response) -> dict[str, str]:
     """The hidden fields of a page's first form."""
     form = page.text.partition("<form")[2].partition("</form>")[0]
     found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form)
     return {name: unescape(value) for name, value in found}
+
+
+def shown_choice(page: Response) -> list[str]:
+    """Which radio buttons are on."""
+    rows = [row for row in page.text.split("<input") if " checked" in row and 'type="radio"' in row]
+    return [row.partition('value="')[2].partition('"')[0] for row in rows]
 
 
 def words_of(page: Response) -> str:

@@ -1,0 +1,138 @@
+"""What the judging pages say of pay: at the end, on stopping, when a lease ends."""
+
+import pytest
+from judging_stage import PROLIFIC, Make, fields_of, words_of
+
+
+def test_stopping_first_names_the_amount(stage: Make) -> None:
+    one = stage(items=13, tasks=1)
+    root = one.begin()
+    for position in range(1, 6):
+        one.answer(root, position)
+    page = one.client.get(f"{root}/exit")
+    assert "5 of 13 answered: $0.77 is yours." in words_of(page)
+    assert "Go on with question 6" in words_of(page)
+    assert len(one.judgments()) == 5
+    answer = one.post(f"{root}/exit", fields_of(page))
+    assert answer.headers["location"] == f"{root}/done"
+    end = words_of(one.client.get(f"{root}/done"))
+    assert "You have stopped" in end
+    assert "$0.77 is yours" in end
+    assert one.client.get(f"{root}/item/6").headers["location"] == f"{root}/done"
+
+
+def test_stopping_before_the_first_answer_owes_nothing(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
+    assert "None of 4 answered yet" in words_of(one.client.get(f"{root}/done"))
+
+
+@pytest.mark.parametrize("choice", ["a", "b"])
+def test_stopping_is_no_way_to_be_paid_for_failed_tests(stage: Make, choice: str) -> None:
+    """With `pay_failed = false`: all but the last answered, one test failed, then Stop."""
+    one = stage(items=13, tasks=1, pay_failed=False)
+    assert "unless some of it plainly doesn't fit" in words_of(one.client.get(one.link))
+    root = one.begin()
+    for position in range(1, 13):
+        one.answer(root, position, choice if position == 12 else "a")
+    page = one.client.get(f"{root}/exit")
+    one.post(f"{root}/exit", fields_of(page))
+    for told in (page, one.client.get(f"{root}/done")):
+        words = words_of(told)
+        if choice == "a":
+            assert "12 of 13 answered: $1.85 is yours" in words
+        else:
+            assert "12 of 13 answered: $0.00. As agreed at the beginning" in words
+            assert "$1.85" not in words
+            assert "C0FFEE" not in words
+    assert ("Stop and be paid" in words_of(page)) == (choice == "a")
+
+
+def test_who_lapses_with_failed_tests_is_told_what_is_owed(stage: Make) -> None:
+    one = stage(pay_failed=False, tasks=1)
+    root = one.begin("ada")
+    for position in (1, 2, 3):
+        one.answer(root, position, "b")
+    one.clock.pass_by(hours=2)
+    one.begin("bob")
+    assert "3 of 4 answered: $0.00. As agreed" in words_of(one.client.get(f"{root}/done"))
+
+
+def test_who_closed_the_last_page_sees_amount_and_code_again(stage: Make) -> None:
+    one = stage(tasks=2)
+    one.finish(one.begin("ada"), 4)
+    words = words_of(one.client.get(one.link, params={"worker": "ada"}))
+    assert "Your last task: 4 of 4 answered: $2.00 is yours." in words
+    assert "C0FFEE" in words
+    assert "I agree, begin" in words
+    assert "C0FFEE" not in one.client.get(one.link, params={"worker": "bob"}).text
+    root = one.begin("ada")
+    assert "Your last task" not in words_of(one.client.get(one.link, params={"worker": "ada"}))
+    one.finish(root, 4)
+    words = words_of(one.client.get(one.link, params={"worker": "ada"}))
+    assert "There are no tasks left" in words
+    assert "Your last task: 4 of 4 answered: $2.00 is yours." in words
+    assert "C0FFEE" in words
+
+
+@pytest.mark.parametrize(("platform", "given"), [("link", True), ("prolific", False)])
+def test_who_stops_is_given_the_code_where_there_is_only_a_link(
+    stage: Make, platform: str, *, given: bool
+) -> None:
+    one = stage(platform=platform)
+    who = {"worker": "ada"} if platform == "link" else PROLIFIC
+    fields = fields_of(one.client.get(one.link, params=who))
+    place = one.post(f"{one.link}/consent", fields).headers["location"]
+    root = place.rpartition("/item/")[0]
+    one.answer(root, 1)
+    one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
+    assert ("C0FFEE" in one.client.get(f"{root}/done").text) == given
+    if given:
+        landing = words_of(one.client.get(one.link, params=who))
+        assert "1 of 4 answered: $0.50 is yours." in landing
+        assert "C0FFEE" in landing
+
+
+def test_an_ended_lease_is_told_with_what_is_owed(stage: Make) -> None:
+    one = stage(tasks=1)
+    root = one.begin("ada")
+    one.answer(root, 1)
+    fields = {**fields_of(one.client.get(f"{root}/item/2")), "choice": "b"}
+    one.clock.pass_by(minutes=61)
+    one.begin("bob")
+    late = one.post(f"{root}/item/2", fields)
+    assert late.status_code == 409
+    assert "too late" in words_of(late)
+    assert "$0.50" in words_of(late)
+    end = words_of(one.client.get(f"{root}/done"))
+    assert "1 of 4 answered: $0.50 is yours." in end
+    assert "no answer for 60 minutes" in end
+    assert one.client.get(f"{root}/item/2").headers["location"] == f"{root}/done"
+    assert len(one.judgments()) == 1
+
+
+def test_an_ended_lease_that_nobody_took_goes_on(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    fields = {**fields_of(one.client.get(f"{root}/item/1")), "choice": "b"}
+    one.clock.pass_by(hours=5)
+    assert one.post(f"{root}/item/1", fields).status_code == 303
+    assert "Done" in words_of(one.finish(root, 4))
+
+
+@pytest.mark.parametrize("pay_failed", [True, False])
+def test_a_failed_test_bars_kindly_and_states_the_pay(stage: Make, *, pay_failed: bool) -> None:
+    one = stage(pay_failed=pay_failed)
+    root = one.begin()
+    end = words_of(one.finish(root, 4, q3="b"))
+    for page in (end, words_of(one.client.get(one.link, params={"worker": "ada"}))):
+        assert "did not fit what the passages say" in page
+        assert "test" not in page.lower()
+    paid = "is paid all the same: $2.00 is yours" if pay_failed else "this task is not paid"
+    assert paid in end
+    landing = one.client.get(one.link, params={"worker": "ada"})
+    assert landing.status_code == 403
+    assert ("paid all the same" in words_of(landing)) == pay_failed
+    terms = words_of(one.client.get(one.link, params={"worker": "bob"}))
+    assert ("plainly don't fit" in terms) != pay_failed

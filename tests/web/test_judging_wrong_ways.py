@@ -1,0 +1,188 @@
+"""The judge's wrong ways over HTTP: twice, too late, out of order, forged."""
+
+from typing import Any
+
+import pytest
+from judging_stage import QUERY, Make, fields_of, shown_choice, words_of
+
+
+def test_a_double_post_is_one_answer(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    fields = {**fields_of(one.client.get(f"{root}/item/1")), "choice": "a"}
+    answers = [one.post(f"{root}/item/1", fields) for _ in range(3)]
+    assert {answer.headers["location"] for answer in answers} == {f"{root}/item/2"}
+    assert len(one.judgments()) == 1
+
+
+def test_a_stale_form_shows_the_present_answer_and_asks_again(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    old = fields_of(one.client.get(f"{root}/item/1"))
+    one.answer(root, 1, "b")
+    answer = one.post(f"{root}/item/1", {**old, "choice": "a"})
+    assert answer.status_code == 409
+    assert "another window" in words_of(answer)
+    assert 'role="alert"' in answer.text
+    assert shown_choice(answer) == ["b"]
+    assert [row.preferred == row.right for row in one.judgments()] == [True]
+    again = one.post(f"{root}/item/1", {**fields_of(answer), "choice": "a"})
+    assert again.status_code == 303
+    assert [row.preferred == row.right for row in one.judgments()] == [True, False]
+
+
+def test_a_form_without_a_choice_comes_back_with_an_alert(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    answer = one.answer(root, 1, "")
+    assert answer.status_code == 422
+    assert "Please choose Passage A" in words_of(answer)
+    assert 'role="alert"' in answer.text
+    assert one.judgments() == ()
+
+
+def test_no_reason_comes_back_with_an_alert_and_keeps_the_choice(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    for reason in ("", "because", "same\0"):
+        answer = one.answer(root, 1, "none", reason=reason)
+        assert answer.status_code == 422
+        assert "the reason why" in words_of(answer)
+        assert shown_choice(answer) == ["none"]
+    answer = one.answer(root, 1, "", reason="same")
+    assert '<option value="same" selected>' in answer.text
+    assert one.judgments() == ()
+
+
+def test_a_later_question_has_to_wait(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    page = one.client.get(f"{root}/item/3")
+    assert page.status_code == 409
+    assert "Question 3 comes later" in words_of(page)
+    assert f'href="{root}/item/1"' in page.text
+    assert QUERY not in page.text
+
+
+@pytest.mark.parametrize("position", [5, 14, 100_000])
+def test_a_position_past_the_end_is_told(stage: Make, position: int) -> None:
+    one = stage()
+    root = one.begin()
+    page = one.client.get(f"{root}/item/{position}")
+    assert page.status_code == 404
+    assert "There is no such question" in words_of(page)
+
+
+@pytest.mark.parametrize("position", ["0", "-1", "x", "1.5", "9" * 40, "%00", "1%2f2", "%D9%A1"])
+def test_a_position_that_is_none_is_told(stage: Make, position: str) -> None:
+    one = stage()
+    page = one.client.get(f"{one.begin()}/item/{position}")
+    assert page.status_code == 404
+    assert "no such" in words_of(page)
+
+
+def test_consenting_twice_begins_one_task(stage: Make) -> None:
+    one = stage()
+    roots = {one.begin("ada").rpartition(".")[0] for _ in range(3)}
+    assert len(roots) == 1
+    assert one.begin("bob").rpartition(".")[0] not in roots
+
+
+@pytest.mark.parametrize("batch", ["", "x", "0", "7", "9" * 30, "1;drop"])
+def test_terms_that_are_not_those_offered_are_shown_again(stage: Make, batch: str) -> None:
+    one = stage()
+    answer = one.post(f"{one.link}/consent", {"worker": "ada", "batch": batch})
+    assert answer.status_code in (200, 422)
+    assert "I agree, begin" in words_of(answer)
+    assert one.judgments() == ()
+
+
+def test_a_replay_after_the_end_changes_nothing(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    fields = {**fields_of(one.client.get(f"{root}/item/1")), "choice": "b"}
+    exit_fields = fields_of(one.client.get(f"{root}/exit"))
+    one.finish(root, 4)
+    answer = one.post(f"{root}/item/1", fields)
+    assert answer.status_code == 409
+    assert "too late" in words_of(answer)
+    assert one.post(f"{root}/exit", exit_fields).headers["location"] == f"{root}/done"
+    assert "Done: all 4" in words_of(one.client.get(f"{root}/done"))
+    assert len(one.judgments()) == 4
+
+
+def test_the_last_form_sent_twice_ends_the_same_way(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    for position in (1, 2, 3):
+        one.answer(root, position)
+    fields = {**fields_of(one.client.get(f"{root}/item/4")), "choice": "b"}
+    for _ in range(2):
+        sent = one.post(f"{root}/item/4", fields)
+        assert (sent.status_code, sent.headers["location"]) == (303, f"{root}/done")
+    assert len(one.judgments()) == 4
+
+
+# Forged
+
+
+def test_a_forged_token_opens_nothing(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    token = root.removeprefix("/a/")
+    body, _, signature = token.rpartition(".")
+    for forged in (
+        *("x", "a.b", body, f"{body}.{signature[::-1]}", f"{body[:-2]}AA.{signature}", token * 40),
+        *("%00", "%F0%9F%94%91", "..%2F..", "%ED%A0%80"),
+    ):
+        for page in ("item/1", "exit", "done"):
+            answer = one.client.get(f"/a/{forged}/{page}")
+            assert answer.status_code in (403, 404), forged
+            assert QUERY not in answer.text
+
+
+def test_a_token_of_another_campaign_opens_nothing(stage: Make) -> None:
+    one, two = stage(), stage()
+    assert two.client.get(f"{one.begin()}/item/1").status_code == 403
+
+
+def test_a_token_ends_and_says_so(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    one.clock.pass_by(days=30)
+    page = one.client.get(f"{root}/item/1")
+    assert page.status_code == 410
+    assert "too old" in words_of(page)
+    assert one.client.get(f"{one.begin()}/item/1").status_code == 200
+
+
+def test_a_form_under_another_workers_token_changes_nothing(stage: Make) -> None:
+    """Ada's form sent to Bob's address, with either token in it; Bob's with parts left out."""
+    one = stage()
+    ada, bob = one.begin("ada"), one.begin("bob")
+    hers, his = (fields_of(one.client.get(f"{root}/item/1")) for root in (ada, bob))
+    attempts: list[dict[str, Any]] = [
+        hers,
+        {**hers, "token": his["token"]},
+        {**his, "token": hers["token"]},
+        {**his, "stamp": ""},
+        {"stamp": his["stamp"]},
+        {},
+    ]
+    for fields in attempts:
+        answer = one.post(f"{bob}/item/1", {**fields, "choice": "a"})
+        assert answer.status_code == 403, fields
+    for fields in ({}, {"token": hers["token"]}):
+        assert one.post(f"{bob}/exit", fields).status_code == 403
+        assert one.post(f"{bob}/item/1/keep", fields).status_code == 403
+    assert one.judgments() == ()
+    assert one.client.get(f"{bob}/item/1").status_code == 200
+
+
+def test_a_stamp_of_another_question_is_refused(stage: Make) -> None:
+    one = stage()
+    root = one.begin()
+    fields = fields_of(one.client.get(f"{root}/item/1"))
+    one.answer(root, 1)
+    assert one.post(f"{root}/item/2", {**fields, "choice": "b"}).status_code == 403
+    assert len(one.judgments()) == 1
