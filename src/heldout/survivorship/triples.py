@@ -1,0 +1,220 @@
+"""Training triples that a shallower annotation would have left, and triples made of labels.
+
+A triple is a query, a document that was selected for it, and one that was not. Had annotators
+seen no more than the first r documents, the triples whose positive stood deeper would not be
+there. The others stay as they are, in their order, so that two trainings differ in nothing but
+what was left out.
+
+Fewer triples are also worse triples for no other reason than that they are fewer. The control
+for that is a random sample of all triples that is as small (`as_small_as`).
+
+Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), section 5.1.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from heldout.ids import DocId, QueryId
+from heldout.survivorship.annotations import Annotations
+
+__all__ = [
+    "Places",
+    "Sample",
+    "Triple",
+    "TripleCounts",
+    "as_small_as",
+    "count_triples",
+    "draw_sample",
+    "make_triples",
+    "places_of",
+    "shown_within",
+]
+
+
+class Triple(NamedTuple):
+    """One sample to train on, by ids."""
+
+    query: QueryId
+    positive: DocId
+    negative: DocId
+
+
+Places = Mapping[QueryId, Mapping[DocId, int]]
+"""Query -> selected document -> place at which it was shown, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TripleCounts:
+    """How much there is to learn from.
+
+    Attributes:
+        triples: all of them.
+        labels: different pairs of a query and its positive.
+        per_query: query -> how many triples it has, at least 1.
+    """
+
+    triples: int
+    labels: int
+    per_query: Mapping[QueryId, int]
+
+    @property
+    def queries(self) -> int:
+        """Different queries."""
+        return len(self.per_query)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What a random sample of triples is to be like.
+
+    Attributes:
+        queries: those whose triples may stay.
+        triples: how many triples stay, at least one for each of the queries.
+        available: how many triples these queries have, at least `triples`.
+        missing: how many triples fewer there are than were wanted; 0 where the queries have
+            enough.
+    """
+
+    queries: AbstractSet[QueryId]
+    triples: int
+    available: int
+    missing: int
+
+
+def places_of(annotations: Annotations) -> Places:
+    """Where the selected documents of each query were shown; discarded queries are not there."""
+    return {record.query: record.selected for record in annotations.records if record.selected}
+
+
+def shown_within(places: Places, depth: int | None, triple: Triple) -> bool | None:
+    """Whether annotators who saw `depth` documents would have left this triple.
+
+    Args:
+        places: where selected documents were shown.
+        depth: the last place that annotators see, from 1; `None` for all that they saw.
+        triple: the one in question.
+
+    Returns:
+        `None` where the annotations do not know its positive: nobody can tell.
+    """
+    place = places.get(triple.query, {}).get(triple.positive)
+    if place is None:
+        return None
+    return depth is None or place <= depth
+
+
+def count_triples(triples: Iterable[Triple]) -> TripleCounts:
+    """How many triples, labels and queries there are; reads them once."""
+    per_query: Counter[QueryId] = Counter()
+    labels: set[tuple[QueryId, DocId]] = set()
+    for triple in triples:
+        per_query[triple.query] += 1
+        labels.add(triple[:2])
+    return TripleCounts(triples=per_query.total(), labels=len(labels), per_query=per_query)
+
+
+def as_small_as(wanted: TripleCounts, whole: TripleCounts, rng: np.random.Generator) -> Sample:
+    """Draw queries of the whole so that a sample is as small as the triples of some condition.
+
+    Two amounts are matched: how many queries have a label, which is what annotators are paid
+    for and what discarding takes away, and how many different triples there are. The queries
+    are drawn without regard to anything; of their triples as many stay as are wanted, one for
+    each query at least.
+
+    Args:
+        wanted: the condition that the sample is to be as small as, a part of `whole`.
+        whole: what is drawn from.
+        rng: sole source of randomness; advanced in place.
+
+    Raises:
+        ValueError: the whole has fewer queries than are wanted, or none are.
+    """
+    queries = sorted(whole.per_query)
+    if not 0 < wanted.queries <= len(queries):
+        raise ValueError((wanted.queries, len(queries)))
+    drawn = rng.choice(len(queries), size=wanted.queries, replace=False).tolist()
+    chosen = frozenset(queries[index] for index in drawn)
+    available = sum(whole.per_query[query] for query in chosen)
+    kept = min(wanted.triples, available)
+    return Sample(queries=chosen, triples=kept, available=available, missing=wanted.triples - kept)
+
+
+def draw_sample(
+    triples: Iterable[Triple], sample: Sample, rng: np.random.Generator
+) -> Iterator[Triple]:
+    """The triples of a sample, in their order, drawn while they pass by.
+
+    The first triple of each query stays; of the others those that are too many are left out,
+    each as likely as any other.
+
+    Args:
+        triples: those that the sample was counted from.
+        sample: from `as_small_as`.
+        rng: sole source of randomness; advanced in place.
+    """
+    seen: set[QueryId] = set()
+    left = sample.available - len(sample.queries)
+    surplus = sample.available - sample.triples
+    for triple in triples:
+        if triple.query not in sample.queries:
+            continue
+        if triple.query not in seen:
+            seen.add(triple.query)
+            yield triple
+            continue
+        # Knuth's selection sampling: of the `left` that are to come, `surplus` have to go.
+        leaves = surplus > 0 and rng.random() * left < surplus
+        left -= 1
+        if leaves:
+            surplus -= 1
+        else:
+            yield triple
+
+
+def make_triples(
+    places: Places,
+    ranked: Mapping[QueryId, Sequence[DocId]],
+    *,
+    negatives: int,
+    rng: np.random.Generator,
+) -> tuple[Triple, ...]:
+    """Triples for labels that have none: negatives are drawn from a run.
+
+    Each label has its negatives without a repetition. The sequence goes in rounds: each round
+    has every label once, in an order drawn anew, with its next negative; so the beginning of
+    the sequence knows all labels.
+
+    Args:
+        places: the labels: where the selected documents of each query were shown.
+        ranked: the top of a run for each query; selected documents are never drawn.
+        negatives: how many for each label, at least 1; fewer where the run has fewer.
+        rng: sole source of randomness; advanced in place.
+
+    Returns:
+        The triples of the labels that have a negative; a query that the run does not answer
+        has none.
+    """
+    drawn = [
+        (query, positive, _draw_negatives(ranked.get(query, ()), selected, negatives, rng))
+        for query, selected in places.items()
+        for positive in selected
+    ]
+    triples: list[Triple] = []
+    for turn in range(negatives):
+        for index in rng.permutation(len(drawn)).tolist():
+            query, positive, others = drawn[index]
+            if turn < len(others):
+                triples.append(Triple(query, positive, others[turn]))
+    return tuple(triples)
+
+
+def _draw_negatives(
+    ranked: Sequence[DocId], selected: Mapping[DocId, int], size: int, rng: np.random.Generator
+) -> list[DocId]:
+    pool = [document for document in ranked if document not in selected]
+    return [pool[index] for index in rng.permutation(len(pool))[:size].tolist()]
