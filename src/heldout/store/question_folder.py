@@ -1,0 +1,234 @@
+"""A folder of questions on disk: what is asked, what people answered, and a key for its pages.
+
+Questions only grow and answers are only added, each on disk before the next page is shown. Several
+processes may write: each looks at what is there while it holds the folder's lock.
+"""
+
+import fcntl
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Literal
+
+import msgspec
+
+from heldout.errors import InputError, Problem, StoreError
+from heldout.ids import Digest, digest_bytes
+from heldout.preferences.rows import format_rows, parse_rows
+from heldout.store.files import append_line, read_lines, write_whole
+from heldout.survivorship.answerable import SystemTop
+from heldout.survivorship.discarded_labels import MadeLabels
+from heldout.survivorship.questions import (
+    Answer,
+    Form,
+    Question,
+    format_answer,
+    parse_answers,
+    parse_questions,
+)
+
+__all__ = ["Outcome", "PoolRecord", "QuestionFolder"]
+
+_PRIVATE = 0o600
+_KEY_BYTES = 32
+
+Outcome = Literal["saved", "known", "stale"]
+"""Of an answer: it was written; the same stands there already; another one came in between."""
+
+
+class PoolRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a folder's questions were made of.
+
+    Attributes:
+        schema: of this record.
+        depth: first documents of each system that were pooled.
+        seed: of the sample and of the order.
+        runs_sha256: system -> digest of its run, as it was read.
+    """
+
+    schema: Literal[1] = 1
+    depth: int
+    seed: int
+    runs_sha256: dict[str, Digest]
+
+
+@dataclass(slots=True)
+class QuestionFolder:
+    """The files of a folder of questions.
+
+    Attributes:
+        path: the folder.
+        form: what is asked.
+    """
+
+    path: Path
+    form: Form
+    _writing: Lock = field(default_factory=Lock)
+
+    @property
+    def place(self) -> Path:
+        """The file of questions."""
+        return self.path / f"{self.form.kind}.jsonl"
+
+    @property
+    def answered(self) -> Path:
+        """The file of answers."""
+        return self.path / "answers.jsonl"
+
+    def exists(self) -> bool:
+        """Whether it has questions."""
+        return self.place.is_file()
+
+    def questions(self) -> tuple[Question, ...]:
+        """All questions; those that people see in this order.
+
+        Raises:
+            StoreError: there are none.
+            InputError: as `parse_questions`.
+        """
+        if not self.exists():
+            raise StoreError(
+                f"{self.place} is missing; `heldout survive {self.form.kind}` draws questions"
+            )
+        return parse_questions(self.place.read_bytes(), path=str(self.place))
+
+    def answers(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
+        """All answers, in the order in which they came.
+
+        Raises:
+            InputError: as `parse_answers`.
+        """
+        data = read_lines(self.answered)
+        return parse_answers(data, questions, self.form, path=str(self.answered))
+
+    def digests(self) -> tuple[Digest, Digest]:
+        """SHA-256 of the questions and of the answers."""
+        return digest_bytes(self.place.read_bytes()), digest_bytes(read_lines(self.answered))
+
+    def add(self, questions: Sequence[Question]) -> tuple[Question, ...]:
+        """Add questions behind those that are there; all of them.
+
+        Raises:
+            InputError: code `repeated-query`: one is there already.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            before = self.questions() if self.exists() else ()
+            known = {one.query for one in before}
+            twice = [one.query for one in questions if one.query in known]
+            if twice:
+                raise InputError(
+                    Problem(
+                        code="repeated-query",
+                        path=str(self.place),
+                        found=f"{twice[0]} is there already",
+                        expected="queries that the folder does not have",
+                        hint="name another folder, or another split's annotations",
+                    )
+                )
+            write_whole(self.place, format_rows((*before, *questions)), mode=_PRIVATE)
+        return (*before, *questions)
+
+    def append(self, answer: Answer, questions: Sequence[Question]) -> Outcome:
+        """Write an answer, unless it is there or another one came first.
+
+        A form that is sent twice is written once.
+
+        Args:
+            answer: `replaces` says what its annotator had seen.
+            questions: of the folder.
+
+        Raises:
+            StoreError: it could not be written; nothing was.
+            InputError: as `answers`.
+        """
+        try:
+            with self._locked():
+                return self._append(answer, questions)
+        except OSError as error:
+            raise StoreError(f"{self.answered}: {error.strerror}") from error
+
+    def key(self) -> bytes:
+        """The folder's secret, made at the first call; it signs the addresses of its pages."""
+        place = self.path / "key"
+        with self._locked():
+            if not place.is_file():
+                write_whole(place, secrets.token_hex(_KEY_BYTES).encode(), mode=_PRIVATE)
+            return place.read_bytes()
+
+    def write_pool(self, tops: Sequence[SystemTop], record: PoolRecord) -> None:
+        """Write what systems showed, which annotators do not see, and what was pooled."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_whole(self.path / "systems.jsonl", format_rows(tops), mode=_PRIVATE)
+        data = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+        write_whole(self.path / "pool.json", data, mode=_PRIVATE)
+
+    def tops(self) -> tuple[SystemTop, ...]:
+        """What systems showed.
+
+        Raises:
+            InputError: code `bad-row`.
+            StoreError: it is missing.
+        """
+        place = self._need("systems.jsonl")
+        return parse_rows(place.read_bytes(), SystemTop, path=str(place))
+
+    def pool(self) -> PoolRecord:
+        """What was pooled.
+
+        Raises:
+            StoreError: it is missing or broken.
+        """
+        place = self._need("pool.json")
+        try:
+            return msgspec.json.decode(place.read_bytes(), type=PoolRecord)
+        except msgspec.MsgspecError as error:
+            raise StoreError(f"{place} is no record of a pool: {error}") from error
+
+    def write_labels(self, made: MadeLabels) -> Path:
+        """Write labels and their record to `labels/`; where the labels lie.
+
+        Raises:
+            StoreError: there are others of this name.
+        """
+        folder = self.path / "labels"
+        place, labels = (folder / f"{made.record.name}{end}" for end in (".json", ".qrels"))
+        data = msgspec.json.format(msgspec.json.encode(made.record), indent=2) + b"\n"
+        if place.is_file() and place.read_bytes() != data:
+            raise StoreError(f"{place} is there already, of other labels; give another --name")
+        write_whole(labels, made.qrels, mode=_PRIVATE)
+        write_whole(place, data, mode=_PRIVATE)
+        return labels
+
+    def _append(self, answer: Answer, questions: Sequence[Question]) -> Outcome:
+        own = [
+            one
+            for one in self.answers(questions)
+            if (one.query, one.annotator) == (answer.query, answer.annotator)
+        ]
+        if own and _said(own[-1]) == _said(answer):
+            return "known"
+        if answer.replaces != len(own):
+            return "stale"
+        append_line(self.answered, format_answer(answer), mode=_PRIVATE)
+        return "saved"
+
+    def _need(self, name: str) -> Path:
+        place = self.path / name
+        if not place.is_file():
+            raise StoreError(f"{place} is missing; `heldout survive {self.form.kind}` writes it")
+        return place
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time, of threads and of processes; others wait."""
+        with self._writing, (self.path / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _said(answer: Answer) -> tuple[str, tuple[str, ...], str]:
+    return (answer.choice, answer.passages, answer.note)

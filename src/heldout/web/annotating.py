@@ -1,0 +1,351 @@
+"""The annotators' way: who is there, all questions, one question a page. Plain forms.
+
+An answer is on disk before the next page is shown; a page that could not save says so and keeps
+what was chosen. Every answer can be changed, and nobody sees those of others.
+"""
+
+import hmac
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Depends, FastAPI, Path, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from heldout.errors import StoreError
+from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.questions import (
+    Answer,
+    Question,
+    annotator_fault,
+    answer_fault,
+    latest,
+)
+from heldout.web.annotating_pages import (
+    AnnotatorPage,
+    Line,
+    OverviewPage,
+    Passage,
+    QuestionPage,
+    render_annotating,
+)
+from heldout.web.annotator_tokens import AnnotatorSigner, Shown
+from heldout.web.faults import RETRY_SECONDS, Guard, add_handlers, respond
+from heldout.web.pages import EndPage, Link, Study
+from heldout.web.signing_in import Attempts
+from heldout.web.tokens import BadTokenError, OldTokenError
+
+__all__ = ["Annotating", "make_annotating_app"]
+
+_LOG = logging.getLogger("heldout.web")
+_TOKEN_DAYS = 30
+_LONGEST_FORM = 256 << 10
+_FIELDS = 5_000
+_WRONG = "That is not the token."
+_STALE = (
+    "You have answered this question in another window since. That answer stands and is shown "
+    "here; to change it, choose again."
+)
+_UNSAVED = "Not saved: it could not be written just now. What you chose is kept here; save again."
+
+Position = Annotated[int, Path(ge=1, le=1_000_000)]
+Fields = Mapping[str, Sequence[str]]
+
+
+async def _read_fields(request: Request) -> Fields:
+    """The fields of a form, of each all values.
+
+    Raises:
+        HTTPException: 413 it is too long; 400 it has too many fields.
+    """
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST_FORM:
+            raise HTTPException(413)
+    try:
+        return parse_qs(
+            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_FIELDS
+        )
+    except ValueError:
+        raise HTTPException(400) from None
+
+
+Sent = Annotated[Fields, Depends(_read_fields)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotating:
+    """The pages of one folder's annotators.
+
+    Attributes:
+        folder: its files.
+        questions: of the folder, as they were when the pages were started.
+        key: the folder's secret.
+        token: what is asked for at the beginning.
+        clock: the time, UTC.
+        attempts: wrong tokens.
+    """
+
+    folder: QuestionFolder
+    questions: tuple[Question, ...]
+    key: bytes
+    token: str
+    clock: Callable[[], datetime]
+    attempts: Attempts = field(default_factory=Attempts)
+
+    def ask(self) -> Response:
+        """Who is there?"""
+        return self._ask()
+
+    def begin(self, request: Request, fields: Sent) -> Response:
+        """The annotator's own pages."""
+        name, given = _last(fields, "name").strip(), _last(fields, "token").strip()
+        now, address = self.clock(), request.client.host if request.client else ""
+        wait = self.attempts.wait(address, now=now)
+        if wait is not None:
+            minutes = int(wait.total_seconds()) // 60 + 1
+            answer = self._ask(name, f"Too many tries. Minutes to wait: {minutes}.", status=429)
+            answer.headers["Retry-After"] = str(int(wait.total_seconds()) + 1)
+            return answer
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            self.attempts.note(address, now=now)
+            return self._ask(name, _WRONG, status=403)
+        fault = annotator_fault(name)
+        if fault:
+            return self._ask(name, fault, status=422)
+        expires = now + timedelta(days=_TOKEN_DAYS)
+        return _see(f"/t/{self._signer.sign_annotator(name, expires=expires)}")
+
+    def overview(self, token: str) -> Response:
+        """All questions, and what the annotator said."""
+        annotator = self._open(token)
+        given = self._given(annotator)
+        return _page(self._overview(token, annotator, given))
+
+    def question(self, token: str, position: Position) -> Response:
+        """A question; the same at every refresh."""
+        annotator = self._open(token)
+        return self._show(token, annotator, position, self._given(annotator))
+
+    def answer(self, token: str, position: Position, fields: Sent) -> Response:
+        """Save an answer, and go on."""
+        annotator, question = self._open(token, fields), self._question(position)
+        shown = self._signer.read_shown(_last(fields, "shown"))
+        if (shown.annotator, shown.query) != (annotator, question.query):
+            raise BadTokenError
+        answer = self._read(question, shown, fields)
+        fault = answer_fault(
+            self.folder.form, choice=answer.choice, passages=answer.passages, note=answer.note
+        )
+        if fault:
+            return self._again(token, position, answer, problem=fault, status=422)
+        try:
+            outcome = self.folder.append(answer, self.questions)
+        except StoreError as error:
+            _LOG.error("an answer could not be saved: %s", error)
+            refused = self._again(token, position, answer, problem=_UNSAVED, status=503)
+            refused.headers["Retry-After"] = RETRY_SECONDS
+            return refused
+        if outcome == "stale":
+            given = self._given(annotator)
+            return self._show(token, annotator, position, given, problem=_STALE, status=409)
+        return _see(self._next(token, position))
+
+    def _read(self, question: Question, shown: Shown, fields: Fields) -> Answer:
+        """What a form says; a passage that is not there is nobody's form."""
+        numbers = {str(number): one.doc for number, one in enumerate(question.passages, 1)}
+        ticked = set(fields.get("passage", ()))
+        if not ticked <= numbers.keys():
+            raise HTTPException(400)
+        return Answer(
+            query=question.query,
+            annotator=shown.annotator,
+            choice=_last(fields, "choice"),
+            passages=tuple(doc for number, doc in numbers.items() if number in ticked),
+            note=_last(fields, "note").replace("\r\n", "\n").strip(),
+            replaces=shown.replaces,
+            shown_at=_format_time(shown.shown_at),
+            answered_at=_format_time(self.clock()),
+        )
+
+    def _show(
+        self,
+        token: str,
+        annotator: str,
+        position: int,
+        given: Mapping[str, Answer],
+        *,
+        problem: str = "",
+        status: int = 200,
+    ) -> Response:
+        """A question with the answer that stands."""
+        question = self._question(position)
+        stands = given.get(question.query)
+        shown = Shown(
+            annotator=annotator,
+            query=question.query,
+            shown_ms=int(self.clock().timestamp() * 1000),
+            replaces=stands.replaces + 1 if stands else 0,
+        )
+        page = self._question_page(token, position, shown, stands, problem)
+        return _page(page, status=status)
+
+    def _again(
+        self, token: str, position: int, sent: Answer, *, problem: str, status: int
+    ) -> Response:
+        """A question with what was sent, which is not saved."""
+        shown = Shown(
+            annotator=sent.annotator,
+            query=sent.query,
+            shown_ms=int(datetime.fromisoformat(sent.shown_at).timestamp() * 1000),
+            replaces=sent.replaces,
+        )
+        page = self._question_page(token, position, shown, sent, problem)
+        return _page(page, status=status)
+
+    def _question_page(
+        self, token: str, position: int, shown: Shown, chosen: Answer | None, problem: str
+    ) -> QuestionPage:
+        question = self._question(position)
+        ticked = chosen.passages if chosen else ()
+        return QuestionPage(
+            study=self._study,
+            form=self.folder.form,
+            position=position,
+            total=len(self.questions),
+            query=question.text,
+            passages=tuple(
+                Passage(number=number, text=one.text, ticked=one.doc in ticked)
+                for number, one in enumerate(question.passages, 1)
+            ),
+            choice=chosen.choice if chosen else "",
+            note=chosen.note if chosen else "",
+            token=token,
+            shown=self._signer.sign_shown(shown),
+            action=_address(token, position),
+            next=self._next(token, position),
+            place=f"{self.folder.form.kind} {shown.annotator} {question.query}",
+            replaces=shown.replaces,
+            back=_address(token, position - 1) if position > 1 else "",
+            all=f"/t/{token}",
+            problem=problem,
+        )
+
+    def _overview(self, token: str, annotator: str, given: Mapping[str, Answer]) -> OverviewPage:
+        form, total = self.folder.form, len(self.questions)
+        lines = tuple(
+            Line(
+                href=_address(token, position),
+                text=one.text,
+                answer=_name(form.choice(given[one.query].choice)) if one.query in given else "",
+            )
+            for position, one in enumerate(self.questions, 1)
+        )
+        first = next((line.href for line in lines if not line.answer), "")
+        done = sum(bool(line.answer) for line in lines)
+        ended = "All are answered; thank you. Any answer can still be changed."
+        return OverviewPage(
+            study=self._study,
+            title=form.title,
+            annotator=annotator,
+            told=(
+                f"{done:,} of {total:,} answered. "
+                + (ended if not first else "Every answer is saved as you go on."),
+            ),
+            next=first,
+            button="Go on" if done else "Begin",
+            lines=lines,
+        )
+
+    def _next(self, token: str, position: int) -> str:
+        return _address(token, position + 1) if position < len(self.questions) else f"/t/{token}"
+
+    def _question(self, position: int) -> Question:
+        if position > len(self.questions):
+            raise HTTPException(404)
+        return self.questions[position - 1]
+
+    def _given(self, annotator: str) -> Mapping[str, Answer]:
+        """Query -> what this annotator said last."""
+        found = latest(self.folder.answers(self.questions))
+        return {query: one for (query, name), one in found.items() if name == annotator}
+
+    def _open(self, token: str, fields: Fields | None = None) -> str:
+        """Whose pages these are; a form has to bring the token of its address."""
+        if fields is not None and _last(fields, "token") != token:
+            raise BadTokenError
+        return self._signer.read_annotator(token, now=self.clock())
+
+    def _ask(self, name: str = "", problem: str = "", *, status: int = 200) -> Response:
+        title = self.folder.form.title
+        return _page(
+            AnnotatorPage(study=self._study, title=title, name=name, problem=problem), status=status
+        )
+
+    @property
+    def _study(self) -> Study:
+        return Study(name="heldout")
+
+    @property
+    def _signer(self) -> AnnotatorSigner:
+        return AnnotatorSigner(key=self.key)
+
+
+def make_annotating_app(annotating: Annotating) -> FastAPI:
+    """The pages of a folder of questions: `/`, `/t/TOKEN` and `/t/TOKEN/question/N`."""
+    router = APIRouter(default_response_class=HTMLResponse)
+    router.get("/")(annotating.ask)
+    router.post("/")(annotating.begin)
+    router.get("/t/{token}")(annotating.overview)
+    router.get("/t/{token}/question/{position}")(annotating.question)
+    router.post("/t/{token}/question/{position}")(annotating.answer)
+    app = FastAPI(openapi_url=None, redirect_slashes=False)
+    app.mount("/static", StaticFiles(packages=[("heldout.web", "static")]), name="static")
+    app.include_router(router)
+    app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
+    study = Study(name="heldout")
+    add_handlers(app, study)
+    app.add_exception_handler(BadTokenError, lambda *_: _unknown(study))
+    app.add_exception_handler(OldTokenError, lambda *_: _unknown(study))
+    app.add_middleware(Guard, study=study)
+    return app
+
+
+def _unknown(study: Study) -> Response:
+    page = EndPage(
+        study=study,
+        title="This address is not valid",
+        paragraphs=("It is too old, or a part of it is missing. Your answers are kept.",),
+        link=Link(href="/", text="Sign in again"),
+    )
+    return respond(page, status=403)
+
+
+def _page(page: AnnotatorPage | OverviewPage | QuestionPage, *, status: int = 200) -> Response:
+    return HTMLResponse(render_annotating(page), status_code=status)
+
+
+def _name(choice: object) -> str:
+    return str(getattr(choice, "name", ""))
+
+
+def _address(token: str, position: int) -> str:
+    return f"/t/{token}/question/{position}"
+
+
+def _last(fields: Fields, name: str) -> str:
+    return fields.get(name, ("",))[-1]
+
+
+def _see(address: str) -> Response:
+    return RedirectResponse(address, status_code=303)
+
+
+def _format_time(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

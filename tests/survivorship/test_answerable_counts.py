@@ -1,0 +1,184 @@
+"""Which systems could have answered discarded queries: pools, table 2, tests between systems."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from question_samples import answer, question
+from statsmodels.stats.contingency_tables import mcnemar
+
+from heldout.errors import InputError
+from heldout.survivorship.answerable import (
+    SystemTop,
+    compare_reach,
+    first_ranks,
+    judged_passages,
+    pool_questions,
+    reach,
+)
+from heldout.survivorship.first_ranks import read_first_ranks
+from heldout.survivorship.questions import Question, ShownPassage
+
+TABLE_2 = {
+    "BM25": (22, 28, 17),
+    "ANCE": (22, 28, 17),
+    "ColBERT": (18, 32, 28),
+    "monoT5": (16, 34, 30),
+}
+RANKS = st.dictionaries(
+    st.sampled_from(["a", "b", "c"]),
+    st.lists(st.none() | st.integers(1, 14), min_size=8, max_size=8),
+    min_size=1,
+)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.real
+def test_the_published_table_comes_out(data: Callable[[str], Path]) -> None:
+    place = data("msmarco-annotation-depth") / "discarded_rankings_by_model.tsv"
+    with place.open("rb") as file:
+        ranks = read_first_ranks(file, path=str(place))
+    found = reach(ranks)
+    assert {
+        one.system: (one.none.count, one.within[10].count, one.within[3].count)
+        for one in found.systems
+    } == TABLE_2
+    assert (found.queries, found.unanswered.count) == (50, 15)
+    pairs = compare_reach(ranks)
+    assert len(pairs) == 12
+    shown = {(one.a, one.b, one.depth): one for one in pairs}
+    top = shown["BM25", "monoT5", 3]
+    table = [[0, top.a_only], [top.b_only, 0]]
+    assert top.b_only - top.a_only == 30 - 17
+    assert top.p == pytest.approx(mcnemar(table, exact=True).pvalue)
+
+
+@given(RANKS)
+def test_every_query_is_answered_or_not(ranks: dict[str, list[int | None]]) -> None:
+    table = {name: {f"q{n}": r for n, r in enumerate(own)} for name, own in ranks.items()}
+    found = reach(table)
+    for one in found.systems:
+        assert one.none.count + one.within[10].count == found.queries == 8
+        assert one.within[3].count <= one.within[10].count
+        assert found.unanswered.count <= one.none.count
+
+
+@given(RANKS, st.permutations(list(range(8))))
+def test_the_order_of_queries_does_not_matter(
+    ranks: dict[str, list[int | None]], order: list[int]
+) -> None:
+    there = {name: {f"q{n}": own[n] for n in range(8)} for name, own in ranks.items()}
+    again = {name: {f"q{n}": own[n] for n in order} for name, own in ranks.items()}
+    assert reach(there) == reach(again)
+    assert compare_reach(there) == compare_reach(again)
+
+
+@given(RANKS)
+def test_tests_between_systems_are_mcnemars(ranks: dict[str, list[int | None]]) -> None:
+    table = {name: {f"q{n}": r for n, r in enumerate(own)} for name, own in ranks.items()}
+    for one in compare_reach(table):
+        if one.a_only + one.b_only == 0:
+            assert one.p is one.p_corrected is None
+            continue
+        expected = mcnemar([[0, one.a_only], [one.b_only, 0]], exact=True).pvalue
+        assert one.p == pytest.approx(min(1.0, expected))
+        assert one.p is not None
+        assert one.p_corrected is not None
+        assert one.p <= one.p_corrected <= 1
+
+
+def test_a_pool_has_each_text_once_and_neither_system_nor_order() -> None:
+    tops = {"bm25": {"q1": ("d1", "d2")}, "dense": {"q1": ("d3", "d4")}}
+    documents = {"d1": "Same  text", "d2": "two", "d3": "same text", "d4": "four"}
+    (found,) = pool_questions(tops, queries={"q1": "why"}, documents=documents, rng=rng())
+    assert sorted((one.doc, one.same) for one in found.passages) == [
+        ("d1", ("d3",)),
+        ("d2", ()),
+        ("d4", ()),
+    ]
+    orders = {
+        tuple(
+            one.doc
+            for one in pool_questions(
+                tops, queries={"q1": "why"}, documents=documents, rng=rng(seed)
+            )[0].passages
+        )
+        for seed in range(30)
+    }
+    assert len(orders) == 6
+
+
+def test_a_query_for_which_no_system_has_a_document_is_named() -> None:
+    with pytest.raises(InputError, match=r"missing-query.*q2"):
+        pool_questions(
+            {"bm25": {"q1": ("d1",)}},
+            queries={"q1": "why", "q2": "how"},
+            documents={"d1": "text"},
+            rng=rng(),
+        )
+
+
+def test_an_answer_stands_for_every_document_of_its_text() -> None:
+    shown = Question(
+        query="q1",
+        text="why",
+        passages=(
+            ShownPassage(doc="d1", text="same", same=("d3",)),
+            ShownPassage(doc="d2", text="two"),
+        ),
+    )
+    judged = judged_passages([shown], [answer("q1", "answered", "d1")])
+    assert (judged["q1"].answering, judged["q1"].others) == (("d1", "d3"), ("d2",))
+    tops = [
+        SystemTop(system="bm25", query="q1", docs=("d2", "d1")),
+        SystemTop(system="dense", query="q1", docs=("d3",)),
+        SystemTop(system="none", query="q1", docs=("d2",)),
+        SystemTop(system="bm25", query="unjudged", docs=("d1",)),
+    ]
+    ranks = first_ranks(judged, tops)
+    assert ranks == {"bm25": {"q1": 2}, "dense": {"q1": 1}, "none": {"q1": None}}
+
+
+def test_half_of_the_annotators_are_not_enough() -> None:
+    asked = [question("q1", "d1", "d2"), question("q2", "d1")]
+    answers = [
+        answer("q1", "answered", "d1"),
+        answer("q1", "answered", "d1", "d2", by="bob"),
+        answer("q2", "cannot"),
+    ]
+    judged = judged_passages(asked, answers)
+    assert judged.keys() == {"q1"}
+    one = judged["q1"]
+    assert (one.answering, one.others, one.disputed, one.annotators) == (("d1",), ("d2",), 1, 2)
+
+
+def test_without_a_judged_query_nothing_is_a_share() -> None:
+    found = reach({"bm25": {}})
+    assert found.systems[0].none.share is None
+    assert compare_reach({"bm25": {}, "dense": {}})[0].p is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ("system\tquery\tdoc\trank\nBM25\tq1\td1\t1\n", "wrong-columns", 1),
+        ("{header}BM25\tq1\t1\n", "wrong-columns", 2),
+        ("{header}BM25\tq1\td1\t0\n", "rank-not-a-number", 2),
+        ("{header}BM25\tq1\td1\tsoon\n", "rank-not-a-number", 2),
+        ("{header}BM25\tq1\td1\t1\nBM25\tq1\td2\t2\n", "repeated-query", 3),
+        ("{header}BM25\tq1\td1\t1\nANCE\tq2\td2\t2\n", "missing-query", None),
+        ("{header}", "empty-file", None),
+    ],
+)
+def test_a_broken_table_is_named_with_its_place(text: str, code: str, line: int | None) -> None:
+    content = text.replace("{header}", "scorer\tquery_id\tdoc_id\trank\n")
+    with pytest.raises(InputError) as caught:
+        read_first_ranks(io.BytesIO(content.encode()), path="ranks.tsv")
+    assert {(one.code, one.line) for one in caught.value.problems} == {(code, line)}

@@ -1,0 +1,88 @@
+"""Labels for discarded queries: what people judged, and what nobody did, never mixed unasked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.ids import digest_bytes
+from heldout.survivorship.answerable import Judged
+from heldout.survivorship.discarded_labels import (
+    LabelSource,
+    MadeLabels,
+    PseudoSource,
+    human_labels,
+    mixed_labels,
+    pseudo_labels,
+)
+from heldout.trec.qrels import parse_qrels
+
+SOURCE = LabelSource(
+    annotators=("ada",),
+    depth=10,
+    systems=("bm25",),
+    questions_sha256=digest_bytes(b"q"),
+    answers_sha256=digest_bytes(b"a"),
+)
+STRONG = PseudoSource(system="strong", run_sha256=digest_bytes(b"r"), depth=1)
+JUDGED = {
+    "q1": Judged(answering=("d1",), others=("d2",), disputed=0, annotators=1),
+    "q2": Judged(answering=(), others=("d3",), disputed=0, annotators=1),
+}
+TOPS = {"q1": ("d9",), "q3": ("d7", "d8")}
+
+
+@dataclass
+class Lines:
+    made: MadeLabels
+
+    @property
+    def rows(self) -> list[str]:
+        return self.made.qrels.decode().splitlines()
+
+
+def test_people_label_what_answers_and_what_does_not() -> None:
+    made = human_labels(JUDGED, SOURCE, name="first")
+    assert Lines(made).rows == ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d3 0"]
+    record = made.record
+    assert (record.name, record.made, record.pseudo, record.human) == ("first", "human", 0, 3)
+    assert (record.queries, record.answered, record.system) == (2, 1, None)
+    assert record.qrels_sha256 == digest_bytes(made.qrels)
+
+
+def test_pseudo_labels_say_that_they_are_in_name_lines_and_record() -> None:
+    made = pseudo_labels(TOPS, ["q3"], STRONG, name="first")
+    assert Lines(made).rows == ["q3 pseudo d7 1"]
+    record = made.record
+    assert (record.name, record.made, record.human) == ("first.pseudo", "pseudo", 0)
+    assert (record.judged, record.system) == (None, STRONG)
+
+
+def test_what_people_judged_gets_no_pseudo_label_in_a_mixed_file() -> None:
+    made = mixed_labels(JUDGED, SOURCE, TOPS, ["q1", "q3"], STRONG, name="first")
+    assert Lines(made).rows == ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d3 0", "q3 pseudo d7 1"]
+    assert (made.record.name, made.record.made) == ("first.with-pseudo", "human and pseudo")
+    assert (made.record.human, made.record.pseudo) == (3, 1)
+
+
+DOCS = st.frozensets(st.sampled_from(["a", "b", "c", "d"]), min_size=1)
+
+
+@given(st.dictionaries(st.sampled_from(["q1", "q2", "q3"]), DOCS, min_size=1), st.data())
+def test_labels_are_qrels(shown: Mapping[str, frozenset[str]], data: st.DataObject) -> None:
+    judged = {}
+    for query, docs in shown.items():
+        answering = data.draw(st.frozensets(st.sampled_from(sorted(docs))))
+        judged[query] = Judged(
+            answering=tuple(sorted(answering)),
+            others=tuple(sorted(docs - answering)),
+            disputed=0,
+            annotators=1,
+        )
+    made = human_labels(judged, SOURCE, name="x")
+    read = parse_qrels(made.qrels, path="x.qrels").judgments
+    assert read == {
+        query: {doc: int(doc in one.answering) for doc in sorted(shown[query])}
+        for query, one in judged.items()
+    }
