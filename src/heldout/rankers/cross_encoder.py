@@ -4,7 +4,7 @@ Two kinds: `bert`, a classifier over the pair, and `monot5`, a T5 that answers t
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -115,10 +115,9 @@ class CrossEncoder:
         Source: Nogueira and Cho, arXiv:1901.04085, 2019; monoT5: Nogueira et al., Findings of
         EMNLP 2020.
         """
-        with autocast(self.device, self.precision):
-            logits = self._monot5(pairs) if self.kind == "monot5" else self._bert(pairs)
-        logits = logits.float()
-        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+        if self.kind == "bert":
+            return self._bert(pairs)
+        return self._t5([(f"Query: {pair.query}", f"Document: {pair.document}") for pair in pairs])
 
     def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
         """Scores without gradient, in batches of similar length: a `PairScorer`.
@@ -132,19 +131,21 @@ class CrossEncoder:
         Raises:
             InputError: code `model-scores`: a score is NaN or infinite.
         """
-        lengths = [len(pair.query) + len(pair.document) for pair in pairs]
+        return self._in_batches(self.scores, pairs)
 
-        def compute(rows: Sequence[int]) -> NDArray[np.float32]:
-            values: NDArray[np.float32] = self.scores([pairs[row] for row in rows]).cpu().numpy()
-            return values
+    def score_prompts(self, prompts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """Log-odds of true against false, for whatever a T5 is asked.
 
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            values = map_batches(compute, lengths, batch=self.settings.batch)
-        finally:
-            self.model.train(was_training)
-        return check_scores(np.array(values, dtype=np.float64), self.settings.model)
+        Args:
+            prompts: parts of each, as in `encode_prompts`.
+
+        Returns:
+            float64, shape (prompts,).
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        return self._in_batches(self._t5, prompts)
 
     def save(self, folder: Path) -> None:
         """Write weights, configuration and tokenizer, as `load_cross_encoder` reads them.
@@ -158,6 +159,24 @@ class CrossEncoder:
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
+    def _in_batches(
+        self, compute: Callable[[Sequence[Any]], Any], texts: Sequence[Sequence[str]]
+    ) -> NDArray[np.float64]:
+        """Scores of texts in evaluation mode; the mode of the model is as before afterwards."""
+
+        def compute_rows(rows: Sequence[int]) -> NDArray[np.float32]:
+            values: NDArray[np.float32] = compute([texts[row] for row in rows]).cpu().numpy()
+            return values
+
+        lengths = [sum(map(len, parts)) for parts in texts]
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            values = map_batches(compute_rows, lengths, batch=self.settings.batch)
+        finally:
+            self.model.train(was_training)
+        return check_scores(np.array(values, dtype=np.float64), self.settings.model)
+
     def _bert(self, pairs: Sequence[TextPair]) -> Any:
         queries, documents = zip(*pairs, strict=True)
         inputs = self.tokenizer(
@@ -168,15 +187,20 @@ class CrossEncoder:
             max_length=self.length,
             return_tensors="pt",
         )
-        return self.model(**inputs.to(self.device)).logits
+        with autocast(self.device, self.precision):
+            logits = self.model(**inputs.to(self.device)).logits.float()
+        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
 
-    def _monot5(self, pairs: Sequence[TextPair]) -> Any:
+    def _t5(self, prompts: Sequence[Sequence[str]]) -> Any:
+        """Log-odds of true against false as the first token of the answer."""
         torch = import_neural("torch")
-        parts = [(f"Query: {query}", f"Document: {document}") for query, document in pairs]
-        inputs = encode_prompts(self.tokenizer, parts, length=self.length).to(self.device)
-        start = torch.full((len(pairs), 1), self.model.config.decoder_start_token_id)
-        logits = self.model(**inputs, decoder_input_ids=start.to(self.device)).logits
-        return logits[:, 0, list(answer_ids(self.tokenizer, self.settings.model))]
+        wrong, right = answer_ids(self.tokenizer, self.settings.model)
+        inputs = encode_prompts(self.tokenizer, prompts, length=self.length).to(self.device)
+        start = torch.full((len(prompts), 1), self.model.config.decoder_start_token_id)
+        with autocast(self.device, self.precision):
+            answers = self.model(**inputs, decoder_input_ids=start.to(self.device)).logits
+        logits = answers[:, 0].float()
+        return logits[:, right] - logits[:, wrong]
 
 
 def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:

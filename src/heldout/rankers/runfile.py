@@ -2,12 +2,11 @@
 
 import bz2
 import gzip
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from heldout.rankers.files import write_whole
 from heldout.rankers.run import Run
 
 __all__ = ["RunForm", "format_run", "write_run"]
@@ -63,13 +62,4 @@ def write_run(run: Run, path: Path, *, form: RunForm, tag: str) -> None:
     """
     content = format_run(run, form=form, tag=tag)
     pack = _PACKERS.get(path.suffix)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(pack(content) if pack else content)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_whole(path, pack(content) if pack else content)

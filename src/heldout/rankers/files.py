@@ -1,0 +1,31 @@
+"""Files that are whole or absent."""
+
+import os
+import tempfile
+from pathlib import Path
+
+__all__ = ["write_whole"]
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file aside, wait until it is on disk, and rename it.
+
+    Args:
+        path: replaced where it exists; its folder is made where it is missing.
+        content: all of it.
+
+    Raises:
+        OSError: it cannot be written; one of this name that was there is kept.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

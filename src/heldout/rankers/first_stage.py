@@ -1,0 +1,64 @@
+"""Run files as a first stage: read whole, for a re-ranker to go on with."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from heldout.ids import DocId, QueryId
+from heldout.rankers.run import Hit, Run
+from heldout.trec.ranking import order_by_rank, order_by_score
+from heldout.trec.reading.streams import Limits, TextReader
+from heldout.trec.rows import Form
+from heldout.trec.runs import scan_run
+from heldout.trec.text import check_line
+
+__all__ = ["read_run"]
+
+
+def read_run(source: BinaryIO, *, path: str) -> Run:
+    """Read a run, every document of every query.
+
+    Args:
+        source: a file or `BytesIO` at its start, in MS MARCO or TREC form, plain or compressed;
+            read twice.
+        path: its name for messages.
+
+    Returns:
+        Hits best first: by score where the form has scores, else by rank; a hit's score is then
+        its rank below zero.
+
+    Raises:
+        InputError: all errors of the run, as `heldout check` finds them.
+    """
+    start = source.tell()
+    scan = scan_run(source, path=path, order=None)
+    source.seek(start)
+    form: Form = scan.form or "trec"
+    queries: dict[QueryId, list[list[bytes]]] = {}
+    for tokens in _rows(source, path):
+        queries.setdefault(QueryId(tokens[0].decode()), []).append(tokens)
+    order = _order_scores if form == "trec" else _order_ranks
+    return {query: order(rows) for query, rows in queries.items()}
+
+
+def _rows(source: BinaryIO, path: str) -> Iterator[list[bytes]]:
+    """The tokens of each row; blank lines and comments are left out."""
+    with TextReader(source, path=path, limits=Limits()) as reader:
+        for block in reader.blocks():
+            for number, line in enumerate(block.text[:-1].split(b"\n"), start=block.line):
+                if check_line(line, path=path, number=number) is None:
+                    yield line.split()
+
+
+def _order_scores(rows: list[list[bytes]]) -> list[Hit]:
+    keys = np.array([float(tokens[4]) for tokens in rows])
+    documents = [tokens[2] for tokens in rows]
+    order = order_by_score(keys, documents).tolist()
+    return [Hit(DocId(documents[row].decode()), float(keys[row])) for row in order]
+
+
+def _order_ranks(rows: list[list[bytes]]) -> list[Hit]:
+    ranks = np.array([int(tokens[2]) for tokens in rows], dtype=np.int64)
+    order = order_by_rank(ranks).tolist()
+    return [Hit(DocId(rows[row][1].decode()), -float(ranks[row])) for row in order]
