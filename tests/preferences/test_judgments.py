@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from heldout.preferences.judgments import (
     counted,
     failed_tests,
     format_judgments,
+    format_time,
     parse_judgments,
 )
 
@@ -149,3 +151,16 @@ def test_a_task_that_was_finished_later_did_not_count_yet() -> None:
     one = judged(answered_at="2026-01-01T00:00:00Z", submitted_at="2026-01-03T00:00:00Z")
     assert counted([one], until="2026-01-02T00:00:00Z") == ()
     assert counted([one], until="2026-01-03T00:00:00Z") == (one,)
+
+
+_FORMS = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.500Z")
+
+
+@given(st.sampled_from(_FORMS), st.sampled_from(_FORMS))
+def test_times_within_a_second_are_compared_as_times(answered: str, until: str) -> None:
+    row = json.dumps(_ROW | {"answered_at": answered, "submitted_at": answered}).encode()
+    (one,) = parse_judgments(row, path="x")
+    came = datetime.fromisoformat(answered) <= datetime.fromisoformat(until)
+    assert counted([one], until=until) == ((one,) if came else ())
+    assert datetime.fromisoformat(one.answered_at) == datetime.fromisoformat(answered)
+    assert one.answered_at == format_time(datetime.fromisoformat(answered))

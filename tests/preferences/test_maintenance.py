@@ -72,7 +72,7 @@ def test_one_vote_less_than_the_lead_exchanges_nothing() -> None:
     best = {"q": ("a",)}
     assert follow_challenges(best, votes([("b", "a")] * 2), rule).replaced == ()
     (one,) = follow_challenges(best, votes([("b", "a")] * 3), rule).replaced
-    assert (one.before, one.after, one.at) == (("a",), "b", "2026-11-01T00:02:00Z")
+    assert (one.before, one.after, one.at) == (("a",), "b", "2026-11-01T00:02:00.000Z")
 
 
 def test_of_several_best_answers_a_challenger_has_to_beat_each() -> None:

@@ -6,7 +6,7 @@ A judgment is what was recorded, whether it counts or not; `counted` says which 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import Annotated, Literal
 
@@ -26,6 +26,7 @@ __all__ = [
     "counted",
     "failed_tests",
     "format_judgments",
+    "format_time",
     "judgments_at",
     "last_answers",
     "parse_judgments",
@@ -38,12 +39,16 @@ language they do not read; something else."""
 By = Literal["key", "pointer", "form"]
 """How a choice was made: with a key, a pointer, or by a plain form without JavaScript."""
 
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?Z")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+_SECONDS = re.compile(r"[0-9T:-]{19}Z")
+_TIMES = ("shown_at", "answered_at", "submitted_at")
 _LONGEST_MS = 10**10
 
 
 class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One answer of one judge to one pair.
+
+    Times get milliseconds where they have none: as texts they are then in the order of time.
 
     Attributes:
         query: its id.
@@ -81,6 +86,13 @@ class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     submitted: bool = True
     submitted_at: str = ""
 
+    def __post_init__(self) -> None:
+        """Bring times into the form in which they can be compared."""
+        for name in _TIMES:
+            time = getattr(self, name)
+            if time and "." not in time:
+                msgspec.structs.force_setattr(self, name, _with_milliseconds(time))
+
     @property
     def other(self) -> str | None:
         """The passage that was not preferred; `None` where they could not judge."""
@@ -114,6 +126,15 @@ def parse_judgments(data: bytes, *, path: str) -> tuple[Judgment, ...]:
 def format_judgments(judgments: Iterable[Judgment]) -> bytes:
     """JSON lines, in the order given."""
     return format_rows(judgments)
+
+
+def format_time(moment: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds, as judgments have it.
+
+    Args:
+        moment: with its zone.
+    """
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def failed_tests(judgments: Iterable[Judgment]) -> dict[tuple[str, str], int]:
@@ -170,6 +191,7 @@ def judgments_at(judgments: Sequence[Judgment], until: str | None) -> Sequence[J
     """
     if until is None:
         return judgments
+    until = _with_milliseconds(until)
     later = {
         (one.worker, one.task)
         for one in judgments
@@ -198,6 +220,11 @@ def last_answers(judgments: Iterable[Judgment]) -> list[Judgment]:
     return list(last.values())
 
 
+def _with_milliseconds(time: str) -> str:
+    # "." sorts before "Z", so that 12:03:11.204Z would come before 12:03:11Z.
+    return f"{time[:-1]}.000Z" if _SECONDS.fullmatch(time) else time
+
+
 def _find_fault(row: Judgment, path: str, number: int) -> Problem | None:
     if not _fits(row):
         return Problem(
@@ -207,7 +234,7 @@ def _find_fault(row: Judgment, path: str, number: int) -> Problem | None:
             found=f"{show(row.left)} against {show(row.right)}: {show(str(row.preferred))}",
             expected="two different passages, and one of them or null",
         )
-    times = (row.shown_at, row.answered_at, row.submitted_at)
+    times = (getattr(row, name) for name in _TIMES)
     wrong = next((one for one in times if one and not _is_time(one)), None)
     if wrong is not None:
         return Problem(

@@ -16,7 +16,7 @@ from heldout.cli.run_files import find_runs
 from heldout.errors import InputError, Problem
 from heldout.preferences.contests import PERFECT
 from heldout.preferences.judged_pools import pool_judged
-from heldout.preferences.judgments import Judgment, counted, parse_judgments
+from heldout.preferences.judgments import Judgment, counted, format_time, parse_judgments
 from heldout.preferences.pools import Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.versions import Rules
@@ -145,7 +145,7 @@ def load_judged(source: JudgedSource, *, tops: Mapping[str, Tops] | None = None)
             algorithm="sequential" if settings.mode == "sequential" else "tournament",
             exclusion=settings.exclusion,
             failures=settings.failures,
-            until=None if source.until is None else _format_time(source.until),
+            until=None if source.until is None else format_time(source.until.replace(tzinfo=UTC)),
         ),
         labels=labels,
         known=answers or {one.query: (one.known.doc,) for one in pools if one.known is not None},
@@ -284,9 +284,3 @@ def _within(
 def _read_labels(path: str) -> Mapping[str, Mapping[str, int]]:
     with open_input(Path(path)) as file:
         return read_qrels(file, path=path).judgments
-
-
-def _format_time(moment: datetime) -> str:
-    """As the judging pages write times, so that they can be compared."""
-    utc = moment.replace(tzinfo=UTC)
-    return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -8,7 +8,6 @@ from typing import get_args
 
 import click
 
-from heldout.board.events import format_time
 from heldout.cli.console import progress
 from heldout.cli.context import Place, at_board
 from heldout.cli.options import one_argument
@@ -41,6 +40,7 @@ from heldout.pipeline.maintaining import (
 )
 from heldout.pipeline.published_tops import check_set, list_published
 from heldout.pipeline.rebuild import catch_up
+from heldout.preferences.judgments import format_time
 from heldout.preferences.maintenance import LEAD, LeadRule
 from heldout.preferences.settings import Mode
 from heldout.preferences.versions import Algorithm
