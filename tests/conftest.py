@@ -4,7 +4,7 @@ import importlib.util
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,14 @@ _SCORES = tempfile.TemporaryDirectory(prefix="heldout-scores-")
 os.environ["HELDOUT_CACHE"] = _SCORES.name
 
 REPOSITORY = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Nothing here cuts the power; what is killed, is killed in a process that does wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 def _need(*, found: bool, what: str, variable: str) -> None:

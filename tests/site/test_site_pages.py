@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 from typing import Any, get_type_hints
 
+import jinja2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -82,7 +83,7 @@ def shown() -> Callable[[str], Document]:
 
 
 def render_page(page: BoardPage | EntryPage) -> Document:
-    return Document(render._render(render._environment(), page))
+    return Document(render._render(render._environment(jinja2), page))
 
 
 def entry_page(one: Row) -> EntryPage:
@@ -98,7 +99,7 @@ def sources() -> dict[str, str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_template_receives_exactly_its_page(page: type[BoardPage] | type[EntryPage]) -> None:
-    environment = render._environment()
+    environment = render._environment(jinja2)
     used: set[str] = set()
     macros = set(re.findall(r"macro (\w+)", sources()["macros.html"]))
     for name in (TEMPLATES[page], "base.html"):

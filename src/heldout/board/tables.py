@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -34,9 +35,14 @@ def check_table(table: Mapping[str, Any], struct: type[msgspec.Struct]) -> Itera
         table: as `tomllib` reads it.
         struct: its attributes are the keys; nested structs, mappings and tuples are followed.
     """
-    kind = inspect.type_info(struct)
+    kind = _layout(struct)
     if isinstance(kind, inspect.StructType):
         yield from _check_keys("", table, kind)
+
+
+@cache
+def _layout(struct: type[msgspec.Struct]) -> inspect.Type:
+    return inspect.type_info(struct)
 
 
 def _check(key: str, value: object, kind: inspect.Type) -> Iterator[Mistake]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from importlib import resources
+from types import ModuleType
 from typing import Any
 
 from heldout.board.seasons import SeasonStandings
@@ -55,7 +57,7 @@ def render_board(
     Raises:
         SetupError: the `site` extra is not installed.
     """
-    environment = _environment()
+    environment = _environment(need("jinja2"))
     here = spec.in_season(seasons[0].season) if seasons else spec
     files = {
         "index.html": _render(environment, make_board_page(standings, here, facts)),
@@ -99,8 +101,9 @@ def _render_entries(
     return files
 
 
-def _environment() -> Any:
-    jinja2 = need("jinja2")
+@cache
+def _environment(jinja2: ModuleType) -> Any:
+    """The templates, each compiled once for as long as the process lives."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: _read("templates", name).decode()),
         autoescape=True,

@@ -2,7 +2,9 @@
 
 import csv
 import io
+from functools import cache
 from importlib import resources
+from types import ModuleType
 from typing import Any
 
 from heldout.charts.extras import need
@@ -41,18 +43,25 @@ def render_alone(template: str, **values: Any) -> bytes:
     Raises:
         SetupError: Jinja2 is not installed.
     """
-    environment = need("jinja2").Environment(
+    page = _environment(need("jinja2")).get_template(template)
+    style = _read("static/heldout.css")
+    text: str = page.render(style=style, draw=draw, cells=format_cells, **values)
+    return text.encode()
+
+
+@cache
+def _environment(jinja2: ModuleType) -> Any:
+    """The templates, each compiled once for as long as the process lives."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: _read(f"templates/{name}")),
         autoescape=True,
-        undefined=need("jinja2").StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     environment.filters["clean"] = clean
-    page = environment.from_string(_read(f"templates/{template}"))
-    style = _read("static/heldout.css")
-    text: str = page.render(style=style, draw=draw, cells=format_cells, **values)
-    return text.encode()
+    return environment
 
 
 def _read(path: str) -> str:
