@@ -53,9 +53,9 @@ def copied(stage: Stage, stages: Stages) -> Stage:
 class Organiser:
     """Somebody at the organiser's pages, with a browser's memory for cookies."""
 
-    def __init__(self, stage: Stage, portal: Any) -> None:
+    def __init__(self, stage: Stage, portal: Any, **options: Any) -> None:
         self.stage = stage
-        self.caller = Caller(organised(stage), portal)
+        self.caller = Caller(organised(stage, **options), portal)
 
     def sign_in(self, token: str = TOKEN) -> Response:
         return self.caller.post("/admin/sign-in", data={"token": token})

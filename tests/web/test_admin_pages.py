@@ -268,11 +268,11 @@ def test_quality_is_worked_out_again_only_where_a_judgment_or_a_finished_task_is
 ) -> None:
     asked = []
 
-    def counting(*given: Any) -> JudgeAgreement:
+    def counting(*given: Any, **more: Any) -> JudgeAgreement:
         asked.append(given)
-        return judge_agreement(*given)
+        return judge_agreement(*given, **more)
 
-    monkeypatch.setattr("heldout.web.admin.judge_agreement", counting)
+    monkeypatch.setattr("heldout.web.quality_page.judge_agreement", counting)
     stage = organiser.stage
     root = stage.begin("eva")
     before = organiser.words("/admin/quality")
@@ -285,6 +285,22 @@ def test_quality_is_worked_out_again_only_where_a_judgment_or_a_finished_task_is
     stage.answer(root, 4)
     assert "of 3 finished tasks" in organiser.words("/admin/quality")
     assert len(asked) == 3
+
+
+def test_of_many_judgments_what_takes_long_waits_until_it_is_asked_for(stages: Stages) -> None:
+    organiser = Organiser(worked(stages), stages.portal, quick=3)
+    organiser.sign_in()
+    first = organiser.words("/admin/quality")
+    assert "There are 10 answers" in first
+    assert "1 of 2 tests" in first
+    assert "Passage A preferred 100.0% of 3 votes" in first
+    assert "Effect of side A not worked out yet" in first
+    assert "/admin/quality?effects=yes" in organiser.get("/admin/quality").text
+    whole = organiser.words("/admin/quality?effects=yes")
+    assert "not worked out" not in whole
+    assert organiser.words("/admin/quality") == whole
+    organiser.stage.answer(organiser.stage.begin("eva"), 1)
+    assert "There are 11 answers" in organiser.words("/admin/quality")
 
 
 AGREED = JudgeAgreement(pairs=9, votes=18, alike=0.52, alpha=0.045, interval=None, why="")

@@ -69,7 +69,7 @@ def judge_agreement(
             over.
         rng: draws queries for the interval: pairs of one query share passages.
         level: of the interval.
-        trials: how many draws.
+        trials: how many draws; 0 for no interval.
     """
     given: dict[tuple[str, str, str], list[float]] = {}
     for one in votes:
@@ -82,7 +82,9 @@ def judge_agreement(
     ratings = np.hstack([one_way, 1 - one_way])
     alpha = krippendorff_alpha(ratings)
     queries = np.array([query for query, _, _ in several] * _TWO)
-    interval = krippendorff_interval(ratings, rng, groups=queries, level=level, trials=trials)
+    interval = None
+    if trials:
+        interval = krippendorff_interval(ratings, rng, groups=queries, level=level, trials=trials)
     return JudgeAgreement(
         alpha=alpha.value,
         interval=interval,

@@ -9,18 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import urlencode
 
-import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
-from heldout.preferences.agreement import judge_agreement
-from heldout.preferences.bias import measure_bias
 from heldout.preferences.crowds.codes import read_code, study_link
-from heldout.preferences.judgments import counted
 from heldout.preferences.payments import Payment, format_payments
 from heldout.preferences.pricing import format_money
-from heldout.preferences.quality import judging_quality
 from heldout.store.judging import organiser, overviews, readings
 from heldout.store.judging.campaigns import Campaign, read_campaign
 from heldout.store.judging.database import Database
@@ -33,11 +28,11 @@ from heldout.web.admin_pages import AdminPage, Section, SignInPage, render_admin
 from heldout.web.admin_words import plural
 from heldout.web.forms import Form
 from heldout.web.last_result import LastResult
+from heldout.web.quality_page import measure_quality, more_section
 from heldout.web.signing_in import COOKIE, SESSION, Attempts, Session, SessionSigner
 
 __all__ = ["Admin", "admin_routes"]
 
-_SEED = 2021
 _DIGITS = 9
 _WRONG = "That is not the token."
 _ELSEWHERE = ("cross-site", "same-site")
@@ -67,14 +62,18 @@ class Admin:
         token: what is asked for at the sign-in; see `check_token`.
         clock: the time, UTC.
         attempts: failed sign-ins.
-        quality_kept: the page of quality as it was last worked out.
+        quick: of so many judgments the whole page of quality is worked out at once.
+        quality_kept: that page as it was last worked out.
+        first_kept: what of it takes no time, as it was last worked out.
     """
 
     database: Database
     token: str
     clock: Callable[[], datetime]
     attempts: Attempts = field(default_factory=Attempts)
+    quick: int = 2_000
     quality_kept: LastResult[tuple[Section, ...]] = field(default_factory=LastResult)
+    first_kept: LastResult[tuple[Section, ...]] = field(default_factory=LastResult)
 
     def sign_in_page(self) -> Response:
         """Ask for the token."""
@@ -154,9 +153,17 @@ class Admin:
     def quality(self, request: Request) -> Response:
         """Tests, agreement, sides, time."""
         entered = self._enter(request)
-        sections = self.quality_kept.get(
-            readings.judged_so_far(self.database), lambda: self._measure(entered.campaign)
-        )
+        state, settings = readings.judged_so_far(self.database), entered.campaign.settings
+        asked = state.judgments <= self.quick or request.query_params.get("effects") == "yes"
+        if asked or self.quality_kept.has(state):
+            sections = self.quality_kept.get(
+                state, lambda: measure_quality(self.database, settings, effects=True)
+            )
+        else:
+            first = self.first_kept.get(
+                state, lambda: measure_quality(self.database, settings, effects=False)
+            )
+            sections = (more_section(state.judgments), *first)
         return _page(entered, "Quality", "/admin/quality", sections)
 
     def pairs(self, request: Request) -> Response:
@@ -237,16 +244,6 @@ class Admin:
             *admin_views.pages_section("/admin/log?", start, len(found)),
         )
         return _page(entered, "Log", "/admin/log", sections)
-
-    def _measure(self, campaign: Campaign) -> tuple[Section, ...]:
-        settings, found = campaign.settings, readings.judgments(self.database)
-        votes = counted(found, exclusion=settings.exclusion, failures=settings.failures)
-        # The same draws at each visit: a page that is loaded again says the same
-        agreement = judge_agreement(votes, np.random.default_rng(_SEED))
-        docs = organiser.passage_lengths(self.database)
-        shown = {(one.query, doc) for one in votes for doc in (one.left, one.right)}
-        bias = measure_bias(votes, lengths={place: docs[place[1]] for place in shown})
-        return admin_quality.quality_sections(judging_quality(found, settings), agreement, bias)
 
     def _payments(self, campaign: Campaign) -> tuple[Payment, ...]:
         return list_payments(self.database, currency=campaign.settings.currency)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from heldout.preferences.agreement import STUDY_ACCURACY, JudgeAgreement, expected_alpha
-from heldout.preferences.bias import Effect, SideBias
+from heldout.preferences.bias import LEFT_OUT, Effect, SideBias
 from heldout.preferences.judgments import Judgment, Reason
 from heldout.preferences.quality import JudgingQuality, Spread
 from heldout.store.judging.organiser import PairTexts
@@ -219,7 +219,7 @@ def _bias(found: SideBias) -> tuple[tuple[str, str], ...]:
 
 def _effect(found: Effect, level: float) -> str:
     if found.value is None:
-        return f"not defined: {found.why}"
+        return "not worked out yet" if found.why == LEFT_OUT else f"not defined: {found.why}"
     if found.low is None or found.high is None:
         return f"{found.value:+.3f} logits"
     return f"{found.value:+.3f} logits, {level:.0%} interval {found.low:+.3f} to {found.high:+.3f}"

@@ -17,6 +17,11 @@ class LastResult(Generic[Result]):
         self._lock = threading.Lock()
         self._kept: tuple[Hashable, Result] | None = None
 
+    def has(self, state: Hashable) -> bool:
+        """Whether the result for a state is kept; does not wait."""
+        kept = self._kept
+        return kept is not None and kept[0] == state
+
     def get(self, state: Hashable, work: Callable[[], Result]) -> Result:
         """The result for a state.
 
