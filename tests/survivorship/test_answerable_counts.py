@@ -16,11 +16,11 @@ from heldout.survivorship.answerable import (
     SystemTop,
     compare_reach,
     first_ranks,
-    judged_passages,
     pool_questions,
     reach,
 )
 from heldout.survivorship.first_ranks import read_first_ranks
+from heldout.survivorship.passage_judging import judge_agreement, judged_passages
 from heldout.survivorship.questions import Question, ShownPassage
 
 TABLE_2 = {
@@ -182,3 +182,20 @@ def test_a_broken_table_is_named_with_its_place(text: str, code: str, line: int 
     with pytest.raises(InputError) as caught:
         read_first_ranks(io.BytesIO(content.encode()), path="ranks.tsv")
     assert {(one.code, one.line) for one in caught.value.problems} == {(code, line)}
+
+
+def test_annotators_agree_on_passages_beyond_chance_or_not() -> None:
+    asked = [question(f"q{n}", "d1", "d2") for n in range(4)]
+    answers = [answer(one.query, "answered", "d1") for one in asked]
+    same = judge_agreement(
+        asked, [*answers, *(answer(o.query, "answered", "d1", by="bob") for o in asked)], rng()
+    )
+    assert (same.alpha.value, same.alpha.units, same.annotators) == (1.0, 8, ("ada", "bob"))
+    apart = judge_agreement(
+        asked, [*answers, *(answer(o.query, "answered", "d2", by="bob") for o in asked)], rng()
+    )
+    assert apart.alpha.value is not None
+    assert apart.alpha.value < 0
+    assert apart.disputed == 8
+    alone = judge_agreement(asked, [*answers[:2], answer("q3", "cannot", by="bob")], rng())
+    assert (alone.alpha.value, alone.judged, alone.asked, alone.cannot) == (None, 2, 4, 1)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.ids import digest_bytes
-from heldout.survivorship.answerable import Judged
 from heldout.survivorship.discarded_labels import (
     LabelSource,
     MadeLabels,
@@ -16,6 +15,7 @@ from heldout.survivorship.discarded_labels import (
     mixed_labels,
     pseudo_labels,
 )
+from heldout.survivorship.passage_judging import Judged
 from heldout.trec.qrels import parse_qrels
 
 SOURCE = LabelSource(

@@ -6,7 +6,6 @@ collection, so that every share here is a lower bound. Source: survivorship-bias
 table 2.
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,19 +18,19 @@ from heldout.preferences.pools import Pool, build_pools
 from heldout.stats.multiple import holm
 from heldout.stats.result import Ask
 from heldout.stats.wins import compare_wins
-from heldout.survivorship.questions import CANNOT, Answer, Question, ShownPassage, latest
+from heldout.survivorship.passage_judging import Judged
+from heldout.survivorship.questions import Question, ShownPassage
 from heldout.survivorship.shares import Share, share_of
 from heldout.trec.tops import Tops
 
 __all__ = [
     "Answered",
-    "Judged",
+    "FirstRanks",
     "SystemPair",
     "SystemReach",
     "SystemTop",
     "compare_reach",
     "first_ranks",
-    "judged_passages",
     "pool_questions",
     "reach",
 ]
@@ -52,23 +51,6 @@ class SystemTop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     system: str
     query: str
     docs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """What annotators say of one query's passages.
-
-    Attributes:
-        answering: documents that answer it, with those of the same text, sorted.
-        others: documents that do not.
-        disputed: passages that just half of the annotators ticked; they count among `others`.
-        annotators: how many judged it.
-    """
-
-    answering: tuple[str, ...]
-    others: tuple[str, ...]
-    disputed: int
-    annotators: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,25 +139,6 @@ def pool_questions(
     return tuple(_shuffled(one, rng) for one in pools)
 
 
-def judged_passages(
-    questions: Iterable[Question], answers: Iterable[Answer]
-) -> Mapping[str, Judged]:
-    """What answers each query, by more than half of its annotators.
-
-    Args:
-        questions: all of them.
-        answers: all that were given; of each annotator the last one to a query counts.
-
-    Returns:
-        Query -> what is said of its passages; queries that nobody judged are left out.
-    """
-    given: defaultdict[str, list[Answer]] = defaultdict(list)
-    for one in latest(answers).values():
-        if one.choice != CANNOT:
-            given[one.query].append(one)
-    return {one.query: _judge(one, given[one.query]) for one in questions if given.get(one.query)}
-
-
 def first_ranks(judged: Mapping[str, Judged], tops: Iterable[SystemTop]) -> FirstRanks:
     """Where each system has its first passage that answers.
 
@@ -262,21 +225,6 @@ def _shuffled(pool: Pool, rng: np.random.Generator) -> Question:
             ShownPassage(doc=one.doc, text=one.text, same=one.same)
             for one in (pool.candidates[place] for place in order)
         ),
-    )
-
-
-def _judge(question: Question, given: Sequence[Answer]) -> Judged:
-    ticks = Counter(doc for one in given for doc in one.passages)
-    answering: list[str] = []
-    others: list[str] = []
-    for passage in question.passages:
-        named = answering if 2 * ticks[passage.doc] > len(given) else others
-        named += [passage.doc, *passage.same]
-    return Judged(
-        answering=tuple(sorted(answering)),
-        others=tuple(sorted(others)),
-        disputed=sum(2 * ticks[one.doc] == len(given) for one in question.passages),
-        annotators=len(given),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from heldout.ids import Digest, digest_bytes
-from heldout.survivorship.answerable import Judged
+from heldout.survivorship.passage_judging import Judged
 from heldout.trec.tops import Tops
 
 __all__ = [

@@ -6,13 +6,12 @@ what was chosen. Every answer can be changed, and nobody sees those of others.
 
 import hmac
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated
-from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Depends, FastAPI, Path, Request
+from fastapi import APIRouter, FastAPI, Path, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
@@ -34,6 +33,7 @@ from heldout.web.annotating_pages import (
     QuestionPage,
     render_annotating,
 )
+from heldout.web.annotator_forms import Fields, Sent, last_value
 from heldout.web.annotator_tokens import AnnotatorSigner, Shown
 from heldout.web.faults import RETRY_SECONDS, Guard, add_handlers, respond
 from heldout.web.pages import EndPage, Link, Study
@@ -44,8 +44,6 @@ __all__ = ["Annotating", "make_annotating_app"]
 
 _LOG = logging.getLogger("heldout.web")
 _TOKEN_DAYS = 30
-_LONGEST_FORM = 256 << 10
-_FIELDS = 5_000
 _WRONG = "That is not the token."
 _STALE = (
     "You have answered this question in another window since. That answer stands and is shown "
@@ -54,29 +52,6 @@ _STALE = (
 _UNSAVED = "Not saved: it could not be written just now. What you chose is kept here; save again."
 
 Position = Annotated[int, Path(ge=1, le=1_000_000)]
-Fields = Mapping[str, Sequence[str]]
-
-
-async def _read_fields(request: Request) -> Fields:
-    """The fields of a form, of each all values.
-
-    Raises:
-        HTTPException: 413 it is too long; 400 it has too many fields.
-    """
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST_FORM:
-            raise HTTPException(413)
-    try:
-        return parse_qs(
-            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_FIELDS
-        )
-    except ValueError:
-        raise HTTPException(400) from None
-
-
-Sent = Annotated[Fields, Depends(_read_fields)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +80,7 @@ class Annotating:
 
     def begin(self, request: Request, fields: Sent) -> Response:
         """The annotator's own pages."""
-        name, given = _last(fields, "name").strip(), _last(fields, "token").strip()
+        name, given = last_value(fields, "name").strip(), last_value(fields, "token").strip()
         now, address = self.clock(), request.client.host if request.client else ""
         wait = self.attempts.wait(address, now=now)
         if wait is not None:
@@ -136,7 +111,7 @@ class Annotating:
     def answer(self, token: str, position: Position, fields: Sent) -> Response:
         """Save an answer, and go on."""
         annotator, question = self._open(token, fields), self._question(position)
-        shown = self._signer.read_shown(_last(fields, "shown"))
+        shown = self._signer.read_shown(last_value(fields, "shown"))
         if (shown.annotator, shown.query) != (annotator, question.query):
             raise BadTokenError
         answer = self._read(question, shown, fields)
@@ -166,9 +141,9 @@ class Annotating:
         return Answer(
             query=question.query,
             annotator=shown.annotator,
-            choice=_last(fields, "choice"),
+            choice=last_value(fields, "choice"),
             passages=tuple(doc for number, doc in numbers.items() if number in ticked),
-            note=_last(fields, "note").replace("\r\n", "\n").strip(),
+            note=last_value(fields, "note").replace("\r\n", "\n").strip(),
             replaces=shown.replaces,
             shown_at=_format_time(shown.shown_at),
             answered_at=_format_time(self.clock()),
@@ -278,7 +253,7 @@ class Annotating:
 
     def _open(self, token: str, fields: Fields | None = None) -> str:
         """Whose pages these are; a form has to bring the token of its address."""
-        if fields is not None and _last(fields, "token") != token:
+        if fields is not None and last_value(fields, "token") != token:
             raise BadTokenError
         return self._signer.read_annotator(token, now=self.clock())
 
@@ -337,10 +312,6 @@ def _name(choice: object) -> str:
 
 def _address(token: str, position: int) -> str:
     return f"/t/{token}/question/{position}"
-
-
-def _last(fields: Fields, name: str) -> str:
-    return fields.get(name, ("",))[-1]
 
 
 def _see(address: str) -> Response:

@@ -1,0 +1,187 @@
+"""`heldout survive answerable`: could other systems have answered the discarded queries?"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import numpy as np
+
+from heldout.cli.context import reports_disk
+from heldout.cli.files import order_option
+from heldout.cli.options import level_option, one_argument
+from heldout.cli.printing import answers as answers_console
+from heldout.cli.printing import plural, print_facts, print_json
+from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.survive.annotating_server import ServeOptions, serve_options, serve_questions
+from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.cli.survive.discarded_pool import PoolOptions, pool_discarded
+from heldout.cli.survive.label_writing import LabelOptions, label_options, write_discarded_labels
+from heldout.report import answerable as report
+from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.answerable import (
+    FirstRanks,
+    compare_reach,
+    first_ranks,
+    reach,
+)
+from heldout.survivorship.first_ranks import read_first_ranks
+from heldout.survivorship.passage_judging import judge_agreement, judged_passages
+from heldout.survivorship.questions import ANSWERABLE
+from heldout.trec.reading.streams import open_input
+
+__all__ = ["answerable"]
+
+_ALSO = (3,)
+
+_pool_options = one_argument(
+    "pool",
+    PoolOptions,
+    click.option(
+        "--runs",
+        multiple=True,
+        metavar="'GLOB'",
+        help="Runs of the systems to pool; a pattern in quotes, or a path. Can be given many "
+        "times.",
+    ),
+    click.option(
+        "--triage",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="FOLDER",
+        help="Only queries that triage found sound and rightly discarded.",
+    ),
+    click.option(
+        "--sample", type=click.IntRange(min=1), metavar="N", help="Queries, at random [50, or all]."
+    ),
+    click.option(
+        "--depth",
+        "-k",
+        type=click.IntRange(1, 100),
+        default=10,
+        show_default=True,
+        help="First passages of each system that are judged.",
+    ),
+    order_option,
+    seed_option,
+)
+
+
+@click.command
+@click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
+@_pool_options
+@annotation_options
+@click.option(
+    "--ranks",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Instead of a folder: scorer, query_id, doc_id, rank of the first passage that answers.",
+)
+@label_options
+@serve_options
+@level_option
+@output_options
+@reports_disk
+def answerable(
+    *,
+    folder: Path | None,
+    pool: PoolOptions,
+    source: AnnotationSource,
+    ranks: Path | None,
+    labels: LabelOptions,
+    pages: ServeOptions,
+    level: float,
+    output: Output,
+) -> None:
+    """Could other systems have answered discarded queries? Pool them, let people look, count.
+
+    With --runs the first passages of these systems are pooled into FOLDER, each text once, in
+    random order, for queries of --triage, of the annotations, or of --queries alone. With --serve
+    people say which passages answer. Otherwise what they said is counted for each system: no
+    answer in the pool, in the top 10, in the top 3; and with --labels written as labels.
+
+    What lies below the pool nobody judged: every count is a lower bound.
+
+    \b
+    Examples:
+      heldout survive answerable pool --runs 'runs/*.gz' --triage triage --documents docs.tsv
+      heldout survive answerable pool --serve
+      heldout survive answerable pool --labels discarded
+      heldout survive answerable --ranks discarded_rankings_by_model.tsv
+    """
+    if (folder is None) == (ranks is None):
+        raise click.UsageError("which judgments? a FOLDER, or --ranks FILE")
+    if folder is None:
+        _check_alone(pool, labels, pages)
+        with open_input(ranks or Path()) as file:
+            table = read_first_ranks(file, path=str(ranks))
+        print_answer(_answer(table, depth=pool.depth, level=level), output)
+        return
+    place = QuestionFolder(folder, ANSWERABLE)
+    if pool.runs:
+        _pool(place, pool, source, output)
+    if pages.serve:
+        serve_questions(place, pages)
+    elif not pool.runs:
+        _count(place, source, labels, seed=pool.seed, level=level, output=output)
+
+
+def _check_alone(pool: PoolOptions, labels: LabelOptions, pages: ServeOptions) -> None:
+    if pool.runs or labels.labels or labels.pseudo or pages.serve:
+        raise click.UsageError("--ranks is judged already: it is without --runs, --serve, --labels")
+
+
+def _pool(
+    folder: QuestionFolder, pool: PoolOptions, source: AnnotationSource, output: Output
+) -> None:
+    questions = pool_discarded(folder, pool, source)
+    passages = sum(len(one.passages) for one in questions)
+    if output.as_json:
+        print_json(
+            {
+                "folder": str(folder.path),
+                "queries": len(questions),
+                "passages": passages,
+                "depth": pool.depth,
+                "seed": pool.seed,
+            }
+        )
+        return
+    mean = passages / len(questions)
+    facts = [
+        ("pooled", f"{plural(len(questions), 'query', 'queries')}, {passages:,} passages"),
+        ("", f"{mean:.1f} a query on average, each text once, in random order"),
+        ("folder", str(folder.place)),
+        ("next", f"heldout survive answerable {folder.path} --serve"),
+    ]
+    print_facts(answers_console(), facts)
+
+
+def _count(
+    folder: QuestionFolder,
+    source: AnnotationSource,
+    labels: LabelOptions,
+    *,
+    seed: int,
+    level: float,
+    output: Output,
+) -> None:
+    questions = folder.questions()
+    given = folder.answers(questions)
+    judged = judged_passages(questions, given)
+    if labels.labels or labels.pseudo:
+        write_discarded_labels(folder, questions, judged, labels, source)
+    judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
+    ranks = first_ranks(judged, folder.tops())
+    found = _answer(ranks, depth=folder.pool().depth, level=level)
+    facts = (*report.judging_facts(judging), *found.facts)
+    value = {**found.value, "judging": report.judging_value(judging)}
+    print_answer(replace(found, facts=facts, value=value), output)
+
+
+def _answer(ranks: FirstRanks, *, depth: int, level: float) -> Answer:
+    found = reach(ranks, depth=depth, also=_ALSO, level=level)
+    pairs = compare_reach(ranks, depth=depth, also=_ALSO)
+    return Answer(
+        facts=report.facts(found, pairs),
+        tables=report.tables(found, pairs, level=level),
+        value=report.value(found, pairs, level=level),
+    )

@@ -1,0 +1,169 @@
+"""The pool of discarded queries: which of them, the tops of runs, the texts."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+import numpy as np
+
+from heldout.cli.prefer.judged import name_runs, read_each
+from heldout.cli.survive.annotation_source import AnnotationSource
+from heldout.collections.wanted_texts import read_wanted_texts
+from heldout.errors import InputError, Problem, StoreError
+from heldout.ids import Digest
+from heldout.store.question_folder import PoolRecord, QuestionFolder
+from heldout.survivorship.annotations import Annotation
+from heldout.survivorship.answerable import SystemTop, pool_questions
+from heldout.survivorship.questions import TRIAGE, Question
+from heldout.survivorship.triage import count_labels, sound_queries
+from heldout.trec.queries import read_queries
+from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import open_input
+from heldout.trec.tops import Tops
+
+__all__ = ["PoolOptions", "digest_file", "pool_discarded", "read_discarded"]
+
+_SAMPLE = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolOptions:
+    """What a command was told to pool.
+
+    Attributes:
+        runs: patterns or paths of run files; none where nothing is pooled.
+        triage: a folder of triage whose sound queries are taken.
+        sample: queries, at random; `None` for 50, or all where there are fewer.
+        depth: first documents of each run.
+        order: how documents are ordered; `None` for what fits a run's columns.
+        seed: of the sample and of the order.
+    """
+
+    runs: tuple[str, ...]
+    triage: Path | None
+    sample: int | None
+    depth: int
+    order: Order | None
+    seed: int
+
+
+def pool_discarded(
+    folder: QuestionFolder, pool: PoolOptions, source: AnnotationSource
+) -> tuple[Question, ...]:
+    """Pool the tops of runs into a new folder; its questions.
+
+    Raises:
+        StoreError: the folder has questions already, or the one of triage has none.
+        InputError: a file has errors; code `too-few-queries`.
+        click.UsageError: neither queries nor texts are named.
+    """
+    if folder.exists():
+        raise StoreError(f"{folder.place} is there already; name another folder")
+    if source.documents is None:
+        raise click.UsageError("--documents FILE: the texts that people look at")
+    rng = np.random.default_rng(pool.seed)
+    queries = _sample(_queries_of(pool.triage, source), pool.sample, rng)
+    paths = name_runs(pool.runs)
+    tops = read_each(paths, depth=pool.depth, order=pool.order)
+    own = {name: {query: top.get(query, ()) for query in queries} for name, top in tops.items()}
+    documents = _read_texts(source.documents, own)
+    questions = pool_questions(own, queries=queries, documents=documents, rng=rng)
+    digests = {name: digest_file(Path(path)) for name, path in paths.items()}
+    record = PoolRecord(depth=pool.depth, seed=pool.seed, runs_sha256=digests)
+    folder.write_pool(_rows(own), record)
+    return folder.add(questions)
+
+
+def _queries_of(triage: Path | None, source: AnnotationSource) -> Mapping[str, str]:
+    """Texts of discarded queries: those that triage found sound, or all of the annotations.
+
+    Without either they are those of `--queries` alone.
+
+    Raises:
+        StoreError: the folder of triage has no questions.
+        InputError: a file has errors; codes `too-few-queries`, `no-discarded`, `no-text`.
+        click.UsageError: none of the three is named.
+    """
+    if triage is not None:
+        folder = QuestionFolder(triage, TRIAGE)
+        questions = folder.questions()
+        found = count_labels(questions, folder.answers(questions))
+        return {one.query: one.text for one in sound_queries(questions, found)}
+    if source.annotations is not None or source.shown is not None:
+        return _of_annotations(source)
+    if source.queries is None:
+        raise click.UsageError("which queries? --triage FOLDER, --annotations PLACE or --queries")
+    with open_input(source.queries) as file:
+        return read_queries(file, path=str(source.queries)).texts
+
+
+def digest_file(path: Path) -> Digest:
+    """SHA-256 of a file as it lies."""
+    with path.open("rb") as file:
+        return Digest(hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def read_discarded(source: AnnotationSource, *, texts: bool = False) -> Sequence[Annotation]:
+    """The discarded queries of annotations.
+
+    Args:
+        source: which annotations.
+        texts: whether texts of queries are wanted.
+
+    Raises:
+        InputError: a file has errors; code `no-discarded`: the source leaves them out.
+    """
+    # Texts of documents are read later, of those alone that are pooled
+    annotations = replace(source, documents=None).read(texts=texts)
+    if not annotations.counts_discarded:
+        raise _refused(annotations.source, "no-discarded", "queries with an answer alone")
+    return [one for one in annotations.records if not one.selected]
+
+
+def _of_annotations(source: AnnotationSource) -> Mapping[str, str]:
+    discarded = read_discarded(source, texts=True)
+    lost = [str(one.query) for one in discarded if not one.text]
+    if lost:
+        place = str(source.queries or source.annotations or source.shown)
+        raise _refused(place, "no-text", f"no text for query {lost[0]}")
+    return {str(one.query): one.text or "" for one in discarded}
+
+
+def _refused(path: str, code: str, found: str) -> InputError:
+    expected = "discarded queries and their texts"
+    return InputError(Problem(code=code, path=path, found=found, expected=expected))
+
+
+def _sample(
+    queries: Mapping[str, str], count: int | None, rng: np.random.Generator
+) -> Mapping[str, str]:
+    """Some of the queries, in the order drawn."""
+    names = list(queries)
+    size = min(_SAMPLE, len(names)) if count is None else count
+    if not 0 < size <= len(names):
+        raise InputError(
+            Problem(
+                code="too-few-queries",
+                path="--sample",
+                found=f"{len(names):,} discarded queries",
+                expected=f"{max(size, 1):,} to judge",
+            )
+        )
+    chosen = rng.choice(len(names), size=size, replace=False).tolist()
+    return {names[place]: queries[names[place]] for place in chosen}
+
+
+def _read_texts(path: Path, tops: Mapping[str, Tops]) -> Mapping[str, str]:
+    wanted = {doc for top in tops.values() for docs in top.values() for doc in docs}
+    with open_input(path) as file:
+        return read_wanted_texts(file, wanted, path=str(path))
+
+
+def _rows(tops: Mapping[str, Tops]) -> list[SystemTop]:
+    return [
+        SystemTop(system=system, query=query, docs=docs)
+        for system, top in tops.items()
+        for query, docs in top.items()
+    ]

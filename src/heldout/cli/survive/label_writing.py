@@ -1,0 +1,167 @@
+"""Labels for discarded queries on disk: of people, and, where they are asked for, pseudo-labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from heldout.cli.files import run_name
+from heldout.cli.options import one_argument
+from heldout.cli.printing import messages, plural, print_facts
+from heldout.cli.survive.annotation_source import AnnotationSource
+from heldout.cli.survive.discarded_pool import digest_file, read_discarded
+from heldout.errors import InputError, Problem
+from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.discarded_labels import (
+    LabelSource,
+    MadeLabels,
+    PseudoSource,
+    human_labels,
+    mixed_labels,
+    pseudo_labels,
+)
+from heldout.survivorship.passage_judging import Judged
+from heldout.survivorship.questions import CANNOT, Question
+from heldout.trec.reading.streams import open_input
+from heldout.trec.tops import Tops, read_tops
+
+__all__ = ["LabelOptions", "label_options", "write_discarded_labels"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelOptions:
+    """What labels a command was told to write.
+
+    Attributes:
+        labels: their name; `None` for none.
+        pseudo: a run for pseudo-labels; `None` for none.
+        pseudo_depth: so many of its first documents.
+        with_pseudo: also a file that has both.
+    """
+
+    labels: str | None
+    pseudo: Path | None
+    pseudo_depth: int
+    with_pseudo: bool
+
+
+label_options = one_argument(
+    "labels",
+    LabelOptions,
+    click.option(
+        "--labels",
+        metavar="NAME",
+        help="Write what people judged as FOLDER/labels/NAME.qrels, with a record of it.",
+    ),
+    click.option(
+        "--pseudo",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="RUN",
+        help="Also NAME.pseudo.qrels: the first document of this run, for queries nobody judged.",
+    ),
+    click.option(
+        "--pseudo-depth",
+        type=click.IntRange(1, 100),
+        default=1,
+        show_default=True,
+        help="So many of its documents.",
+    ),
+    click.option(
+        "--with-pseudo", is_flag=True, help="Also NAME.with-pseudo.qrels, which has both, marked."
+    ),
+)
+"""`--labels`, `--pseudo`, `--pseudo-depth` and `--with-pseudo`, as one `labels` argument."""
+
+
+def write_discarded_labels(
+    folder: QuestionFolder,
+    questions: Sequence[Question],
+    judged: Mapping[str, Judged],
+    options: LabelOptions,
+    source: AnnotationSource,
+) -> None:
+    """Write labels and say what was written.
+
+    Pseudo-labels are for the discarded queries of the annotations where these are named, else for
+    those of the folder.
+
+    Raises:
+        click.UsageError: pseudo-labels without a name, or both without a run.
+        InputError: code `no-judgments`: nobody judged; a file has errors.
+        StoreError: there are other labels of this name.
+    """
+    if options.labels is None:
+        raise click.UsageError("--labels NAME: what the files are to be called")
+    if options.with_pseudo and options.pseudo is None:
+        raise click.UsageError("--with-pseudo needs --pseudo RUN")
+    _check_judged(folder, judged)
+    own = _source(folder, questions)
+    made = [human_labels(judged, own, name=options.labels)]
+    if options.pseudo is not None:
+        system = PseudoSource(
+            system=run_name(str(options.pseudo)),
+            run_sha256=digest_file(options.pseudo),
+            depth=options.pseudo_depth,
+        )
+        tops, open_ = (
+            _read(options.pseudo, options.pseudo_depth),
+            _unjudged(questions, judged, source),
+        )
+        made.append(pseudo_labels(tops, open_, system, name=options.labels))
+        if options.with_pseudo:
+            made.append(mixed_labels(judged, own, tops, open_, system, name=options.labels))
+    for one in made:
+        _tell(folder.write_labels(one), one)
+
+
+def _check_judged(folder: QuestionFolder, judged: Mapping[str, Judged]) -> None:
+    if not judged:
+        raise InputError(
+            Problem(
+                code="no-judgments",
+                path=str(folder.answered),
+                found="no query that somebody judged",
+                expected="at least one",
+                hint=f"`heldout survive answerable {folder.path} --serve` asks people",
+            )
+        )
+
+
+def _source(folder: QuestionFolder, questions: Sequence[Question]) -> LabelSource:
+    pool, (asked, said) = folder.pool(), folder.digests()
+    valid = [one for one in folder.answers(questions) if one.choice != CANNOT]
+    return LabelSource(
+        annotators=tuple(sorted({one.annotator for one in valid})),
+        depth=pool.depth,
+        systems=tuple(pool.runs_sha256),
+        questions_sha256=asked,
+        answers_sha256=said,
+    )
+
+
+def _unjudged(
+    questions: Sequence[Question], judged: Mapping[str, Judged], source: AnnotationSource
+) -> list[str]:
+    if source.annotations is None and source.shown is None:
+        names = [one.query for one in questions]
+    else:
+        names = [str(one.query) for one in read_discarded(source)]
+    return [name for name in names if name not in judged]
+
+
+def _read(path: Path, depth: int) -> Tops:
+    with open_input(path) as file:
+        return read_tops(file, path=str(path), depth=depth)
+
+
+def _tell(path: Path, made: MadeLabels) -> None:
+    record = made.record
+    lines = f"{plural(record.human, 'judgment')} by people"
+    if record.pseudo:
+        lines += f", {plural(record.pseudo, 'pseudo-label')} that nobody judged"
+    queries = plural(record.queries, "query", "queries")
+    print_facts(
+        messages(),
+        [("labels", f"{path}: {queries}, {record.answered:,} with an answer"), ("", lines)],
+    )

@@ -1,0 +1,119 @@
+"""`heldout survive triage`: why were queries discarded?"""
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from heldout.cli.context import reports_disk
+from heldout.cli.options import level_option
+from heldout.cli.printing import answers as answers_console
+from heldout.cli.printing import plural, print_facts, print_json
+from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.survive.annotating_server import ServeOptions, serve_options, serve_questions
+from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.report import triage as report
+from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.questions import TRIAGE
+from heldout.survivorship.triage import count_labels, draw_discarded, triage_agreement
+
+__all__ = ["triage"]
+
+
+@click.command
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@annotation_options
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Discarded queries to draw.",
+)
+@click.option("--split", default="", metavar="NAME", help="What they are of, as dev or train.")
+@seed_option
+@serve_options
+@level_option
+@output_options
+@reports_disk
+def triage(
+    *,
+    folder: Path,
+    source: AnnotationSource,
+    sample: int,
+    split: str,
+    seed: int,
+    pages: ServeOptions,
+    level: float,
+    output: Output,
+) -> None:
+    """Why were queries discarded? Draw some, let people look, count what they say.
+
+    With --annotations, or --shown and --qrels, discarded queries are drawn into FOLDER; called
+    again with another --split, more of them. With --serve people see each query with what was
+    shown, and give one of four labels: no_ans, partial_ans, wrong_lab, ill_form. Otherwise what
+    they said is counted, by split and with intervals, and how far they agree.
+
+    \b
+    Examples:
+      heldout survive triage triage --annotations dev.json.gz --split dev --sample 100
+      heldout survive triage triage --serve
+      heldout survive triage triage
+    """
+    place = QuestionFolder(folder, TRIAGE)
+    drawing = source.annotations is not None or source.shown is not None
+    if drawing:
+        _draw(place, source, sample=sample, split=split, seed=seed, output=output)
+    if pages.serve:
+        serve_questions(place, pages)
+    elif not drawing:
+        _report(place, seed=seed, level=level, output=output)
+
+
+def _draw(
+    folder: QuestionFolder,
+    source: AnnotationSource,
+    *,
+    sample: int,
+    split: str,
+    seed: int,
+    output: Output,
+) -> None:
+    annotations = source.read(texts=True)
+    rng = np.random.default_rng(seed)
+    drawn = draw_discarded(annotations, count=sample, rng=rng, split=split)
+    total = folder.add(drawn)
+    if output.as_json:
+        print_json(
+            {
+                "folder": str(folder.path),
+                "drawn": len(drawn),
+                "discarded": annotations.discarded,
+                "split": split,
+                "seed": seed,
+                "questions": len(total),
+            }
+        )
+        return
+    of = f"of {annotations.discarded:,} discarded" if annotations.discarded else ""
+    facts = [
+        ("drawn", f"{plural(len(drawn), 'query', 'queries')} {of}, seed {seed}"),
+        ("folder", f"{folder.place}: {plural(len(total), 'question')}"),
+        ("next", f"heldout survive triage {folder.path} --serve"),
+    ]
+    print_facts(answers_console(), facts)
+
+
+def _report(folder: QuestionFolder, *, seed: int, level: float, output: Output) -> None:
+    questions = folder.questions()
+    given = folder.answers(questions)
+    found = count_labels(questions, given, level=level)
+    agreement = triage_agreement(given, np.random.default_rng(seed), level=level)
+    print_answer(
+        Answer(
+            facts=report.facts(found, agreement),
+            tables=report.tables(found, agreement, level=level),
+            value=report.value(found, agreement, level=level),
+        ),
+        output,
+    )

@@ -1,0 +1,184 @@
+"""How many discarded queries systems answer, as tables and JSON: table 2 of survivorship-bias."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from heldout.errors import plural
+from heldout.report.table import Cell, Column, Table
+from heldout.survivorship.answerable import Answered, SystemPair, SystemReach
+from heldout.survivorship.passage_judging import PassageJudging
+from heldout.survivorship.shares import Share
+
+__all__ = ["facts", "judging_facts", "judging_value", "tables", "value"]
+
+_LOWER_BOUND = (
+    "Lower bounds: what lies below the pooled passages of these systems nobody looked at, and it "
+    "may answer too."
+)
+
+
+def facts(found: Answered, pairs: Sequence[SystemPair]) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines."""
+    queries = plural(found.queries, "discarded query", "discarded queries")
+    lines = [("queries", f"{queries}, the top {found.depth} of {len(found.systems)} systems")]
+    if not found.queries:
+        return (*lines, ("nothing", "no query is judged yet"))
+    best = max(found.systems, key=lambda one: one.within[found.depth].count)
+    reach = best.within[found.depth]
+    lines.append(
+        (
+            "best",
+            f"{best.system} answers {reach.count:,} ({reach.low:.0%} to {reach.high:.0%})",
+        )
+    )
+    none = found.unanswered
+    lines.append(
+        ("by none", f"{none.count:,} of {none.of:,} are answered by no system's top {found.depth}")
+    )
+    apart = [one for one in pairs if one.p_corrected is not None and one.p_corrected < 0.05]  # noqa: PLR2004 - the usual level
+    lines.append(
+        ("apart", f"{len(apart):,} of {plural(len(pairs), 'comparison')} significant, corrected")
+    )
+    return tuple(lines)
+
+
+def tables(found: Answered, pairs: Sequence[SystemPair], *, level: float) -> tuple[Table, ...]:
+    """What each system answers, with intervals, and which systems differ; none without queries."""
+    if not found.queries:
+        return ()
+    compared = (_pairs(pairs),) if pairs else ()
+    return (_counts(found), _shares(found, level), *compared)
+
+
+def value(found: Answered, pairs: Sequence[SystemPair], *, level: float) -> dict[str, Any]:
+    """The whole result for JSON; shares are of the judged queries."""
+    return {
+        "queries": found.queries,
+        "depth": found.depth,
+        "systems": [
+            {
+                "system": one.system,
+                "no_answer": asdict(one.none),
+                "within": {str(depth): asdict(share) for depth, share in one.within.items()},
+            }
+            for one in found.systems
+        ],
+        "unanswered": asdict(found.unanswered),
+        "comparisons": [
+            {**asdict(one), **({} if one.p is not None else {"why": "no query tells them apart"})}
+            for one in pairs
+        ],
+        "interval": "Wilson",
+        "level": level,
+        "test": "McNemar, exact, two-sided",
+        "correction": "holm",
+        "family": len(pairs),
+        "bound": "lower: passages below the pool are not judged",
+        **({} if found.queries else {"why": "no query is judged"}),
+    }
+
+
+def judging_facts(found: PassageJudging) -> tuple[tuple[str, str], ...]:
+    """Who judged, and how far they agree."""
+    names = plural(len(found.annotators), "annotator")
+    told = f"{names}; {found.judged:,} of {plural(found.asked, 'query', 'queries')} judged"
+    lines = [("judges", told)]
+    if found.disputed:
+        passages = plural(found.disputed, "passage")
+        lines.append(("disputed", f"{passages} ticked by just half of them; not taken for answers"))
+    if found.cannot:
+        lines.append(("cannot", f"{plural(found.cannot, 'answer')} that it can't be judged"))
+    if found.alpha.value is not None:
+        ends = found.interval
+        between = f" ({ends[0]:.2f} to {ends[1]:.2f})" if ends else ""
+        units = plural(found.alpha.units, "passage")
+        lines.append(("agreement", f"alpha {found.alpha.value:.2f}{between} on {units}"))
+    return tuple(lines)
+
+
+def judging_value(found: PassageJudging) -> dict[str, Any]:
+    """Who judged, and how far they agree, for JSON."""
+    return {
+        "annotators": list(found.annotators),
+        "asked": found.asked,
+        "judged": found.judged,
+        "disputed": found.disputed,
+        "cannot": found.cannot,
+        "agreement": {
+            "alpha": found.alpha.value,
+            "low": found.interval[0] if found.interval else None,
+            "high": found.interval[1] if found.interval else None,
+            "passages": found.alpha.units,
+            "why": found.alpha.why,
+        },
+    }
+
+
+def _rows(one: SystemReach) -> list[tuple[str, Share]]:
+    none = (f"no answer in top {max(one.within)}", one.none)
+    return [none, *((f"answer in top {depth}", share) for depth, share in one.within.items())]
+
+
+def _counts(found: Answered) -> Table:
+    by_system = [_rows(one) for one in found.systems]
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(own[place][1].count for own in by_system))
+        for place, (name, _) in enumerate(by_system[0])
+    ]
+    return Table(
+        title="Discarded queries that systems could have answered",
+        columns=(
+            Column(name=""),
+            *(Column(name=one.system, form="count") for one in found.systems),
+        ),
+        rows=tuple(rows),
+        notes=(
+            f"{found.unanswered.count:,} of {found.queries:,} are answered by none of them.",
+            _LOWER_BOUND,
+        ),
+    )
+
+
+def _shares(found: Answered, level: float) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (one.system, name, share.count, share.share, share.low, share.high)
+        for one in found.systems
+        for name, share in _rows(one)
+    ]
+    none = found.unanswered
+    name = f"no answer in top {found.depth}"
+    rows.append(("all of them", name, none.count, none.share, none.low, none.high))
+    return Table(
+        title=f"As shares of {plural(found.queries, 'query', 'queries')}",
+        columns=(
+            Column(name="system"),
+            Column(name="answer"),
+            Column(name="queries", form="count"),
+            Column(name="share", form="share", decimals=2),
+            Column(name="low", form="share", decimals=2),
+            Column(name="high", form="share", decimals=2),
+        ),
+        rows=tuple(rows),
+        notes=(f"low, high: {level:.0%} by Wilson, each by itself.",),
+    )
+
+
+def _pairs(pairs: Sequence[SystemPair]) -> Table:
+    return Table(
+        title="Which systems answer others' queries",
+        columns=(
+            Column(name="A"),
+            Column(name="B"),
+            Column(name="top", form="count"),
+            Column(name="A alone", form="count"),
+            Column(name="B alone", form="count"),
+            Column(name="p", form="p"),
+            Column(name="corrected", form="p"),
+        ),
+        rows=tuple(
+            (one.a, one.b, one.depth, one.a_only, one.b_only, one.p, one.p_corrected)
+            for one in pairs
+        ),
+        notes=(f"p: exact McNemar, two-sided; corrected: Holm over {len(pairs):,} comparisons.",),
+    )
