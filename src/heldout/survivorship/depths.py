@@ -42,14 +42,6 @@ class DepthLabels:
     first: NDArray[np.int64]
     sets: Sequence[Sequence[Mapping[str, int]]]
 
-    @property
-    def documents(self) -> Mapping[str, frozenset[str]]:
-        """The documents that are labels at any depth, for each query."""
-        return {
-            query: frozenset(labels[-1])
-            for query, labels in zip(self.queries, self.sets, strict=True)
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DepthScores:

@@ -1,0 +1,42 @@
+"""`heldout survive types`: which types of queries were discarded?"""
+
+import click
+
+from heldout.cli.options import level_option
+from heldout.cli.printing import reports_errors
+from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.report.query_type_chart import spec, title
+from heldout.report.query_types import facts, tables, value
+from heldout.survivorship.query_types import compare_types, count_types
+
+__all__ = ["types"]
+
+
+@click.command
+@annotation_options
+@level_option
+@output_options
+@reports_errors
+def types(*, source: AnnotationSource, level: float, output: Output) -> None:
+    """Tell which types of queries annotators could not answer, and left out.
+
+    Each type has its share with an interval and is compared with all other queries; all types
+    together have a chi-squared test and Cramer's V.
+
+    \b
+    Examples:
+      heldout survive types --annotations dev_v2.1.json.gz
+      heldout survive types --annotations depth-qrels/ --types categories.tsv
+    """
+    found = compare_types(count_types(source.read()), level=level)
+    print_answer(
+        Answer(
+            facts=facts(found),
+            tables=tables(found),
+            value=value(found),
+            chart=lambda: spec(found),
+            title=title(found),
+        ),
+        output,
+    )
