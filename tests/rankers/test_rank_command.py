@@ -160,7 +160,7 @@ source = Path(sys.argv[1]).read_bytes()
 collection = build_collection(parse_docstrings(source, module="library"))
 task = Task(documents=collection.documents, queries=collection.queries, depth=8)
 for method in METHODS:
-    if method != "dense":
+    if "neural" not in METHODS[method].summary:
         run = choose_method(method, {})(task)
         sys.stdout.buffer.write(format_run(run, form="trec", tag=method))
 """

@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from heldout.cli.printing import messages, plural, print_json, reports_errors
+from heldout.cli.reranking import (
+    DEFAULT_FIRST,
+    Reranking,
+    choose_reranking,
+    is_reranking,
+    partial_path,
+    reranking_options,
+)
 from heldout.errors import InputError, Problem, StoreError, printable
 from heldout.ids import DocId, QueryId
 
@@ -43,6 +51,7 @@ Texts = tuple[Mapping[DocId, str], Mapping[QueryId, str]]
     metavar="NAME=VALUE",
     help="A parameter of the method; repeat the option for more.",
 )
+@reranking_options
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
@@ -73,6 +82,7 @@ def rank(  # noqa: PLR0917 - click passes by keyword
     place: str,
     method: str,
     parameters: tuple[str, ...],
+    reranking: Reranking,
     depth: int,
     subset: str,
     seed: int,
@@ -92,28 +102,49 @@ def rank(  # noqa: PLR0917 - click passes by keyword
       rm3               k1=0.9 b=0.4 documents=5 terms=20 original=0.7 stem=true
       char-ngrams       shortest=4 longest=4
       fusion            of=bm25,char-ngrams,query-likelihood rule=rrf|combsum k=60
-      dense             batch=64          (pip install 'heldout[neural]')
     The first four also take identifiers=whole|parts|both stem=true|false
     stopwords=true|false, where true leaves English function words out.
 
     \b
-    Example:
+    These need pip install 'heldout[neural]':
+      dense             model=minilm batch=64 similarity=auto|cosine|dot
+                        query_prefix= document_prefix= vectors=DIR
+      colbert           model=colbertv2 batch=32 length=220 query_length=32 vectors=DIR
+      cross-encoder     model=minilm-l6 kind=auto batch=32 length=512 seed=0
+      monot5            model=monot5 kind=monot5, else as cross-encoder
+      duot5             model=duot5, else as monot5
+    All take device=auto|cpu|cuda|mps precision=auto|float32|bfloat16|float16; model is a
+    short name of docs/rankers.md, another published name, or a folder. The last three only
+    re-rank what --first found; dense and colbert do so where --first is given.
+
+    \b
+    Examples:
       heldout rank --method bm25 --param k1=0.9 --queries dev --out bm25.dev.run.gz
+      heldout rank --method monot5 --first bm25.dev.run.gz --rerank-depth 100 --out t5.run.gz
     """
     from heldout.rankers.methods import choose_method  # noqa: PLC0415 - heavy
     from heldout.rankers.run import Task  # noqa: PLC0415 - heavy
 
     settings = _parameters(parameters)
-    ranker = choose_method(method, settings)
+    reranked = is_reranking(method, reranking)
+    if reranked:
+        ranker = choose_reranking(method, settings, reranking, out)
+    else:
+        ranker = choose_method(method, settings)
     name = _tag(tag or method)
     documents, queries = _texts(place, subset, seed)
     work = f"{plural(len(queries), 'query', 'queries')} over {plural(len(documents), 'document')}"
     messages().print(f"ranking {work} with {printable(method)} ...")
     run = ranker(Task(documents=documents, queries=queries, depth=depth))
     _write(run, out, form, name)
+    if reranked:
+        partial_path(out).unlink(missing_ok=True)
     messages().print(f"wrote {printable(str(out))}")
     if as_json:
         what = {"collection": place, "method": method, "parameters": settings, "depth": depth}
+        if reranked:
+            first = reranking.first or DEFAULT_FIRST
+            what |= {"first": first, "rerank_depth": reranking.rerank_depth}
         print_json(what | {"queries": len(run), "form": form, "tag": name, "path": str(out)})
 
 

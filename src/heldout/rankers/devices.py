@@ -1,6 +1,6 @@
 """Where neural models run: the device, the precision, and batches that fit into its memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -108,7 +108,10 @@ def autocast(device: DeviceName, precision: Precision) -> AbstractContextManager
 
 
 def map_batches(
-    compute: Callable[[Sequence[int]], NDArray[Any]], lengths: Sequence[int], *, batch: int
+    compute: Callable[[Sequence[int]], Iterable[NDArray[Any]]],
+    lengths: Sequence[int],
+    *,
+    batch: int,
 ) -> list[NDArray[Any]]:
     """One result per text, computed in batches of similar length, the longest first.
 

@@ -2,24 +2,24 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.ids import Digest
-from heldout.rankers.cross_encoder import CrossEncoder, CrossEncoderSettings, load_cross_encoder
+from heldout.rankers.cross_encoder import CrossEncoder, MonoT5Settings, load_cross_encoder
 from heldout.rankers.pairs import TextPair
 
 __all__ = ["DuoT5", "DuoT5Settings", "load_duo"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DuoT5Settings(CrossEncoderSettings):
+class DuoT5Settings(MonoT5Settings):
     """Which duoT5, and how it is run; k documents take k (k - 1) questions, so 10 to 50 of them."""
 
-    model: str = "castorini/duot5-base-msmarco"
+    model: str = "duot5"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,8 @@ class DuoT5:
             queries.setdefault(pair.query, []).append(row)
         ordered = [pair for rows in queries.values() for pair in permutations(rows, 2)]
         sums = np.zeros(len(pairs))
-        np.add.at(sums, [row for row, _ in ordered], self._preferences(pairs, ordered))
+        for (row, _), preference in zip(ordered, self._preferences(pairs, ordered), strict=True):
+            sums[row] += preference
         return sums
 
     def _preferences(
@@ -84,4 +85,4 @@ def load_duo(settings: DuoT5Settings) -> DuoT5:
         InputError: code `model-checkpoint`.
         SetupError: the extra `neural` is not installed, or the device is not there.
     """
-    return DuoT5(encoder=load_cross_encoder(replace(settings, kind="monot5")))
+    return DuoT5(encoder=load_cross_encoder(settings))

@@ -2,15 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, printable
 from heldout.rankers.bm25 import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
+from heldout.rankers.cross_encoder import (
+    CrossEncoder,
+    CrossEncoderSettings,
+    MonoT5Settings,
+    load_cross_encoder,
+)
 from heldout.rankers.dense import DenseSettings, load_encoder, rank_dense
+from heldout.rankers.duo import DuoT5Settings, load_duo
 from heldout.rankers.fusion import fuse_reciprocal, fuse_scores
 from heldout.rankers.language_model import LikelihoodSettings, rank_likelihood
+from heldout.rankers.late_interaction import ColbertSettings, load_colbert, rank_colbert
+from heldout.rankers.pairs import Reranker
 from heldout.rankers.run import Run, Task
 from heldout.rankers.vector_space import (
     NgramSettings,
@@ -19,7 +29,15 @@ from heldout.rankers.vector_space import (
     rank_tfidf,
 )
 
-__all__ = ["METHODS", "FusionSettings", "Method", "choose_method", "rank_fusion"]
+__all__ = [
+    "METHODS",
+    "FusionSettings",
+    "Method",
+    "choose_method",
+    "choose_reranker",
+    "only_reranks",
+    "rank_fusion",
+]
 
 _MOST = 1_000_000.0
 
@@ -40,8 +58,9 @@ class FusionSettings:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be fused."""
-        if not 0 <= self.k <= _MOST or not set(self.names) <= METHODS.keys() - {"fusion"}:
-            choice = ", ".join(sorted(METHODS.keys() - {"fusion"}))
+        fusible = {name for name, method in METHODS.items() if method.rank} - {"fusion"}
+        if not 0 <= self.k <= _MOST or not set(self.names) <= fusible:
+            choice = ", ".join(sorted(fusible))
             message = f"wanted: k in 0..1000000, and of made of {choice}"
             raise ValueError(message)
 
@@ -58,40 +77,67 @@ class Method:
     Attributes:
         summary: what it is, in a line.
         settings: the frozen dataclass of its parameters; each has a default.
-        rank: the ranker, given a task and settings of that class.
+        rank: the ranker, given a task and settings of that class; None where it only re-ranks.
+        load: gives, with such settings, what re-ranks; None where it only ranks.
     """
 
     summary: str
     settings: type[Any]
-    rank: Callable[[Task, Any], Run]
+    rank: Callable[[Task, Any], Run] | None = None
+    load: Callable[[Any], Reranker] | None = None
 
 
 def choose_method(name: str, parameters: Mapping[str, str]) -> Callable[[Task], Run]:
     """The ranker of that name with these parameters.
 
     Args:
-        name: a name in `METHODS`.
+        name: a name in `METHODS`, of one that ranks a whole collection.
         parameters: values as text, by the field names of the method's settings.
 
     Returns:
         From a task to its run; raises SetupError where the method needs an extra that is not
-        installed.
+        installed, and InputError where a model cannot be loaded.
 
     Raises:
         InputError: code `rank-method` or `rank-parameter`.
     """
-    if name not in METHODS:
-        raise InputError(
-            Problem(
-                code="rank-method",
-                path="--method",
-                found=repr(name[:40]),
-                expected=f"one of {', '.join(METHODS)}",
-            )
-        )
-    method = METHODS[name]
+    method = _find(name)
+    rank = method.rank
+    if rank is None:
+        raise _wrong_method(f"{name}, which only re-ranks", _names(rank=True), place="--first")
     settings = _settings(method, parameters)
-    return lambda task: method.rank(task, settings)
+    return lambda task: rank(task, settings)
+
+
+def choose_reranker(name: str, parameters: Mapping[str, str]) -> Callable[[], Reranker]:
+    """What loads the re-ranker of that name with these parameters.
+
+    Args:
+        name: a name in `METHODS`, of one that re-ranks.
+        parameters: values as text, by the field names of the method's settings.
+
+    Returns:
+        Loads the model; raises SetupError where an extra is not installed, and InputError where
+        the model cannot be loaded.
+
+    Raises:
+        InputError: code `rank-method` or `rank-parameter`.
+    """
+    method = _find(name)
+    load = method.load
+    if load is None:
+        raise _wrong_method(f"{name}, which re-ranks nothing", _names(rank=False))
+    settings = _settings(method, parameters)
+    return lambda: load(settings)
+
+
+def only_reranks(name: str) -> bool:
+    """Whether a method needs another one's run to begin with.
+
+    Raises:
+        InputError: code `rank-method`.
+    """
+    return _find(name).rank is None
 
 
 def rank_fusion(task: Task, settings: FusionSettings) -> Run:
@@ -107,7 +153,54 @@ def rank_fusion(task: Task, settings: FusionSettings) -> Run:
 
 
 def _rank_dense(task: Task, settings: DenseSettings) -> Run:
-    return rank_dense(task, load_encoder(settings))
+    return rank_dense(task, load_encoder(settings), folder=_folder(settings.vectors))
+
+
+def _rank_colbert(task: Task, settings: ColbertSettings) -> Run:
+    return rank_colbert(task, load_colbert(settings), folder=_folder(settings.vectors))
+
+
+def _folder(name: str) -> Path | None:
+    return Path(name) if name else None
+
+
+def _load_trained(settings: CrossEncoderSettings) -> CrossEncoder:
+    """A cross-encoder all of whose weights come from its checkpoint.
+
+    Raises:
+        InputError: code `model-checkpoint` or `model-untrained`.
+    """
+    encoder = load_cross_encoder(settings)
+    if not encoder.new_weights:
+        return encoder
+    raise InputError(
+        Problem(
+            code="model-untrained",
+            path=printable(settings.model),
+            found=f"no weights for {', '.join(encoder.new_weights)}",
+            expected="a model that was trained to score pairs",
+            hint="train it first: heldout survive train",
+        )
+    )
+
+
+def _find(name: str) -> Method:
+    if name in METHODS:
+        return METHODS[name]
+    raise _wrong_method(repr(name[:40]), ", ".join(METHODS))
+
+
+def _names(*, rank: bool) -> str:
+    """The methods that rank, or those that re-rank."""
+    return ", ".join(
+        name for name, method in METHODS.items() if (method.rank if rank else method.load)
+    )
+
+
+def _wrong_method(found: str, names: str, *, place: str = "--method") -> InputError:
+    return InputError(
+        Problem(code="rank-method", path=place, found=found, expected=f"one of {names}")
+    )
 
 
 def _settings(method: Method, parameters: Mapping[str, str]) -> object:
@@ -149,9 +242,31 @@ METHODS: dict[str, Method] = {
         rank=rank_fusion,
     ),
     "dense": Method(
-        summary="all-MiniLM-L6-v2 sentence vectors (extra `neural`)",
+        summary="single vectors of a sentence encoder (extra `neural`)",
         settings=DenseSettings,
         rank=_rank_dense,
+        load=load_encoder,
+    ),
+    "colbert": Method(
+        summary="late interaction of token vectors (extra `neural`)",
+        settings=ColbertSettings,
+        rank=_rank_colbert,
+        load=load_colbert,
+    ),
+    "cross-encoder": Method(
+        summary="query and document read together, BERT or monoT5 (extra `neural`)",
+        settings=CrossEncoderSettings,
+        load=_load_trained,
+    ),
+    "monot5": Method(
+        summary="a T5 that answers whether a document is relevant (extra `neural`)",
+        settings=MonoT5Settings,
+        load=_load_trained,
+    ),
+    "duot5": Method(
+        summary="a T5 that answers which of two documents is better (extra `neural`)",
+        settings=DuoT5Settings,
+        load=load_duo,
     ),
 }
 """Every method of `heldout rank` by name."""

@@ -1,0 +1,321 @@
+"""Late interaction (ColBERT): a vector per token, and for each of the query's its best partner.
+
+Checkpoints lie as ColBERT publishes them: a BERT and one linear layer, `linear.weight`.
+"""
+
+import hashlib
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, Problem, printable
+from heldout.ids import Digest
+from heldout.rankers.checkpoints import (
+    check_scores,
+    digest_weights,
+    limit_length,
+    load_checkpoint,
+)
+from heldout.rankers.devices import (
+    DeviceChoice,
+    DeviceName,
+    Precision,
+    PrecisionChoice,
+    autocast,
+    choose_device,
+    choose_precision,
+    import_neural,
+    map_batches,
+)
+from heldout.rankers.pairs import TextPair
+from heldout.rankers.run import Run, Task, rank_scores
+from heldout.rankers.vectors import Vectors, encode_all
+
+__all__ = ["Colbert", "ColbertSettings", "load_colbert", "max_similarity", "rank_colbert"]
+
+TokenVectors = NDArray[np.float32]
+"""Vectors of length one, shape (tokens, dimensions)."""
+
+_SHORTEST = 8
+_FRAME = 3
+"""Tokens around a text: its beginning, the marker, its end."""
+
+_BLOCK = 4096
+"""Documents compared with a query at once."""
+
+_SAFE, _PICKLED, _LINEAR = "model.safetensors", "pytorch_model.bin", "linear.weight"
+_QUERY_MARKER, _DOCUMENT_MARKER = "[unused0]", "[unused1]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColbertSettings:
+    """Which ColBERT, and how it is run.
+
+    Attributes:
+        model: a name in `checkpoints`, any other published one, or a folder.
+        batch: texts encoded at once, >= 1.
+        length: tokens of a document, >= 8; what is longer is cut.
+        query_length: tokens of a query, >= 8; shorter ones are filled up with `[MASK]`, whose
+            vectors count.
+        vectors: folder that keeps the documents' vectors for the next call; empty keeps none.
+        device: where it runs; `auto` prefers cuda, then mps.
+        precision: of matrix products; `auto` takes the fastest that the device has.
+    """
+
+    model: str = "colbertv2"
+    batch: int = 32
+    length: int = 220
+    query_length: int = 32
+    vectors: str = ""
+    device: DeviceChoice = "auto"
+    precision: PrecisionChoice = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse an empty batch and texts without room."""
+        if self.batch < 1 or min(self.length, self.query_length) < _SHORTEST:
+            message = f"wanted: batch >= 1, length and query_length >= {_SHORTEST}"
+            raise ValueError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Colbert:
+    """A loaded ColBERT.
+
+    Attributes:
+        model: the encoder, on its device.
+        projection: weights of the linear layer, shape (dimensions, hidden), on its device.
+        tokenizer: that of the checkpoint.
+        silent: tokens of documents that get no vector: punctuation.
+        device: where it runs.
+        precision: of the encoder's matrix products.
+        length: tokens of a document at most.
+        query_length: tokens of a query.
+        settings: what it was loaded with.
+    """
+
+    model: Any
+    projection: Any
+    tokenizer: Any
+    silent: frozenset[int]
+    device: DeviceName
+    precision: Precision
+    length: int
+    query_length: int
+    settings: ColbertSettings
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of the weights and of what else vectors depend on."""
+        total = hashlib.sha256(f"{self.length} {self.query_length} ".encode())
+        total.update(f"{self.device} {self.precision} {self.settings.batch} ".encode())
+        total.update(self.projection.cpu().numpy().tobytes())
+        total.update(digest_weights(self.model).encode())
+        return Digest(total.hexdigest())
+
+    def encode_queries(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Token vectors of queries, each of `query_length` tokens.
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        length = self.query_length
+        rows = self._frame(texts, _QUERY_MARKER, length)
+        filler = self.tokenizer.mask_token_id
+        ids = [row + [filler] * (length - len(row)) for row in rows]
+        # What fills a query up is not looked at by the others, yet has a vector itself.
+        attended = [[1] * len(row) + [0] * (length - len(row)) for row in rows]
+        return self._encode(ids, attended, kept=[[True] * length for _ in rows])
+
+    def encode_documents(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Token vectors of documents; punctuation has none.
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        ids = self._frame(texts, _DOCUMENT_MARKER, self.length)
+        kept = [[token not in self.silent for token in row] for row in ids]
+        return self._encode(ids, [[1] * len(row) for row in ids], kept=kept)
+
+    def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+        """MaxSim of each pair: a `PairScorer`.
+
+        Raises:
+            InputError: code `model-scores`.
+        """
+        queries = list(dict.fromkeys(pair.query for pair in pairs))
+        asked = dict(zip(queries, self.encode_queries(queries), strict=True))
+        found = self.encode_documents([pair.document for pair in pairs])
+        starts = np.array([0])
+        values = [
+            max_similarity(asked[pair.query], rows, starts)[0]
+            for pair, rows in zip(pairs, found, strict=True)
+        ]
+        return np.array(values, dtype=np.float64)
+
+    def _frame(self, texts: Sequence[str], marker: str, length: int) -> list[list[int]]:
+        """Token ids of texts between their frame, cut to the length."""
+        if not texts:
+            return []
+        tokenizer = self.tokenizer
+        found = tokenizer(
+            list(texts), add_special_tokens=False, truncation=True, max_length=length - _FRAME
+        )["input_ids"]
+        head = [tokenizer.cls_token_id, tokenizer.convert_tokens_to_ids(marker)]
+        return [[*head, *ids, tokenizer.sep_token_id] for ids in found]
+
+    def _encode(
+        self,
+        ids: Sequence[list[int]],
+        attended: Sequence[list[int]],
+        *,
+        kept: Sequence[list[bool]],
+    ) -> list[TokenVectors]:
+        """Vectors of the tokens that are kept."""
+        torch = import_neural("torch")
+
+        def compute(rows: Sequence[int]) -> Sequence[TokenVectors]:
+            chosen = {
+                "input_ids": [ids[row] for row in rows],
+                "attention_mask": [attended[row] for row in rows],
+            }
+            inputs = self.tokenizer.pad(chosen, return_tensors="pt").to(self.device)
+            with autocast(self.device, self.precision):
+                hidden = self.model(**inputs).last_hidden_state.float()
+            vectors = torch.nn.functional.normalize(hidden @ self.projection.T, dim=-1)
+            return [
+                part[: len(ids[row])][kept[row]]
+                for row, part in zip(rows, vectors.cpu().numpy(), strict=True)
+            ]
+
+        found = map_batches(compute, [len(row) for row in ids], batch=self.settings.batch)
+        for rows in found:
+            check_scores(rows, self.settings.model)
+        return found
+
+
+def max_similarity(
+    query: TokenVectors, rows: TokenVectors, starts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """MaxSim: for each token of the query its most similar token of a document, summed.
+
+    Args:
+        query: shape (tokens, dimensions).
+        rows: tokens of all documents, one document after the other.
+        starts: first row of each document; each has at least one.
+
+    Returns:
+        float64, shape (documents,).
+
+    Source: Khattab and Zaharia, SIGIR 2020, section 3.3.
+    """
+    best = np.maximum.reduceat(query @ rows.T, starts, axis=1)
+    total: NDArray[np.float64] = best.sum(axis=0, dtype=np.float64)
+    return total
+
+
+def rank_colbert(task: Task, colbert: Colbert, *, folder: Path | None = None) -> Run:
+    """Rank by MaxSim with every document: a first stage for small collections.
+
+    Args:
+        task: what to rank.
+        colbert: the model. A document takes some 500 bytes of memory per token.
+        folder: keeps the vectors of documents, as in `vectors.encode_all`.
+
+    Raises:
+        InputError: code `model-scores`.
+        StoreError: the folder cannot be written.
+
+    Source: Khattab and Zaharia, SIGIR 2020.
+    """
+    documents = sorted(task.documents)
+    texts = [task.documents[document] for document in documents]
+    found = encode_all(texts, colbert.encode_documents, digest=colbert.digest, folder=folder)
+    asked = colbert.encode_queries(list(task.queries.values()))
+    return {
+        query: rank_scores(documents, _all_scores(rows, found), task.depth)
+        for query, rows in zip(task.queries, asked, strict=True)
+    }
+
+
+def _all_scores(query: TokenVectors, found: Vectors) -> NDArray[np.float64]:
+    """MaxSim of all documents, some at a time."""
+    count = len(found.starts) - 1
+    blocks = [range(start, min(start + _BLOCK, count)) for start in range(0, count, _BLOCK)]
+    return np.concatenate([_block_scores(query, found, block) for block in blocks])
+
+
+def _block_scores(query: TokenVectors, found: Vectors, block: range) -> NDArray[np.float64]:
+    first, last = found.starts[block.start], found.starts[block.stop]
+    starts = found.starts[block.start : block.stop] - first
+    return max_similarity(query, found.rows[first:last], starts)
+
+
+def load_colbert(settings: ColbertSettings) -> Colbert:
+    """Load a ColBERT onto its device.
+
+    Raises:
+        InputError: code `model-checkpoint`.
+        SetupError: the extra `neural` is not installed, or the device is not there.
+    """
+    device = choose_device(settings.device)
+    return load_checkpoint(settings.model, lambda place: _load(place, settings, device))
+
+
+def _load(place: str, settings: ColbertSettings, device: DeviceName) -> Colbert:
+    torch, transformers = import_neural("torch"), import_neural("transformers")
+    projection = _projection(place, settings.model)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    model, report = transformers.AutoModel.from_pretrained(
+        place, dtype=torch.float32, add_pooling_layer=False, output_loading_info=True
+    )
+    if report["missing_keys"]:
+        raise _refusal(settings.model, f"{len(report['missing_keys'])} weights missing")
+    return Colbert(
+        model=model.to(device).eval(),
+        projection=projection.float().to(device),
+        tokenizer=tokenizer,
+        silent=_punctuation(tokenizer),
+        device=device,
+        precision=choose_precision(settings.precision, device),
+        length=limit_length(model.config, tokenizer, settings.length),
+        query_length=limit_length(model.config, tokenizer, settings.query_length),
+        settings=settings,
+    )
+
+
+def _projection(place: str, model: str) -> Any:
+    """The linear layer, which no class of transformers reads."""
+    hub = import_neural("transformers.utils.hub")
+    path = hub.cached_file(place, _SAFE, _raise_exceptions_for_missing_entries=False)
+    if path:
+        with import_neural("safetensors").safe_open(path, framework="pt") as weights:
+            if _LINEAR in weights.keys():  # noqa: SIM118 - it is no mapping
+                return weights.get_tensor(_LINEAR)
+        raise _refusal(model, f"no {_LINEAR}")
+    weights = import_neural("torch").load(
+        hub.cached_file(place, _PICKLED), map_location="cpu", weights_only=True
+    )
+    if _LINEAR not in weights:
+        raise _refusal(model, f"no {_LINEAR}")
+    return weights[_LINEAR]
+
+
+def _punctuation(tokenizer: Any) -> frozenset[int]:
+    found = tokenizer(list(string.punctuation), add_special_tokens=False)["input_ids"]
+    return frozenset(ids[0] for ids in found)
+
+
+def _refusal(model: str, found: str) -> InputError:
+    return InputError(
+        Problem(
+            code="model-checkpoint",
+            path=printable(model),
+            found=found,
+            expected="a ColBERT: a BERT with one linear layer over its token vectors",
+        )
+    )
