@@ -23,6 +23,7 @@ TRIPLES = [
 def write_bert(folder: Path) -> Path:
     """Two layers, 32 wide, with dropout, so that chance plays a part in every step."""
     torch, transformers = import_neural("torch"), import_neural("transformers")
+    transformers.logging.disable_progress_bar()
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = [
         "[PAD]",

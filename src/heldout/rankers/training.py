@@ -119,7 +119,7 @@ def train(
         state: where the state of the training is kept, so that it can go on after a kill;
             `None` for nowhere. A state of the same training that is there is gone on from. It
             stays there: whoever has stored the result removes it.
-        every: steps between two states, from 1.
+        every: steps between two states, from 1; the last step has one too.
         progress: called after each step.
 
     Raises:
@@ -141,7 +141,8 @@ def train(
         try:
             for step in range(resumed_at, settings.steps):
                 losses.append(loop.step(step, _batch_at(triples, step, settings.batch)))
-                if state is not None and (step + 1) % every == 0:
+                last = step + 1 == settings.steps
+                if state is not None and (last or (step + 1) % every == 0):
                     write_state(state, loop.state(digest, losses))
                 if progress is not None:
                     progress(step + 1, losses[-1])

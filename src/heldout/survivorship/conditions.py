@@ -108,7 +108,12 @@ def share_conditions(shares: Sequence[float]) -> tuple[Condition, ...]:
 
 
 def select(
-    sequence: Sequence[Triple], places: Places, condition: Condition, *, seed: int
+    sequence: Sequence[Triple],
+    places: Places,
+    condition: Condition,
+    *,
+    seed: int,
+    limit: int | None = None,
 ) -> Selection:
     """The triples of a condition.
 
@@ -117,18 +122,21 @@ def select(
         places: where selected documents were shown.
         condition: which of them.
         seed: of what is drawn at random. With one seed a larger share holds the smaller ones.
+        limit: how many triples there are steps for; what comes later is left out. A control
+            is as small as what is left of the condition it follows.
 
     Returns:
         Something to train on, or no triple at all.
     """
+    rng = np.random.default_rng(seed)
     if condition.like is not None:
-        shallow = _within(sequence, places, condition.like)
-        return _sample(sequence, shallow, np.random.default_rng(seed)) if shallow else _counted(())
+        shallow = _within(sequence, places, condition.like)[:limit]
+        return _sample(sequence, shallow, rng) if shallow else _counted(())
     if condition.depth is not None:
-        return _counted(_within(sequence, places, condition.depth))
+        return _counted(_within(sequence, places, condition.depth)[:limit])
     if condition.share == _WHOLE:
-        return _counted(tuple(sequence))
-    return _counted(_share(sequence, condition.share, np.random.default_rng(seed)))
+        return _counted(tuple(sequence[:limit]))
+    return _counted(_share(sequence, condition.share, rng)[:limit])
 
 
 def _within(sequence: Sequence[Triple], places: Places, depth: int) -> tuple[Triple, ...]:

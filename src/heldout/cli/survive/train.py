@@ -1,0 +1,263 @@
+"""`heldout survive train`: re-rankers trained on shallower annotation, compared."""
+
+import resource
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from heldout.cli.console import messages, progress
+from heldout.cli.printing import plural, print_facts, reports_errors
+from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.cli.survive.training_material import (
+    Material,
+    read_material,
+    read_tests,
+)
+from heldout.cli.survive.training_options import (
+    ConditionChoice,
+    LearnerChoice,
+    TestChoice,
+    TripleChoice,
+    condition_options,
+    learner_options,
+    test_options,
+    triple_options,
+)
+from heldout.errors import InputError, Problem
+from heldout.pipeline.training_cells import Watch, compute_cell, score_cells
+from heldout.rankers.cross_encoder import CrossEncoderSettings
+from heldout.rankers.training import TrainingSettings
+from heldout.report import learning_curve as curve_report
+from heldout.report import training as training_report
+from heldout.report import training_chart
+from heldout.store.training_folder import TrainingFolder
+from heldout.survivorship.conditions import Condition, select
+from heldout.survivorship.experiment import Cell, CellRecord, TestSet, texts_of
+from heldout.survivorship.learning_curve import draw_curve
+from heldout.survivorship.training_results import compare_conditions, correct_families
+
+__all__ = ["train"]
+
+
+@click.command
+@click.argument(
+    "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER", required=True
+)
+@annotation_options
+@triple_options
+@condition_options
+@learner_options
+@test_options
+@output_options
+@reports_errors
+def train(
+    *,
+    folder: Path,
+    source: AnnotationSource,
+    material: TripleChoice,
+    choice: ConditionChoice,
+    learner: LearnerChoice,
+    test: TestChoice,
+    output: Output,
+) -> None:
+    """Train re-rankers on labels of shallower annotation, and compare what they do.
+
+    FOLDER keeps everything: the same call goes on after a kill, several calls at once share the
+    work, and more seeds, conditions or test sets only add to it. Without annotations, annotators
+    are simulated: they see BM25's first documents and select what the collection's labels name.
+
+    \b
+    Examples:
+      heldout survive train study
+      heldout survive train study --test vaswani --chart study.svg
+      heldout survive train curve --learning-curve 0.1,0.25,0.5,1
+    """
+    root = TrainingFolder(folder)
+    conditions = choice.conditions
+    found = read_material(source, material)
+    tests = read_tests(test)
+    cells = _cells(found, conditions, choice, material, learner)
+    root.describe(_description(found, choice, material, learner, test))
+    for one in tests:
+        root.write_first(one.name, one.first)
+    _compute(root, cells, found, tests, learner)
+    print_answer(_answer(root, cells, tests, choice, test), output)
+
+
+def _cells(
+    found: Material,
+    conditions: Sequence[Condition],
+    choice: ConditionChoice,
+    material: TripleChoice,
+    learner: LearnerChoice,
+) -> tuple[Cell, ...]:
+    """Every seed of every condition; a whole seed before the next, so that early ends compare."""
+    limit = learner.steps * learner.batch
+    cells = tuple(
+        Cell(
+            condition=condition,
+            seed=seed,
+            selection=select(
+                found.triples, found.places, condition, seed=material.seed + seed, limit=limit
+            ),
+        )
+        for seed in range(choice.repetitions)
+        for condition in conditions
+    )
+    for cell in cells:
+        if not cell.selection.triples:
+            raise InputError(
+                Problem(
+                    code="no-triples",
+                    path=found.source,
+                    found=f"no triple for {cell.condition.name}",
+                    expected="at least one for each condition",
+                )
+            )
+    return cells
+
+
+def _compute(
+    root: TrainingFolder,
+    cells: Sequence[Cell],
+    found: Material,
+    tests: Sequence[TestSet],
+    learner: LearnerChoice,
+) -> None:
+    """All cells; ends the call where another process is still at one of them."""
+    fates = []
+    for number, cell in enumerate(cells, 1):
+        texts = texts_of(cell.selection.triples, found.queries, found.documents)
+        steps = min(learner.steps, -(-len(texts) // learner.batch)) if learner.one_pass else None
+        training = _training(learner, steps or learner.steps)
+        with _watched(cell, tests, training.steps, learner.keep) as watch:
+            fate = compute_cell(
+                root, cell, texts, tests, model=_model(learner), training=training, watch=watch
+            )
+        fates.append(fate)
+        told = f"{cell.condition.name}, seed {cell.seed}: {fate}"
+        print_facts(messages(), [(f"{number}/{len(cells)}", told)])
+    if elsewhere := fates.count("elsewhere"):
+        at_work = plural(elsewhere, "training is", "trainings are")
+        print_facts(messages(), [("later", f"{at_work} computed by another call; then call again")])
+        raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def _watched(
+    cell: Cell,
+    tests: Sequence[TestSet],
+    steps: int,
+    keep: bool,  # noqa: FBT001 - an option
+) -> Iterator[Watch]:
+    """A bar over steps and queries of one cell, where somebody looks."""
+    total = steps + sum(len(test.queries) for test in tests)
+    with progress(f"{cell.condition.name}, seed {cell.seed}", total) as done:
+        yield Watch(
+            clock=time.monotonic,
+            peak_mib=_peak_mib,
+            trained=lambda *_: done(),
+            ranked=lambda *_: done(),
+            keep=keep,
+        )
+
+
+def _peak_mib() -> float:
+    """Most memory of this process so far; Linux counts in KiB, macOS in bytes."""
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _model(learner: LearnerChoice) -> CrossEncoderSettings:
+    return CrossEncoderSettings(
+        model=learner.model,
+        kind=learner.kind,
+        length=learner.length,
+        device=learner.device,
+        precision=learner.precision,
+    )
+
+
+def _training(learner: LearnerChoice, steps: int) -> TrainingSettings:
+    return TrainingSettings(
+        steps=steps,
+        batch=learner.batch,
+        loss=learner.loss,
+        learning_rate=learner.rate,
+        warmup=learner.warmup,
+        schedule=learner.schedule,
+    )
+
+
+def _description(
+    found: Material,
+    choice: ConditionChoice,
+    material: TripleChoice,
+    learner: LearnerChoice,
+    test: TestChoice,
+) -> Mapping[str, Any]:
+    return {
+        "schema": 1,
+        "annotations": found.source,
+        "digest_of_triples": found.digest,
+        "conditions": [condition.name for condition in choice.conditions],
+        "seeds": choice.repetitions,
+        "material": asdict(material),
+        "learner": asdict(learner),
+        "test": asdict(test),
+    }
+
+
+def _answer(
+    root: TrainingFolder,
+    cells: Sequence[Cell],
+    tests: Sequence[TestSet],
+    choice: ConditionChoice,
+    test: TestChoice,
+) -> Answer:
+    records: dict[Condition, list[CellRecord]] = {}
+    for cell in cells:
+        record = root.cell(cell.name).record()
+        if record is not None:
+            records.setdefault(cell.condition, []).append(record)
+    scored = [
+        (one.name, str(measure), scores, first)
+        for one in tests
+        for measure, (scores, first) in score_cells(root, cells, one).items()
+    ]
+    if choice.curve is not None:
+        curves = [
+            draw_curve(scores, first, records, test=name, measure=measure, level=test.level)
+            for name, measure, scores, first in scored
+        ]
+        return Answer(
+            facts=curve_report.facts(curves),
+            tables=curve_report.tables(curves),
+            value=curve_report.value(curves),
+            chart=lambda: curve_report.spec(curves),
+            title=curve_report.title(curves),
+        )
+    outcomes = [
+        compare_conditions(scores, first, test=name, measure=measure, level=test.level)
+        for name, measure, scores, first in scored
+    ]
+    result = training_report.TrainingResult(
+        outcomes=correct_families(outcomes, family=test.family),
+        records=tuple(record for found in records.values() for record in found),
+        family=test.family,
+        level=test.level,
+    )
+    return Answer(
+        facts=training_report.facts(result),
+        tables=training_report.tables(result),
+        value=training_report.value(result),
+        chart=lambda: training_chart.spec(result),
+        title=training_report.title(result),
+    )

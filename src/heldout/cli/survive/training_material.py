@@ -1,0 +1,204 @@
+"""What `heldout survive train` trains on and what it re-ranks, read or made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import click
+import numpy as np
+
+from heldout.cli.console import messages
+from heldout.cli.printing import plural, print_facts
+from heldout.cli.survive.annotation_source import AnnotationSource
+from heldout.cli.survive.places import find_first_stage, read_place
+from heldout.cli.survive.training_options import TestChoice, TripleChoice
+from heldout.collections.collection import Collection
+from heldout.errors import InputError, Problem, quote
+from heldout.ids import Digest, DocId, QueryId
+from heldout.measures.spec import parse_measure
+from heldout.rankers.bm25 import Bm25Settings, rank_bm25
+from heldout.rankers.first_stage import read_run
+from heldout.rankers.run import Run, Task
+from heldout.survivorship.annotations import Annotations
+from heldout.survivorship.experiment import TestSet
+from heldout.survivorship.simulated import simulate_annotations
+from heldout.survivorship.triple_checks import Unknown, check_texts, known_triples
+from heldout.survivorship.triple_files import read_triples
+from heldout.survivorship.triples import Places, Triple, make_triples, places_of
+from heldout.trec.reading.streams import open_input
+
+__all__ = ["Material", "read_material", "read_tests"]
+
+_SHOWN = 10
+_FIRST = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What is trained on.
+
+    Attributes:
+        source: where the labels come from, for messages and the record.
+        queries: their texts.
+        documents: their texts.
+        places: where the selected documents of each query were shown.
+        triples: the sequence; the annotations know each positive.
+        digest: SHA-256 of the sequence.
+    """
+
+    source: str
+    queries: Mapping[QueryId, str]
+    documents: Mapping[DocId, str]
+    places: Places
+    triples: Sequence[Triple]
+    digest: Digest
+
+
+def read_material(source: AnnotationSource, choice: TripleChoice) -> Material:
+    """Labels with their places, and the triples made of them or read.
+
+    Raises:
+        click.UsageError: an option that plays no part here.
+        InputError: a file has errors; `no-labels`, `unknown-positive`, `triple-without-text`.
+    """
+    if source.types or source.queries or source.documents:
+        raise click.UsageError("--types, --queries, --documents: texts come from --collection")
+    collection = read_place(choice.collection)
+    named = source.annotations is not None or source.shown is not None
+    ranked = None if named and choice.triples else _rank(collection, choice.negatives_from)
+    annotations = source.read() if named else _simulate(collection, ranked or {}, source, choice)
+    places = places_of(annotations)
+    if choice.triples is not None:
+        triples = _read(choice, places)
+        where = choice.triples
+    else:
+        rng = np.random.default_rng(choice.seed)
+        tops = {query: [hit.document for hit in hits] for query, hits in (ranked or {}).items()}
+        triples = make_triples(places, tops, negatives=choice.negatives, rng=rng)
+        where = annotations.source
+    check_texts(triples, collection.queries, collection.documents, path=where)
+    return Material(
+        source=annotations.source,
+        queries=collection.queries,
+        documents=collection.documents,
+        places=places,
+        triples=triples,
+        digest=Digest(sha256(repr(triples).encode()).hexdigest()),
+    )
+
+
+def read_tests(choice: TestChoice) -> tuple[TestSet, ...]:
+    """The test sets, each with the run that is re-ranked.
+
+    Raises:
+        InputError: a file has errors; `no-labels`, `repeated-test`.
+    """
+    tests = [_read_test(given, choice) for given in choice.tests]
+    names = [test.name for test in tests]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                Problem(
+                    code="repeated-test",
+                    path="--test",
+                    found=f"two test sets called {quote(name)}",
+                    expected="a name for each",
+                    hint="rename a folder",
+                )
+            )
+    return tuple(tests)
+
+
+def _read_test(given: str, choice: TestChoice) -> TestSet:
+    place, _, measures = given.partition("=")
+    collection = read_place(place)
+    _need_labels(collection, place)
+    path = find_first_stage(place)
+    if path is None:
+        first = _rank(collection, max(_FIRST, choice.rerank))
+    else:
+        with open_input(path) as file:
+            first = read_run(file, path=str(path))
+    asked = _split_measures(measures) if measures else choice.measures
+    return TestSet(
+        name=_name(place),
+        documents=collection.documents,
+        queries={query: text for query, text in collection.queries.items() if query in first},
+        first=first,
+        qrels=_as_text(collection),
+        measures=tuple(parse_measure(measure) for measure in asked),
+        depth=choice.rerank,
+        passage=choice.passage,
+    )
+
+
+def _name(place: str) -> str:
+    """Of a test set: the last part of its place, in characters that every file system takes."""
+    last = place.rstrip("/").rpartition("/")[2] or place
+    return "".join(char if char.isascii() and char.isalnum() else "-" for char in last)
+
+
+def _split_measures(text: str) -> list[str]:
+    """At the commas outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for place, char in enumerate(text):
+        depth += (char in "({") - (char in ")}")
+        if char == "," and not depth:
+            parts.append(text[start:place])
+            start = place + 1
+    return [*parts, text[start:]]
+
+
+def _rank(collection: Collection, depth: int) -> Run:
+    task = Task(documents=collection.documents, queries=collection.queries, depth=depth)
+    return rank_bm25(task, Bm25Settings())
+
+
+def _simulate(
+    collection: Collection, ranked: Run, source: AnnotationSource, choice: TripleChoice
+) -> Annotations:
+    _need_labels(collection, choice.collection)
+    depth = source.shown_depth or _SHOWN
+    tops = {str(query): tuple(hit.document for hit in hits) for query, hits in ranked.items()}
+    return simulate_annotations(
+        tops,
+        _as_text(collection),
+        depth=depth,
+        source=f"BM25's first {depth} on {choice.collection}, with its labels",
+    )
+
+
+def _read(choice: TripleChoice, places: Places) -> tuple[Triple, ...]:
+    path = choice.triples or ""
+    unknown = Unknown() if choice.skip_unknown else None
+    with open_input(Path(path)) as file:
+        rows = read_triples(file, path=path)
+        triples = tuple(known_triples(rows, places, path=path, unknown=unknown))
+    if unknown is not None and unknown.first is not None:
+        told = (
+            f"{plural(unknown.triples, 'triple')} with positives that the annotations do not know"
+        )
+        print_facts(messages(), [("left out", f"{told}, first on line {unknown.first.line:,}")])
+    return triples
+
+
+def _as_text(collection: Collection) -> dict[str, dict[str, int]]:
+    """The labels by ids as text."""
+    return {
+        str(query): {str(document): grade for document, grade in grades.items()}
+        for query, grades in collection.qrels.items()
+    }
+
+
+def _need_labels(collection: Collection, place: str) -> None:
+    if not collection.qrels:
+        raise InputError(
+            Problem(
+                code="no-labels",
+                path=quote(place),
+                found="a collection without labels",
+                expected="labels",
+                hint="put them into the folder as qrels.txt",
+            )
+        )

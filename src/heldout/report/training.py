@@ -1,0 +1,281 @@
+"""Re-rankers trained on deeper and shallower annotation, in words, tables and JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heldout.errors import plural
+from heldout.report.table import Cell, Column, Table, format_p
+from heldout.stats.result import TestResult
+from heldout.survivorship.conditions import ALL
+from heldout.survivorship.experiment import CellRecord
+from heldout.survivorship.training_results import Comparison, Family, Level, TestOutcome
+
+__all__ = ["TrainingResult", "facts", "tables", "title", "value"]
+
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingResult:
+    """All that a training experiment found.
+
+    Attributes:
+        outcomes: of each measure of each test set, corrected.
+        records: of each cell that is done, by condition and seed.
+        family: what was corrected together.
+        level: of intervals.
+    """
+
+    outcomes: tuple[TestOutcome, ...]
+    records: tuple[CellRecord, ...]
+    family: Family
+    level: float
+
+
+def title(result: TrainingResult) -> str:
+    """What the picture shows."""
+    first = result.outcomes[0]
+    return f"{first.measure} on {first.test} by how deep the annotation was that was trained on"
+
+
+def facts(result: TrainingResult) -> list[tuple[str, str]]:
+    """The answer first: whether depth matters, and whether it is more than the amount."""
+    lines: list[tuple[str, str]] = []
+    for outcome in result.outcomes:
+        where = f"{outcome.measure} on {outcome.test}"
+        for place, one in enumerate(outcome.comparisons):
+            lines.append(("" if place else where, _verdict(one)))
+    return lines
+
+
+def tables(result: TrainingResult) -> list[Table]:
+    """What was trained on; then for each measure the scores and the comparisons."""
+    found = [_cells_table(result.records)]
+    for outcome in result.outcomes:
+        found += [_levels_table(outcome), _comparisons_table(outcome, result)]
+    return found
+
+
+def value(result: TrainingResult) -> dict[str, Any]:
+    """As JSON."""
+    return {
+        "family": result.family,
+        "level": result.level,
+        "cells": [_record_value(record) for record in result.records],
+        "results": [
+            {
+                "test": one.test,
+                "measure": one.measure,
+                "queries": one.queries,
+                "first_stage": one.first_stage,
+                "conditions": [_level_value(level) for level in one.levels],
+                "comparisons": [_comparison_value(found) for found in one.comparisons],
+            }
+            for one in result.outcomes
+        ],
+    }
+
+
+def _verdict(one: Comparison) -> str:
+    found, p = one.across, one.across_corrected
+    if len(one.within) == 1:
+        found, p = one.averaged, one.averaged_corrected
+    name = f"{one.b.name} against {one.a.name}"
+    if one.same_size:
+        name += " (as many labels)"
+    told = f"{name}: {_signed(found.difference)}{_interval(found)}"
+    if p is None:
+        return f"{told}; no p: {found.why}"
+    strength = "significant" if p < _ALPHA else "not significant"
+    return f"{told}, p {format_p(p)} corrected for {one.family}: {strength}"
+
+
+def _signed(number: float | None) -> str:
+    return "-" if number is None else f"{number:+.4f}"
+
+
+def _interval(found: TestResult) -> str:
+    if found.low is None or found.high is None:
+        return ""
+    return f" [{found.low:+.4f}, {found.high:+.4f}]"
+
+
+def _cells_table(records: Sequence[CellRecord]) -> Table:
+    columns = (
+        Column(name="condition"),
+        Column(name="seed", form="count"),
+        Column(name="queries", form="count"),
+        Column(name="labels", form="count"),
+        Column(name="triples", form="count"),
+        Column(name="steps", form="count"),
+        Column(name="passes", form="score", decimals=2),
+        Column(name="first loss", form="score", decimals=3),
+        Column(name="last loss", form="score", decimals=3),
+        Column(name="seconds", form="count"),
+        Column(name="MiB", form="count"),
+    )
+    rows = tuple(
+        (
+            one.condition,
+            one.seed,
+            one.queries,
+            one.labels,
+            one.triples,
+            one.steps,
+            one.passes,
+            one.first_loss,
+            one.last_loss,
+            round(one.seconds),
+            round(one.peak_mib),
+        )
+        for one in records
+    )
+    short = sum(one.missing for one in records)
+    notes = [
+        (
+            "queries, labels and triples: different ones that a model trained on; passes: how "
+            "often it saw each triple; losses: of the first and the last tenth of the steps"
+        ),
+        (
+            "seconds: of training, after the last kill if there was one; MiB: most memory of the "
+            "process by then"
+        ),
+    ]
+    if short:
+        notes.append(f"controls have {plural(short, 'triple')} fewer than what they follow")
+    return Table(title="Trainings", columns=columns, rows=rows, notes=tuple(notes))
+
+
+def _levels_table(outcome: TestOutcome) -> Table:
+    seeds = len(outcome.levels[0].by_seed)
+    columns = (
+        Column(name="trained on"),
+        *(Column(name=f"seed {seed}", form="score") for seed in range(seeds)),
+        Column(name="mean", form="score"),
+        Column(name="spread", form="score"),
+    )
+    rows: list[tuple[Cell, ...]] = [
+        (one.condition.name, *one.by_seed, one.mean, one.spread) for one in outcome.levels
+    ]
+    blanks: tuple[Cell, ...] = (None,) * seeds
+    rows.append(("nothing: the first stage", *blanks, outcome.first_stage, None))
+    return Table(
+        title=f"{outcome.measure} on {outcome.test}, {plural(outcome.queries, 'query', 'queries')}",
+        columns=columns,
+        rows=tuple(rows),
+        notes=("spread: standard deviation of the seeds",),
+    )
+
+
+def _comparisons_table(outcome: TestOutcome, result: TrainingResult) -> Table:
+    seeds = len(outcome.levels[0].by_seed)
+    columns = (
+        Column(name="B"),
+        Column(name="A"),
+        Column(name="B - A", form="difference"),
+        Column(name="low", form="difference"),
+        Column(name="high", form="difference"),
+        Column(name="p across", form="p"),
+        Column(name="p averaged", form="p"),
+        *(Column(name=f"p seed {seed}", form="p") for seed in range(seeds)),
+        Column(name="detectable", form="score"),
+    )
+    rows = tuple(
+        (
+            one.b.name,
+            one.a.name,
+            one.across.difference,
+            one.across.low,
+            one.across.high,
+            one.across_corrected,
+            one.averaged_corrected,
+            *one.within_corrected,
+            one.detectable,
+        )
+        for one in outcome.comparisons
+    )
+    family = outcome.comparisons[0].family if outcome.comparisons else 0
+    scope = "this measure and test set" if result.family == "measure" else "all measures and sets"
+    return Table(
+        title=f"{outcome.measure} on {outcome.test}: differences",
+        columns=columns,
+        rows=rows,
+        notes=(
+            f"p times {family}, the comparisons on {scope} (Bonferroni)",
+            (
+                f"across: t with seeds and queries drawn, {result.level:.0%} interval uncorrected: "
+                "would other seeds and queries show it?"
+            ),
+            "averaged: paired t of the means over seeds: do these models differ on other queries?",
+            (
+                "seed: paired t of two single models, as in the paper; it takes a seed's luck for "
+                "an effect"
+            ),
+            (
+                "detectable: the true difference of the averaged models found four times out of "
+                "five on as many queries"
+            ),
+        ),
+    )
+
+
+def _record_value(record: CellRecord) -> dict[str, Any]:
+    return {
+        "condition": record.condition,
+        "seed": record.seed,
+        "queries": record.queries,
+        "labels": record.labels,
+        "triples": record.triples,
+        "missing": record.missing,
+        "steps": record.steps,
+        "passes": record.passes,
+        "first_loss": record.first_loss,
+        "last_loss": record.last_loss,
+        "seconds": record.seconds,
+        "peak_mib": record.peak_mib,
+        "device": record.device,
+        "precision": record.precision,
+    }
+
+
+def _level_value(level: Level) -> dict[str, Any]:
+    return {
+        "condition": level.condition.name,
+        "depth": level.condition.depth,
+        "like": level.condition.like,
+        "all": level.condition == ALL,
+        "by_seed": list(level.by_seed),
+        "mean": level.mean,
+        "spread": level.spread,
+    }
+
+
+def _comparison_value(one: Comparison) -> dict[str, Any]:
+    corrected: Mapping[str, Any] = {
+        "within": list(one.within_corrected),
+        "averaged": one.averaged_corrected,
+        "across": one.across_corrected,
+    }
+    return {
+        "a": one.a.name,
+        "b": one.b.name,
+        "same_size": one.same_size,
+        "within": [_test_value(found) for found in one.within],
+        "averaged": _test_value(one.averaged),
+        "across": _test_value(one.across),
+        "p_corrected": dict(corrected),
+        "family": one.family,
+        "detectable": one.detectable,
+    }
+
+
+def _test_value(found: TestResult) -> dict[str, Any]:
+    return {
+        "test": found.test,
+        "difference": found.difference,
+        "low": found.low,
+        "high": found.high,
+        "p": found.p,
+        "why": found.why,
+    }

@@ -1,0 +1,167 @@
+"""The folder of a training experiment: a record of what was asked, and a folder for each cell.
+
+    FOLDER/experiment.json            what was asked last
+    FOLDER/first/TEST.run.gz          the run that is re-ranked
+    FOLDER/cells/CELL/state.pt        a training that is not over
+    FOLDER/cells/CELL/cell.json       what became of it, and of which runs
+    FOLDER/cells/CELL/TEST.run.gz     the test set re-ranked
+    FOLDER/cells/CELL/model/          the trained model, where it is kept
+
+Several processes may work on the same folder: each takes a cell that nobody else is at.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from heldout.errors import StoreError
+from heldout.ids import digest_bytes
+from heldout.rankers.run import Run
+from heldout.rankers.runfile import write_run
+from heldout.store.files import ASIDE, exclusive, write_whole
+from heldout.survivorship.experiment import CellRecord
+
+__all__ = ["CellFolder", "TrainingFolder"]
+
+
+@dataclass(frozen=True, slots=True)
+class CellFolder:
+    """The files of one cell.
+
+    Attributes:
+        path: its folder.
+    """
+
+    path: Path
+
+    @property
+    def state(self) -> Path:
+        """Where the state of its training is kept."""
+        return self.path / "state.pt"
+
+    @property
+    def model(self) -> Path:
+        """Where the trained model is kept, if it is."""
+        return self.path / "model"
+
+    def run(self, test: str) -> Path:
+        """The run file of a test set."""
+        return self.path / f"{test}.run.gz"
+
+    def record(self) -> CellRecord | None:
+        """What became of it; `None` where it is not trained.
+
+        Raises:
+            StoreError: the record cannot be read.
+        """
+        path = self.path / "cell.json"
+        if not path.exists():
+            return None
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=CellRecord)
+        except (msgspec.DecodeError, OSError) as error:
+            raise StoreError(f"{path} cannot be read: {error}; remove its folder") from error
+
+    def write_record(self, record: CellRecord) -> None:
+        """Store what became of it."""
+        data = msgspec.json.format(msgspec.json.encode(record), indent=2)
+        write_whole(self.path / "cell.json", data + b"\n")
+
+    def write_run(self, test: str, run: Run, record: CellRecord) -> CellRecord:
+        """Write the run of a test set, then say so in the record.
+
+        Returns:
+            The record with it.
+        """
+        path = self.run(test)
+        _write_run(run, path, tag=self.path.name)
+        runs = record.runs | {test: digest_bytes(path.read_bytes())}
+        changed = msgspec.structs.replace(record, runs=runs)
+        self.write_record(changed)
+        return changed
+
+    def check_run(self, test: str, record: CellRecord) -> Path:
+        """The run file of a test set, as it was written.
+
+        Raises:
+            StoreError: it is missing or changed.
+        """
+        path = self.run(test)
+        if not path.is_file() or digest_bytes(path.read_bytes()) != record.runs.get(test):
+            raise StoreError(f"{path} is not as it was written; remove {self.path}, and call again")
+        return path
+
+    def keep_model(self, save: Callable[[Path], None]) -> None:
+        """Keep the trained model; a folder of this name is whole.
+
+        Args:
+            save: writes the model into a folder.
+        """
+        aside = Path(tempfile.mkdtemp(dir=self.path, prefix=ASIDE))
+        try:
+            save(aside)
+            aside.chmod(0o755)
+            aside.replace(self.model)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+
+    @contextmanager
+    def taken(self) -> Iterator[bool]:
+        """Work on the cell, where nobody else does.
+
+        Yields:
+            Whether it is ours; if not, another process is at it.
+        """
+        try:
+            lock = exclusive(self.path / ".lock")
+            lock.__enter__()
+        except StoreError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.__exit__(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFolder:
+    """The folder of an experiment.
+
+    Attributes:
+        root: where it is.
+    """
+
+    root: Path
+
+    def cell(self, name: str) -> CellFolder:
+        """The folder of a cell, which may not be there yet."""
+        return CellFolder(self.root / "cells" / name)
+
+    def first(self, test: str) -> Path:
+        """The run of a test set before re-ranking."""
+        return self.root / "first" / f"{test}.run.gz"
+
+    def write_first(self, test: str, run: Run) -> None:
+        """Keep the run that is re-ranked, for whoever looks later."""
+        _write_run(run, self.first(test), tag="first")
+
+    def describe(self, value: Mapping[str, Any]) -> None:
+        """Write down what was asked."""
+        text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+        write_whole(self.root / "experiment.json", text.encode())
+
+
+def _write_run(run: Run, path: Path, *, tag: str) -> None:
+    try:
+        write_run(run, path, form="trec", tag=tag)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
