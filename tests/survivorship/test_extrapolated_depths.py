@@ -1,64 +1,20 @@
 """What deeper annotation might show: the model, its intervals, and when there is none."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.random import Generator
 
-from heldout.measures.spec import parse_measure
 from heldout.survivorship.depths import DepthScores
 from heldout.survivorship.extrapolation import Outlook, extrapolate
 
-PLACES, DEEP = 10, 20
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
+from depth_coverage import DEEP, World, cover, cut, draw_world
 
-def deep_world(
-    rng: Generator, *, queries: int = 4000, hazard: float = 0.08, scatter: float = 0.0
-) -> tuple[DepthScores, int]:
-    """Scores down to depth 20, and how many queries have no label there.
-
-    The hazard's logit and the scores are lines in the logarithm of the place, as the model has
-    them; `scatter` moves the hazard of each place.
-    """
-    places = np.arange(1, DEEP + 1)
-    logits = np.log(hazard / (1 - hazard)) - 0.1 * np.log(places)
-    chances = 1 / (1 + np.exp(-logits - scatter * rng.standard_normal(DEEP)))
-    answered = rng.random((queries, DEEP)) < chances
-    first = np.where(answered.any(axis=1), answered.argmax(axis=1) + 1, 0)
-    first = first[first > 0]
-    better = np.log(first) * 0.05
-    found = rng.random((2, len(first))) < np.stack([0.3 + better, 0.5 + better])
-    values = np.repeat(
-        (found * rng.choice([1.0, 0.5, 0.25], found.shape))[:, :, np.newaxis], DEEP, 2
-    )
-    known = first[:, np.newaxis] <= places
-    scores = DepthScores(
-        systems=("low", "high"),
-        depths=tuple(places.tolist()),
-        open_ended=False,
-        measure=parse_measure("RR@10"),
-        queries=tuple(f"q{one}" for one in range(len(first))),
-        values=values * known,
-        known=known,
-        unanswered=np.zeros((2, DEEP), np.int64),
-    )
-    return scores, queries - len(first)
-
-
-def cut(scores: DepthScores, places: int, *, open_ended: bool = False) -> tuple[DepthScores, int]:
-    """As a shallower annotation would have it, and how many queries that leaves out."""
-    kept = scores.known[:, places - 1]
-    shallow = replace(
-        scores,
-        depths=scores.depths[:places],
-        open_ended=open_ended,
-        queries=tuple(q for q, has in zip(scores.queries, kept, strict=True) if has),
-        values=scores.values[:, kept, :places],
-        known=scores.known[kept, :places],
-        unanswered=scores.unanswered[:, :places],
-    )
-    return shallow, int((~kept).sum())
+PLACES = 10
 
 
 def look(
@@ -69,32 +25,15 @@ def look(
     )
 
 
-@pytest.mark.parametrize("scatter", [0.0, 0.15])
-def test_intervals_hold_as_often_as_they_say_where_the_model_holds(scatter: float) -> None:
-    """150 worlds: the interval of 95% for queries, and for the scores of both systems.
-
-    Also where the places scatter about the line, by 15% of the hazard.
-    """
-    rng = np.random.default_rng(11)
-    held = np.zeros(3)
-    worlds = 150
-    for _ in range(worlds):
-        deep, none = deep_world(rng, scatter=scatter)
-        shallow, left = cut(deep, PLACES)
-        (found,) = look(shallow, left + none).predicted
-        means = deep.means()[-1]
-        truths = [float(deep.counts[-1]), *(mean or 0.0 for mean in means)]
-        for at, (interval, truth) in enumerate(
-            zip([found.queries, *found.scores], truths, strict=True)
-        ):
-            held[at] += interval.low <= truth <= interval.high
-    assert (held / worlds >= 0.89).all(), held / worlds
-    assert (held / worlds <= 1.0).all()
+@pytest.mark.parametrize("world", ["lines", "scatter"])
+def test_intervals_hold_about_as_often_as_they_say_where_the_model_holds(world: World) -> None:
+    """At 95% no more than 11 of 80 miss, but once in 1,000 runs; the benchmark tells it closer."""
+    assert (cover(world, worlds=80, queries=1000, seed=3) >= 69 / 80).all()
 
 
 def test_a_constant_hazard_is_carried_on() -> None:
     rng = np.random.default_rng(2)
-    deep, none = deep_world(rng, queries=200_000)
+    deep, none = draw_world(rng, queries=100_000)
     shallow, left = cut(deep, PLACES)
     (found,) = look(shallow, left + none, trials=100).predicted
 
@@ -103,7 +42,7 @@ def test_a_constant_hazard_is_carried_on() -> None:
 
 
 def test_the_model_is_tried_on_the_half_that_was_seen() -> None:
-    deep, none = deep_world(np.random.default_rng(4), queries=20_000)
+    deep, none = draw_world(np.random.default_rng(4), queries=20_000)
     shallow, left = cut(deep, PLACES)
     check = look(shallow, left + none).backtest
 
@@ -116,7 +55,7 @@ def test_the_model_is_tried_on_the_half_that_was_seen() -> None:
 
 def test_an_open_ended_place_is_left_out_of_the_fit() -> None:
     """Half of all queries at "10+" would otherwise bend both lines."""
-    deep, none = deep_world(np.random.default_rng(4), queries=20_000)
+    deep, none = draw_world(np.random.default_rng(4), queries=20_000)
     shallow, left = cut(deep, PLACES)
     bent = replace(shallow, open_ended=True)
     plain = look(shallow, left + none).predicted[0].queries.value
@@ -129,7 +68,7 @@ def test_an_open_ended_place_is_left_out_of_the_fit() -> None:
 
 
 def test_perfect_and_hopeless_systems_stay_so() -> None:
-    deep, none = deep_world(np.random.default_rng(4))
+    deep, none = draw_world(np.random.default_rng(4), queries=4000)
     shallow, left = cut(deep, PLACES)
     values = np.stack([shallow.known * 0.0, shallow.known * 1.0])
     (found,) = look(replace(shallow, values=values), left + none).predicted
@@ -139,7 +78,7 @@ def test_perfect_and_hopeless_systems_stay_so() -> None:
 
 
 def test_a_seed_gives_the_same_intervals_again() -> None:
-    deep, none = deep_world(np.random.default_rng(4))
+    deep, none = draw_world(np.random.default_rng(4), queries=4000)
 
     assert look(cut(deep, PLACES)[0], none) == look(cut(deep, PLACES)[0], none)
 
@@ -151,7 +90,7 @@ def test_a_seed_gives_the_same_intervals_again() -> None:
 def test_without_enough_to_go_on_there_is_a_reason(
     places: int, discarded: int | None, words: str
 ) -> None:
-    deep, _ = deep_world(np.random.default_rng(4), queries=500)
+    deep, _ = draw_world(np.random.default_rng(4), queries=500)
     found = look(cut(deep, places)[0], discarded)
 
     assert found.predicted == ()
@@ -159,13 +98,13 @@ def test_without_enough_to_go_on_there_is_a_reason(
 
 
 def test_a_handful_of_queries_is_no_basis() -> None:
-    deep, _ = deep_world(np.random.default_rng(4), queries=12)
+    deep, _ = draw_world(np.random.default_rng(4), queries=12)
 
     assert "fewer than 10 queries" in look(cut(deep, 6)[0], 3).why
 
 
 def test_where_every_query_has_a_label_there_is_nothing_to_add() -> None:
-    deep, _ = deep_world(np.random.default_rng(4), queries=3000)
+    deep, _ = draw_world(np.random.default_rng(4), queries=3000)
     shallow, _ = cut(deep, PLACES)
     (found,) = look(shallow, 0).predicted
 

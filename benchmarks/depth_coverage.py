@@ -1,0 +1,106 @@
+"""How often the outlook of `heldout survive depths` holds: python benchmarks/depth_coverage.py.
+
+Worlds of queries and two systems that are annotated down to twenty places; the outlook sees ten.
+The hazard's logit and the scores are lines in the logarithm of the place, as the model has them,
+or the places scatter about the line by 15%, or the hazard turns up after the fifth place as it
+does in MS MARCO. Then what the paper's test does where depth means nothing.
+"""
+
+import argparse
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.measures.spec import parse_measure
+from heldout.survivorship.depth_tests import nested_error
+from heldout.survivorship.depths import DepthScores
+from heldout.survivorship.extrapolation import extrapolate
+
+SEEN, DEEP = 10, 20
+World = Literal["lines", "scatter", "turned"]
+MS_MARCO = (8_197, 15_543, 22_060, 27_858, 33_062, 38_024, 42_669, 47_146, 51_344, 55_578)
+"""Queries with a label at each depth, of the labels published with the paper."""
+
+
+def draw_world(rng: Generator, *, queries: int, world: World = "lines") -> tuple[DepthScores, int]:
+    """Scores down to the deepest place, and how many queries have no label there."""
+    places = np.arange(1, DEEP + 1)
+    logits = np.log(0.08 / 0.92) - 0.1 * np.log(places)
+    if world == "scatter":
+        logits += 0.15 * rng.standard_normal(DEEP)
+    if world == "turned":
+        logits += 0.4 * np.maximum(np.log(places / 5), 0)
+    answered = rng.random((queries, DEEP)) < 1 / (1 + np.exp(-logits))
+    first = answered.argmax(axis=1)[answered.any(axis=1)] + 1
+    found = rng.random((2, len(first))) < np.array([[0.3], [0.5]]) + 0.05 * np.log(first)
+    each = found * rng.choice([1.0, 0.5, 0.25], found.shape)
+    known = first[:, np.newaxis] <= places
+    scores = DepthScores(
+        systems=("low", "high"),
+        depths=tuple(places.tolist()),
+        open_ended=False,
+        measure=parse_measure("RR@10"),
+        queries=tuple(f"q{one}" for one in range(len(first))),
+        values=each[:, :, np.newaxis] * known,
+        known=known,
+        unanswered=np.zeros((2, DEEP), np.int64),
+    )
+    return scores, queries - len(first)
+
+
+def cut(scores: DepthScores, places: int) -> tuple[DepthScores, int]:
+    """As a shallower annotation has it, and how many queries that leaves out."""
+    kept = scores.known[:, places - 1]
+    shallow = replace(
+        scores,
+        depths=scores.depths[:places],
+        queries=tuple(q for q, has in zip(scores.queries, kept, strict=True) if has),
+        values=scores.values[:, kept, :places],
+        known=scores.known[kept, :places],
+        unanswered=scores.unanswered[:, :places],
+    )
+    return shallow, int((~kept).sum())
+
+
+def cover(world: World, *, worlds: int, queries: int, seed: int) -> NDArray[np.float64]:
+    """Share of worlds in which the 95% interval at depth 20 held: queries, both scores."""
+    rng = np.random.default_rng(seed)
+    held = np.zeros(3)
+    for _ in range(worlds):
+        deep, none = draw_world(rng, queries=queries, world=world)
+        shallow, left = cut(deep, SEEN)
+        outlook = extrapolate(shallow, rng, discarded=left + none, to=[DEEP], trials=200)
+        (found,) = outlook.predicted
+        truths = [deep.counts[-1], *(mean or 0.0 for mean in deep.means()[-1])]
+        held += [
+            one.low <= truth <= one.high
+            for one, truth in zip([found.queries, *found.scores], truths, strict=True)
+        ]
+    shares: NDArray[np.float64] = held / worlds
+    return shares
+
+
+def main() -> None:
+    """Print a row for each world, then the errors of the paper's test."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=400)
+    parser.add_argument("--queries", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    print("world     queries  low system  high system")
+    worlds: tuple[World, ...] = ("lines", "scatter", "turned")
+    for world in worlds:
+        shares = cover(world, worlds=options.worlds, queries=options.queries, seed=options.seed)
+        print(f"{world:8}  {shares[0]:7.1%}  {shares[1]:10.1%}  {shares[2]:11.1%}")
+    print("depth  error of the paper's test at .05  at .05 / 9")
+    for depth, count in enumerate(MS_MARCO[:-1], start=1):
+        share = count / MS_MARCO[-1]
+        plain, corrected = nested_error(share), nested_error(share, alpha=0.05 / 9)
+        print(f"{depth:5}  {plain:33.4f}  {corrected:10.5f}")
+
+
+if __name__ == "__main__":
+    main()
