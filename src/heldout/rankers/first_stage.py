@@ -1,15 +1,16 @@
 """Run files as a first stage: read whole, for a re-ranker to go on with."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import BinaryIO
 
 import numpy as np
 
+from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.rankers.run import Hit, Run
 from heldout.trec.ranking import order_by_rank, order_by_score
 from heldout.trec.reading.streams import Limits, TextReader
-from heldout.trec.rows import Form
 from heldout.trec.runs import scan_run
 from heldout.trec.text import check_line
 
@@ -20,8 +21,8 @@ def read_run(source: BinaryIO, *, path: str) -> Run:
     """Read a run, every document of every query.
 
     Args:
-        source: a file or `BytesIO` at its start, in MS MARCO or TREC form, plain or compressed;
-            read twice.
+        source: a run in MS MARCO or TREC form, plain or compressed;
+            held in memory, so that it stays what was checked.
         path: its name for messages.
 
     Returns:
@@ -31,14 +32,15 @@ def read_run(source: BinaryIO, *, path: str) -> Run:
     Raises:
         InputError: all errors of the run, as `heldout check` finds them.
     """
-    start = source.tell()
-    scan = scan_run(source, path=path, order=None)
-    source.seek(start)
-    form: Form = scan.form or "trec"
+    content = BytesIO(source.read())
+    scan = scan_run(content, path=path, order=None)
+    if not scan.ok:
+        raise InputError(scan.problems, counts=scan.counts)
+    content.seek(0)
     queries: dict[QueryId, list[list[bytes]]] = {}
-    for tokens in _rows(source, path):
+    for tokens in _rows(content, path):
         queries.setdefault(QueryId(tokens[0].decode()), []).append(tokens)
-    order = _order_scores if form == "trec" else _order_ranks
+    order = _order_scores if scan.form == "trec" else _order_ranks
     return {query: order(rows) for query, rows in queries.items()}
 
 

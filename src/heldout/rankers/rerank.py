@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, quote
-from heldout.ids import DocId, QueryId
+from heldout.ids import QueryId
 from heldout.rankers.pairs import PairScorer, TextPair
 from heldout.rankers.run import Hit, Run, Task, rank_scores
 
@@ -59,10 +59,11 @@ def rerank(
     run: dict[QueryId, list[Hit]] = {}
     for number, (query, text) in enumerate(task.queries.items(), 1):
         hits = first.get(query, ())
-        scores = finished.find(query) if finished else None
-        if scores is None:
-            scores = _score(task, text, query, hits[:depth], score)
-            if finished:
+        scores = finished.find(query) if finished is not None else None
+        if scores is None or len(scores) != len(hits[:depth]):
+            _check_known(task, query, hits)
+            scores = _score(task, text, hits[:depth], score)
+            if finished is not None:
                 finished.add(query, scores)
         run[query] = _reorder(hits, scores)[: task.depth]
         if progress:
@@ -70,24 +71,22 @@ def rerank(
     return run
 
 
-def _score(
-    task: Task, text: str, query: QueryId, hits: Sequence[Hit], score: PairScorer
-) -> Sequence[float]:
-    for hit in hits:
-        if hit.document not in task.documents:
-            raise _unknown(query, hit.document)
+def _score(task: Task, text: str, hits: Sequence[Hit], score: PairScorer) -> Sequence[float]:
     if not hits:
         return []
     scores = score([TextPair(text, task.documents[hit.document]) for hit in hits])
     return [float(value) for value in scores]
 
 
-def _unknown(query: QueryId, document: DocId) -> InputError:
-    return InputError(
+def _check_known(task: Task, query: QueryId, hits: Sequence[Hit]) -> None:
+    unknown = next((hit.document for hit in hits if hit.document not in task.documents), None)
+    if unknown is None:
+        return
+    raise InputError(
         Problem(
             code="rerank-document",
             path="--first",
-            found=f"document {quote(document)} of query {quote(query)}",
+            found=f"document {quote(unknown)} of query {quote(query)}",
             expected="only documents of the collection",
             hint="was the run made on this collection?",
         )

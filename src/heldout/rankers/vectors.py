@@ -93,7 +93,7 @@ def _pack(vectors: Sequence[NDArray[np.float32]]) -> Vectors:
 def _read(path: Path, texts: int) -> Vectors | None:
     """A shard as it was written; None where it is absent or damaged."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             vectors = Vectors(rows=arrays["rows"], starts=arrays["starts"])
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
