@@ -1,0 +1,59 @@
+"""A folder of questions on disk: many writers at once, and what it refuses."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from question_samples import answer, question
+
+from heldout.errors import InputError, StoreError
+from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.questions import ANSWERABLE, TRIAGE
+
+
+def test_many_annotators_at_once_lose_nothing(tmp_path: Path) -> None:
+    QuestionFolder(tmp_path, TRIAGE).add([question(f"q{n}", "d1") for n in range(10)])
+
+    def work(name: str) -> list[str]:
+        folder = QuestionFolder(tmp_path, TRIAGE)
+        questions = folder.questions()
+        return [folder.append(answer(one.query, "no_ans", by=name), questions) for one in questions]
+
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(work, ["ada", "bob", "cy", "di", "ada", "bob"]))
+    folder = QuestionFolder(tmp_path, TRIAGE)
+    answers = folder.answers(folder.questions())
+    assert len(answers) == len({(one.query, one.annotator) for one in answers}) == 40
+    assert sum(one == "saved" for own in found for one in own) == 40
+    assert {one for own in found for one in own} == {"saved", "known"}
+
+
+def test_questions_are_added_behind_those_that_are_there(tmp_path: Path) -> None:
+    folder = QuestionFolder(tmp_path / "new", TRIAGE)
+    folder.add([question("q1", "d1", split="dev")])
+    folder.append(answer("q1", "no_ans"), folder.questions())
+    both = folder.add([question("q2", "d1", split="train")])
+    assert [one.query for one in both] == ["q1", "q2"]
+    assert len(folder.answers(folder.questions())) == 1
+    with pytest.raises(InputError, match="repeated-query"):
+        folder.add([question("q2", "d1")])
+    assert folder.questions() == both
+
+
+def test_a_folder_that_cannot_be_written_to_says_so(tmp_path: Path) -> None:
+    folder = QuestionFolder(tmp_path, TRIAGE)
+    folder.add([question("q1", "d1")])
+    folder.answered.mkdir()
+    with pytest.raises(StoreError, match=r"answers\.jsonl"):
+        folder.append(answer("q1", "no_ans"), folder.questions())
+
+
+def test_a_broken_record_of_a_pool_is_named(tmp_path: Path) -> None:
+    folder = QuestionFolder(tmp_path, ANSWERABLE)
+    with pytest.raises(StoreError, match=r"pool\.json is missing"):
+        folder.pool()
+    (tmp_path / "pool.json").write_text("{}")
+    with pytest.raises(StoreError, match="no record of a pool"):
+        folder.pool()
+    with pytest.raises(StoreError, match=r"systems\.jsonl is missing"):
+        folder.tops()

@@ -1,0 +1,333 @@
+"""`heldout survive triage` and `answerable`, from runs to labels."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+from question_samples import answer
+
+from heldout.cli.program import main
+from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.questions import ANSWERABLE, TRIAGE, Answer
+from heldout.trec.qrels import parse_qrels
+
+QUERIES = 8
+TOKEN = "a token of sixteen characters"  # noqa: S105 - of the tests
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Two runs, labels for one query, texts; d0 and d1 say the same."""
+    documents = [f"d{n}\ttext {max(n, 1)} of some words" for n in range(12)]
+    (tmp_path / "docs.tsv").write_text("\n".join(documents) + "\n")
+    queries = [f"q{n}\twhat is {n}" for n in range(QUERIES)]
+    (tmp_path / "queries.tsv").write_text("\n".join(queries) + "\n")
+    for run, step in (("bm25", 1), ("dense", 5)):
+        rows = [
+            f"q{n} Q0 d{(n + step * place) % 12} {place + 1} {10 - place} {run}"
+            for n in range(QUERIES)
+            for place in range(4)
+        ]
+        (tmp_path / f"{run}.run").write_text("\n".join(rows) + "\n")
+    labels = [f"q{n} 0 d{n if n == 0 else 99} 1" for n in range(QUERIES)]
+    (tmp_path / "labels.qrels").write_text("\n".join(labels) + "\n")
+    return tmp_path
+
+
+def call(files: Path, *arguments: str) -> Result:
+    """A command, with the folder's name for `@`."""
+    told = [one.replace("@", f"{files}/") for one in arguments]
+    return CliRunner().invoke(main, ["survive", *told])
+
+
+def value(files: Path, *arguments: str) -> dict[str, object]:
+    result = call(files, *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    found: dict[str, object] = json.loads(result.stdout)
+    return found
+
+
+SOURCE = ("--shown", "@bm25.run", "--qrels", "@labels.qrels", "--shown-depth", "4")
+TEXTS = ("--queries", "@queries.tsv", "--documents", "@docs.tsv")
+POOL = ("answerable", "@pool", "--runs", "@*.run", "-k", "4", *TEXTS)
+
+
+def draw(files: Path, *more: str) -> Result:
+    return call(files, "triage", "@triage", *SOURCE, *TEXTS, *more)
+
+
+def say(folder: QuestionFolder, *answers: Answer) -> None:
+    questions = folder.questions()
+    for one in answers:
+        assert folder.append(one, questions) == "saved"
+
+
+def test_discarded_queries_are_drawn_and_told(files: Path) -> None:
+    result = draw(files, "--sample", "5", "--split", "dev")
+    assert result.exit_code == 0, result.output
+    assert "5 queries of 7 discarded, seed 0" in result.output
+    questions = QuestionFolder(files / "triage", TRIAGE).questions()
+    assert len(questions) == 5
+    assert {one.split for one in questions} == {"dev"}
+    assert all(len(one.passages) == 4 for one in questions)
+    assert "q0" not in {one.query for one in questions}
+
+
+def test_the_same_queries_cannot_be_drawn_twice(files: Path) -> None:
+    draw(files, "--sample", "7")
+    again = draw(files, "--sample", "7")
+    assert again.exit_code == 2
+    assert "repeated-query" in again.output
+    assert len(QuestionFolder(files / "triage", TRIAGE).questions()) == 7
+
+
+def test_the_table_is_counted_from_what_people_said(files: Path) -> None:
+    draw(files, "--sample", "4")
+    folder = QuestionFolder(files / "triage", TRIAGE)
+    one, two, three, _ = folder.questions()
+    say(
+        folder,
+        answer(one.query, "no_ans"),
+        answer(two.query, "wrong_lab", two.passages[0].doc),
+        answer(three.query, "ill_form"),
+        answer(three.query, "ill_form", by="bob"),
+    )
+    found = value(files, "triage", "@triage")
+    all_ = found["all"]
+    assert isinstance(all_, dict)
+    assert {label: share["count"] for label, share in all_["labels"].items()} == {
+        "no_ans": 1,
+        "partial_ans": 0,
+        "wrong_lab": 1,
+        "ill_form": 1,
+    }
+    assert (all_["total"], all_["open"], found["annotators"]) == (3, 1, ["ada", "bob"])
+    shown = call(files, "triage", "@triage").output
+    assert "1 of 3 (6.1% to 79.2%) were answered by what was shown" in shown
+    assert "1 query without an answer" in shown
+
+
+def test_without_questions_the_command_says_how_to_draw_them(files: Path) -> None:
+    result = call(files, "triage", "@nothing")
+    assert result.exit_code == 2
+    assert "heldout survive triage` draws questions" in " ".join(result.output.split())
+
+
+def test_an_answer_that_was_changed_by_hand_is_named(files: Path) -> None:
+    draw(files, "--sample", "2")
+    place = files / "triage" / "answers.jsonl"
+    place.write_text('{"query": "q99", "annotator": "ada", "choice": "no_ans"}\n')
+    result = call(files, "triage", "@triage")
+    assert result.exit_code == 2
+    assert "bad-answer" in result.output
+    assert "answers.jsonl:1" in result.output
+
+
+def judge(files: Path) -> QuestionFolder:
+    """Of the first query d0 answers (d1 says the same), of the second none; the rest is open."""
+    folder = QuestionFolder(files / "pool", ANSWERABLE)
+    by_name = {one.query: one for one in folder.questions()}
+    say(folder, answer("q1", "none"), answer("q0", "answered", "d0"))
+    assert by_name.keys() >= {"q0", "q1"}
+    return folder
+
+
+def test_systems_are_pooled_judged_and_compared(files: Path) -> None:
+    result = call(files, *POOL)
+    assert result.exit_code == 0, result.output
+    assert "8 queries" in result.output
+    judge(files)
+    found = value(files, "answerable", "@pool")
+    assert (found["queries"], found["depth"]) == (2, 4)
+    systems = found["systems"]
+    assert isinstance(systems, list)
+    assert {
+        one["system"]: [share["count"] for share in one["within"].values()] for one in systems
+    } == {"bm25": [1, 1], "dense": [1, 1]}
+    assert found["unanswered"] == {
+        "count": 1,
+        "of": 2,
+        "share": 0.5,
+        "low": pytest.approx(0.0945, abs=1e-3),
+        "high": pytest.approx(0.9055, abs=1e-3),
+    }
+    shown = call(files, "answerable", "@pool").output
+    assert "Lower bounds: what lies below the pooled passages" in shown
+    assert "no answer in top 4" in shown
+
+
+def test_only_sound_queries_of_triage_are_pooled(files: Path) -> None:
+    draw(files, "--sample", "4")
+    folder = QuestionFolder(files / "triage", TRIAGE)
+    one, two, three, four = folder.questions()
+    say(
+        folder,
+        answer(one.query, "no_ans"),
+        answer(two.query, "wrong_lab", two.passages[0].doc),
+        answer(three.query, "partial_ans", three.passages[0].doc),
+        answer(four.query, "ill_form"),
+    )
+    result = call(files, *POOL[:-4], *TEXTS[2:], "--triage", "@triage")
+    assert result.exit_code == 0, result.output
+    pooled = QuestionFolder(files / "pool", ANSWERABLE).questions()
+    assert {question.query for question in pooled} == {one.query, three.query}
+
+
+def test_texts_are_pooled_once_and_in_an_order_of_their_own(files: Path) -> None:
+    call(files, *POOL)
+    questions = QuestionFolder(files / "pool", ANSWERABLE).questions()
+    (first,) = (one for one in questions if one.query == "q0")
+    same = {one.doc: one.same for one in first.passages}
+    assert same["d0"] == ("d1",)
+    assert len({one.text for one in first.passages}) == len(first.passages)
+
+
+def test_judgments_become_labels_with_a_record(files: Path) -> None:
+    call(files, *POOL)
+    folder = judge(files)
+    result = call(files, "answerable", "@pool", "--labels", "first")
+    assert result.exit_code == 0, result.output
+    qrels = (files / "pool/labels/first.qrels").read_bytes()
+    labels = parse_qrels(qrels, path="first.qrels").judgments
+    assert labels.keys() == {"q0", "q1"}
+    assert {doc for doc, grade in labels["q0"].items() if grade} == {"d0", "d1"}
+    assert not any(labels["q1"].values())
+    record = json.loads((files / "pool/labels/first.json").read_text())
+    assert (record["made"], record["judged"]["annotators"]) == ("human", ["ada"])
+    assert record["judged"]["answers_sha256"] == folder.digests()[1]
+    say(folder, answer("q2", "none"))
+    changed = call(files, "answerable", "@pool", "--labels", "first")
+    assert changed.exit_code == 2
+    assert "is there already" in changed.output
+    assert (files / "pool/labels/first.qrels").read_bytes() == qrels
+
+
+def test_pseudo_labels_are_a_file_of_their_own_unless_asked(files: Path) -> None:
+    call(files, *POOL)
+    judge(files)
+    pseudo = ("--labels", "first", "--pseudo", "@dense.run")
+    result = call(files, "answerable", "@pool", *pseudo)
+    assert result.exit_code == 0, result.output
+    assert "6 pseudo-labels that nobody judged" in result.output
+    labels = files / "pool/labels"
+    assert sorted(one.name for one in labels.glob("*.qrels")) == [
+        "first.pseudo.qrels",
+        "first.qrels",
+    ]
+    assert "pseudo" not in (labels / "first.qrels").read_text()
+    rows = (labels / "first.pseudo.qrels").read_text().splitlines()
+    assert sorted(rows) == [f"q{n} pseudo d{n} 1" for n in range(2, 8)]
+    call(files, "answerable", "@pool", *pseudo, "--with-pseudo")
+    both = (labels / "first.with-pseudo.qrels").read_text()
+    assert both == (labels / "first.qrels").read_text() + "".join(f"{row}\n" for row in rows)
+
+
+def test_pseudo_labels_never_replace_labels_of_survivors(files: Path) -> None:
+    call(files, *POOL, *SOURCE)
+    folder = QuestionFolder(files / "pool", ANSWERABLE)
+    assert "q0" not in {one.query for one in folder.questions()}
+    say(folder, answer("q1", "none"))
+    pseudo = ("--labels", "first", "--pseudo", "@dense.run")
+    call(files, "answerable", "@pool", *pseudo, *SOURCE)
+    rows = (files / "pool/labels/first.pseudo.qrels").read_text()
+    assert "q0 " not in rows
+    assert "q1 " not in rows
+    assert "q7 pseudo d7 1" in rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("answerable",), "a FOLDER, or --ranks FILE"),
+        (("answerable", "@pool", "--ranks", "@docs.tsv"), "a FOLDER, or --ranks FILE"),
+        (("answerable", "--ranks", "@docs.tsv", "--labels", "x"), "is judged already"),
+        (("answerable", "@pool", "--runs", "@*.run"), "--documents FILE"),
+        (("answerable", "@pool", "--runs", "@*.run", *TEXTS[2:]), "which queries?"),
+        (("answerable", "@pool", "--runs", "@*.none", *TEXTS), "no-run"),
+        (("answerable", "@pool"), "draws questions"),
+        ((*POOL, "--sample", "9"), "too-few-queries"),
+        (("triage", "@t", "--shown", "@bm25.run"), "--shown and --qrels"),
+    ],
+)
+def test_what_is_missing_is_said(files: Path, arguments: tuple[str, ...], words: str) -> None:
+    result = call(files, *arguments)
+    assert result.exit_code == 2, result.output
+    assert words in " ".join(result.output.split())
+    assert not (files / "pool").exists()
+
+
+def test_documents_without_a_text_are_named(files: Path) -> None:
+    (files / "docs.tsv").write_text("d0\ttext\n")
+    result = call(files, *POOL)
+    assert result.exit_code == 2
+    assert "no-text" in result.output
+    assert not (files / "pool").exists()
+
+
+def test_labels_need_a_judgment_and_pseudo_labels_a_name(files: Path) -> None:
+    call(files, *POOL)
+    assert "no-judgments" in call(files, "answerable", "@pool", "--labels", "x").output
+    unnamed = call(files, "answerable", "@pool", "--pseudo", "@dense.run")
+    assert "--labels NAME" in unnamed.output
+    alone = call(files, "answerable", "@pool", "--labels", "x", "--with-pseudo")
+    assert "--with-pseudo needs" in alone.output
+    assert not (files / "pool/labels").exists()
+
+
+@pytest.mark.real
+def test_the_published_table_comes_out_of_the_command(data: Callable[[str], Path]) -> None:
+    place = data("msmarco-annotation-depth") / "discarded_rankings_by_model.tsv"
+    result = CliRunner().invoke(main, ["survive", "answerable", "--ranks", str(place)])
+    assert result.exit_code == 0, result.output
+    assert "15 of 50 are answered by no system's top 10" in result.output
+    lines = [line.split() for line in result.output.splitlines()]
+    assert ["BM25", "ANCE", "monoT5", "ColBERT"] in lines
+    assert ["no", "answer", "in", "top", "10", "22", "22", "16", "18"] in lines
+    assert ["answer", "in", "top", "10", "28", "28", "34", "32"] in lines
+    assert ["answer", "in", "top", "3", "17", "17", "30", "28"] in lines
+
+
+@pytest.mark.slow
+def test_the_pages_are_served_and_a_kill_loses_nothing(files: Path) -> None:
+    draw(files, "--sample", "3")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "heldout", "survive", "triage", str(files / "triage")]
+    command += ["--serve", "--port", str(port)]
+    environment = {**os.environ, "HELDOUT_ANNOTATOR_TOKEN": TOKEN}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+                _wait(client, process)
+                came = client.post("/", data={"name": "ada", "token": TOKEN})
+                root = came.headers["location"]
+                page = client.get(f"{root}/question/1").text
+                shown = page.partition('name="shown" value="')[2].partition('"')[0]
+                sent = {"token": root.removeprefix("/t/"), "shown": shown, "choice": "no_ans"}
+                assert client.post(f"{root}/question/1", data=sent).status_code == 303
+        finally:
+            process.send_signal(signal.SIGKILL)
+            said = process.communicate(timeout=20)[1]
+    assert TOKEN not in said
+    folder = QuestionFolder(files / "triage", TRIAGE)
+    assert [one.choice for one in folder.answers(folder.questions())] == ["no_ans"]
+
+
+def _wait(client: httpx.Client, process: "subprocess.Popen[str]") -> None:
+    for _ in range(600):
+        try:
+            if client.get("/alive").text == "alive":
+                return
+        except httpx.TransportError:
+            assert process.poll() is None, "it has ended"
+            time.sleep(0.05)
+    pytest.fail("the server does not answer")
