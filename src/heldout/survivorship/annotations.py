@@ -10,6 +10,7 @@ Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), sections 2 and 4.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from heldout.errors import Problem
 from heldout.ids import DocId, QueryId
 
 __all__ = ["Annotation", "Annotations"]
@@ -26,7 +27,8 @@ class Annotation:
         shown: ids in the order shown, the first at place 1; empty where the source tells only
             what was selected, and where.
         selected: document -> place at which it was shown, from 1; empty: the query was
-            discarded. Where `shown` is known, every selected document stands there.
+            discarded. Where `shown` is known, every selected document stands there; its place is
+            greater than there only where a document before it was shown twice.
         texts: document -> passage, for as many as the source tells.
         answers: what the annotator wrote, well-formed answers first; may be empty.
     """
@@ -57,6 +59,7 @@ class Annotations:
         open_ended: whether `depth` stands for "this deep or deeper".
         counts_discarded: whether discarded queries are among `records`; some sources leave
             them out.
+        notes: what was read in a way worth telling, one of each code.
     """
 
     source: str
@@ -64,6 +67,7 @@ class Annotations:
     depth: int
     open_ended: bool
     counts_discarded: bool
+    notes: tuple[Problem, ...] = ()
 
     @property
     def survived(self) -> int:

@@ -1,6 +1,7 @@
 """What a record of annotations lacks and another file has: types of queries, texts."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from heldout.errors import InputError, Problem, plural
@@ -8,7 +9,7 @@ from heldout.ids import DocId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.trec.problems import show
 
-__all__ = ["add_kinds", "add_texts", "kinds_by_query"]
+__all__ = ["add_kinds", "add_texts", "keep_queries", "kinds_by_query"]
 
 
 def kinds_by_query(groups: Mapping[str, frozenset[str]], *, path: str) -> dict[str, str]:
@@ -71,6 +72,31 @@ def add_texts(
     if queries is not None and not any(one.query in queries for one in annotations.records):
         raise _nothing_common(annotations, path)
     records = tuple(_fill(one, queries or {}, documents or {}) for one in annotations.records)
+    return replace(annotations, records=records)
+
+
+def keep_queries(annotations: Annotations, queries: AbstractSet[str], *, path: str) -> Annotations:
+    """The annotations of some queries, in their order.
+
+    Args:
+        annotations: of all.
+        queries: those that are kept.
+        path: where they were read, for messages.
+
+    Raises:
+        InputError: code `unknown-query`: some of them were not annotated.
+    """
+    records = tuple(record for record in annotations.records if record.query in queries)
+    if lost := sorted(queries - {record.query for record in records}):
+        some = ", ".join(map(show, lost[:5])) + (", …" if len(lost) > 5 else "")  # noqa: PLR2004 - as many as are told
+        raise InputError(
+            Problem(
+                code="unknown-query",
+                path=path,
+                found=f"{plural(len(lost), 'query', 'queries')} not annotated: {some}",
+                expected=f"queries of {annotations.source}",
+            )
+        )
     return replace(annotations, records=records)
 
 

@@ -4,13 +4,14 @@ Source: survivorship-bias, section 4.1, where labels that exist stand for what p
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.trec.tops import Tops
 
-__all__ = ["simulate_annotations"]
+__all__ = ["select_anew", "simulate_annotations"]
 
 
 def simulate_annotations(
@@ -46,6 +47,80 @@ def simulate_annotations(
         records.append(Annotation(query=QueryId(query), shown=seen, selected=places))
     return Annotations(
         source=source, records=tuple(records), depth=depth, open_ended=False, counts_discarded=True
+    )
+
+
+def select_anew(
+    annotations: Annotations, labels: Mapping[str, Mapping[str, int]], *, path: str
+) -> Annotations:
+    """The same passages shown to annotators who select what these labels call relevant.
+
+    Args:
+        annotations: that tell what was shown.
+        labels: query -> document -> grade; above 0 is relevant.
+        path: where they were read, for messages.
+
+    Returns:
+        The queries that have labels, in the order of `annotations`. Notes are `unlabelled-query`
+        and `label-not-shown`.
+
+    Raises:
+        InputError: code `no-common-query`: none has labels; `nothing-shown`: the annotations tell
+            only what was selected.
+    """
+    if not any(record.shown for record in annotations.records):
+        raise InputError(
+            Problem(
+                code="nothing-shown",
+                path=annotations.source,
+                found="annotations that tell what was selected, and not what was shown",
+                expected="the passages shown, for other labels to select from",
+            )
+        )
+    records = [
+        _select(one, labels[one.query]) for one in annotations.records if one.query in labels
+    ]
+    if not records:
+        raise InputError(
+            Problem(
+                code="no-common-query",
+                path=path,
+                found=f"labels of {plural(len(labels), 'query', 'queries')}, none of which was "
+                "annotated",
+                expected="labels of annotated queries",
+                hint="are the ids of both files those of the same queries?",
+            )
+        )
+    relevant = sum(grade > 0 for one in records for grade in labels[one.query].values())
+    lost = relevant - sum(len(one.selected) for one in records)
+    left = len(annotations.records) - len(records)
+    notes = [
+        _note(path, "unlabelled-query", f"no label for {plural(left, 'query', 'queries')} shown"),
+        _note(path, "label-not-shown", f"{plural(lost, 'relevant document')} not shown"),
+    ]
+    told = [note for note, count in zip(notes, (left, lost), strict=True) if count]
+    return replace(
+        annotations,
+        source=f"{annotations.source}, with {path}",
+        records=tuple(records),
+        counts_discarded=True,
+        notes=(*annotations.notes, *told),
+    )
+
+
+def _select(record: Annotation, grades: Mapping[str, int]) -> Annotation:
+    places = {doc: at for at, doc in enumerate(record.shown, 1) if grades.get(doc, 0) > 0}
+    return replace(record, selected=places)
+
+
+def _note(path: str, code: str, found: str) -> Problem:
+    return Problem(
+        code=code,
+        path=path,
+        found=found,
+        expected="labels of what was shown",
+        hint="these were left out",
+        severity="note",
     )
 
 

@@ -6,14 +6,28 @@ from pathlib import Path
 
 import click
 
+from heldout.cli.console import waiting
 from heldout.cli.options import one_argument
-from heldout.cli.prefer.pool_source import read_documents
-from heldout.errors import InputError, Problem
+from heldout.cli.printing import messages, print_problems
+from heldout.cli.survive.annotation_places import by_text, read_place
+from heldout.store.files import write_whole
+from heldout.survivorship.annotation_file import format_annotations
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.depth_qrels import has_depth_qrels, read_depth_qrels
-from heldout.survivorship.query_details import add_kinds, add_texts, kinds_by_query
-from heldout.survivorship.simulated import simulate_annotations
-from heldout.trec.groups import read_facets
+from heldout.survivorship.document_texts import (
+    missing_texts,
+    name_passages,
+    read_names,
+    read_wanted_texts,
+    seen_documents,
+)
+from heldout.survivorship.query_details import (
+    add_kinds,
+    add_texts,
+    keep_queries,
+    kinds_by_query,
+)
+from heldout.survivorship.simulated import select_anew, simulate_annotations
+from heldout.trec.groups import read_facets, read_query_list
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.reading.streams import open_input
@@ -32,23 +46,30 @@ class AnnotationSource:
     Attributes:
         annotations: a file or folder that has them; `None` where they are simulated.
         shown: a run whose first documents annotators are taken to have seen.
-        qrels: labels: what they select.
+        qrels: labels: what they select; with `annotations` in place of what was selected there.
         shown_depth: documents that they see; `None` for 10.
+        query_list: file of the only queries that are looked at.
         types: file of each query's type, in place of what the annotations tell.
         queries: file of the queries' texts.
-        documents: file of the documents' texts.
+        documents: file of the documents' texts; it names passages that are known by their text.
+        save: file to which the annotations are written.
     """
 
     annotations: Path | None = None
     shown: Path | None = None
     qrels: Path | None = None
     shown_depth: int | None = None
+    query_list: Path | None = None
     types: Path | None = None
     queries: Path | None = None
     documents: Path | None = None
+    save: Path | None = None
 
     def read(self, *, texts: bool = False) -> Annotations:
         """The annotations, with types and texts as far as files tell them.
+
+        What is worth telling goes to standard error. They are written, texts too, where `save`
+        asks for it.
 
         Args:
             texts: whether texts are wanted; without, files of them are not read.
@@ -56,19 +77,42 @@ class AnnotationSource:
         Raises:
             click.UsageError: neither annotations nor a run with labels is named, or both.
             InputError: a file has errors.
+            StoreError: a campaign lacks a file.
+            SetupError: a library is missing.
         """
         self._check()
-        if self.shown is not None and self.qrels is not None:
-            found = _simulate(self.shown, self.qrels, self.shown_depth or _DEPTH)
-        else:
-            found = _read_place(self.annotations or Path())
+        wanted = texts or self.save is not None
+        with waiting("reading annotations"):
+            found = self._complete(self._read(texts=wanted), texts=wanted)
+        print_problems(messages(), found.notes)
+        if self.save is not None:
+            write_whole(self.save, format_annotations(found))
+        return found
+
+    def _read(self, *, texts: bool) -> Annotations:
+        labels = None if self.qrels is None else _read_labels(self.qrels)
+        if self.shown is not None:
+            depth = self.shown_depth or _DEPTH
+            source = f"the first {depth} of {self.shown}, with {self.qrels}"
+            with open_input(self.shown) as file:
+                tops = read_tops(file, path=str(self.shown), depth=depth)
+            return simulate_annotations(tops, labels or {}, depth=depth, source=source)
+        place = self.annotations or Path()
+        found = read_place(place, texts=texts)
+        if self.documents is not None and by_text(found, place):
+            found = _name(found, self.documents)
+        return found if labels is None else select_anew(found, labels, path=str(self.qrels))
+
+    def _complete(self, found: Annotations, *, texts: bool) -> Annotations:
+        if self.query_list is not None:
+            found = keep_queries(found, _read_list(self.query_list), path=str(self.query_list))
         if self.types is not None:
             found = add_kinds(found, _read_types(self.types), path=str(self.types))
         if texts and (self.queries or self.documents):
-            return add_texts(
+            found = add_texts(
                 found,
                 queries=None if self.queries is None else _read_queries(self.queries),
-                documents=None if self.documents is None else read_documents(str(self.documents)),
+                documents=None if self.documents is None else _read_texts(found, self.documents),
                 path=str(self.queries or self.documents),
             )
         return found
@@ -76,8 +120,8 @@ class AnnotationSource:
     def _check(self) -> None:
         if self.annotations is None and (self.shown is None or self.qrels is None):
             raise click.UsageError("which annotations? --annotations PLACE; or --shown and --qrels")
-        if self.annotations is not None and (self.shown is not None or self.qrels is not None):
-            raise click.UsageError("--annotations says what was shown: without --shown and --qrels")
+        if self.annotations is not None and self.shown is not None:
+            raise click.UsageError("--annotations says what was shown: without --shown")
         if self.shown is None and self.shown_depth is not None:
             raise click.UsageError("--shown-depth is of --shown")
 
@@ -89,7 +133,7 @@ annotation_options = one_argument(
         "--annotations",
         type=click.Path(path_type=Path),
         metavar="PLACE",
-        help="What annotators saw and selected: a folder of qrels for each depth.",
+        help="What annotators saw and selected: a file or folder of any form that is known.",
     ),
     click.option(
         "--shown",
@@ -101,13 +145,19 @@ annotation_options = one_argument(
         "--qrels",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="Q",
-        help="Labels, for --shown.",
+        help="What annotators select, for --shown; or in place of what they selected.",
     ),
     click.option(
         "--shown-depth",
         type=click.IntRange(1, _MOST),
         metavar="K",
         help=f"Documents that they see, for --shown [{_DEPTH}].",
+    ),
+    click.option(
+        "--query-list",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Only these queries, one id a line.",
     ),
     click.option(
         "--types",
@@ -125,33 +175,32 @@ annotation_options = one_argument(
         "--documents",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="The documents' texts, id<TAB>text, where the annotations have none.",
+        help="The documents' texts, id<TAB>text; the ids of passages known by their text.",
+    ),
+    click.option(
+        "--save",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Write the annotations, with texts, as JSON lines that --annotations reads.",
     ),
 )
 """The options that say what annotators saw, as one `source` argument."""
 
 
-def _simulate(shown: Path, qrels: Path, depth: int) -> Annotations:
-    with open_input(qrels) as file:
-        labels = read_qrels(file, path=str(qrels)).judgments
-    with open_input(shown) as file:
-        tops = read_tops(file, path=str(shown), depth=depth)
-    return simulate_annotations(
-        tops, labels, depth=depth, source=f"the first {depth} of {shown}, with {qrels}"
-    )
+def _name(found: Annotations, documents: Path) -> Annotations:
+    with open_input(documents) as file:
+        names = read_names(file, seen_documents(found), path=str(documents))
+    return name_passages(found, names, path=str(documents))
 
 
-def _read_place(place: Path) -> Annotations:
-    if place.is_dir() and has_depth_qrels(place):
-        return read_depth_qrels(place)
-    raise InputError(
-        Problem(
-            code="no-annotations",
-            path=str(place),
-            found="a folder without them" if place.is_dir() else "no file of annotations",
-            expected="a folder of qrels for each depth, as in dev-1.qrels and dev-all.qrels",
-        )
-    )
+def _read_labels(path: Path) -> Mapping[str, Mapping[str, int]]:
+    with open_input(path) as file:
+        return read_qrels(file, path=str(path)).judgments
+
+
+def _read_list(path: Path) -> frozenset[str]:
+    with open_input(path) as file:
+        return read_query_list(file, path=str(path))
 
 
 def _read_types(path: Path) -> Mapping[str, str]:
@@ -162,3 +211,12 @@ def _read_types(path: Path) -> Mapping[str, str]:
 def _read_queries(path: Path) -> Mapping[str, str]:
     with open_input(path) as file:
         return read_queries(file, path=str(path)).texts
+
+
+def _read_texts(found: Annotations, path: Path) -> Mapping[str, str]:
+    wanted = missing_texts(found)
+    if not wanted:
+        return {}
+    with open_input(path) as file:
+        texts = read_wanted_texts(file, wanted, path=str(path))
+    return {str(doc): text for doc, text in texts.items()}

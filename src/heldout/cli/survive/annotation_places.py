@@ -1,0 +1,115 @@
+"""Where annotations lie: a file or folder of one of several forms, told by its content."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from heldout.errors import InputError, Problem
+from heldout.store.campaign_files import CampaignFolder
+from heldout.store.label_files import newest_version
+from heldout.survivorship.annotation_file import read_annotation_file
+from heldout.survivorship.annotations import Annotations
+from heldout.survivorship.depth_qrels import has_depth_qrels, read_depth_qrels
+from heldout.survivorship.judged_campaign import annotate_campaign
+from heldout.survivorship.qna import read_qna_columns, read_qna_lines
+from heldout.survivorship.record_lines import LIMITS
+from heldout.survivorship.shown_passages import read_shown_passages
+from heldout.survivorship.unpacked import unpack_pieces
+from heldout.trec.qrels import read_qrels
+from heldout.trec.reading.streams import open_input
+
+__all__ = ["by_text", "read_place"]
+
+_FORMS: Mapping[str, Callable[..., Annotations]] = {
+    "own": read_annotation_file,
+    "shown": read_shown_passages,
+    "qna-columns": read_qna_columns,
+    "qna-lines": read_qna_lines,
+}
+_OWN = re.compile(rb'\s*\{\s*"annotations"\s*:\s*[0-9]')
+_COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
+_SHOWN = b'"msmarco_label"'
+_CAMPAIGN = "campaign.toml"
+
+
+def read_place(place: Path, *, texts: bool) -> Annotations:
+    """The annotations of a file or folder, whatever their form.
+
+    Args:
+        place: a folder of qrels for each depth, a campaign, or a file.
+        texts: whether texts are kept.
+
+    Raises:
+        InputError: code `no-annotations`: nothing there has a known form; or a file has errors.
+        StoreError: the campaign lacks a file.
+        SetupError: ijson is needed and not installed.
+    """
+    if place.is_dir():
+        if has_depth_qrels(place):
+            return read_depth_qrels(place)
+        if (place / _CAMPAIGN).is_file():
+            return _read_campaign(place)
+        raise _unknown(place, "a folder without them")
+    form = _find_form(place)
+    with open_input(place) as file:
+        return _FORMS[form](file, path=str(place), texts=texts)
+
+
+def by_text(annotations: Annotations, place: Path) -> bool:
+    """Whether documents are known by their text alone, so that a collection can name them.
+
+    Args:
+        annotations: that were read.
+        place: where.
+    """
+    return (
+        place.is_file()
+        and _find_form(place).startswith("qna")
+        and any(record.shown for record in annotations.records)
+    )
+
+
+def _find_form(place: Path) -> str:
+    with open_input(place) as file:
+        pieces = unpack_pieces(file, path=str(place), limits=LIMITS, notes=[])
+        head = next(pieces, b"")
+    if _OWN.match(head):
+        return "own"
+    if _COLUMNS.match(head):
+        return "qna-columns"
+    if not head.lstrip().startswith(b"{"):
+        raise _unknown(place, "no file of annotations")
+    return "shown" if _SHOWN in head.partition(b"\n")[0] else "qna-lines"
+
+
+def _unknown(place: Path, found: str) -> InputError:
+    return InputError(
+        Problem(
+            code="no-annotations",
+            path=str(place),
+            found=found,
+            expected="qrels for each depth, MS MARCO QnA, passages shown, a campaign, or a file "
+            "that --save wrote",
+            hint="docs/survivorship.md has the forms",
+        )
+    )
+
+
+def _read_campaign(place: Path) -> Annotations:
+    folder = CampaignFolder(place)
+    version = newest_version(folder.labels)
+    labels = None
+    if version is not None:
+        path = folder.labels / f"{version.name}.qrels"
+        with open_input(path) as file:
+            graded = read_qrels(file, path=str(path)).judgments
+        labels = {
+            query: {doc for doc, grade in grades.items() if grade > 0}
+            for query, grades in graded.items()
+        }
+    return annotate_campaign(
+        (*folder.pools(), *folder.challengers()),
+        folder.judgments(),
+        labels=labels,
+        source=str(place),
+    )

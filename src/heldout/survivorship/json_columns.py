@@ -1,0 +1,157 @@
+"""One JSON object of columns, `{"query": {"0": …}, "answers": {"0": …}}`, read as a stream.
+
+Such files are gigabytes in one line. Nothing is kept but the value at hand, and a value larger than
+any record is refused while it is being read.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, BinaryIO
+
+from heldout.errors import InputError, Problem, SetupError
+from heldout.survivorship.record_lines import LIMITS
+from heldout.survivorship.unpacked import unpack_pieces
+from heldout.trec.problems import show
+from heldout.trec.reading.sources import refusal
+
+__all__ = ["ColumnReader"]
+
+_DEEPEST = 8
+
+Event = tuple[str, Any]
+"""Kind and value, as ijson has them."""
+
+
+class ColumnReader:
+    """Reads one file once.
+
+    Attributes:
+        path: its name for messages.
+        notes: what was read in a way worth telling: code `byte-order-mark`.
+    """
+
+    def __init__(self, source: BinaryIO, *, path: str) -> None:
+        """Begin; nothing is read yet.
+
+        Args:
+            source: its bytes, plain or compressed.
+            path: its name for messages.
+        """
+        self.path = path
+        self.notes: list[Problem] = []
+        self._source = source
+        self._last = ""
+        self._begin = self._end = self._value = 0
+
+    def values(self) -> Iterator[tuple[str, str, Any]]:
+        """Column, key and value, in the order of the file.
+
+        Raises:
+            InputError: code `broken-json`: no JSON, cut short, or followed by something;
+                `not-columns`: a column that is no object, or no object at all; `line-too-long`: a
+                value of more than 64 MiB; and those of archives.
+            SetupError: ijson is not installed.
+        """
+        events = chain.from_iterable(self._events())
+        self._open(events, "no JSON object", at="")
+        for kind, column in events:
+            if kind == "end_map":
+                continue
+            self._open(events, f"column {show(column)} is no object", at=column)
+            for inner, key in events:
+                if inner == "end_map":
+                    break
+                self._last = f"{column}.{key}"
+                value = self._build(events, *next(events), depth=0)
+                self._value = self._end
+                yield column, key, value
+
+    def _open(self, events: Iterator[Event], found: str, *, at: str) -> None:
+        kind, _ = next(events)
+        if kind != "start_map":
+            raise refusal(
+                "not-columns",
+                f"{self.path}:{at}" if at else self.path,
+                found=found,
+                expected="one JSON object of columns, each an object",
+            )
+
+    def _build(self, events: Iterator[Event], kind: str, value: Any, *, depth: int) -> Any:
+        """The value that begins with this event."""
+        if kind not in {"start_array", "start_map"}:
+            return value
+        if depth > _DEEPEST:
+            raise refusal(
+                "not-columns",
+                f"{self.path}:{self._last}",
+                found=f"a value nested more than {_DEEPEST} deep",
+                expected="text, numbers, and lists of passages",
+            )
+        if kind == "start_array":
+            items = []
+            for inner, item in events:
+                if inner == "end_array":
+                    break
+                items.append(self._build(events, inner, item, depth=depth + 1))
+            return items
+        found = {}
+        for inner, key in events:
+            if inner == "end_map":
+                break
+            found[key] = self._build(events, *next(events), depth=depth + 1)
+        return found
+
+    def _events(self) -> Iterator[list[Event]]:
+        ijson = _import_ijson()
+        ready: list[Event] = ijson.sendable_list()
+        # Without `use_float`, a number of 5,000 digits crashes the C backend of ijson 3.6.
+        parser = ijson.basic_parse_coro(ready, use_float=True)
+        pieces = unpack_pieces(self._source, path=self.path, limits=LIMITS, notes=self.notes)
+        for piece in chain(pieces, [b""]):
+            self._begin, self._end = self._end, self._end + len(piece)
+            if self._end - self._value > LIMITS.line_bytes:
+                raise self._too_long()
+            error = None
+            try:
+                if piece:
+                    parser.send(piece)
+                else:
+                    parser.close()
+            except (ijson.JSONError, ValueError) as caught:
+                error = caught
+            yield ready
+            del ready[:]
+            if error is not None:
+                raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> InputError:
+        raw = error.args[0] if error.args else ""
+        told = raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else str(raw)
+        what, _, rest = told.strip().partition("\n")
+        context = rest.partition("\n")[0].strip()
+        return refusal(
+            "broken-json",
+            f"{self.path}:{self._last}" if self._last else self.path,
+            found=f"{what or 'no JSON'} between bytes {self._begin:,} and {self._end:,}"
+            + (f": {show(context)}" if context else ""),
+            expected="one JSON object to its end",
+            hint="copy the file again, or write it with a program that writes JSON",
+        )
+
+    def _too_long(self) -> InputError:
+        return refusal(
+            "line-too-long",
+            f"{self.path}:{self._last}",
+            found=f"a value of more than {LIMITS.line_bytes:,} bytes",
+            expected=f"at most {LIMITS.line_bytes:,} bytes for one query",
+        )
+
+
+def _import_ijson() -> Any:
+    try:
+        import ijson  # noqa: PLC0415 - of the extra `data`
+    except ImportError as error:
+        raise SetupError(
+            "one JSON object of columns is read with ijson: pip install 'heldout[data]'"
+        ) from error
+    return ijson

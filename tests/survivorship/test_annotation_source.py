@@ -1,0 +1,171 @@
+"""The options that name annotations: every form is told by its content, and says what it read."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from qna_files import as_columns, as_lines, pack, query
+
+from heldout.cli.printing import reports_errors
+from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.preferences.judgments import Judgment
+from heldout.preferences.pools import Candidate, Pool
+from heldout.store.campaign_files import CampaignFolder
+from heldout.survivorship.passage_ids import passage_id
+
+QUERIES = [query(1, [0, 1]), query(2, [0, 0])]
+IDS = [passage_id(f"passage {place} of 1") for place in (1, 2)]
+SHOWN = {
+    "query_id": "1",
+    "query": "who?",
+    "passages": [
+        {"rank": 1, "passage_id": "a", "passage_text": "A", "msmarco_label": 0},
+        {"rank": 2, "passage_id": "b", "passage_text": "B", "msmarco_label": 1},
+    ],
+}
+
+
+@click.command
+@annotation_options
+@click.option("--texts", is_flag=True)
+@reports_errors
+def tell(*, source: AnnotationSource, texts: bool) -> None:
+    """What was read, as JSON."""
+    found = source.read(texts=texts)
+    rows = [
+        [one.query, one.kind, list(one.shown), dict(one.selected), one.text, dict(one.texts)]
+        for one in found.records
+    ]
+    click.echo(json.dumps(rows))
+
+
+def told(*options: object, status: int = 0) -> tuple[list[list[object]], str]:
+    found = CliRunner().invoke(tell, [str(option) for option in options])
+    assert found.exit_code == status, found.output
+    return (json.loads(found.stdout) if not status else []), found.stderr
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "columns.json.gz").write_bytes(pack(as_columns(QUERIES), compressed=True))
+    (tmp_path / "lines.json").write_bytes(as_lines(QUERIES))
+    (tmp_path / "shown.jsonl").write_text(json.dumps(SHOWN) + "\n")
+    (tmp_path / "q.qrels").write_text(f"1 0 {IDS[0]} 1\n1 0 a 1\n")
+    (tmp_path / "run").write_text("1 Q0 b 1 9 t\n1 Q0 a 2 8 t\n2 Q0 a 1 9 t\n2 Q0 b 2 8 t\n")
+    return tmp_path
+
+
+def shown_and_selected(rows: Sequence[Sequence[object]]) -> list[object]:
+    return [[row[0], row[2], row[3]] for row in rows]
+
+
+@pytest.mark.parametrize("name", ["columns.json.gz", "lines.json"])
+def test_both_forms_of_qna_are_told_by_their_content(place: Path, name: str) -> None:
+    rows, _ = told("--annotations", place / name)
+    assert shown_and_selected(rows)[0] == ["1", IDS, {IDS[1]: 2}]
+    assert rows[0][1] == "DESCRIPTION"
+    assert rows[1][3] == {}
+    assert rows[0][4:] == [None, {}]
+    rows, _ = told("--annotations", place / name, "--texts")
+    assert rows[0][4] == "what is 1"
+
+
+def test_passages_of_qna_get_the_ids_of_a_collection(place: Path) -> None:
+    table = place / "collection.tsv"
+    table.write_text("77\tpassage 1 of 1\n78\tpassage 2 of 1\n79\tpassage 1 of 2\n")
+    rows, message = told("--annotations", place / "lines.json", "--documents", table, "--texts")
+    assert shown_and_selected(rows)[0] == ["1", ["77", "78"], {"78": 2}]
+    assert rows[0][5] == {"77": "passage 1 of 1", "78": "passage 2 of 1"}
+    assert "1 passage missing of 4 that were shown" in message
+
+
+def test_other_labels_a_list_of_queries_and_types(place: Path) -> None:
+    rows, _ = told("--annotations", place / "lines.json", "--qrels", place / "q.qrels")
+    assert shown_and_selected(rows) == [["1", IDS, {IDS[0]: 1}]]
+    (place / "only").write_text("2\n")
+    (place / "types").write_text("1\tHOW\n2\tWHY\n")
+    rows, _ = told(
+        "--annotations",
+        place / "lines.json",
+        "--query-list",
+        place / "only",
+        "--types",
+        place / "types",
+    )
+    assert [row[:2] for row in rows] == [["2", "WHY"]]
+    (place / "only").write_text("2\n9\n")
+    _, message = told(
+        "--annotations", place / "lines.json", "--query-list", place / "only", status=2
+    )
+    assert "unknown-query" in message
+
+
+def test_annotators_are_simulated_and_texts_come_from_files(place: Path) -> None:
+    (place / "queries").write_text("1\twho?\n2\twhy?\n")
+    (place / "documents").write_text("a\tA\nb\tB\nc\tC\n")
+    rows, _ = told(
+        *("--shown", place / "run", "--qrels", place / "q.qrels", "--shown-depth", 2),
+        *("--queries", place / "queries", "--documents", place / "documents", "--texts"),
+    )
+    assert rows == [["1", None, ["b", "a"], {"a": 2}, "who?", {"a": "A", "b": "B"}]]
+    _, message = told("--shown", place / "run", "--qrels", place / "q.qrels", status=2)
+    assert "depth-beyond-list" in message
+
+
+def test_what_was_saved_is_read_again_with_its_texts(place: Path) -> None:
+    saved = place / "annotations.jsonl"
+    rows, _ = told("--annotations", place / "shown.jsonl", "--save", saved, "--texts")
+    again, _ = told("--annotations", saved, "--texts")
+    assert rows == again == [["1", None, ["a", "b"], {"b": 2}, "who?", {"a": "A", "b": "B"}]]
+
+
+def test_a_campaign_is_read_through_its_judgments(tmp_path: Path) -> None:
+    folder = CampaignFolder(tmp_path)
+    folder.begin("judging")
+    pool = Pool(query="q1", candidates=(Candidate(doc="a", known=True), Candidate(doc="b")))
+    folder.write_pools([pool])
+    folder.write_judgments([Judgment(query="q1", left="b", right="a", preferred="b")])
+    rows, _ = told("--annotations", tmp_path)
+    assert shown_and_selected(rows) == [["q1", ["b", "a"], {"a": 2}]]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ("", "no-annotations"),
+        ("q1 0 d1 1\n", "no-annotations"),
+        ('[{"query_id": "1"}]', "no-annotations"),
+        ('{"query_id": "1"}\n', "bad-annotation"),
+        ('{"annotations": 2}\n', "bad-annotation"),
+    ],
+)
+def test_a_file_of_no_known_form_is_refused(tmp_path: Path, content: str, code: str) -> None:
+    (tmp_path / "file").write_text(content)
+    _, message = told("--annotations", tmp_path / "file", status=2)
+    assert code in message
+    assert "Traceback" not in message
+
+
+def test_places_without_annotations_are_refused(tmp_path: Path) -> None:
+    _, message = told("--annotations", tmp_path, status=2)
+    assert "no-annotations" in message
+    _, message = told("--annotations", tmp_path / "absent", status=2)
+    assert "unreadable-file" in message
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--shown", "run"],
+        ["--qrels", "q"],
+        ["--annotations", "a", "--shown", "run"],
+        ["--annotations", "a", "--shown-depth", "3"],
+    ],
+)
+def test_contradicting_options_are_refused_before_a_file_is_read(options: list[str]) -> None:
+    _, message = told(*options, status=2)
+    assert message.startswith("Usage")
