@@ -36,17 +36,29 @@ def test_stopping_is_no_way_to_be_paid_for_failed_tests(stage: Make, choice: str
     root = one.begin()
     for position in range(1, 13):
         one.answer(root, position, choice if position == 12 else "a")
-    page = one.client.get(f"{root}/exit")
-    one.post(f"{root}/exit", fields_of(page))
-    for told in (page, one.client.get(f"{root}/done")):
-        words = words_of(told)
-        if choice == "a":
-            assert "12 of 13 answered: $1.85 is yours" in words
-        else:
-            assert "12 of 13 answered: $0.00. As agreed at the beginning" in words
-            assert "$1.85" not in words
-            assert "C0FFEE" not in words
-    assert ("Stop and be paid" in words_of(page)) == (choice == "a")
+    one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
+    words = words_of(one.client.get(f"{root}/done"))
+    if choice == "a":
+        assert "12 of 13 answered: $1.85 is yours" in words
+    else:
+        assert "12 of 13 answered: $0.00. As agreed at the beginning" in words
+        assert "$1.85" not in words
+        assert "C0FFEE" not in words
+
+
+def test_the_amount_before_the_end_does_not_tell_which_answers_are_tests(stage: Make) -> None:
+    """With `pay_failed = false`, somebody looks at Stop after each answer and each change."""
+    one = stage(items=5, tasks=1, pay_failed=False)
+    root = one.begin()
+    for position in range(1, 6 - 1):
+        told = []
+        for choice in "aba":
+            one.answer(root, position, choice)
+            told.append(words_of(one.client.get(f"{root}/exit")))
+        assert len(set(told)) == 1
+        assert f"{position} of 5 answered: ${0.4 * position:.2f} is yours, unless" in told[0]
+        assert "Stop and be paid" in told[0]
+    assert len(one.judgments()) == 12
 
 
 def test_who_lapses_with_failed_tests_is_told_what_is_owed(stage: Make) -> None:

@@ -12,6 +12,7 @@ PREFER_COMMANDS: Mapping[str, str] = {
     "pool": "Begin a campaign: the tops of runs and the known answers.",
     "price": "What judging the pools costs.",
     "tasks": "Draw tasks from the pools: pairs, tests, order and sides.",
+    "links": "A link of their own for each judge.",
     "export": "Judgments, tasks and payments in the forms that platforms take.",
     "import": "A platform's results as judgments, and its approvals.",
     "judge": "Ask a language model as one more judge, and compare it with people.",

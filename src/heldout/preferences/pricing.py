@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 from heldout.preferences.settings import Money, Settings
 
-__all__ = ["Price", "format_money", "price"]
+__all__ = ["HourlyPay", "Price", "format_money", "hourly_pay", "price", "tell_hourly"]
+
+
+_MINUTES = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,41 @@ def price(pairs: int, settings: Settings) -> Price:
         fees=tasks * settings.fee,
         currency=settings.currency,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourlyPay:
+    """What a task pays for an hour, in hundredths of the currency.
+
+    Attributes:
+        amount: reward x 60 / minutes, rounded down.
+        too_low: it is below the stated minimum.
+    """
+
+    amount: Money
+    too_low: bool
+
+
+def hourly_pay(settings: Settings) -> HourlyPay | None:
+    """What an hour pays; `None` where it is not known how long a task takes."""
+    if not settings.minutes:
+        return None
+    an_hour = settings.reward * _MINUTES
+    return HourlyPay(
+        amount=an_hour // settings.minutes,
+        too_low=an_hour < settings.minimum_hourly * settings.minutes,
+    )
+
+
+def tell_hourly(settings: Settings) -> str:
+    """The hourly pay as an organiser reads it, with a warning below the minimum."""
+    found = hourly_pay(settings)
+    least = format_money(settings.minimum_hourly, settings.currency)
+    if found is None:
+        unknown = "not known: campaign.toml has no minutes"
+        return f"{unknown}; {least} is the least" if settings.minimum_hourly else unknown
+    told = f"{format_money(found.amount, settings.currency)}, at {settings.minutes} minutes a task"
+    return f"{told}: too low, {least} is the least" if found.too_low else told
 
 
 def format_money(amount: Money, currency: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-__all__ = ["Exclusion", "Mode", "Money", "Platform", "Settings"]
+__all__ = ["Exclusion", "Links", "Mode", "Money", "Platform", "Settings"]
 
 Money = Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]
 """Hundredths of the currency."""
@@ -22,6 +22,10 @@ Exclusion = Literal["task", "worker"]
 
 Platform = Literal["link", "mturk", "prolific"]
 """Where workers come from: anywhere, by a link with `worker=`; Mechanical Turk; Prolific."""
+
+Links = Literal["open", "personal"]
+"""Who is let in by the link of platform `link`: whoever names an id, or who was sent a link that is
+signed for theirs."""
 
 _Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
@@ -40,14 +44,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         exclusion: what is excluded then.
         pay_failed: whether a task with failed tests is paid; to exclude is not to refuse pay.
         lease_minutes: how long a task is kept for a worker without an answer.
+        minutes: that a whole task takes, as told to judges; 0 where nobody knows.
         reward: for a whole task.
         fee: of the platform, for a whole task.
         currency: ISO 4217.
+        minimum_hourly: pay for an hour that the organiser must not go below; 0 for none.
         consent: what is agreed to before the first pair; paragraphs between empty lines.
         consent_version: recorded with each consent.
         ethics: reference of the approval, shown with the consent; empty where there is none.
         contact: whom a worker can write to.
         platform: where workers come from.
+        links: whether an id has to be signed; `personal` only with platform `link`.
         completion_code: shown at the end, for the platform.
         lead: sequential: one of the two wins with this lead of votes; at most `cap`.
         cap: sequential: after so many answers on a pair who is ahead wins it.
@@ -64,14 +71,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     exclusion: Exclusion = "task"
     pay_failed: bool = True
     lease_minutes: _Count = 60
+    minutes: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
     reward: Money = 200
     fee: Money = 40
     currency: Annotated[str, msgspec.Meta(pattern="^[A-Z]{3}$")] = "USD"
+    minimum_hourly: Money = 0
     consent: str = ""
     consent_version: str = "1"
     ethics: str = ""
     contact: str = ""
     platform: Platform = "link"
+    links: Links = "open"
     completion_code: str = ""
     lead: _Count = 2
     cap: _Count = 7

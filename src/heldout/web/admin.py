@@ -121,7 +121,7 @@ class Admin:
         campaign, now = entered.campaign, self.clock()
         batches = progress(self.database)
         sittings = overviews.assignments(self.database)
-        link = study_link(str(request.base_url), campaign.code, campaign.settings.platform)
+        link = _link(str(request.base_url), campaign)
         price = admin_views.batch_price(batches, campaign.batches)
         state = organiser.read_launch_state(self.database)
         sections = (
@@ -310,6 +310,12 @@ def _page(
         language=settings.language,
     )
     return HTMLResponse(render_admin(page))
+
+
+def _link(root: str, campaign: Campaign) -> str:
+    if campaign.settings.links == "personal":
+        return "one for each judge: `heldout prefer links` writes them"
+    return study_link(root, campaign.code, campaign.settings.platform)
 
 
 def _see(address: str) -> Response:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from heldout.preferences.crowds.prolific import completion_address
-from heldout.preferences.pricing import format_money
+from heldout.preferences.pricing import format_money, tell_hourly
 from heldout.preferences.settings import Settings
 from heldout.store.judging.organiser import Launch, Lease
 from heldout.store.judging.overviews import AssignmentOverview, WorkerOverview
@@ -60,6 +60,7 @@ def launch_section(state: Launch, price: int, settings: Settings, link: str) -> 
             ("Link for judges", link),
             *_completion(settings),
             ("Price of all tasks", cost),
+            ("Pay for an hour", tell_hourly(settings)),
         ),
         press=(Press(action=action, button=words, quiet=state != "paused"),),
     )

@@ -6,6 +6,7 @@ Pure: from the terms and the state of an assignment to a page.
 import re
 from collections.abc import Mapping
 
+from heldout.preferences.assignments import amount_owed
 from heldout.preferences.crowds.codes import personal_code
 from heldout.preferences.pricing import format_money
 from heldout.preferences.settings import Settings
@@ -22,6 +23,7 @@ __all__ = [
     "no_task_page",
     "stranger_page",
     "study_of",
+    "unsigned_page",
 ]
 
 
@@ -76,13 +78,13 @@ def exit_page(sitting: Sitting, addresses: Addresses) -> ExitPage:
     position = sitting.first_open or sitting.items
     return ExitPage(
         study=study_of(sitting.settings),
-        owed=_owed(sitting),
+        owed=_owed_so_far(sitting),
         after="Your answers are kept. If you stop, you can't come back to this task.",
         token=addresses.token,
         action=addresses.exit,
         back=addresses.item(position),
         go_on=f"Go on with question {position}",
-        button="Stop and be paid" if sitting.owed else "Stop",
+        button="Stop and be paid" if sitting.answered and sitting.settings.reward else "Stop",
     )
 
 
@@ -147,6 +149,18 @@ def stranger_page(settings: Settings) -> EndPage:
         paragraphs=(
             "We could not see who you are, so we could not pay you.",
             "Please open the study again from the platform where you found it.",
+        ),
+    )
+
+
+def unsigned_page(settings: Settings) -> EndPage:
+    """Only personal links are let in, and this is none, or not whole."""
+    return EndPage(
+        study=study_of(settings),
+        title="Please use the link that was sent to you",
+        paragraphs=(
+            "Each person has a link of their own in this study; this one is not whole.",
+            "Please open the link from your message again, or copy all of it.",
         ),
     )
 
@@ -246,6 +260,20 @@ def _hand_in(sitting: Sitting) -> HandIn | None:
     )
 
 
+def _owed_so_far(sitting: Sitting) -> str:
+    """What is told before the end, which must not depend on how tests were answered.
+
+    Whoever could look at it after each answer would learn which pairs are tests, and their answers.
+    """
+    settings = sitting.settings
+    if not sitting.answered or settings.pay_failed:
+        return _owed(sitting)
+    share = amount_owed(reward=settings.reward, answered=sitting.answered, items=sitting.items)
+    amount = format_money(share, settings.currency)
+    told = f"{sitting.answered} of {sitting.items} answered: {amount} is yours"
+    return f"{told}, unless some of your answers plainly don't fit the passages."
+
+
 def _owed(sitting: Sitting) -> str:
     amount = format_money(sitting.owed, sitting.settings.currency)
     if not sitting.answered:
@@ -281,7 +309,8 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 def _time(settings: Settings) -> str:
     lease = _count(settings.lease_minutes, "minute")
-    return f"Take as long as you like: your place is kept for {lease} after each answer."
+    about = f"About {_count(settings.minutes, 'minute')}. " if settings.minutes else ""
+    return f"{about}Take as long as you like: your place is kept for {lease} after each answer."
 
 
 def _count(number: int, one: str) -> str:

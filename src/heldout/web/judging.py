@@ -39,6 +39,7 @@ from heldout.web.endings import (
     no_task_page,
     stranger_page,
     study_of,
+    unsigned_page,
 )
 from heldout.web.faults import RETRY_SECONDS, respond
 from heldout.web.forms import Form, MissingChoiceError, read_choice
@@ -87,15 +88,16 @@ class Judging:
     def landing(self, code: str, request: Request) -> Response:
         """What is agreed to, before any pair."""
         self._check_code(code)
-        visit = read_visit(self._platform, request.query_params)
+        visit = self._visit(request.query_params)
         return self._ended(visit) or self._offer(visit)
 
     def consent(self, code: str, fields: Form) -> Response:
         """Give out a task."""
         self._check_code(code)
-        visit, batch = read_visit(self._platform, fields), fields.get("batch", "")
+        visit, batch = self._visit(fields), fields.get("batch", "")
         if visit.visitor is None:
-            return self._offer(visit, problem="" if visit.preview else _NO_WORKER)
+            told = visit.preview or visit.unsigned
+            return self._offer(visit, problem="" if told else _NO_WORKER)
         if not (batch.isascii() and batch.isdigit() and len(batch) <= _BATCH_DIGITS):
             return self._offer(visit)
         return self._ended(visit) or self._begin(visit, visit.visitor, int(batch))
@@ -228,6 +230,12 @@ class Judging:
         )
         return self._respond(page, status=status)
 
+    def _visit(self, values: Mapping[str, str]) -> Visit:
+        personal = self.campaign.settings.links == "personal"
+        return read_visit(
+            self._platform, values, signed_with=self.campaign.key if personal else None
+        )
+
     def _ended(self, visit: Visit) -> Response | None:
         """The end of what was done at this place of the platform: each is paid once."""
         found = places.ended_at(self.database, visit.visitor) if visit.visitor else None
@@ -237,7 +245,10 @@ class Judging:
         try:
             found = claims.claim(self.database, visitor, batch=batch, now=self.clock())
         except InputError:
-            return self._offer(Visit(fields={}, visitor=None), problem=_NO_WORKER)
+            unsigned = self.campaign.settings.links == "personal"
+            return self._offer(
+                Visit(fields={}, visitor=None, unsigned=unsigned), problem=_NO_WORKER
+            )
         if isinstance(found, Sitting):
             addresses = self._addresses(found.assignment)
             return _see(addresses.item(found.first_open or found.items))
@@ -251,6 +262,8 @@ class Judging:
 
     def _offer(self, visit: Visit, *, problem: str = "") -> Response:
         """The landing page, for who comes."""
+        if visit.unsigned:
+            return self._respond(unsigned_page(self.campaign.settings), status=403)
         asks = visit.visitor is None and self._platform == "link"
         if visit.visitor is None and not visit.preview and not asks:
             return self._respond(stranger_page(self.campaign.settings), status=400)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from heldout.preferences.crowds.codes import is_signed
 from heldout.preferences.settings import Platform
 from heldout.store.judging.sittings import Visitor
 
@@ -30,19 +31,24 @@ class Visit:
         fields: what the platform said, by its own names.
         visitor: who it is; `None` where that was not said.
         preview: the platform only shows the task.
+        unsigned: an id, or none, without the signature that it needs here.
     """
 
     fields: Mapping[str, str]
     visitor: Visitor | None
     preview: bool = False
+    unsigned: bool = False
 
 
-def read_visit(platform: Platform, values: Mapping[str, str]) -> Visit:
+def read_visit(
+    platform: Platform, values: Mapping[str, str], *, signed_with: bytes | None = None
+) -> Visit:
     """Read who comes; anything else among the values is dropped, and what cannot be printed.
 
     Args:
         platform: of the campaign.
         values: of an address or a form.
+        signed_with: the campaign's secret where only ids that it signed are let in.
 
     Returns:
         Without a visitor where the id cannot be one of the platform's, such as a placeholder that
@@ -56,6 +62,11 @@ def read_visit(platform: Platform, values: Mapping[str, str]) -> Visit:
     worker, place, study, submit_to = (fields.get(name, "") for name in names)
     if platform == "mturk" and place == _PREVIEW:
         return Visit(fields=fields, visitor=None, preview=True)
+    if signed_with is not None:
+        signature = values.get("sig", "")
+        fields["sig"] = signature
+        if not is_signed(signed_with, worker, signature):
+            return Visit(fields={}, visitor=None, unsigned=True)
     visitor = Visitor(worker=worker, place=place, study=study, submit_to=submit_to)
     return Visit(fields=fields, visitor=visitor if _is_known(platform, visitor) else None)
 

@@ -6,7 +6,8 @@ import click
 
 from heldout.cli.printing import plural
 from heldout.preferences.pools import PoolSizes
-from heldout.preferences.pricing import Price, format_money
+from heldout.preferences.pricing import Price, format_money, hourly_pay, tell_hourly
+from heldout.preferences.settings import Settings
 
 __all__ = ["campaign_argument", "price_facts", "price_value", "size_facts", "size_value"]
 
@@ -47,19 +48,22 @@ def size_value(found: PoolSizes) -> dict[str, object]:
     }
 
 
-def price_facts(found: Price) -> list[tuple[str, str]]:
-    """A price in lines."""
+def price_facts(found: Price, settings: Settings) -> list[tuple[str, str]]:
+    """A price in lines, and what an hour pays where the settings tell."""
+    hourly = [("an hour", tell_hourly(settings))]
     return [
         ("judgments", _tell_judgments(found)),
         ("tasks", f"{found.tasks:,}"),
         ("rewards", format_money(found.rewards, found.currency)),
         ("fees", format_money(found.fees, found.currency)),
         ("price", f"{format_money(found.total, found.currency)}, repeated tasks not counted"),
+        *(hourly if settings.minutes or settings.minimum_hourly else ()),
     ]
 
 
-def price_value(found: Price) -> dict[str, object]:
+def price_value(found: Price, settings: Settings) -> dict[str, object]:
     """A price as JSON; money in hundredths of the currency."""
+    hourly = hourly_pay(settings)
     return {
         "pairs": found.pairs,
         "judgments": found.judgments,
@@ -68,6 +72,8 @@ def price_value(found: Price) -> dict[str, object]:
         "fees": found.fees,
         "total": found.total,
         "currency": found.currency,
+        "hourly": None if hourly is None else hourly.amount,
+        "hourly_too_low": None if hourly is None else hourly.too_low,
     }
 
 

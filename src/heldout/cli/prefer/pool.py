@@ -126,18 +126,19 @@ def _why_no_tests(pools: Sequence[Pool]) -> str:
 
 def _tell(folder: CampaignFolder, pools: Sequence[Pool], *, tests: int, as_json: bool) -> None:
     found = sizes(pools)
-    cost = price(found.pairs, folder.settings())
+    settings = folder.settings()
+    cost = price(found.pairs, settings)
     if as_json:
         print_json(
             {
                 "campaign": str(folder.path),
                 "sizes": size_value(found),
-                "price": price_value(cost),
+                "price": price_value(cost, settings),
                 "tests": tests,
             }
         )
         return
-    facts = [*size_facts(found), *price_facts(cost)]
+    facts = [*size_facts(found), *price_facts(cost, settings)]
     proposed = f"{tests} proposed in tests.jsonl: read them before people do"
     facts += [("tests", proposed if tests else _why_no_tests(pools))]
     facts += [("campaign", f"{folder.path}; set pay and consent in campaign.toml")]

@@ -47,6 +47,6 @@ def price(*, campaign: Path, pairs: int | None, judges: int | None, as_json: boo
         found = replace(found, pairs=pairs)
     cost = price_of(found.pairs, settings)
     if as_json:
-        print_json({"sizes": size_value(found), "price": price_value(cost)})
+        print_json({"sizes": size_value(found), "price": price_value(cost, settings)})
     else:
-        print_facts(answers(), [*size_facts(found), *price_facts(cost)])
+        print_facts(answers(), [*size_facts(found), *price_facts(cost, settings)])

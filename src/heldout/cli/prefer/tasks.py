@@ -62,7 +62,7 @@ def tasks(*, campaign: Path, method: Method | None, seed: int, as_json: bool) ->
     cost = _price(drawn, settings)
     if as_json:
         batch = drawn[0].batch if drawn else None
-        print_json({"batch": batch, "tasks": len(drawn), "price": price_value(cost)})
+        print_json({"batch": batch, "tasks": len(drawn), "price": price_value(cost, settings)})
         return
     before = f"{plural(len(earlier), 'task')} were there" if earlier else "none were there"
     facts = [("drawn", f"{_name_batches(drawn)}; {before}")]
@@ -70,7 +70,7 @@ def tasks(*, campaign: Path, method: Method | None, seed: int, as_json: bool) ->
         facts.append(("next", _tell_next(folder, earlier, drawn, settings)))
     elif not drawn:
         facts.append(("next", "nothing: each pair is in as many tasks as it has judges"))
-    print_facts(answers(), [*facts, *price_facts(cost)])
+    print_facts(answers(), [*facts, *price_facts(cost, settings)])
 
 
 def _draw_next(

@@ -1,5 +1,7 @@
 """Links and completion codes for workers from anywhere.
 
+A link of one's own is signed for the worker's id, so that nobody comes in another's name.
+
 A code of one's own proves that this very task was finished: it names the assignment, and nobody
 without the campaign's key can make one up. Where everybody has the same code it can be passed on.
 """
@@ -7,11 +9,13 @@ without the campaign's key can make one up. Where everybody has the same code it
 import hashlib
 import hmac
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from heldout.preferences.settings import Platform
 
-__all__ = ["personal_code", "read_code", "study_link"]
+__all__ = ["is_signed", "personal_code", "personal_link", "read_code", "study_link"]
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Base 32 as Crockford writes it: no I, L, O, U, which are misread."""
@@ -19,6 +23,7 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _MISREAD = str.maketrans("OIL", "011")
 _CHECK = 8
 _LONGEST = 40
+_SIGNED_BYTES = 16
 _PARAMETERS: Mapping[Platform, str] = {
     "link": "?worker=ID",
     "mturk": "",
@@ -37,6 +42,24 @@ def study_link(root: str, code: str, platform: Platform) -> str:
         platform: where workers come from; `ID` and what stands in braces is put in by it.
     """
     return f"{root.rstrip('/')}/j/{code}{_PARAMETERS[platform]}"
+
+
+def personal_link(root: str, code: str, *, key: bytes, worker: str) -> str:
+    """The link of one worker, which nobody without the campaign's key can make for another id.
+
+    Args:
+        root: where the pages are served.
+        code: the campaign's.
+        key: the campaign's secret.
+        worker: the id by which the worker is paid.
+    """
+    fields = {"worker": worker, "sig": _sign(key, worker)}
+    return f"{root.rstrip('/')}/j/{code}?{urlencode(fields)}"
+
+
+def is_signed(key: bytes, worker: str, signature: str) -> bool:
+    """Whether a signature is that of a worker's own link."""
+    return signature.isascii() and hmac.compare_digest(_sign(key, worker), signature)
 
 
 def personal_code(key: bytes, assignment: int) -> str:
@@ -63,6 +86,12 @@ def read_code(key: bytes, text: str) -> int | None:
         assignment = assignment * 32 + _ALPHABET.index(letter)
     fits = hmac.compare_digest(_check(key, assignment), plain[-_CHECK:])
     return assignment if fits else None
+
+
+def _sign(key: bytes, worker: str) -> str:
+    """128 bits, in 22 letters that an address can hold."""
+    digest = hmac.new(key, b"heldout personal link\0" + worker.encode(), hashlib.sha256).digest()
+    return urlsafe_b64encode(digest[:_SIGNED_BYTES]).rstrip(b"=").decode()
 
 
 def _check(key: bytes, assignment: int) -> str:

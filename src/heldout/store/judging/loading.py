@@ -9,7 +9,7 @@ from heldout.preferences.tasks import Task
 
 __all__ = ["AT_ONCE", "MARK", "check_settings", "check_tasks"]
 
-AT_ONCE = ("completion_code", "contact", "lease_minutes")
+AT_ONCE = ("completion_code", "contact", "lease_minutes", "links", "minimum_hourly")
 """Settings that hold at once for every batch: nobody judges otherwise for them."""
 
 MARK = "~"

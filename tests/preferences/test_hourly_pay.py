@@ -1,0 +1,70 @@
+"""What a task pays for an hour, and the warning below the stated minimum."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.cli.program import main
+from heldout.errors import InputError
+from heldout.preferences.campaign_toml import new_campaign, parse_campaign
+from heldout.preferences.pricing import hourly_pay, tell_hourly
+from heldout.preferences.settings import Settings
+from heldout.store.judging.sittings import Offer
+from heldout.web.endings import consent_page
+
+
+@given(st.integers(0, 10**5), st.integers(1, 1000), st.integers(0, 10**5))
+def test_an_hour_pays_the_reward_by_the_share_of_an_hour(
+    reward: int, minutes: int, least: int
+) -> None:
+    found = hourly_pay(Settings(name="x", reward=reward, minutes=minutes, minimum_hourly=least))
+    assert found is not None
+    exact = Fraction(reward * 60, minutes)
+    assert found.amount <= exact < found.amount + 1
+    assert found.too_low == (exact < least)
+
+
+def test_pay_for_an_unknown_time_is_not_made_up() -> None:
+    assert hourly_pay(Settings(name="x")) is None
+    assert tell_hourly(Settings(name="x")) == "not known: campaign.toml has no minutes"
+
+
+def test_pay_below_the_minimum_is_a_warning() -> None:
+    """The study's $2.00 for a task: at fifteen minutes it is $8.00 an hour."""
+    settings = Settings(name="x", minutes=15, minimum_hourly=1200)
+    assert tell_hourly(settings) == "$8.00, at 15 minutes a task: too low, $12.00 is the least"
+    enough = msgspec.structs.replace(settings, minimum_hourly=800)
+    assert tell_hourly(enough) == "$8.00, at 15 minutes a task"
+
+
+def test_judges_are_told_how_long_it_takes_where_that_is_known() -> None:
+    for minutes, told in ((0, "Take as long"), (1, "About 1 minute. T"), (15, "About 15 minutes")):
+        settings = Settings(name="x", minutes=minutes)
+        offer = Offer(batch=1, items=13, settings=settings, assignment=None)
+        assert consent_page(offer, action="/", fields={}).time.startswith(told)
+
+
+def test_prices_tell_what_an_hour_pays_and_warn(tmp_path: Path) -> None:
+    text = new_campaign("x").decode().replace("minutes = 0 ", "minutes = 15 ", 1)
+    assert parse_campaign(text.encode()).minutes == 15
+    (tmp_path / "pool.jsonl").write_bytes(b"")
+    for least, warned in (("0", False), ("1200", True)):
+        rows = text.replace("minimum_hourly = 0", f"minimum_hourly = {least}")
+        (tmp_path / "campaign.toml").write_text(rows)
+        done = CliRunner().invoke(main, ["prefer", "price", str(tmp_path), "--pairs", "10"])
+        assert done.exit_code == 0, done.output
+        assert "$8.00, at 15 minutes" in done.output
+        assert ("too low" in done.output) == warned
+
+
+def test_personal_links_of_a_platform_that_names_its_workers_are_refused() -> None:
+    text = new_campaign("x").decode().replace('links = "open"', 'links = "personal"')
+    assert parse_campaign(text.encode()).links == "personal"
+    with pytest.raises(InputError) as caught:
+        parse_campaign(text.replace('platform = "link"', 'platform = "prolific"').encode())
+    assert caught.value.problems[0].code == "campaign-settings"
