@@ -1,0 +1,218 @@
+"""`heldout survive depths` and `heldout survive types` as somebody calls them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from heldout.cli.program import main
+
+QUERIES, DEPTHS = 120, 6
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["survive", *map(str, arguments)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Labels at six depths and all, discarded queries, types, and three runs."""
+    rng = np.random.default_rng(6)
+    labels = tmp_path / "labels"
+    labels.mkdir()
+    places = {f"q{at:03}": [int(rng.integers(1, 9))] for at in range(QUERIES)}
+    for at in range(0, QUERIES, 10):
+        places[f"q{at:03}"].append(int(rng.integers(1, 9)))
+    names = {**{n: f"dev-{n}.qrels" for n in range(1, DEPTHS + 1)}, 99: "dev-all.qrels"}
+    for depth, name in names.items():
+        lines = [
+            f"{query} 0 {query}d{at} 1\n"
+            for query, found in places.items()
+            for at, place in enumerate(found)
+            if place <= depth
+        ]
+        (labels / name).write_text("".join(lines), "utf-8")
+    out = "".join(f"x{at}\n" for at in range(80))
+    (labels / "dev.discarded.txt").write_text(out, "utf-8")
+    for system, chance in (("weak", 0.3), ("middle", 0.5), ("strong", 0.8)):
+        (tmp_path / f"{system}.run").write_text(_run(places, rng, chance), "utf-8")
+    kinds = [f"{q}\tWHAT\n" for q in places] + [f"x{at}\tHOW\n" for at in range(80)]
+    (tmp_path / "kinds.tsv").write_text("".join(kinds), "utf-8")
+    return tmp_path
+
+
+def _run(places: dict[str, list[int]], rng: np.random.Generator, chance: float) -> str:
+    lines = []
+    for query in list(places)[:-2]:
+        right = int(rng.integers(1, 6)) if rng.random() < chance else 0
+        lines += [
+            f"{query} Q0 {f'{query}d0' if rank == right else f'n{rank}'} {rank} {10 - rank} tag\n"
+            for rank in range(1, 6)
+        ]
+    return "".join(lines)
+
+
+def test_depths_tells_counts_scores_tests_order_and_outlook(folder: Path) -> None:
+    found = call(
+        "depths", "--annotations", folder / "labels", "--runs", folder / "*.run", "--json",
+        "--trials", "100", "--to", "12",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    value = json.loads(found.stdout)
+
+    assert [one["depth"] for one in value["depths"]] == [1, 2, 3, 4, 5, 6, 7]
+    assert value["depths"][-1]["name"] == "7+"
+    assert value["depths"][-1]["queries"] == QUERIES
+    assert set(value["depths"][0]["scores"]) == {"weak", "middle", "strong"}
+    assert value["depths"][-1]["unanswered"] == {"weak": 2, "middle": 2, "strong": 2}
+    assert value["depths"][-1]["p"] == {"weak": None, "middle": None, "strong": None}
+    assert (
+        value["depths"][0]["survivors"]["weak"]["others"] == QUERIES - value["depths"][0]["queries"]
+    )
+    assert sum(one["added"] for one in value["depths"]) == QUERIES
+    assert value["outlook"]["depths"][-1]["depth"] == 12
+    assert QUERIES < value["outlook"]["depths"][-1]["queries"]["value"] < QUERIES + 80
+    assert value["discarded"] == 80
+
+
+def test_the_table_explains_what_is_not_answered_and_what_the_test_is_worth(folder: Path) -> None:
+    found = call("depths", "--annotations", folder / "labels", "--runs", folder / "*.run")
+
+    assert found.exit_code == 0, found.output
+    assert "queries that a run does not answer score 0 and count: middle" in found.stdout
+    assert "this test is very conservative" in found.stdout
+    assert "an extrapolation, not a measurement" in found.stdout
+
+
+def test_every_form_and_the_picture_are_written(folder: Path) -> None:
+    for form in ("--markdown", "--latex"):
+        chart = folder / f"depths{form}.svg"
+        found = call(
+            "depths", "--annotations", folder / "labels", "--runs", folder / "*.run", form,
+            "--chart", chart, "--to", "9", "--trials", "100",
+        )  # fmt: skip
+        assert found.exit_code == 0, found.output
+        assert all(name in chart.read_text("utf-8") for name in ("weak", "strong", "10", "dashed"))
+    chart = folder / "types.svg"
+    found = call(
+        "types", "--annotations", folder / "labels", "--types", folder / "kinds.tsv",
+        "--chart", chart,
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    assert "HOW" in chart.read_text("utf-8")
+
+
+def test_many_systems_and_a_single_depth_have_a_picture_too(folder: Path) -> None:
+    text = (folder / "weak.run").read_text("utf-8")
+    for at in range(12):
+        (folder / f"copy{at}.run").write_text(text, "utf-8")
+    (folder / "one").mkdir()
+    labels = (folder / "labels" / "dev-6.qrels").read_text("utf-8")
+    (folder / "one" / "dev-1.qrels").write_text(labels, "utf-8")
+    for place in ("labels", "one"):
+        chart = folder / f"{place}.svg"
+        found = call(
+            "depths", "--annotations", folder / place, "--runs", folder / "*.run",
+            "--chart", chart, "--trials", "100",
+        )  # fmt: skip
+        assert found.exit_code == 0, found.output
+        assert "the best 8 of 15 systems" in chart.read_text("utf-8")
+
+
+def test_without_discarded_queries_nothing_is_extrapolated_and_types_are_refused(
+    folder: Path,
+) -> None:
+    (folder / "labels" / "dev.discarded.txt").unlink()
+    found = call("depths", "--annotations", folder / "labels", "--runs", folder / "*.run")
+    assert found.exit_code == 0, found.output
+    assert "not extrapolated: the source leaves out discarded queries" in found.stdout
+
+    refused = call("types", "--annotations", folder / "labels", "--types", folder / "kinds.tsv")
+    assert refused.exit_code == 2
+    assert "no-discarded" in refused.stderr
+
+
+def test_the_order_shown_is_scored_and_written_as_a_run(folder: Path) -> None:
+    qrels = folder / "labels" / "dev-all.qrels"
+    source = ("--shown", folder / "strong.run", "--qrels", qrels, "--shown-depth", "5")
+    alone = call("depths", *source, "--write-shown", folder / "shown.gz", "--json", "--to", "0")
+    assert alone.exit_code == 0, alone.output
+    again = call("depths", *source, "--runs", folder / "shown.gz", "--json", "--to", "0")
+    assert again.exit_code == 0, again.output
+    first, second = json.loads(alone.stdout), json.loads(again.stdout)
+
+    assert "a ranking only if a system made it" in alone.stderr
+    assert first["depths"][0]["scores"] == {"shown": 1.0}
+    assert [one["scores"] for one in first["depths"]] == [one["scores"] for one in second["depths"]]
+
+
+def test_a_subset_of_queries_alone_is_scored(folder: Path) -> None:
+    (folder / "some.txt").write_text("q000\nq001\nx3\n", "utf-8")
+    (folder / "none.txt").write_text("z1\n", "utf-8")
+    source = ("--annotations", folder / "labels", "--runs", folder / "*.run", "--json")
+    some = call("depths", *source, "--subset", folder / "some.txt", "--to", "0")
+    none = call("depths", *source, "--subset", folder / "none.txt")
+
+    assert some.exit_code == 0, some.output
+    assert json.loads(some.stdout)["depths"][-1]["queries"] == 2
+    assert json.loads(some.stdout)["discarded"] == 1
+    assert none.exit_code == 2
+    assert "no-common-query" in none.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--depth", "8"), "depth-beyond-list  --depth"),
+        (("--to", "7"), "depth-beyond-list  --to"),
+        (("--family", "most"), "one of systems, depths, all, none, or a number"),
+        (("--family", "0"), "one of systems, depths, all, none, or a number"),
+        (("--family", "9" * 5000), "one of systems, depths, all, none, or a number"),
+        (("-m", "FirstRel"), "missing-scores"),
+        (("-m", "RR@0"), "measure-parameter"),
+        (("--subset", "gone.txt"), "unreadable-file"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_name(
+    folder: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    found = call(
+        "depths", "--annotations", folder / "labels", "--runs", folder / "*.run", *arguments
+    )
+
+    assert found.exit_code == 2, found.output
+    assert words in " ".join(found.stderr.split()) or words in found.stderr
+    assert not found.stdout
+
+
+def test_a_run_of_other_queries_is_refused_and_labels_alone_have_no_order(folder: Path) -> None:
+    (folder / "other.tsv").write_text("77\t88\t1\n", "utf-8")
+    other = call("depths", "--annotations", folder / "labels", "--runs", folder / "other.tsv")
+    without = call("depths", "--annotations", folder / "labels")
+
+    assert (other.exit_code, without.exit_code) == (2, 2)
+    assert "no-common-query" in other.stderr
+    assert "no-shown" in without.stderr
+
+
+def test_types_are_told_with_their_shares(folder: Path) -> None:
+    found = call(
+        "types", "--annotations", folder / "labels", "--types", folder / "kinds.tsv", "--json"
+    )
+    assert found.exit_code == 0, found.output
+    value = json.loads(found.stdout)
+
+    assert [(one["type"], one["total"], one["discarded"]) for one in value["types"]] == [
+        ("WHAT", 120, 0),
+        ("HOW", 80, 80),
+    ]
+    assert value["cramers_v"] == pytest.approx(1.0)
+
+
+def test_labels_without_types_are_refused(folder: Path) -> None:
+    found = call("types", "--annotations", folder / "labels")
+
+    assert found.exit_code == 2
+    assert "no-types" in found.stderr
