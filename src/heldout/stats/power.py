@@ -6,6 +6,7 @@ root of queries. Source: Cohen 1988, chapter 2; Sakai 2018, chapter 6.
 """
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,8 @@ __all__ = ["detectable_difference", "power_of_t", "queries_needed"]
 
 _FEWEST = 2
 _MANY = 1_000_000
-# Gauss and Legendre's rule on (0, 1); 400 points serve two queries as well.
-_POINTS, _HALVES = np.polynomial.legendre.leggauss(400)
-_NODES, _WEIGHTS = (_POINTS + 1) / 2, _HALVES / 2
+_POINTS = 400
+"""Of the rule of integration; so many serve two queries as well."""
 
 
 def power_of_t(queries: int, shift: float, *, alpha: float = 0.05) -> float:
@@ -101,13 +101,20 @@ def _power(queries: int, centre: float, alpha: float) -> float:
     """
     freedom = queries - 1
     edge = float(stdtrit(freedom, 1 - alpha / 2)) * np.sqrt(_spread(freedom))
-    return float(_WEIGHTS @ (ndtr(centre - edge) + ndtr(-centre - edge)))
+    return float(_rule()[1] @ (ndtr(centre - edge) + ndtr(-centre - edge)))
 
 
 def _spread(freedom: int) -> NDArray[np.float64]:
     """Quantiles of the estimated variance over the true one: chi-square over its freedom."""
-    quantiles: NDArray[np.float64] = gammaincinv(freedom / 2, _NODES) * (2 / freedom)
+    quantiles: NDArray[np.float64] = gammaincinv(freedom / 2, _rule()[0]) * (2 / freedom)
     return quantiles
+
+
+@cache
+def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gauss and Legendre's points on (0, 1), and their weights."""
+    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    return (points + 1) / 2, weights / 2
 
 
 def _check(alpha: float, power: float) -> None:
