@@ -1,5 +1,6 @@
 """Models of two layers built from a configuration and saved, as published checkpoints are."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,27 @@ _TEXT = """
     false ? . , : ; ! 0 1 q d
 """
 WORDS = _TEXT.split()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TinyModels:
+    """Folders of checkpoints."""
+
+    bert: str
+    two_logits: str
+    t5: str
+    colbert: str
+    headless: str
+
+
+def save_models(root: Path) -> TinyModels:
+    return TinyModels(
+        bert=str(save_bert(root / "bert")),
+        two_logits=str(save_bert(root / "two", labels=2)),
+        t5=str(save_t5(root / "t5")),
+        colbert=str(save_colbert(root / "colbert")),
+        headless=str(save_encoder(root / "headless")),
+    )
 
 
 def _seed() -> Any:

@@ -224,9 +224,9 @@ def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
 
 def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> CrossEncoder:
     transformers = import_neural("transformers")
-    config = transformers.AutoConfig.from_pretrained(place)
+    config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
     kind = _kind(config, settings)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     model, missing = _load_model(place, config, kind, settings)
     return CrossEncoder(
         model=model.to(device).eval(),
@@ -268,7 +268,11 @@ def _load_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         model, report = loader.from_pretrained(
-            place, config=config, dtype=torch.float32, output_loading_info=True
+            place,
+            config=config,
+            dtype=torch.float32,
+            output_loading_info=True,
+            trust_remote_code=False,
         )
     for name in _HEADS:
         if hasattr(model, name):

@@ -209,11 +209,11 @@ def load_encoder(settings: DenseSettings) -> DenseEncoder:
 
 def _load(place: str, settings: DenseSettings, device: DeviceName) -> DenseEncoder:
     library = import_neural("sentence_transformers")
-    model = library.SentenceTransformer(place, device=device).float().eval()
+    model = library.SentenceTransformer(place, device=device, trust_remote_code=False)
     known = find_checkpoint(settings.model)
     query, document = (known.query_prefix, known.document_prefix) if known else ("", "")
     return DenseEncoder(
-        model=model,
+        model=model.float().eval(),
         similarity=_similarity(model, settings),
         query_prompt=settings.query_prefix or query or _prompt(model, ("query",)),
         document_prompt=settings.document_prefix or document or _prompt(model, _DOCUMENT_PROMPTS),

@@ -269,9 +269,13 @@ def load_colbert(settings: ColbertSettings) -> Colbert:
 def _load(place: str, settings: ColbertSettings, device: DeviceName) -> Colbert:
     torch, transformers = import_neural("torch"), import_neural("transformers")
     projection = _projection(place, settings.model)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     model, report = transformers.AutoModel.from_pretrained(
-        place, dtype=torch.float32, add_pooling_layer=False, output_loading_info=True
+        place,
+        dtype=torch.float32,
+        add_pooling_layer=False,
+        output_loading_info=True,
+        trust_remote_code=False,
     )
     if report["missing_keys"]:
         raise _refusal(settings.model, f"{len(report['missing_keys'])} weights missing")
