@@ -16,13 +16,12 @@ def test_many_annotators_at_once_lose_nothing(tmp_path: Path) -> None:
 
     def work(name: str) -> list[str]:
         folder = QuestionFolder(tmp_path, TRIAGE)
-        questions = folder.questions()
-        return [folder.append(answer(one.query, "no_ans", by=name), questions) for one in questions]
+        return [folder.append(answer(one.query, "no_ans", by=name)) for one in folder.questions()]
 
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(work, ["ada", "bob", "cy", "di", "ada", "bob"]))
     folder = QuestionFolder(tmp_path, TRIAGE)
-    answers = folder.answers(folder.questions())
+    answers = folder.answers()
     assert len(answers) == len({(one.query, one.annotator) for one in answers}) == 40
     assert sum(one == "saved" for own in found for one in own) == 40
     assert {one for own in found for one in own} == {"saved", "known"}
@@ -31,10 +30,10 @@ def test_many_annotators_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_questions_are_added_behind_those_that_are_there(tmp_path: Path) -> None:
     folder = QuestionFolder(tmp_path / "new", TRIAGE)
     folder.add([question("q1", "d1", split="dev")])
-    folder.append(answer("q1", "no_ans"), folder.questions())
+    folder.append(answer("q1", "no_ans"))
     both = folder.add([question("q2", "d1", split="train")])
     assert [one.query for one in both] == ["q1", "q2"]
-    assert len(folder.answers(folder.questions())) == 1
+    assert len(folder.answers()) == 1
     with pytest.raises(InputError, match="repeated-query"):
         folder.add([question("q2", "d1")])
     assert folder.questions() == both
@@ -45,7 +44,7 @@ def test_a_folder_that_cannot_be_written_to_says_so(tmp_path: Path) -> None:
     folder.add([question("q1", "d1")])
     folder.answered.mkdir()
     with pytest.raises(StoreError, match=r"answers\.jsonl"):
-        folder.append(answer("q1", "no_ans"), folder.questions())
+        folder.append(answer("q1", "no_ans"))
 
 
 def test_a_broken_record_of_a_pool_is_named(tmp_path: Path) -> None:
@@ -57,3 +56,14 @@ def test_a_broken_record_of_a_pool_is_named(tmp_path: Path) -> None:
         folder.pool()
     with pytest.raises(StoreError, match=r"systems\.jsonl is missing"):
         folder.tops()
+
+
+def test_questions_that_are_added_while_pages_are_served_are_known_there(tmp_path: Path) -> None:
+    served = QuestionFolder(tmp_path, TRIAGE)
+    served.add([question("q1", "d1")])
+    assert len(served.questions()) == 1
+    other = QuestionFolder(tmp_path, TRIAGE)
+    other.add([question("q2", "d1")])
+    other.append(answer("q2", "no_ans"))
+    assert [one.query for one in served.answers()] == ["q2"]
+    assert served.append(answer("q2", "ill_form", replaces=1)) == "saved"

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from question_samples import answer
 
 from heldout.cli.program import main
+from heldout.ids import digest_bytes
 from heldout.store.question_folder import QuestionFolder
 from heldout.survivorship.questions import ANSWERABLE, TRIAGE, Answer
 from heldout.trec.qrels import parse_qrels
@@ -66,9 +67,8 @@ def draw(files: Path, *more: str) -> Result:
 
 
 def say(folder: QuestionFolder, *answers: Answer) -> None:
-    questions = folder.questions()
     for one in answers:
-        assert folder.append(one, questions) == "saved"
+        assert folder.append(one) == "saved"
 
 
 def test_discarded_queries_are_drawn_and_told(files: Path) -> None:
@@ -203,7 +203,8 @@ def test_judgments_become_labels_with_a_record(files: Path) -> None:
     assert not any(labels["q1"].values())
     record = json.loads((files / "pool/labels/first.json").read_text())
     assert (record["made"], record["judged"]["annotators"]) == ("human", ["ada"])
-    assert record["judged"]["answers_sha256"] == folder.digests()[1]
+    assert record["judged"]["questions_sha256"] == digest_bytes(folder.place.read_bytes())
+    assert record["judged"]["answers_sha256"] == digest_bytes(folder.answered.read_bytes())
     say(folder, answer("q2", "none"))
     changed = call(files, "answerable", "@pool", "--labels", "first")
     assert changed.exit_code == 2
@@ -319,7 +320,7 @@ def test_the_pages_are_served_and_a_kill_loses_nothing(files: Path) -> None:
             said = process.communicate(timeout=20)[1]
     assert TOKEN not in said
     folder = QuestionFolder(files / "triage", TRIAGE)
-    assert [one.choice for one in folder.answers(folder.questions())] == ["no_ans"]
+    assert [one.choice for one in folder.answers()] == ["no_ans"]
 
 
 def _wait(client: httpx.Client, process: "subprocess.Popen[str]") -> None:

@@ -51,7 +51,7 @@ class Desk:
     client: Caller
 
     def answers(self) -> tuple[Answer, ...]:
-        return self.folder.answers(self.questions)
+        return self.folder.answers()
 
     def begin(self, name: str = "ada") -> str:
         """The address of an annotator's pages."""
@@ -95,9 +95,5 @@ def make_desk(
     if not place.exists():
         place.add(made)
     clock = Clock()
-    app = make_annotating_app(
-        Annotating(
-            folder=place, questions=place.questions(), key=place.key(), token=TOKEN, clock=clock
-        )
-    )
+    app = make_annotating_app(Annotating(folder=place, key=place.key(), token=TOKEN, clock=clock))
     return Desk(place, place.questions(), clock, app, Caller(app, stages.portal))

@@ -38,7 +38,10 @@ def facts(found: Answered, pairs: Sequence[SystemPair]) -> tuple[tuple[str, str]
     )
     apart = [one for one in pairs if one.p_corrected is not None and one.p_corrected < 0.05]  # noqa: PLR2004 - the usual level
     lines.append(
-        ("apart", f"{len(apart):,} of {plural(len(pairs), 'comparison')} significant, corrected")
+        (
+            "apart",
+            f"{len(apart):,} of {plural(len(pairs), 'comparison')} significant at .05, corrected",
+        )
     )
     return tuple(lines)
 

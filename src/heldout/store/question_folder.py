@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from heldout.errors import InputError, Problem, StoreError
-from heldout.ids import Digest, digest_bytes
+from heldout.ids import Digest
 from heldout.preferences.rows import format_rows, parse_rows
 from heldout.store.files import append_line, read_lines, write_whole
 from heldout.survivorship.answerable import SystemTop
@@ -67,6 +67,7 @@ class QuestionFolder:
     path: Path
     form: Form
     _writing: Lock = field(default_factory=Lock)
+    _read: tuple[tuple[int, ...], tuple[Question, ...]] | None = None
 
     @property
     def place(self) -> Path:
@@ -83,7 +84,7 @@ class QuestionFolder:
         return self.place.is_file()
 
     def questions(self) -> tuple[Question, ...]:
-        """All questions; those that people see in this order.
+        """All questions, in the order in which people see them; read anew where the file is.
 
         Raises:
             StoreError: there are none.
@@ -93,20 +94,23 @@ class QuestionFolder:
             raise StoreError(
                 f"{self.place} is missing; `heldout survive {self.form.kind}` draws questions"
             )
-        return parse_questions(self.place.read_bytes(), path=str(self.place))
+        found = self.place.stat()
+        version = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if self._read is None or self._read[0] != version:
+            data = self.place.read_bytes()
+            self._read = (version, parse_questions(data, path=str(self.place)))
+        return self._read[1]
 
-    def answers(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
+    def answers(self) -> tuple[Answer, ...]:
         """All answers, in the order in which they came.
 
         Raises:
-            InputError: as `parse_answers`.
+            StoreError: there are no questions.
+            InputError: as `parse_questions` and `parse_answers`.
         """
+        # Answers first: one to a question that is added meanwhile is then no stranger's
         data = read_lines(self.answered)
-        return parse_answers(data, questions, self.form, path=str(self.answered))
-
-    def digests(self) -> tuple[Digest, Digest]:
-        """SHA-256 of the questions and of the answers."""
-        return digest_bytes(self.place.read_bytes()), digest_bytes(read_lines(self.answered))
+        return parse_answers(data, self.questions(), self.form, path=str(self.answered))
 
     def add(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Add questions behind those that are there; all of them.
@@ -132,14 +136,13 @@ class QuestionFolder:
             write_whole(self.place, format_rows((*before, *questions)), mode=_PRIVATE)
         return (*before, *questions)
 
-    def append(self, answer: Answer, questions: Sequence[Question]) -> Outcome:
+    def append(self, answer: Answer) -> Outcome:
         """Write an answer, unless it is there or another one came first.
 
         A form that is sent twice is written once.
 
         Args:
             answer: `replaces` says what its annotator had seen.
-            questions: of the folder.
 
         Raises:
             StoreError: it could not be written; nothing was.
@@ -147,7 +150,7 @@ class QuestionFolder:
         """
         try:
             with self._locked():
-                return self._append(answer, questions)
+                return self._append(answer)
         except OSError as error:
             raise StoreError(f"{self.answered}: {error.strerror}") from error
 
@@ -203,10 +206,10 @@ class QuestionFolder:
         write_whole(place, data, mode=_PRIVATE)
         return labels
 
-    def _append(self, answer: Answer, questions: Sequence[Question]) -> Outcome:
+    def _append(self, answer: Answer) -> Outcome:
         own = [
             one
-            for one in self.answers(questions)
+            for one in self.answers()
             if (one.query, one.annotator) == (answer.query, answer.annotator)
         ]
         if own and _said(own[-1]) == _said(answer):

@@ -6,6 +6,7 @@ what was chosen. Every answer can be changed, and nobody sees those of others.
 
 import hmac
 import logging
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -60,7 +61,6 @@ class Annotating:
 
     Attributes:
         folder: its files.
-        questions: of the folder, as they were when the pages were started.
         key: the folder's secret.
         token: what is asked for at the beginning.
         clock: the time, UTC.
@@ -68,7 +68,6 @@ class Annotating:
     """
 
     folder: QuestionFolder
-    questions: tuple[Question, ...]
     key: bytes
     token: str
     clock: Callable[[], datetime]
@@ -80,7 +79,9 @@ class Annotating:
 
     def begin(self, request: Request, fields: Sent) -> Response:
         """The annotator's own pages."""
-        name, given = last_value(fields, "name").strip(), last_value(fields, "token").strip()
+        # One name however its accents were typed
+        name = unicodedata.normalize("NFC", last_value(fields, "name").strip())
+        given = last_value(fields, "token").strip()
         now, address = self.clock(), request.client.host if request.client else ""
         wait = self.attempts.wait(address, now=now)
         if wait is not None:
@@ -121,7 +122,7 @@ class Annotating:
         if fault:
             return self._again(token, position, answer, problem=fault, status=422)
         try:
-            outcome = self.folder.append(answer, self.questions)
+            outcome = self.folder.append(answer)
         except StoreError as error:
             _LOG.error("an answer could not be saved: %s", error)
             refused = self._again(token, position, answer, problem=_UNSAVED, status=503)
@@ -193,7 +194,7 @@ class Annotating:
             study=self._study,
             form=self.folder.form,
             position=position,
-            total=len(self.questions),
+            total=len(self.folder.questions()),
             query=question.text,
             passages=tuple(
                 Passage(number=number, text=one.text, ticked=one.doc in ticked)
@@ -213,14 +214,14 @@ class Annotating:
         )
 
     def _overview(self, token: str, annotator: str, given: Mapping[str, Answer]) -> OverviewPage:
-        form, total = self.folder.form, len(self.questions)
+        form, total = self.folder.form, len(self.folder.questions())
         lines = tuple(
             Line(
                 href=_address(token, position),
                 text=one.text,
                 answer=_name(form.choice(given[one.query].choice)) if one.query in given else "",
             )
-            for position, one in enumerate(self.questions, 1)
+            for position, one in enumerate(self.folder.questions(), 1)
         )
         first = next((line.href for line in lines if not line.answer), "")
         done = sum(bool(line.answer) for line in lines)
@@ -239,16 +240,21 @@ class Annotating:
         )
 
     def _next(self, token: str, position: int) -> str:
-        return _address(token, position + 1) if position < len(self.questions) else f"/t/{token}"
+        return (
+            _address(token, position + 1)
+            if position < len(self.folder.questions())
+            else f"/t/{token}"
+        )
 
     def _question(self, position: int) -> Question:
-        if position > len(self.questions):
+        questions = self.folder.questions()
+        if position > len(questions):
             raise HTTPException(404)
-        return self.questions[position - 1]
+        return questions[position - 1]
 
     def _given(self, annotator: str) -> Mapping[str, Answer]:
         """Query -> what this annotator said last."""
-        found = latest(self.folder.answers(self.questions))
+        found = latest(self.folder.answers())
         return {query: one for (query, name), one in found.items() if name == annotator}
 
     def _open(self, token: str, fields: Fields | None = None) -> str:

@@ -76,11 +76,9 @@ def serve_questions(folder: QuestionFolder, pages: ServeOptions) -> None:
     given = os.environ.get(_TOKEN, "")
     token = check_token(given) if given else secrets.token_urlsafe(24)
     questions = folder.questions()
-    answers = folder.answers(questions)
+    answers = folder.answers()
     check_port(pages.host, pages.port)
-    annotating = Annotating(
-        folder=folder, questions=questions, key=folder.key(), token=token, clock=utc_now
-    )
+    annotating = Annotating(folder=folder, key=folder.key(), token=token, clock=utc_now)
     facts = [
         ("questions", f"{len(questions):,}, with {plural(len(answers), 'answer')}"),
         ("pages", f"http://{pages.host}:{pages.port}/"),

@@ -165,10 +165,10 @@ def _count(
     output: Output,
 ) -> None:
     questions = folder.questions()
-    given = folder.answers(questions)
+    given = folder.answers()
     judged = judged_passages(questions, given)
     if labels.labels or labels.pseudo:
-        write_discarded_labels(folder, questions, judged, labels, source)
+        write_discarded_labels(folder, questions, given, labels, source)
     judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
     ranks = first_ranks(judged, folder.tops())
     found = _answer(ranks, depth=folder.pool().depth, level=level)

@@ -89,7 +89,7 @@ def _queries_of(triage: Path | None, source: AnnotationSource) -> Mapping[str, s
     if triage is not None:
         folder = QuestionFolder(triage, TRIAGE)
         questions = folder.questions()
-        found = count_labels(questions, folder.answers(questions))
+        found = count_labels(questions, folder.answers())
         return {one.query: one.text for one in sound_queries(questions, found)}
     if source.annotations is not None or source.shown is not None:
         return _of_annotations(source)

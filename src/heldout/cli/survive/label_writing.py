@@ -12,7 +12,9 @@ from heldout.cli.printing import messages, plural, print_facts
 from heldout.cli.survive.annotation_source import AnnotationSource
 from heldout.cli.survive.discarded_pool import digest_file, read_discarded
 from heldout.errors import InputError, Problem
-from heldout.store.question_folder import QuestionFolder
+from heldout.ids import digest_bytes
+from heldout.preferences.rows import format_rows
+from heldout.store.question_folder import PoolRecord, QuestionFolder
 from heldout.survivorship.discarded_labels import (
     LabelSource,
     MadeLabels,
@@ -21,8 +23,8 @@ from heldout.survivorship.discarded_labels import (
     mixed_labels,
     pseudo_labels,
 )
-from heldout.survivorship.passage_judging import Judged
-from heldout.survivorship.questions import CANNOT, Question
+from heldout.survivorship.passage_judging import Judged, judged_passages
+from heldout.survivorship.questions import CANNOT, Answer, Question
 from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import Tops, read_tops
 
@@ -77,11 +79,11 @@ label_options = one_argument(
 def write_discarded_labels(
     folder: QuestionFolder,
     questions: Sequence[Question],
-    judged: Mapping[str, Judged],
+    answers: Sequence[Answer],
     options: LabelOptions,
     source: AnnotationSource,
 ) -> None:
-    """Write labels and say what was written.
+    """Write labels of what annotators answered, and say what was written.
 
     Pseudo-labels are for the discarded queries of the annotations where these are named, else for
     those of the folder.
@@ -95,8 +97,9 @@ def write_discarded_labels(
         raise click.UsageError("--labels NAME: what the files are to be called")
     if options.with_pseudo and options.pseudo is None:
         raise click.UsageError("--with-pseudo needs --pseudo RUN")
+    judged = judged_passages(questions, answers)
     _check_judged(folder, judged)
-    own = _source(folder, questions)
+    own = _source(folder.pool(), questions, answers)
     made = [human_labels(judged, own, name=options.labels)]
     if options.pseudo is not None:
         system = PseudoSource(
@@ -128,15 +131,16 @@ def _check_judged(folder: QuestionFolder, judged: Mapping[str, Judged]) -> None:
         )
 
 
-def _source(folder: QuestionFolder, questions: Sequence[Question]) -> LabelSource:
-    pool, (asked, said) = folder.pool(), folder.digests()
-    valid = [one for one in folder.answers(questions) if one.choice != CANNOT]
+def _source(
+    pool: PoolRecord, questions: Sequence[Question], answers: Sequence[Answer]
+) -> LabelSource:
+    # Of the rows as they were read: people may go on answering
     return LabelSource(
-        annotators=tuple(sorted({one.annotator for one in valid})),
+        annotators=tuple(sorted({one.annotator for one in answers if one.choice != CANNOT})),
         depth=pool.depth,
         systems=tuple(pool.runs_sha256),
-        questions_sha256=asked,
-        answers_sha256=said,
+        questions_sha256=digest_bytes(format_rows(questions)),
+        answers_sha256=digest_bytes(format_rows(answers)),
     )
 
 

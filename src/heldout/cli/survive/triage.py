@@ -106,7 +106,7 @@ def _draw(
 
 def _report(folder: QuestionFolder, *, seed: int, level: float, output: Output) -> None:
     questions = folder.questions()
-    given = folder.answers(questions)
+    given = folder.answers()
     found = count_labels(questions, given, level=level)
     agreement = triage_agreement(given, np.random.default_rng(seed), level=level)
     print_answer(
