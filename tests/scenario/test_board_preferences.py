@@ -499,3 +499,31 @@ def test_pools_come_from_files_or_from_a_board_and_not_from_both(town: Town) -> 
     unknown = town.organiser("prefer", "pool", "--set", "test", *out, now=NEXT)
     assert (unknown.code, "unknown-set" in unknown.err) == (2, True)
     assert not (town.root / "elsewhere").exists()
+
+
+def test_a_report_scores_the_published_runs_by_the_board_s_own_labels(story: Story) -> None:
+    town, out = story.town, story.town.root / "told"
+    told = ("prefer", "report", story.folder.path, "--out", out, "--trials", 50, "--redraws", 0)
+    answer = town.organiser(*map(str, told), "--json", now=AFTER)
+    assert answer.code == 0, answer
+    assert set(answer.json["not_made"]) <= {"judges"}
+    sections = json.loads((out / "report.json").read_text())["sections"]
+    runs = {row["run"]: row for row in sections["labels"]["rescored"]["runs"]}
+    own = {query: {f"d{query}"} for query in run_of(town, story.entries[0])}
+    for entry in story.entries:
+        expected = reciprocal_rank(run_of(town, entry), own)
+        assert runs[entry]["before"]["score"] == pytest.approx(expected)
+        # Challenges are no part of the pools: these are the labels of the first version.
+        first = score(town, entry, "eval-pref-1")
+        assert runs[entry]["after"]["score"] == pytest.approx(first)
+    assert sections["pools"][f"all queries, {len(story.entries)} runs"]["queries"] == QUERIES
+    assert all(file.stat().st_mode & 0o077 == 0 for file in out.glob("*.json"))
+
+
+def test_a_report_takes_runs_of_a_board_or_of_files_and_not_of_both(town: Town) -> None:
+    begin(town)
+    for more in (("--runs", "*.run"), ("--qrels", "q"), ("--judgments", "j")):
+        told = ("prefer", "report", str(town.root / "campaign"), "--out", "x", *more)
+        answer = town.organiser(*told, now=NEXT)
+        assert answer.code == 2
+        assert "--board has runs and labels" in answer.err

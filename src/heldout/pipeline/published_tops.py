@@ -1,15 +1,14 @@
 """The first documents of the published runs, out of the sealed files: what pools are made of."""
 
 from collections.abc import Callable, Collection, Mapping
-from io import BytesIO
 from typing import BinaryIO
 
 from heldout.board.history import Submission
 from heldout.board.spec import BoardSpec
 from heldout.errors import InputError, Problem
-from heldout.ids import query_set_of
 from heldout.pipeline.desk import Desk
-from heldout.pipeline.published_runs import open_published_runs
+from heldout.pipeline.published_readings import read_published
+from heldout.trec.ranking import Order
 from heldout.trec.tops import Tops, read_tops
 
 __all__ = ["check_set", "list_published", "read_published_tops"]
@@ -64,30 +63,8 @@ def read_published_tops(
         InputError: a run has errors.
         StoreError: a sealed file is missing.
     """
-    tops: dict[str, Tops] = {}
-    for entry in entries:
-        read = _read_baseline if entry.baseline else _read_sealed
-        for run, found in read(desk, entry, query_set, depth).items():
-            tops[entry.id + run.removeprefix(query_set)] = found
-        done()
-    return tops
 
+    def read(source: BinaryIO, path: str, order: Order) -> Tops:
+        return read_tops(source, path=path, depth=depth, order=order)
 
-def _read_baseline(desk: Desk, entry: Submission, query_set: str, depth: int) -> Mapping[str, Tops]:
-    order = desk.spec_at(entry.received).runs.order
-    found = {}
-    for run in sorted(name for name in entry.runs if query_set_of(name) == query_set):
-        with desk.vault.sealed(entry.runs[run]).open("rb") as source:
-            found[run] = read_tops(source, path=f"{entry.id}/{run}", depth=depth, order=order)
-    return found
-
-
-def _read_sealed(desk: Desk, entry: Submission, query_set: str, depth: int) -> Mapping[str, Tops]:
-    order = desk.spec_at(entry.received).runs.order
-
-    def read(run: str, stream: BinaryIO) -> Tops:
-        source = BytesIO(stream.read())
-        return read_tops(source, path=f"{entry.id}/{run}", depth=depth, order=order)
-
-    opened = open_published_runs(desk, entry, {query_set}, read)
-    return {run: one.value for run, one in opened.items()}
+    return read_published(desk, query_set, entries, read, done=done)

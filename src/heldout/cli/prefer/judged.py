@@ -115,12 +115,18 @@ judged_options = one_argument(
 """The options that say what is judged, as one `source` argument."""
 
 
-def load_judged(source: JudgedSource, *, tops: Mapping[str, Tops] | None = None) -> Judged:
+def load_judged(
+    source: JudgedSource,
+    *,
+    tops: Mapping[str, Tops] | None = None,
+    labels: Mapping[str, Mapping[str, int]] | None = None,
+) -> Judged:
     """What a command was told of; judgments of what the campaign lacks are left out, and told.
 
     Args:
         source: what it was told.
         tops: first documents of runs; without a campaign they say whose passages were judged.
+        labels: the labels there are, where no file has them.
 
     Raises:
         InputError: a file has errors, or code `no-judgments`: there is none.
@@ -130,7 +136,8 @@ def load_judged(source: JudgedSource, *, tops: Mapping[str, Tops] | None = None)
     folder = None if campaign is None else CampaignFolder(campaign)
     settings = Settings(name="") if folder is None else folder.settings()
     judgments = _read_judgments(source, folder)
-    labels = None if source.qrels is None else _read_labels(source.qrels)
+    if source.qrels is not None:
+        labels = _read_labels(source.qrels)
     answers = {} if labels is None else known_answers(labels)
     if folder is None:
         pools = pool_judged(judgments, known=answers, tops=tops)

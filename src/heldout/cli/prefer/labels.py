@@ -15,7 +15,12 @@ from heldout.cli.prefer.judged import (
     load_judged,
     read_first,
 )
-from heldout.cli.prefer.relabelling import Scoring, relabel, scoring_options
+from heldout.cli.prefer.relabelling import (
+    Scoring,
+    read_runs,
+    relabel,
+    scoring_options,
+)
 from heldout.cli.printing import answers, messages, plural, print_facts, print_json, reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.preferences.versions import (
@@ -146,7 +151,7 @@ def _rebuild(folder: Path, name: str, judged: Judged, *, as_json: bool) -> bool:
 
 
 def _answer(source: JudgedSource, judged: Judged, made: Made, scoring: Scoring) -> Answer:
-    found = relabel(source, judged, made, scoring)
+    found = relabel(judged, made, scoring, read_runs(source, judged))
     rescored = found.rescored
     return Answer(
         facts=label_report.facts(found),

@@ -30,7 +30,16 @@ from heldout.report.labels import Relabelled
 from heldout.trec.places import Places, read_places
 from heldout.trec.reading.streams import open_input
 
-__all__ = ["AFTER", "BEFORE", "KNOWN", "Scoring", "relabel", "scoring_options"]
+__all__ = [
+    "AFTER",
+    "BEFORE",
+    "KNOWN",
+    "Scoring",
+    "documents_to_find",
+    "read_runs",
+    "relabel",
+    "scoring_options",
+]
 
 KNOWN, BEFORE, AFTER = "known answers", "labels before", "preference labels"
 
@@ -87,23 +96,23 @@ scoring_options = one_argument(
 """The options of scoring again, as one `scoring` argument."""
 
 
-def relabel(source: JudgedSource, judged: Judged, made: Made, scoring: Scoring) -> Relabelled:
+def relabel(judged: Judged, made: Made, scoring: Scoring, runs: Mapping[str, Places]) -> Relabelled:
     """What new labels change.
 
     Args:
-        source: says which runs are scored; without any only labels are looked at.
         judged: what the labels were made of.
         made: the labels.
         scoring: how runs are scored.
+        runs: where each has the documents that `documents_to_find` names; without any only labels
+            are looked at.
 
     Raises:
-        InputError: a run has errors; and those of `rescore`.
+        InputError: as `rescore`.
     """
     before = spread_labels(_labels_before(judged), judged.pools)
     pairings = _count_pairings(judged, made, before.labels)
-    if not source.runs:
+    if not runs:
         return Relabelled(made=made, pairings=pairings, orderings={}, spread=before)
-    runs = _read_runs(source, judged)
     measure = parse_measure(scoring.measure, path="--measure")
     after = ScoredLabels(name=AFTER, labels=grade(made.labels.labels), measure=measure)
     same = stand_for(judged.pools)
@@ -197,14 +206,24 @@ def _stand(
     }
 
 
-def _read_runs(source: JudgedSource, judged: Judged) -> dict[str, Places]:
-    """Where each run has the passages of the pools and the labelled documents."""
-    wanted = {
-        pool.query: {doc for one in pool.candidates for doc in (one.doc, *one.same)}
-        | set((judged.labels or {}).get(pool.query, ()))
-        for pool in judged.pools
-    }
-    paths = name_runs(source.runs)
+def documents_to_find(judged: Judged) -> Mapping[str, set[str]]:
+    """Query -> passages of its pool and labelled documents: all that scores depend on."""
+    wanted = {query: set(grades) for query, grades in (judged.labels or {}).items()}
+    for pool in judged.pools:
+        passages = {doc for one in pool.candidates for doc in (one.doc, *one.same)}
+        wanted.setdefault(pool.query, set()).update(passages)
+    return wanted
+
+
+def read_runs(source: JudgedSource, judged: Judged) -> Mapping[str, Places]:
+    """Where each run file has the documents that scores depend on; none without run files.
+
+    Raises:
+        InputError: a run has errors.
+    """
+    if not source.runs:
+        return {}
+    paths, wanted = name_runs(source.runs), documents_to_find(judged)
     runs: dict[str, Places] = {}
     with progress("reading runs", len(paths)) as done:
         for name, path in paths.items():

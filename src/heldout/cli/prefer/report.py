@@ -7,30 +7,38 @@ from typing import get_args
 
 import click
 
-from heldout.cli.console import progress
 from heldout.cli.files import json_option
 from heldout.cli.options import one_argument
+from heldout.cli.prefer.board_runs import (
+    PublishedSource,
+    ScoredRuns,
+    load_board_runs,
+    published_options,
+)
 from heldout.cli.prefer.judged import (
     Judged,
     JudgedSource,
     judged_options,
     load_judged,
-    name_runs,
     read_first,
 )
-from heldout.cli.prefer.relabelling import BEFORE, Scoring, relabel, scoring_options
+from heldout.cli.prefer.relabelling import (
+    BEFORE,
+    Scoring,
+    read_runs,
+    relabel,
+    scoring_options,
+)
 from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
 from heldout.errors import StoreError
 from heldout.measures.spec import parse_measure
 from heldout.preferences.judged_pools import pooled_tops
-from heldout.preferences.label_scores import Labels, ScoredLabels
+from heldout.preferences.label_scores import ScoredLabels
 from heldout.preferences.versions import Algorithm, Rules, make_version
 from heldout.report.judging.section import Section
 from heldout.report.judging.sections import Given, first_tops, write_sections
 from heldout.site.judging_report import Top, render_judging_report
 from heldout.store.files import write_whole
-from heldout.trec.places import Places, read_places
-from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import Tops
 
 __all__ = ["report"]
@@ -88,28 +96,42 @@ _wanted_options = one_argument(
 
 @click.command
 @judged_options
+@published_options
 @_wanted_options
 @scoring_options
 @json_option
 @reports_errors
-def report(*, source: JudgedSource, wanted: _Wanted, scoring: Scoring, as_json: bool) -> None:
+def report(
+    *,
+    source: JudgedSource,
+    board: PublishedSource,
+    wanted: _Wanted,
+    scoring: Scoring,
+    as_json: bool,
+) -> None:
     """Write all that a campaign tells into a folder: tables, pictures, and judged pairs.
 
     A page (index.html), the same as report.md and report.json, every table as CSV and LaTeX, and
     every picture as SVG. Pairs are drawn by --seed, without a look at what people said of them.
-    With --runs every run is scored on the labels before and on the preference labels. The folder
-    holds judgments and texts: it is as private as the campaign.
+    With --runs every run is scored on the labels before and on the preference labels; with --board
+    every published run of a board, out of its vault, and by its labels. The folder holds judgments,
+    texts and scores: it is as private as the campaign and the vault.
 
     \b
     Examples:
       heldout prefer report campaign --runs 'runs/*.gz' --qrels dev.qrels --out report
+      heldout prefer report campaign --board kb --vault kb-vault --out report
       heldout prefer report --judgments pairs.gz --runs 'runs/*.gz' --qrels dev.qrels --out report
     """
     if wanted.out.is_dir() and any(wanted.out.iterdir()):
         raise StoreError(f"{wanted.out} holds files already; name a new folder")
-    tops = read_first(source, depth=2)
-    judged = load_judged(source, tops=first_tops(tops))
-    sections = _write(source, judged, tops, wanted=wanted, scoring=scoring)
+    if board.folder is None:
+        tops = read_first(source, depth=2)
+        judged = load_judged(source, tops=first_tops(tops))
+        runs = ScoredRuns(tops=tops, places=read_runs(source, judged))
+    else:
+        judged, runs = load_board_runs(source, board)
+    sections = _write(judged, runs, wanted=wanted, scoring=scoring)
     name, language = _describe(source, judged)
     files = render_judging_report(
         Top(name=name, words=_words(judged, scoring), language=language), sections
@@ -120,9 +142,8 @@ def report(*, source: JudgedSource, wanted: _Wanted, scoring: Scoring, as_json: 
 
 
 def _write(
-    source: JudgedSource,
     judged: Judged,
-    tops: Mapping[str, Tops],
+    runs: ScoredRuns,
     *,
     wanted: _Wanted,
     scoring: Scoring,
@@ -142,12 +163,12 @@ def _write(
         judgments=judged.judgments,
         rules=rules,
         known=judged.known,
-        tops=tops or _pooled(judged),
-        places={} if judged.labels is None else _read_places(source, judged.labels),
+        tops=runs.tops or _pooled(judged),
+        places={} if judged.labels is None else runs.places,
         before=None
         if judged.labels is None
         else ScoredLabels(name=BEFORE, labels=judged.labels, measure=measure),
-        relabelled=relabel(source, judged, made, scoring),
+        relabelled=relabel(judged, made, scoring, runs.places),
         split=wanted.split,
         count=wanted.examples,
         seed=scoring.seed,
@@ -159,20 +180,6 @@ def _write(
 def _pooled(judged: Judged) -> Mapping[str, Tops]:
     """First documents as the campaign's pools have them; none without a campaign."""
     return {} if judged.folder is None else pooled_tops(judged.pools)
-
-
-def _read_places(source: JudgedSource, labels: Labels) -> Mapping[str, Places]:
-    """Where each run has the labelled documents of all queries, judged or not."""
-    if not source.runs:
-        return {}
-    paths = name_runs(source.runs)
-    places: dict[str, Places] = {}
-    with progress("reading runs", len(paths)) as done:
-        for name, path in paths.items():
-            with open_input(Path(path)) as file:
-                places[name] = read_places(file, path=path, documents=labels, order=source.order)
-            done()
-    return places
 
 
 def _describe(source: JudgedSource, judged: Judged) -> tuple[str, str]:
