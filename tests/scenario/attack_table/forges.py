@@ -31,8 +31,9 @@ def attacks() -> Iterator[Attack]:
         tries="to stop a publication",
         becomes="the event stands, the page follows",
     )
-    hosted = Group(family=FAMILY, module="store/test_forge_hosted.py")
-    yield from hosted.cases(
+    hostile = Group(family=FAMILY, module="store/test_forge_hostile.py")
+    passing = Group(family=FAMILY, module="store/test_forge_passing.py")
+    yield from hostile.cases(
         "test_nonsense_is_refused_in_one_line",
         "a page of HTML",
         "bytes that are no UTF-8",
@@ -50,36 +51,51 @@ def attacks() -> Iterator[Attack]:
         becomes="refused in one printable line, on each of three forges",
         prefix="a hosted forge that says ",
     )
-    for name, test, becomes in (
-        ("a list without end", "test_a_list_without_end_is_given_up", "given up"),
+    for group, name, test, becomes in (
+        (hostile, "a list without end", "test_a_list_without_end_is_given_up", "given up"),
         (
+            hostile,
             "a page that comes again",
             "test_a_page_that_comes_again_and_again_ends_the_list",
             "the list ends",
         ),
-        ("an answer that drips", "test_an_answer_that_drips_is_given_up", "given up after 120 s"),
-        ("a limit that never ends", "test_a_limit_that_never_ends_is_given_up", "given up"),
         (
+            hostile,
+            "an answer that drips",
+            "test_an_answer_that_drips_is_given_up",
+            "given up after 120 s",
+        ),
+        (
+            passing,
+            "a limit that never ends",
+            "test_a_limit_that_never_ends_is_given_up",
+            "given up",
+        ),
+        (
+            hostile,
             "a redirect elsewhere",
             "test_a_redirect_never_takes_the_token_elsewhere",
             "not followed with the token",
         ),
         (
+            hostile,
             "a next page elsewhere",
             "test_a_next_page_elsewhere_is_not_asked_with_the_token",
             "not asked with the token",
         ),
         (
+            hostile,
             "a forge that says the token back",
             "test_a_forge_that_says_the_token_back_does_not_get_it_shown",
             "the token is not shown",
         ),
         (
+            passing,
             "an answer that is lost",
             "test_a_comment_whose_answer_is_lost_is_found_and_not_posted_again",
             "looked up, not posted again",
         ),
     ):
-        yield hosted.one(
+        yield group.one(
             name, test, tries="to hang, to learn the token, or to be told twice", becomes=becomes
         )

@@ -91,7 +91,7 @@ def _words() -> Iterator[Attack]:
         tries="to merge or close by `/merge`",
         becomes="no line begins with it",
     )
-    pages = Group(family=FAMILY, module="site/test_site_pages.py")
+    pages = Group(family=FAMILY, module="site/test_site_hostile.py")
     yield pages.one(
         "any text on the page of an entry",
         "test_no_text_changes_the_page_of_an_entry",

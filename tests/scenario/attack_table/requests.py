@@ -196,7 +196,7 @@ def _branches() -> Iterator[Attack]:
 
 
 def _around_requests() -> Iterator[Attack]:
-    yield Group(family=FAMILY, module="store/test_forge_hosted.py").one(
+    yield Group(family=FAMILY, module="store/test_forge_hostile.py").one(
         "a title with shell characters and escapes",
         "test_a_title_with_shell_characters_and_escapes_is_text",
         tries="to be run, or obeyed by a terminal",

@@ -1,0 +1,72 @@
+"""Pages as a parser reads them.
+
+A test module takes the fixture: `shown = page_documents.shown`.
+"""
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import jinja2
+import pytest
+from sample_boards import BOARDS, RULES, facts, spec, standings
+
+from heldout.board.standings import Row
+from heldout.site import render
+from heldout.site.entries import EntryPage, make_entry_page
+from heldout.site.pages import BoardPage
+from heldout.site.render import render_board
+from heldout.site.rows import make_columns, public_rows
+
+
+class Document(HTMLParser):
+    """What a parser finds in a page: elements with attributes, and text outside of scripts."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(data.decode())
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    @property
+    def skeleton(self) -> list[tuple[str, tuple[str, ...]]]:
+        return [(tag, tuple(attributes)) for tag, attributes in self.elements]
+
+    @property
+    def links(self) -> list[str]:
+        return [a["href"] or "" for tag, a in self.elements if tag == "a" and "href" in a]
+
+
+@pytest.fixture(scope="module")
+def shown() -> Callable[[str], Document]:
+    rendered = {
+        name: render_board(BOARDS[name], RULES[name], facts())
+        for name in ("busy", "hostile", "empty", "crowded")
+    }
+
+    def find(path: str) -> Document:
+        name, _, rest = path.partition("/")
+        return Document(rendered[name][f"leaderboard/{rest}"])
+
+    return find
+
+
+def render_page(page: BoardPage | EntryPage) -> Document:
+    return Document(render._render(render._environment(jinja2), page))
+
+
+def entry_page(one: Row) -> EntryPage:
+    board, columns = standings([one]), make_columns(spec())
+    rows = public_rows(board)
+    return make_entry_page(rows[0], rows, columns, standings=board, spec=spec(), facts=facts())
+
+
+def sources() -> dict[str, str]:
+    names = ("base.html", "board.html", "entry.html", "macros.html", "ranking_trust.html")
+    return {name: render._read("templates", name).decode() for name in names}

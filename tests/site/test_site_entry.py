@@ -1,0 +1,114 @@
+"""The page of an entry: its story, its place, its reference."""
+
+import json
+from datetime import UTC, date, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from page_documents import entry_page, render_page
+from sample_boards import (
+    facts,
+    row,
+    spec,
+    standings,
+)
+
+from heldout.board.efficiency import Efficiency
+from heldout.site.entries import format_bibtex, make_entry_page
+from heldout.site.render import render_board
+from heldout.site.rows import make_columns, make_row, public_rows
+
+
+def test_the_page_of_an_entry_tells_its_story() -> None:
+    when = datetime(2026, 11, 19, 8, 30, tzinfo=UTC)
+    one = row(
+        *("0.403", "0.405"),
+        days=3,
+        findings=("near-variant",),
+        errata=((when, "Scored again."),),
+        paper="https://papers.example.org/1",
+    )
+    text = render_page(entry_page(one)).text
+    for words in (
+        *("Rank 1 of 1", "0.403", "mean over 1,050 queries", "near-variant", "Scored again."),
+        *("19 Nov 2026", "Sealed files received", "4 Sep 2025, 12:00 UTC"),
+        *(one.id, one.events[0][2], next(iter(one.files.values()))),
+        "https://stdlib-docs.example.org/leaderboard/entries/" + one.id + ".html",
+    ):
+        assert words in text
+
+
+def test_the_history_says_what_an_approval_told() -> None:
+    def said(**changes: Any) -> str:
+        rules = spec(**changes)
+        one = row("0.403", days=3, **held)
+        board = standings([one])
+        shown = public_rows(board)
+        made = make_entry_page(
+            shown[0], shown, make_columns(rules), standings=board, spec=rules, facts=facts()
+        )
+        return next(m.words for m in made.history if m.words.startswith("Approved"))
+
+    held: dict[str, Any] = {}
+    assert said() == "Approved and published; the score released"
+    later = "Approved and published; all scores are told after 31 Mar 2027"
+    assert said(kind="one-shot") == later
+    assert said(kind="one-shot", closes=date(2025, 9, 2)).endswith("the score released")
+    held = {"not_above": {"eval": "not above 0.412"}}
+    assert said() == "Approved and published; no score released"
+
+
+def test_a_long_description_is_cut_in_table_and_sentences_and_whole_on_its_own_page() -> None:
+    long = "LongName " * 200 + "End"
+    one = row("0.403", days=3, description=long, efficiency=Efficiency(parameters=7))
+    others = [
+        row("0.3", days=i, id=f"o{i}", efficiency=Efficiency(parameters=10 * i)) for i in (4, 5)
+    ]
+    pages = render_board(standings([one, *others]), spec(), facts())
+    index = pages["leaderboard/index.html"].decode()
+    assert "LongName LongName" in index
+    assert "LongName " * 14 not in index
+    assert "Pareto" in index
+    assert long in pages[f"leaderboard/entries/{one.id}.html"].decode()
+    assert long in json.loads(pages["leaderboard/leaderboard.json"])["rows"][0]["description"]
+
+
+def test_the_rank_then_is_told_where_it_differs() -> None:
+    rows = [row("0.3", days=1, id="a"), row("0.35", days=2, id="b"), row("0.4", days=3, id="c")]
+    board, columns = standings(rows), make_columns(spec())
+    shown_rows = public_rows(board)
+    places = {
+        r.id: make_entry_page(
+            r, shown_rows, columns, standings=board, spec=spec(), facts=facts()
+        ).place
+        for r in shown_rows
+    }
+    assert places == {
+        "a": "Rank 3 of 3; rank 1 of 1 when it was submitted",
+        "b": "Rank 2 of 3; rank 1 of 2 when it was submitted",
+        "c": "Rank 1 of 3",
+    }
+
+
+def test_without_an_address_there_is_no_permalink() -> None:
+    board, columns = standings([row("0.4", days=1)]), make_columns(spec())
+    rows = public_rows(board)
+    made = make_entry_page(
+        rows[0], rows, columns, standings=board, spec=spec(), facts=facts(home="")
+    )
+    assert made.permalink == ""
+    assert "url" not in made.bibtex
+
+
+@given(st.text())
+def test_bibtex_braces_balance_and_nothing_escapes_them(text: str) -> None:
+    one = row("0.4", days=1, team=text, description=text)
+    line = make_row(public_rows(standings([one]))[0], make_columns(spec()))
+    made = format_bibtex(line, board=text.replace("\n", " "), link="https://a.example/%7D}")
+    depth, low = 0, 1
+    for character in made[made.index("{") :]:
+        depth += (character == "{") - (character == "}")
+        low = min(low, depth)
+        assert depth > 0 or character == "}"
+    assert depth == low == 0

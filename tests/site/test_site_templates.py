@@ -1,0 +1,57 @@
+"""Templates and what they receive: exactly their data, all of it, escaped."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import get_type_hints
+
+import jinja2
+import pytest
+from jinja2 import meta
+from page_documents import sources
+
+from heldout.board.event_fields import FIELDS
+from heldout.board.events import KINDS
+from heldout.site import render
+from heldout.site.entries import HISTORY_WORDS, EntryPage
+from heldout.site.pages import BoardPage
+from heldout.site.render import TEMPLATES
+
+PAGES = (BoardPage, EntryPage)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_template_receives_exactly_its_page(page: type[BoardPage] | type[EntryPage]) -> None:
+    environment = render._environment(jinja2)
+    used: set[str] = set()
+    macros = set(re.findall(r"macro (\w+)", sources()["macros.html"]))
+    for name in (TEMPLATES[page], "base.html"):
+        used |= meta.find_undeclared_variables(environment.parse(sources()[name]))
+    assert used - macros == {field.name for field in fields(page)}
+
+
+def _nested(page: type) -> Iterator[tuple[type, str]]:
+    for hint in get_type_hints(page).values():
+        for kind in (hint, *getattr(hint, "__args__", ())):
+            if is_dataclass(kind) and isinstance(kind, type):
+                yield from ((kind, field.name) for field in fields(kind))
+                yield from _nested(kind)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_field_of_a_page_goes_unread(page: type) -> None:
+    text = "".join(sources().values())
+    unread = {f"{kind.__name__}.{name}" for kind, name in _nested(page) if f".{name}" not in text}
+    # `words` and `pieces` read them for the template.
+    assert unread <= {"Embargo.before", "Embargo.due", "Column.measure"}
+
+
+def test_only_the_charts_are_not_escaped() -> None:
+    text = "".join(sources().values())
+    assert re.findall(r"\S+\|safe", text) == ["figure.wide|safe", "figure.narrow|safe"]
+    assert "autoescape" not in text
+
+
+def test_every_kind_of_event_has_words() -> None:
+    about_board = {kind for kind, fields in FIELDS.items() if fields.about_board}
+    assert set(HISTORY_WORDS) == set(KINDS) - about_board
