@@ -12,10 +12,9 @@ from heldout.survivorship.discarded_labels import (
     MadeLabels,
     PseudoSource,
     human_labels,
-    mixed_labels,
-    pseudo_labels,
 )
 from heldout.survivorship.passage_judging import Judged
+from heldout.survivorship.pseudo_labels import mixed_labels, pseudo_labels
 from heldout.trec.qrels import parse_qrels
 
 SOURCE = LabelSource(

@@ -274,6 +274,19 @@ def test_documents_without_a_text_are_named(files: Path) -> None:
     assert not (files / "pool").exists()
 
 
+@pytest.mark.parametrize("name", ["../first", "a/b", "", ".hidden", "x" * 65, "Pseudo", "x.pseudo"])
+def test_labels_have_a_name_that_is_no_path_and_not_that_of_pseudo_labels(
+    files: Path, name: str
+) -> None:
+    call(files, *POOL)
+    judge(files)
+    result = call(files, "answerable", "@pool", "--labels", name)
+    assert result.exit_code == 2
+    assert "label-name" in result.output
+    assert not list(files.rglob("*first*"))
+    assert not (files / "pool/labels").exists()
+
+
 def test_labels_need_a_judgment_and_pseudo_labels_a_name(files: Path) -> None:
     call(files, *POOL)
     assert "no-judgments" in call(files, "answerable", "@pool", "--labels", "x").output

@@ -67,7 +67,8 @@ class QuestionFolder:
     path: Path
     form: Form
     _writing: Lock = field(default_factory=Lock)
-    _read: tuple[tuple[int, ...], tuple[Question, ...]] | None = None
+    _asked: tuple[tuple[int, ...], tuple[Question, ...]] | None = None
+    _said: tuple[tuple[int, ...], tuple[Answer, ...]] | None = None
 
     @property
     def place(self) -> Path:
@@ -94,23 +95,26 @@ class QuestionFolder:
             raise StoreError(
                 f"{self.place} is missing; `heldout survive {self.form.kind}` draws questions"
             )
-        found = self.place.stat()
-        version = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if self._read is None or self._read[0] != version:
+        version, kept = _version(self.place), self._asked
+        if kept is None or kept[0] != version:
             data = self.place.read_bytes()
-            self._read = (version, parse_questions(data, path=str(self.place)))
-        return self._read[1]
+            kept = self._asked = (version, parse_questions(data, path=str(self.place)))
+        return kept[1]
 
     def answers(self) -> tuple[Answer, ...]:
-        """All answers, in the order in which they came.
+        """All answers, in the order in which they came; read anew where there are others.
 
         Raises:
             StoreError: there are no questions.
             InputError: as `parse_questions` and `parse_answers`.
         """
-        # Answers first: one to a question that is added meanwhile is then no stranger's
-        data = read_lines(self.answered)
-        return parse_answers(data, self.questions(), self.form, path=str(self.answered))
+        version, kept = _version(self.answered), self._said
+        if kept is None or kept[0] != version:
+            # Answers first: one to a question that is added meanwhile is then no stranger's
+            data = read_lines(self.answered)
+            found = parse_answers(data, self.questions(), self.form, path=str(self.answered))
+            kept = self._said = (version, found)
+        return kept[1]
 
     def add(self, questions: Sequence[Question]) -> tuple[Question, ...]:
         """Add questions behind those that are there; all of them.
@@ -212,7 +216,7 @@ class QuestionFolder:
             for one in self.answers()
             if (one.query, one.annotator) == (answer.query, answer.annotator)
         ]
-        if own and _said(own[-1]) == _said(answer):
+        if own and _content(own[-1]) == _content(answer):
             return "known"
         if answer.replaces != len(own):
             return "stale"
@@ -233,5 +237,13 @@ class QuestionFolder:
             yield
 
 
-def _said(answer: Answer) -> tuple[str, tuple[str, ...], str]:
+def _version(path: Path) -> tuple[int, ...]:
+    """What changes where a file does; nothing where there is none."""
+    if not path.exists():
+        return ()
+    found = path.stat()
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def _content(answer: Answer) -> tuple[str, tuple[str, ...], str]:
     return (answer.choice, answer.passages, answer.note)

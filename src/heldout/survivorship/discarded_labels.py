@@ -1,12 +1,10 @@
-"""Labels for discarded queries, by people; and pseudo-labels, which say that they are.
+"""Labels for discarded queries, by people, and the record of what a file of labels is made of.
 
 What people judged becomes qrels: 1 for a passage that answers, 0 for one that was looked at and
-does not. A pseudo-label is the first document of a strong system, and nobody looked at it: its
-lines name `pseudo` in their second column, its file has it in its name, and its record says whose
-it is. The two are put into one file only where that is asked for.
+does not. Nothing here knows a system's opinion; that is `pseudo_labels`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,17 +12,17 @@ import msgspec
 
 from heldout.ids import Digest, digest_bytes
 from heldout.survivorship.passage_judging import Judged
-from heldout.trec.tops import Tops
 
 __all__ = [
     "PSEUDO",
     "LabelRecord",
+    "LabelRows",
     "LabelSource",
     "MadeLabels",
     "PseudoSource",
     "human_labels",
-    "mixed_labels",
-    "pseudo_labels",
+    "human_rows",
+    "make_labels",
 ]
 
 PSEUDO = "pseudo"
@@ -106,7 +104,8 @@ class MadeLabels:
     qrels: bytes
 
 
-_Rows = list[tuple[str, str, str, int]]
+LabelRows = list[tuple[str, str, str, int]]
+"""Query, mark, document and grade of each line."""
 
 
 def human_labels(judged: Mapping[str, Judged], source: LabelSource, *, name: str) -> MadeLabels:
@@ -117,49 +116,11 @@ def human_labels(judged: Mapping[str, Judged], source: LabelSource, *, name: str
         source: what they judged.
         name: of the file.
     """
-    return _made(name, _human_rows(judged), judged=source, system=None)
+    return make_labels(name, human_rows(judged), judged=source, system=None)
 
 
-def pseudo_labels(
-    tops: Tops, queries: Iterable[str], source: PseudoSource, *, name: str
-) -> MadeLabels:
-    """The first documents of a system as answers, marked as what nobody judged.
-
-    Args:
-        tops: query -> first documents of the system.
-        queries: those that are to have such labels; none that people judged.
-        source: whose they are.
-        name: of the file, which gets `.pseudo` behind it.
-    """
-    rows = _pseudo_rows(tops, queries, source.depth)
-    return _made(f"{name}.{PSEUDO}", rows, judged=None, system=source)
-
-
-def mixed_labels(
-    judged: Mapping[str, Judged],
-    source: LabelSource,
-    tops: Tops,
-    queries: Iterable[str],
-    system: PseudoSource,
-    *,
-    name: str,
-) -> MadeLabels:
-    """Both in one file, each line marked: what people judged, and pseudo-labels for the rest.
-
-    Args:
-        judged: query -> what annotators say of its passages.
-        source: what they judged.
-        tops: query -> first documents of the system.
-        queries: those that may have pseudo-labels; what people judged gets none.
-        system: whose they are.
-        name: of the file, which gets `.with-pseudo` behind it.
-    """
-    rest = [query for query in queries if query not in judged]
-    rows = _human_rows(judged) + _pseudo_rows(tops, rest, system.depth)
-    return _made(f"{name}.with-{PSEUDO}", rows, judged=source, system=system)
-
-
-def _human_rows(judged: Mapping[str, Judged]) -> _Rows:
+def human_rows(judged: Mapping[str, Judged]) -> LabelRows:
+    """The lines of what people judged, by query, documents by id."""
     return [
         (query, _HUMAN, doc, int(doc in one.answering))
         for query, one in judged.items()
@@ -167,13 +128,17 @@ def _human_rows(judged: Mapping[str, Judged]) -> _Rows:
     ]
 
 
-def _pseudo_rows(tops: Tops, queries: Iterable[str], depth: int) -> _Rows:
-    return [(query, PSEUDO, doc, 1) for query in queries for doc in tops.get(query, ())[:depth]]
-
-
-def _made(
-    name: str, rows: _Rows, *, judged: LabelSource | None, system: PseudoSource | None
+def make_labels(
+    name: str, rows: LabelRows, *, judged: LabelSource | None, system: PseudoSource | None
 ) -> MadeLabels:
+    """A file of labels and its record.
+
+    Args:
+        name: of the file, without its suffix.
+        rows: its lines.
+        judged: what people judged; `None` where nobody did.
+        system: whose documents are among them; `None` where none are.
+    """
     qrels = "".join(f"{query} {mark} {doc} {grade}\n" for query, mark, doc, grade in rows).encode()
     pseudo = sum(mark == PSEUDO for _, mark, _, _ in rows)
     record = LabelRecord(

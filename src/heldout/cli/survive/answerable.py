@@ -167,7 +167,7 @@ def _count(
     questions = folder.questions()
     given = folder.answers()
     judged = judged_passages(questions, given)
-    if labels.labels or labels.pseudo:
+    if labels.labels is not None or labels.pseudo:
         write_discarded_labels(folder, questions, given, labels, source)
     judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
     ranks = first_ranks(judged, folder.tops())

@@ -1,5 +1,6 @@
 """Labels for discarded queries on disk: of people, and, where they are asked for, pseudo-labels."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,24 +12,26 @@ from heldout.cli.options import one_argument
 from heldout.cli.printing import messages, plural, print_facts
 from heldout.cli.survive.annotation_source import AnnotationSource
 from heldout.cli.survive.discarded_pool import digest_file, read_discarded
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, quote
 from heldout.ids import digest_bytes
 from heldout.preferences.rows import format_rows
 from heldout.store.question_folder import PoolRecord, QuestionFolder
 from heldout.survivorship.discarded_labels import (
+    PSEUDO,
     LabelSource,
     MadeLabels,
     PseudoSource,
     human_labels,
-    mixed_labels,
-    pseudo_labels,
 )
 from heldout.survivorship.passage_judging import Judged, judged_passages
+from heldout.survivorship.pseudo_labels import mixed_labels, pseudo_labels
 from heldout.survivorship.questions import CANNOT, Answer, Question
 from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import Tops, read_tops
 
 __all__ = ["LabelOptions", "label_options", "write_discarded_labels"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +93,14 @@ def write_discarded_labels(
 
     Raises:
         click.UsageError: pseudo-labels without a name, or both without a run.
-        InputError: code `no-judgments`: nobody judged; a file has errors.
+        InputError: codes `label-name`; `no-judgments`: nobody judged; a file has errors.
         StoreError: there are other labels of this name.
     """
     if options.labels is None:
         raise click.UsageError("--labels NAME: what the files are to be called")
     if options.with_pseudo and options.pseudo is None:
         raise click.UsageError("--with-pseudo needs --pseudo RUN")
+    _check_name(options.labels)
     judged = judged_passages(questions, answers)
     _check_judged(folder, judged)
     own = _source(folder.pool(), questions, answers)
@@ -116,6 +120,19 @@ def write_discarded_labels(
             made.append(mixed_labels(judged, own, tops, open_, system, name=options.labels))
     for one in made:
         _tell(folder.write_labels(one), one)
+
+
+def _check_name(name: str) -> None:
+    """A name that is no path, and that does not look like that of pseudo-labels."""
+    if not _NAME.fullmatch(name) or PSEUDO in name.casefold():
+        raise InputError(
+            Problem(
+                code="label-name",
+                path="--labels",
+                found=quote(name),
+                expected=f"up to 64 letters, digits, hyphens or underscores, without {PSEUDO!r}",
+            )
+        )
 
 
 def _check_judged(folder: QuestionFolder, judged: Mapping[str, Judged]) -> None:
