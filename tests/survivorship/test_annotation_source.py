@@ -14,7 +14,9 @@ from heldout.cli.survive.annotation_source import AnnotationSource, annotation_o
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.pools import Candidate, Pool
 from heldout.store.campaign_files import CampaignFolder
+from heldout.store.question_folder import QuestionFolder
 from heldout.survivorship.passage_ids import passage_id
+from heldout.survivorship.questions import ANSWERABLE, TRIAGE, Answer, Form, Question, ShownPassage
 
 QUERIES = [query(1, [0, 1]), query(2, [0, 0])]
 IDS = [passage_id(f"passage {place} of 1") for place in (1, 2)]
@@ -130,6 +132,32 @@ def test_a_campaign_is_read_through_its_judgments(tmp_path: Path) -> None:
     folder.write_judgments([Judgment(query="q1", left="b", right="a", preferred="b")])
     rows, _ = told("--annotations", tmp_path)
     assert shown_and_selected(rows) == [["q1", ["b", "a"], {"a": 2}]]
+
+
+@pytest.mark.parametrize("form", [TRIAGE, ANSWERABLE])
+def test_questions_are_read_through_their_answers(tmp_path: Path, form: Form) -> None:
+    passages = (ShownPassage(doc="b", text="B"), ShownPassage(doc="a", text="A", same=("c",)))
+    questions = tuple(
+        Question(query=f"q{number}", text="who?", passages=passages) for number in (1, 2, 3)
+    )
+    folder = QuestionFolder(tmp_path, form)
+    folder.add(questions)
+    told("--annotations", tmp_path, status=2)
+    some, none = ("partial_ans", "no_ans") if form is TRIAGE else ("answered", "none")
+    time = "2026-11-22T01:00:00.000Z"
+    for name, choice, ticked in (("q1", some, ("a",)), ("q2", none, ())):
+        answer = Answer(
+            query=name,
+            annotator="x",
+            choice=choice,
+            passages=ticked,
+            shown_at=time,
+            answered_at=time,
+        )
+        folder.append(answer)
+    rows, message = told("--annotations", tmp_path)
+    assert shown_and_selected(rows) == [["q1", ["b", "a"], {"a": 2}], ["q2", ["b", "a"], {}]]
+    assert "1 question that nobody judged" in message
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Passages known by their text: whatever their spelling, a collection gives them its ids."""
 
 import gzip
+from dataclasses import replace
 from io import BytesIO
 
 import pytest
@@ -8,16 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.ids import DocId, QueryId
+from heldout.ids import QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.document_texts import (
+from heldout.survivorship.passage_ids import mend_encoding, passage_id
+from heldout.survivorship.passage_names import (
     missing_texts,
     name_passages,
     read_names,
-    read_wanted_texts,
     seen_documents,
 )
-from heldout.survivorship.passage_ids import mend_encoding, passage_id
 
 TEXTS = ["naïve “quotes” … 日本 — ok", "Ärger über 5 € und ½", "plain", "smile 😀 now"]
 
@@ -95,11 +95,12 @@ def test_a_collection_without_any_of_the_passages_is_refused() -> None:
     assert caught.value.problems[0].code == "no-common-document"
 
 
-def test_only_wanted_texts_are_kept() -> None:
-    table = b"a\tone\nb\ttwo\twith a tab\n"
-    wanted = frozenset({DocId("b"), DocId("z")})
-    assert read_wanted_texts(BytesIO(table), wanted, path="x") == {"b": "two\twith a tab"}
-    assert missing_texts(annotated("one")) == frozenset()
+def test_texts_that_are_known_are_not_missing() -> None:
+    found = annotated("one", "two")
+    assert missing_texts(found) == frozenset()
+    (record,) = found.records
+    bare = replace(found, records=(replace(record, texts={}),))
+    assert missing_texts(bare) == seen_documents(bare) == {passage_id("one"), passage_id("two")}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from heldout.trec.reading.sources import refusal
 __all__ = ["ColumnReader"]
 
 _DEEPEST = 8
+_OPENING = frozenset({"start_array", "start_map"})
 
 Event = tuple[str, Any]
 """Kind and value, as ijson has them."""
@@ -78,7 +79,7 @@ class ColumnReader:
 
     def _build(self, events: Iterator[Event], kind: str, value: Any, *, depth: int) -> Any:
         """The value that begins with this event."""
-        if kind not in {"start_array", "start_map"}:
+        if kind not in _OPENING:
             return value
         if depth > _DEEPEST:
             raise refusal(
@@ -87,18 +88,28 @@ class ColumnReader:
                 found=f"a value nested more than {_DEEPEST} deep",
                 expected="text, numbers, and lists of passages",
             )
-        if kind == "start_array":
-            items = []
-            for inner, item in events:
-                if inner == "end_array":
-                    break
-                items.append(self._build(events, inner, item, depth=depth + 1))
-            return items
-        found = {}
-        for inner, key in events:
-            if inner == "end_map":
+        build = self._build_list if kind == "start_array" else self._build_object
+        return build(events, depth + 1)
+
+    # Most values are plain, and there are very many: of these `_build` is not called.
+
+    def _build_list(self, events: Iterator[Event], depth: int) -> list[Any]:
+        found = []
+        for kind, value in events:
+            if kind == "end_array":
                 break
-            found[key] = self._build(events, *next(events), depth=depth + 1)
+            plain = kind not in _OPENING
+            found.append(value if plain else self._build(events, kind, value, depth=depth))
+        return found
+
+    def _build_object(self, events: Iterator[Event], depth: int) -> dict[str, Any]:
+        found = {}
+        for begin, key in events:
+            if begin == "end_map":
+                break
+            kind, value = next(events)
+            plain = kind not in _OPENING
+            found[key] = value if plain else self._build(events, kind, value, depth=depth)
         return found
 
     def _events(self) -> Iterator[list[Event]]:

@@ -7,11 +7,15 @@ from pathlib import Path
 from heldout.errors import InputError, Problem
 from heldout.store.campaign_files import CampaignFolder
 from heldout.store.label_files import newest_version
+from heldout.store.question_folder import QuestionFolder
 from heldout.survivorship.annotation_file import read_annotation_file
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depth_qrels import has_depth_qrels, read_depth_qrels
 from heldout.survivorship.judged_campaign import annotate_campaign
+from heldout.survivorship.judged_questions import annotate_questions
+from heldout.survivorship.passage_judging import judged_passages
 from heldout.survivorship.qna import read_qna_columns, read_qna_lines
+from heldout.survivorship.questions import ANSWERABLE, TRIAGE
 from heldout.survivorship.record_lines import LIMITS
 from heldout.survivorship.shown_passages import read_shown_passages
 from heldout.survivorship.unpacked import unpack_pieces
@@ -36,12 +40,12 @@ def read_place(place: Path, *, texts: bool) -> Annotations:
     """The annotations of a file or folder, whatever their form.
 
     Args:
-        place: a folder of qrels for each depth, a campaign, or a file.
+        place: a folder of qrels for each depth, a campaign, a folder of questions, or a file.
         texts: whether texts are kept.
 
     Raises:
         InputError: code `no-annotations`: nothing there has a known form; or a file has errors.
-        StoreError: the campaign lacks a file.
+        StoreError: a folder lacks a file.
         SetupError: ijson is needed and not installed.
     """
     if place.is_dir():
@@ -49,6 +53,9 @@ def read_place(place: Path, *, texts: bool) -> Annotations:
             return read_depth_qrels(place)
         if (place / _CAMPAIGN).is_file():
             return _read_campaign(place)
+        for asked in (TRIAGE, ANSWERABLE):
+            if (folder := QuestionFolder(place, asked)).exists():
+                return _read_questions(folder)
         raise _unknown(place, "a folder without them")
     form = _find_form(place)
     with open_input(place) as file:
@@ -88,11 +95,17 @@ def _unknown(place: Path, found: str) -> InputError:
             code="no-annotations",
             path=str(place),
             found=found,
-            expected="qrels for each depth, MS MARCO QnA, passages shown, a campaign, or a file "
-            "that --save wrote",
+            expected="qrels for each depth, MS MARCO QnA, passages shown, a campaign, questions "
+            "of triage or answerable, or a file that --save wrote",
             hint="docs/survivorship.md has the forms",
         )
     )
+
+
+def _read_questions(folder: QuestionFolder) -> Annotations:
+    questions = folder.questions()
+    judged = judged_passages(questions, folder.answers())
+    return annotate_questions(questions, judged, source=str(folder.path))
 
 
 def _read_campaign(place: Path) -> Annotations:

@@ -10,14 +10,14 @@ from heldout.cli.console import waiting
 from heldout.cli.options import one_argument
 from heldout.cli.printing import messages, print_problems
 from heldout.cli.survive.annotation_places import by_text, read_place
+from heldout.collections.wanted_texts import read_wanted_texts
 from heldout.store.files import write_whole
 from heldout.survivorship.annotation_file import format_annotations
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.document_texts import (
+from heldout.survivorship.passage_names import (
     missing_texts,
     name_passages,
     read_names,
-    read_wanted_texts,
     seen_documents,
 )
 from heldout.survivorship.query_details import (
@@ -218,5 +218,4 @@ def _read_texts(found: Annotations, path: Path) -> Mapping[str, str]:
     if not wanted:
         return {}
     with open_input(path) as file:
-        texts = read_wanted_texts(file, wanted, path=str(path))
-    return {str(doc): text for doc, text in texts.items()}
+        return read_wanted_texts(file, wanted, path=str(path))

@@ -1,4 +1,4 @@
-"""A large table of documents, `id<TAB>text`, read as a stream for the few that are wanted."""
+"""Ids of a collection for passages that are known by their text alone."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -13,7 +13,7 @@ from heldout.survivorship.record_lines import LIMITS, id_fault
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import TextReader, read_lines
 
-__all__ = ["missing_texts", "name_passages", "read_names", "read_wanted_texts", "seen_documents"]
+__all__ = ["missing_texts", "name_passages", "read_names", "seen_documents"]
 
 
 def seen_documents(annotations: Annotations) -> frozenset[DocId]:
@@ -33,23 +33,6 @@ def missing_texts(annotations: Annotations) -> frozenset[DocId]:
     )
 
 
-def read_wanted_texts(
-    source: BinaryIO, wanted: AbstractSet[DocId], *, path: str
-) -> Mapping[DocId, str]:
-    """Texts of the documents that are wanted; the others are not kept.
-
-    Args:
-        source: rows of `id<TAB>text`, plain or compressed.
-        wanted: ids.
-        path: its name for messages.
-
-    Raises:
-        InputError: codes `collection-row`, `collection-id`, `collection-encoding`, and those of
-            `TextReader`.
-    """
-    return {doc: text for doc, text in _rows(source, path) if doc in wanted}
-
-
 def read_names(source: BinaryIO, wanted: AbstractSet[DocId], *, path: str) -> Mapping[DocId, DocId]:
     """Ids that a collection has for passages known by their text alone.
 
@@ -62,7 +45,8 @@ def read_names(source: BinaryIO, wanted: AbstractSet[DocId], *, path: str) -> Ma
         Id by text -> id in the collection, for those that are there.
 
     Raises:
-        InputError: as `read_wanted_texts`.
+        InputError: codes `collection-row`, `collection-id`, `collection-encoding`, and those of
+            `TextReader`.
     """
     names: dict[DocId, DocId] = {}
     for doc, text in _rows(source, path):
@@ -125,7 +109,7 @@ def _rows(source: BinaryIO, path: str) -> Iterator[tuple[DocId, str]]:
     log = ProblemLog(LIMITS.problems)
     with TextReader(source, path=path, limits=LIMITS) as reader:
         for number, line in read_lines(reader):
-            doc, tab, text = line.partition(b"\t")
+            doc, tab, text = line.rstrip(b"\r").partition(b"\t")
             try:
                 row = DocId(doc.decode()), text.decode()
             except UnicodeDecodeError:
