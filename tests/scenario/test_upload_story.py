@@ -1,0 +1,131 @@
+"""One whole upload: packed, sent to a real server's page, taken in, reviewed, published."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import registering_town
+from registering_town import admitted_town, asking_town, register
+from town import Town, environment, found_town
+
+pytestmark = pytest.mark.slow
+blank_charts = registering_town.blank_charts
+DAY = "2026-11-02T10:00:00Z"
+NEXT = "2026-11-03T10:00:00Z"
+
+
+@contextmanager
+def upload_page(folder: Path) -> Iterator[httpx.Client]:
+    """`heldout serve --uploads`, without a campaign."""
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    told = ("--uploads", str(folder), "--port", str(port))
+    command = [sys.executable, "-m", "heldout", "serve", *told]
+    env = {**environment(folder.parent), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    log = folder.parent / "serve.log"
+    with (
+        log.open("w") as said,
+        subprocess.Popen(command, stderr=said, cwd=folder.parent, env=env) as server,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
+    ):
+        try:
+            _wait(client, server, log)
+            yield client
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(20)
+
+
+def _wait(client: httpx.Client, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(600):
+        try:
+            if client.get("/alive").text == "alive":
+                return
+        except httpx.TransportError:
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.05)
+    pytest.fail(log.read_text())
+
+
+def pack(town: Town, name: str, *, now: str) -> tuple[str, list[Path]]:
+    """Draft and pack; the id, and the three sealed files."""
+    submission = town.draft(name, now=now)
+    answer = town.participant("pack", submission, now=now)
+    assert answer.code == 0, answer
+    files = sorted(town.clone.rglob(f"{submission}*.age"))
+    assert len(files) == 3
+    return submission, files
+
+
+def send(client: httpx.Client, paths: list[Path]) -> httpx.Response:
+    """As the page's form does."""
+    page = client.get("/upload")
+    assert 'type="file" multiple' in page.text
+    return client.post(
+        "/upload", files=[("files", (path.name, path.read_bytes())) for path in paths]
+    )
+
+
+def take_in(town: Town, folder: Path, *, now: str) -> list[dict[str, str]]:
+    answer = town.organiser("inbox", "--from", folder, "--json", now=now)
+    assert answer.code == 0, answer
+    received: list[dict[str, str]] = answer.json["received"]
+    return received
+
+
+def test_what_is_packed_and_uploaded_is_taken_in_reviewed_and_published(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    submission, files = pack(town, "one", now=DAY)
+    folder = town.root / "uploads"
+    with upload_page(folder) as client:
+        answer = send(client, files)
+        assert answer.status_code == 201, answer.text
+        assert submission in answer.text
+        assert send(client, files).status_code == 200
+        taken = {path: path.read_bytes() for path in folder.glob("*.age")}
+        assert {path.name for path in taken} == {path.name for path in files}
+        (receipt,) = take_in(town, folder, now=DAY)
+    assert (receipt["kind"], receipt["id"]) == ("received", submission)
+    review = town.organiser("review", submission, "--json", now=DAY)
+    assert review.code == 0, review
+    assert submission in review.out
+    assert town.publish(submission, now=NEXT).code == 0
+    (row,) = town.rows()
+    assert row["id"] == submission
+    assert town.audit()["ok"]
+    assert {path: path.read_bytes() for path in folder.glob("*.age")} == taken
+    assert take_in(town, folder, now=NEXT) == []
+
+
+def test_a_registered_team_s_upload_carries_its_signature(tmp_path: Path) -> None:
+    town = admitted_town(tmp_path)
+    submission, files = pack(town, "one", now=NEXT)
+    folder = town.root / "uploads"
+    with upload_page(folder) as client:
+        assert send(client, files).status_code == 201
+    take_in(town, folder, now=NEXT)
+    assert town.publish(submission, now=NEXT).code == 0
+    assert [row["id"] for row in town.rows()] == [submission]
+
+
+def test_a_registration_is_refused_by_the_page_which_says_how_to_register(tmp_path: Path) -> None:
+    """Its file is no sealed submission: nothing of it is stored."""
+    town = asking_town(tmp_path)
+    register(town)
+    folder = town.root / "uploads"
+    with upload_page(folder) as client:
+        page = client.get("/upload")
+        assert "heldout register" in page.text
+        answer = client.post("/upload", files=[("files", ("team-0123.json", b"{}"))])
+    assert answer.status_code == 422
+    assert "upload-name" in answer.text
+    assert list(folder.glob("*.json")) == []
