@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+from scipy.optimize import isotonic_regression
+
 from heldout.charts.boxes import draw_box
 from heldout.charts.labels import Label, cut, text_width
 from heldout.charts.layers import (
@@ -169,13 +172,16 @@ def _bars(study: DepthStudy, system: int, frame: Frame) -> list[Layer]:
 
 
 def _ends(study: DepthStudy, order: list[int], names: list[str], frame: Frame) -> list[Label]:
-    """A name at the right end of each line, moved down where another stands there."""
+    """A name at the right end of each line, moved where another stands there."""
     ahead = _ahead(study)
     last = study.scores.means()[-1]
     at = {one: ahead[-1].scores[one].value if ahead else last[one] or 0.0 for one in order}
-    labels: list[Label] = []
-    for one, name in sorted(zip(order, names, strict=True), key=lambda pair: -at[pair[0]]):
-        y = frame.place(0.0, at[one])[1]
-        y = max(y, labels[-1].y + _LINE) if labels else y
-        labels.append(Label(x=frame.canvas.width + 4, y=y, text=name, align="left"))
-    return labels
+    downwards = sorted(zip(order, names, strict=True), key=lambda pair: -at[pair[0]])
+    wanted = np.array([frame.place(0.0, at[one])[1] for one, _ in downwards])
+    # As near to their lines as names of this height may stand, in their order
+    apart = _LINE * np.arange(len(wanted))
+    placed = isotonic_regression(wanted - apart).x + apart
+    return [
+        Label(x=frame.canvas.width + 4, y=y, text=name, align="left")
+        for (_, name), y in zip(downwards, placed.tolist(), strict=True)
+    ]

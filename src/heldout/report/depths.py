@@ -41,7 +41,8 @@ def tables(study: DepthStudy) -> tuple[Table, ...]:
     more = () if study.outlook is None else outlook_tables(study.outlook, study)
     if len(study.scores.depths) == 1:
         return (_score_table(study), *more)
-    return (_score_table(study), _test_table(study), _change_table(study), *more)
+    changes = (_change_table(study),) if _adds_labels(study) else ()
+    return (_score_table(study), _test_table(study), *changes, *more)
 
 
 def value(study: DepthStudy) -> dict[str, Any]:
@@ -180,15 +181,12 @@ def _score_notes(study: DepthStudy) -> Iterator[str]:
         )
         shared = scores.counts[0] / scores.counts[-1]
         if 0 < shared < 1:
-            worst, best = (
-                nested_error(count / scores.counts[-1], alpha=alpha)
-                for count in (scores.counts[0], _last_shallow(scores.counts))
-            )
+            error = nested_error(shared, alpha=alpha)
             yield (
                 "the last depth holds the queries of all others, so this test is very "
                 f"conservative: where depth means nothing, an uncorrected p is below {alpha:.2g} "
-                f"in {worst:.2%} of samples at depth {scores.names[0]} and in {best:.2g} of "
-                "samples at the last but one; the test that fits stands below"
+                f"in {error:.2%} of samples at depth {scores.names[0]}, and in fewer at each "
+                "deeper one; the test that fits stands below"
             )
     missing = [
         f"{system} {row[0]:,} at depth {scores.names[0]}, {row[-1]:,} at depth {scores.names[-1]}"
@@ -202,11 +200,6 @@ def _score_notes(study: DepthStudy) -> Iterator[str]:
         )
     if len(scores.systems) > 1 and study.orders and study.orders[0].tau is not None:
         yield "tau: Kendall's tau-b of the systems at this depth and at the last"
-
-
-def _last_shallow(counts: Sequence[int]) -> int:
-    """Queries of the deepest depth that lacks some."""
-    return max(count for count in counts if count < counts[-1])
 
 
 def _say_family(study: DepthStudy) -> str:
@@ -249,11 +242,13 @@ def _test_notes(study: DepthStudy) -> Iterator[str]:
         "of queries with a label at the depth; next depth: of those that it adds, less the same. "
         "Both sides with all labels"
     )
-    if not study.question.first_only:
+    if _adds_labels(study):
         yield (
             "queries of a shallow depth have more labels, and one of many is found sooner; with "
             "--first-only each query has one"
         )
+    else:
+        yield "deeper depths add queries, and no label to a query that changes its score"
     yield (
         f"two samples without a common query: Welch's t, two-sided, with "
         f"{study.question.level:.0%} intervals; corrected {_say_family(study)}"
@@ -262,6 +257,11 @@ def _test_notes(study: DepthStudy) -> Iterator[str]:
 
 def _told(one: DepthTest) -> tuple[Cell, ...]:
     return one.difference, one.low, one.high, one.p_corrected
+
+
+def _adds_labels(study: DepthStudy) -> bool:
+    """Whether more labels of the same queries change a score."""
+    return any(one.labels for one in study.changes)
 
 
 def _change_table(study: DepthStudy) -> Table:

@@ -241,7 +241,7 @@ def _read_runs(annotations: Annotations, asked: _Asked) -> Mapping[str, Places]:
     if not asked.runs:
         text = (
             f"the order that annotators saw, as the system `{SHOWN}`: a ranking only if a system "
-            "made it; where all labels were chosen from it, no system can seem better placed"
+            "made it, and favoured by labels that were chosen from it"
         )
         print_facts(messages(), [("runs", text)])
         return {SHOWN: shown_places(annotations)}

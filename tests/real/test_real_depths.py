@@ -1,0 +1,153 @@
+"""Depths of annotation and types of discarded queries on the published labels."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from heldout.cli.program import main
+from heldout.measures.spec import parse_measure
+from heldout.survivorship.annotations import Annotations
+from heldout.survivorship.depth_qrels import read_depth_qrels
+from heldout.survivorship.depth_tests import compare_nested, compare_survivors
+from heldout.survivorship.depths import DepthScores, label_depths, score_depths
+from heldout.survivorship.extrapolation import extrapolate
+from heldout.trec.places import Places
+
+pytestmark = [pytest.mark.real]
+
+COUNTS = (8_197, 15_543, 22_060, 27_858, 33_062, 38_024, 42_669, 47_146, 51_344, 55_578)
+PUBLISHED = (8_192, 15_532, 22_041, 27_837, 33_039, 37_998, 42_640, 47_114, 51_309, 55_542)
+CATEGORIES = {
+    "FACTOID": (55_216, 24_883),
+    "EVIDENCE-BASED": (35_446, 13_657),
+    "INSTRUCTION": (5_727, 4_423),
+    "REASON": (2_487, 1_429),
+    "DEBATE": (1_075, 554),
+    "NOT-A-QUESTION": (478, 223),
+    "COMPARISON": (430, 215),
+    "EXPERIENCE": (234, 131),
+}
+
+
+@pytest.fixture(scope="module")
+def annotations(data: Callable[[str], Path]) -> Annotations:
+    return read_depth_qrels(data("msmarco-annotation-depth"))
+
+
+def made_up_run(annotations: Annotations) -> Places:
+    """A run like the study's BM25, better on queries with a deeper first label; 36 unanswered."""
+    rng = np.random.default_rng(0)
+    survivors = [record for record in annotations.records if record.selected]
+    out = set(rng.choice(len(survivors), 36, replace=False).tolist())
+    found = {}
+    for at, record in enumerate(survivors):
+        if at in out:
+            continue
+        chance = 0.42 + 0.02 * np.log(record.first or 1)
+        ranks = [int(rank) for rank in rng.geometric(0.27, len(record.selected))]
+        right = rng.random(len(record.selected)) < chance
+        found[str(record.query)] = {
+            str(doc): rank
+            for doc, rank, has in zip(record.selected, ranks, right, strict=True)
+            if has
+        }
+    return Places(found=found, retrieved=dict.fromkeys(found, 1000))
+
+
+@pytest.fixture(scope="module")
+def scores(annotations: Annotations) -> DepthScores:
+    run = made_up_run(annotations)
+    return score_depths(label_depths(annotations), {"made up": run}, parse_measure("RR@10"))
+
+
+def test_numq_comes_from_the_labels_with_the_first_alone_too(
+    annotations: Annotations, scores: DepthScores
+) -> None:
+    """The paper's own counts are 5 to 36 less: as many as its runs do not answer, it seems."""
+    first = label_depths(annotations, first_only=True)
+
+    assert scores.counts == COUNTS
+    assert scores.names[-1] == "10+"
+    known = first.first[:, np.newaxis] <= np.array(first.depths)
+    assert tuple(known.sum(axis=0).tolist()) == COUNTS
+    assert all(len(sets[-1]) == 1 for sets in first.sets)
+    gaps = [ours - theirs for ours, theirs in zip(COUNTS, PUBLISHED, strict=True)]
+    assert (min(gaps), max(gaps)) == (5, 36)
+    assert gaps == sorted(gaps)
+
+
+def test_36_unanswered_queries_leave_gaps_of_the_papers_size(scores: DepthScores) -> None:
+    missing = scores.unanswered[0].tolist()
+
+    assert missing[-1] == 36
+    assert missing[0] < 15
+    answered = [count - gone for count, gone in zip(scores.counts, missing, strict=True)]
+    assert all(abs(ours - theirs) <= 12 for ours, theirs in zip(answered, PUBLISHED, strict=True))
+
+
+def test_both_tests_find_a_made_up_trend_of_the_papers_size(scores: DepthScores) -> None:
+    nested, survivors = compare_nested(scores), compare_survivors(scores)
+
+    assert nested[0].p_corrected is not None
+    assert nested[0].p_corrected < 0.05
+    assert all(test.queries + test.others == COUNTS[-1] for test in survivors)
+
+
+def test_the_outlook_goes_on_from_what_is_known_and_shows_where_its_model_fails(
+    annotations: Annotations, scores: DepthScores
+) -> None:
+    """The hazard falls to place 5 and rises again: half of the places foretell 2% too few."""
+    outlook = extrapolate(
+        scores, np.random.default_rng(0), discarded=annotations.discarded, to=[20], trials=200
+    )
+    (found,), check = outlook.predicted, outlook.backtest
+
+    assert COUNTS[-1] < found.queries.low < found.queries.high < len(annotations.records)
+    assert check is not None
+    assert (check.predicted.depth, check.queries) == (9, COUNTS[8])
+    assert check.predicted.queries.value == pytest.approx(50_229, abs=5)
+    assert check.predicted.queries.high < check.queries
+
+
+def test_the_table_of_categories_comes_out(data: Callable[[str], Path]) -> None:
+    folder = data("msmarco-annotation-depth")
+    kinds = folder / "nfcats.msmarco-dev.tsv.gz"
+    found = CliRunner().invoke(
+        main,
+        ["survive", "types", "--annotations", str(folder), "--types", str(kinds), "--json"],
+    )
+    assert found.exit_code == 0, found.output
+    value = json.loads(found.stdout)
+
+    told = {one["type"]: (one["total"], one["discarded"]) for one in value["types"]}
+    assert told == CATEGORIES
+    assert (value["total"], value["discarded"]) == (101_093, 45_515)
+
+
+@pytest.mark.parametrize(
+    ("labels", "score", "first"),
+    [
+        (None, 0.491, 14),
+        ("thesis_dataset_binary_threshold2.tsv", 0.976, 40),
+        ("thesis_dataset_binary_threshold3.tsv", 0.917, 36),
+    ],
+)
+def test_mrr_of_the_order_shown_under_three_label_sets(
+    data: Callable[[str], Path], labels: str | None, score: float, first: int
+) -> None:
+    """At depth 1 the order shown is perfect: its labels were chosen from it."""
+    folder = data("msmarco-dev-relabelled")
+    asked = ["--annotations", str(folder / "shown_passages.jsonl.gz"), "--to", "0", "--json"]
+    asked += ["--subset", str(folder / "experiment_queries.txt")]
+    asked += [] if labels is None else ["--qrels", str(folder / labels)]
+    found = CliRunner().invoke(main, ["survive", "depths", *asked])
+    assert found.exit_code == 0, found.output
+    depths = json.loads(found.stdout)["depths"]
+
+    assert (depths[-1]["queries"], depths[0]["queries"]) == (42, first)
+    assert depths[-1]["scores"]["shown"] == pytest.approx(score, abs=0.0005)
+    assert depths[0]["scores"]["shown"] == 1.0
