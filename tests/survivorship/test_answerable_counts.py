@@ -60,6 +60,13 @@ def test_the_published_table_comes_out(data: Callable[[str], Path]) -> None:
     assert top.p == pytest.approx(mcnemar(table, exact=True).pvalue)
 
 
+def test_an_answer_counts_down_to_the_depth_itself_and_no_further() -> None:
+    found = reach({"bm25": {"q1": 3, "q2": 4, "q3": 10, "q4": 11, "q5": None}})
+    (one,) = found.systems
+    assert (one.within[3].count, one.within[10].count, one.none.count) == (1, 3, 2)
+    assert reach({"bm25": {"q1": 3}}, depth=3).systems[0].within.keys() == {3}
+
+
 @given(RANKS)
 def test_every_query_is_answered_or_not(ranks: dict[str, list[int | None]]) -> None:
     table = {name: {f"q{n}": r for n, r in enumerate(own)} for name, own in ranks.items()}

@@ -1,5 +1,6 @@
 """A folder of questions on disk: many writers at once, and what it refuses."""
 
+import fcntl
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,6 +26,19 @@ def test_many_annotators_at_once_lose_nothing(tmp_path: Path) -> None:
     assert len(answers) == len({(one.query, one.annotator) for one in answers}) == 40
     assert sum(one == "saved" for own in found for one in own) == 40
     assert {one for own in found for one in own} == {"saved", "known"}
+
+
+def test_a_writer_waits_for_another_process(tmp_path: Path) -> None:
+    folder = QuestionFolder(tmp_path, TRIAGE)
+    folder.add([question("q1", "d1")])
+    with ThreadPoolExecutor(1) as pool:
+        with (tmp_path / "lock").open("a") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            waiting = pool.submit(folder.append, answer("q1", "no_ans"))
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.3)
+            assert folder.answers() == ()
+        assert waiting.result(timeout=10) == "saved"
 
 
 def test_questions_are_added_behind_those_that_are_there(tmp_path: Path) -> None:

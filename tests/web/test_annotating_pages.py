@@ -164,6 +164,14 @@ def test_a_form_of_another_annotator_is_refused(desk: Desk) -> None:
     assert desk.answers() == ()
 
 
+def test_a_form_without_the_token_of_its_address_is_refused(desk: Desk) -> None:
+    root = desk.begin()
+    sent = {**desk.fields(root, 1), "choice": "no_ans"}
+    del sent["token"]
+    assert desk.post(root, 1, sent).status_code == 403
+    assert desk.answers() == ()
+
+
 def test_a_passage_that_is_not_there_is_nobodys_form(desk: Desk) -> None:
     root = desk.begin()
     assert desk.answer(root, 1, "wrong_lab", 9).status_code == 400
