@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from small_task import ASKED, TEXTS
 
-from heldout.cli import ranking
+from heldout.cli import collection_source, ranking
 from heldout.collections import stdlib_docs
 from heldout.collections.docstrings import Docstring
 from heldout.rankers.methods import METHODS
@@ -112,7 +112,7 @@ def test_dev_and_eval_divide_the_embedded_collection(
         ),
         skipped=(stdlib_docs.Skipped(module="odd", reason="ImportError: no"),),
     )
-    monkeypatch.setattr(stdlib_docs, "read_docstrings", lambda: source)
+    monkeypatch.setattr(collection_source, "read_docstrings", lambda: source)
     seen: dict[str, set[str]] = {}
     for subset in ("dev", "eval", "all"):
         out = tmp_path / subset

@@ -4,12 +4,20 @@ What ranks needs numpy and scipy, and `heldout --help` must not wait for them: h
 stand inside the functions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from heldout.cli.playbook import (
+    Playbook,
+    Questions,
+    answer_questions,
+    playbook_options,
+    prepare_questions,
+)
 from heldout.cli.printing import messages, plural, print_json, reports_errors
 from heldout.cli.reranking import (
     DEFAULT_FIRST,
@@ -20,30 +28,40 @@ from heldout.cli.reranking import (
     reranking_options,
 )
 from heldout.errors import InputError, Problem, StoreError, printable
-from heldout.ids import DocId, QueryId
 
 if TYPE_CHECKING:
-    from heldout.rankers.run import Run
+    from heldout.cli.collection_source import QuerySubset
+    from heldout.rankers.run import Run, Task
     from heldout.rankers.runfile import RunForm
 
 __all__ = ["rank"]
 
-EMBEDDED = "stdlib-docs"
-_DEV_SHARE = 0.5
 
-Texts = tuple[Mapping[DocId, str], Mapping[QueryId, str]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chosen:
+    """A ranker: its name, how it is announced, and whether it re-ranks a first stage."""
+
+    name: str
+    announced: str
+    rank: "Callable[[Task], Run]"
+    reranks: bool
 
 
 @click.command()
 @click.option(
     "--collection",
     "place",
-    default=EMBEDDED,
+    default="stdlib-docs",
     show_default=True,
     metavar="NAME|DIR",
-    help="stdlib-docs, or a folder with documents.tsv and queries.tsv (id, tab, text).",
+    help="stdlib-docs, a folder (documents.tsv and queries.tsv, or corpus.jsonl and "
+    "queries.jsonl), or irds: and a name of ir_datasets.",
 )
-@click.option("--method", required=True, metavar="METHOD", help="A method, named above.")
+@click.option(
+    "--method",
+    metavar="METHOD",
+    help="A method, named above [default: one that needs no tuning, compared with BM25].",
+)
 @click.option(
     "--param",
     "parameters",
@@ -52,6 +70,7 @@ Texts = tuple[Mapping[DocId, str], Mapping[QueryId, str]]
     help="A parameter of the method; repeat the option for more.",
 )
 @reranking_options
+@playbook_options
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
@@ -80,11 +99,12 @@ Texts = tuple[Mapping[DocId, str], Mapping[QueryId, str]]
 @reports_errors
 def rank(  # noqa: PLR0917 - click passes by keyword
     place: str,
-    method: str,
+    method: str | None,
     parameters: tuple[str, ...],
     reranking: Reranking,
+    playbook: Playbook,
     depth: int,
-    subset: str,
+    subset: "QuerySubset",
     seed: int,
     form: "RunForm",
     tag: str | None,
@@ -92,6 +112,10 @@ def rank(  # noqa: PLR0917 - click passes by keyword
     as_json: bool,  # noqa: FBT001 - a flag of the command line
 ) -> None:
     """Make a run: rank a collection's documents for each of its queries.
+
+    Without --method: BM25 and sentence vectors where 'heldout[neural]' is installed, else BM25
+    with pseudo-relevance feedback; nothing is tuned or fetched. The run is compared with BM25 on
+    what labels there are. docs/playbook.md leads from texts to a run that can be believed.
 
     \b
     METHOD and its parameters:
@@ -119,33 +143,94 @@ def rank(  # noqa: PLR0917 - click passes by keyword
 
     \b
     Examples:
+      heldout rank --collection my-folder --out zero-shot.run.gz
       heldout rank --method bm25 --param k1=0.9 --queries dev --out bm25.dev.run.gz
       heldout rank --method monot5 --first bm25.dev.run.gz --rerank-depth 100 --out t5.run.gz
     """
-    from heldout.rankers.methods import choose_method  # noqa: PLC0415 - heavy
+    from heldout.cli.collection_source import read_source  # noqa: PLC0415 - heavy
     from heldout.rankers.run import Task  # noqa: PLC0415 - heavy
 
     settings = _parameters(parameters)
-    reranked = is_reranking(method, reranking)
-    if reranked:
+    chosen = _choose(method, settings, reranking, out)
+    name = _tag(tag or chosen.name)
+    comparing = playbook.compares(method)
+    source = read_source(place, subset, seed, qrels=playbook.qrels, labelled=comparing)
+    texts = source.collection
+    task = Task(documents=texts.documents, queries=texts.queries, depth=depth)
+    questions = prepare_questions(playbook, source, task, comparing=comparing)
+    work = f"{plural(len(task.queries), 'query', 'queries')} over "
+    work += plural(len(task.documents), "document")
+    messages().print(f"ranking {work} with {chosen.announced} ...")
+    run = chosen.rank(task)
+    _write(run, out, form, name)
+    if chosen.reranks:
+        partial_path(out).unlink(missing_ok=True)
+    messages().print(f"wrote {printable(str(out))}")
+    what = {"collection": place, "method": chosen.name, "parameters": settings, "depth": depth}
+    if chosen.reranks:
+        first = reranking.first or DEFAULT_FIRST
+        what |= {"first": first, "rerank_depth": reranking.rerank_depth}
+    what |= {"queries": len(run), "form": form, "tag": name, "path": str(out)}
+    _answer(questions, run, task, name=chosen.name, seed=seed, what=what if as_json else None)
+
+
+def _choose(
+    method: str | None, settings: dict[str, str], reranking: Reranking, out: Path
+) -> _Chosen:
+    """The ranker that was named, or the one that needs no name."""
+    from heldout.rankers.methods import choose_method  # noqa: PLC0415 - heavy
+    from heldout.rankers.zero_shot import choose_zero_shot, has_encoder  # noqa: PLC0415 - heavy
+
+    if method is None:
+        _refuse_orphans(settings, reranking)
+        default = choose_zero_shot(encoder=has_encoder())
+        return _Chosen(
+            name=default.name, announced=default.meaning, rank=default.rank, reranks=False
+        )
+    reranks = is_reranking(method, reranking)
+    if reranks:
         ranker = choose_reranking(method, settings, reranking, out)
     else:
         ranker = choose_method(method, settings)
-    name = _tag(tag or method)
-    documents, queries = _texts(place, subset, seed)
-    work = f"{plural(len(queries), 'query', 'queries')} over {plural(len(documents), 'document')}"
-    messages().print(f"ranking {work} with {printable(method)} ...")
-    run = ranker(Task(documents=documents, queries=queries, depth=depth))
-    _write(run, out, form, name)
-    if reranked:
-        partial_path(out).unlink(missing_ok=True)
-    messages().print(f"wrote {printable(str(out))}")
-    if as_json:
-        what = {"collection": place, "method": method, "parameters": settings, "depth": depth}
-        if reranked:
-            first = reranking.first or DEFAULT_FIRST
-            what |= {"first": first, "rerank_depth": reranking.rerank_depth}
-        print_json(what | {"queries": len(run), "form": form, "tag": name, "path": str(out)})
+    return _Chosen(name=method, announced=printable(method), rank=ranker, reranks=reranks)
+
+
+def _refuse_orphans(settings: dict[str, str], reranking: Reranking) -> None:
+    """Refuse options that belong to a method where none is named."""
+    given = {"--param": bool(settings), "--first": reranking.first is not None}
+    for option, is_given in given.items():
+        if is_given:
+            raise InputError(
+                Problem(
+                    code="rank-method",
+                    path="--method",
+                    found=f"{option} without a method",
+                    expected="the method that it belongs to",
+                )
+            )
+
+
+def _answer(
+    questions: Questions,
+    run: "Run",
+    task: "Task",
+    *,
+    name: str,
+    seed: int,
+    what: dict[str, object] | None,
+) -> None:
+    """Say what was written as JSON where `what` holds it, and what the run is worth if asked."""
+    if not questions.any:
+        if what is not None:
+            print_json(what)
+        return
+    from heldout.cli.reporting import Output, print_answer  # noqa: PLC0415 - heavy
+
+    answer = answer_questions(questions, run, task, name=name, seed=seed)
+    if what is not None:
+        print_json(what | dict(answer.value))
+    else:
+        print_answer(answer, Output(as_json=False, markdown=False, latex=False, chart=None))
 
 
 def _parameters(options: tuple[str, ...]) -> dict[str, str]:
@@ -174,41 +259,6 @@ def _tag(text: str) -> str:
             code="rank-tag", path="--tag", found=repr(text[:40]), expected="a name without spaces"
         )
     )
-
-
-def _texts(place: str, subset: str, seed: int) -> Texts:
-    """Documents and queries of the embedded collection or of a folder."""
-    if place == EMBEDDED:
-        return _embedded(subset, seed)
-    from heldout.collections.tables import read_texts  # noqa: PLC0415 - heavy
-
-    if subset != "all":
-        raise InputError(
-            Problem(
-                code="rank-queries",
-                path="--queries",
-                found=f"{subset} with a folder",
-                expected="all",
-                hint=f"only {EMBEDDED} is divided; put the queries you want into queries.tsv",
-            )
-        )
-    return read_texts(Path(place))
-
-
-def _embedded(subset: str, seed: int) -> Texts:
-    import numpy as np  # noqa: PLC0415 - heavy
-
-    from heldout.collections.collection import split_queries  # noqa: PLC0415 - heavy
-    from heldout.collections.stdlib_docs import build_collection, read_docstrings  # noqa: PLC0415 - heavy
-
-    source = read_docstrings()
-    for skipped in source.skipped:
-        messages().print(f"note: {skipped.module} left out: {printable(skipped.reason)}")
-    collection = build_collection(source.docstrings)
-    if subset != "all":
-        split = split_queries(collection, dev=_DEV_SHARE, rng=np.random.default_rng(seed))
-        collection = split.dev if subset == "dev" else split.eval
-    return collection.documents, collection.queries
 
 
 def _write(run: "Run", path: Path, form: "RunForm", tag: str) -> None:

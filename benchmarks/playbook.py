@@ -1,0 +1,148 @@
+"""Zero-shot rankers against BM25 on three collections: the table of docs/playbook.md.
+
+    python benchmarks/playbook.py --data DIR                  all of it; vectors take minutes
+    python benchmarks/playbook.py --data DIR --no-encoder     rankers on words only
+    python benchmarks/playbook.py --data DIR --only vaswani
+
+DIR is the folder `small-collections` of the real data. The seed of the bootstrap is fixed, so the
+table is the same each time, up to the arithmetic of the encoder.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from playbook_collections import COLLECTIONS, read_collection
+
+from heldout.ids import Digest
+from heldout.measures.spec import parse_measure
+from heldout.rankers.bm25 import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
+from heldout.rankers.dense import DenseSettings, Encoder, load_encoder, rank_dense
+from heldout.rankers.fusion import fuse_reciprocal, fuse_scores
+from heldout.rankers.methods import choose_method
+from heldout.rankers.playbook import Comparison, compare
+from heldout.rankers.run import Run, Task
+from heldout.rankers.zero_shot import rank_hybrid
+
+__all__ = ["LEXICAL", "RememberingEncoder", "dense_candidates"]
+
+MEASURE = parse_measure("nDCG@10")
+GAIN = 0.02
+Ranker = Callable[[Task], Run]
+
+LEXICAL: Mapping[str, Ranker] = {
+    "BM25 without stopwords": lambda task: rank_bm25(task, Bm25Settings(stopwords=True)),
+    "RM3": lambda task: rank_rm3(task, Rm3Settings()),
+    "RM3 without stopwords": lambda task: rank_rm3(task, Rm3Settings(stopwords=True)),
+    "query likelihood": choose_method("query-likelihood", {"stem": "true"}),
+    "RRF of BM25, 4-grams, query likelihood": choose_method("fusion", {}),
+}
+"""Rankers that need no encoder."""
+
+
+class RememberingEncoder:
+    """An encoder that encodes each text once."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    @property
+    def digest(self) -> Digest:
+        """That of the encoder."""
+        return self._encoder.digest
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of queries, shape (texts, dimensions)."""
+        return self._encode(texts, "q", self._encoder.encode_queries)
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of documents, shape (texts, dimensions)."""
+        return self._encode(texts, "d", self._encoder.encode_documents)
+
+    def _encode(
+        self,
+        texts: Sequence[str],
+        side: str,
+        encode: Callable[[Sequence[str]], NDArray[np.float32]],
+    ) -> NDArray[np.float32]:
+        new = [text for text in dict.fromkeys(texts) if side + text not in self._known]
+        if new:
+            vectors = encode(new)
+            self._known |= {side + text: row for text, row in zip(new, vectors, strict=True)}
+        return np.array([self._known[side + text] for text in texts])
+
+
+def dense_candidates(encoder: Encoder) -> dict[str, Ranker]:
+    """Rankers with vectors, alone and beside words."""
+
+    def both(words: Ranker, fuse: Callable[[Sequence[Run], int], Run]) -> Ranker:
+        return lambda task: fuse([words(task), rank_dense(task, encoder)], task.depth)
+
+    def rrf(runs: Sequence[Run], depth: int) -> Run:
+        return fuse_reciprocal(runs, depth=depth, k=60)
+
+    def combsum(runs: Sequence[Run], depth: int) -> Run:
+        return fuse_scores(runs, depth=depth)
+
+    def bm25(task: Task) -> Run:
+        return rank_bm25(task, Bm25Settings())
+
+    rm3 = LEXICAL["RM3 without stopwords"]
+    return {
+        "vectors (all-MiniLM-L6-v2)": lambda task: rank_dense(task, encoder),
+        "RRF of BM25 and vectors": both(bm25, rrf),
+        "CombSUM of BM25 and vectors": both(bm25, combsum),
+        "the same, BM25 without stopwords": lambda task: rank_hybrid(task, encoder),
+        "CombSUM of RM3 without stopwords and vectors": both(rm3, combsum),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder small-collections")
+    parser.add_argument("--only", choices=COLLECTIONS, help="one collection")
+    parser.add_argument("--no-encoder", action="store_true", help="rankers on words only")
+    given = parser.parse_args(arguments)
+    rankers = dict(LEXICAL)
+    if not given.no_encoder:
+        rankers |= dense_candidates(RememberingEncoder(load_encoder(DenseSettings())))
+    print("| collection | ranker | nDCG@10 | difference | t, 95% | bootstrap, 95% | alone | s.d. |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    started = time.perf_counter()
+    for name in COLLECTIONS:
+        if given.only in (None, name):
+            _write_collection(name, given.data, rankers)
+    print(f"\n{time.perf_counter() - started:.0f} s")
+
+
+def _write_collection(name: str, data: Path, rankers: Mapping[str, Ranker]) -> None:
+    collection = read_collection(name, data)
+    task = Task(documents=collection.documents, queries=collection.queries, depth=100)
+    baseline = rank_bm25(task, Bm25Settings())
+    for place, (ranker, rank) in enumerate(rankers.items()):
+        rng = np.random.default_rng(0)
+        found = compare(rank(task), baseline, collection.qrels, MEASURE, rng, gain=GAIN)
+        if place == 0:
+            size = f"{name} ({found.queries:,} queries)"
+            print(f"| {size} | BM25 | {found.baseline:.4f} | | | | | |")
+        print(f"| | {ranker} | {_cells(found)} |", flush=True)
+
+
+def _cells(found: Comparison) -> str:
+    spans = [
+        "-" if ends is None else f"{ends[0]:+.4f} to {ends[1]:+.4f}"
+        for ends in (found.t, found.bootstrap)
+    ]
+    alone = f"{found.found.ranker} : {found.found.baseline}"
+    deviation = "-" if found.deviation is None else f"{found.deviation:.2f}"
+    cells = (f"{found.ranker:.4f}", f"{found.difference:+.4f}", *spans, alone, deviation)
+    return " | ".join(cells)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""The options of `heldout rank` that compare a run with BM25, and what they do.
+
+Heavy imports stand inside the functions, as in `ranking`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from heldout.cli.options import one_argument
+from heldout.cli.printing import messages
+
+if TYPE_CHECKING:
+    from heldout.cli.collection_source import SourcedCollection
+    from heldout.cli.reporting import Answer
+    from heldout.measures.spec import Measure
+    from heldout.rankers.fine_tuning import LearningCurve
+    from heldout.rankers.label_places import FittedLabels
+    from heldout.rankers.run import Run, Task
+
+__all__ = ["Playbook", "Questions", "answer_questions", "playbook_options", "prepare_questions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playbook:
+    """What is asked about a run.
+
+    Attributes:
+        compare: whether to compare with BM25; None where nobody said.
+        qrels: labels that go before the collection's own.
+        measure: as it is written.
+        gain: the smallest gain over BM25 that is worth having, above 0.
+        curve: folder of a learning curve; None for none.
+    """
+
+    compare: bool | None = None
+    qrels: Path | None = None
+    measure: str = "nDCG@10"
+    gain: float = 0.02
+    curve: Path | None = None
+
+    def compares(self, method: str | None) -> bool:
+        """Whether to compare: where no method is named, and where it or labels are."""
+        if self.compare is not None:
+            return self.compare
+        return method is None or self.qrels is not None
+
+
+playbook_options = one_argument(
+    "playbook",
+    Playbook,
+    click.option(
+        "--compare/--no-compare",
+        default=None,
+        help="Compare with BM25 on what labels there are [default: without --method, and with "
+        "--qrels].",
+    ),
+    click.option(
+        "--qrels",
+        type=click.Path(path_type=Path),
+        metavar="Q",
+        help="Labels to compare on [default: those of the collection].",
+    ),
+    click.option("--measure", "-m", default="nDCG@10", show_default=True, metavar="MEASURE"),
+    click.option(
+        "--gain",
+        type=click.FloatRange(min=0, min_open=True, max=1),
+        default=0.02,
+        show_default=True,
+        help="The smallest gain over BM25 that is worth having.",
+    ),
+    click.option(
+        "--curve",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Say whether fine-tuning would pay, by what `heldout survive train "
+        "--learning-curve` left there.",
+    ),
+)
+"""The options as one argument `playbook`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """What will be asked of a run, read before it is made: it may take hours.
+
+    Attributes:
+        comparing: whether it is compared with BM25.
+        measure: what is measured.
+        gain: as in `Playbook`.
+        labels: where labels come from, "" where there are none.
+        fitted: labels of the task; None where there are none.
+        curve: a learning curve; None where none was named.
+    """
+
+    comparing: bool
+    measure: "Measure"
+    gain: float
+    labels: str
+    fitted: "FittedLabels | None"
+    curve: "LearningCurve | None"
+
+    @property
+    def any(self) -> bool:
+        """Whether there is something to answer."""
+        return self.comparing or self.curve is not None
+
+
+def prepare_questions(
+    options: Playbook, source: "SourcedCollection", task: "Task", *, comparing: bool
+) -> Questions:
+    """Read what the answers need.
+
+    Raises:
+        InputError: codes `curve-file`, `labels-match-nothing`, and those of measures.
+    """
+    from heldout.measures.spec import parse_measure  # noqa: PLC0415 - heavy
+    from heldout.rankers.fine_tuning import read_learning_curve  # noqa: PLC0415 - heavy
+    from heldout.rankers.label_places import fit_labels  # noqa: PLC0415 - heavy
+
+    labels = source.collection.qrels if comparing else {}
+    return Questions(
+        comparing=comparing,
+        measure=parse_measure(options.measure, path="--measure"),
+        gain=options.gain,
+        labels=source.labels,
+        fitted=fit_labels(labels, task) if labels else None,
+        curve=None if options.curve is None else read_learning_curve(options.curve),
+    )
+
+
+def answer_questions(
+    questions: Questions, run: "Run", task: "Task", *, name: str, seed: int
+) -> "Answer":
+    """Compare a run with BM25 and read the curve.
+
+    Args:
+        questions: from `prepare_questions`.
+        run: what was made.
+        task: what it was made for.
+        name: of the ranker.
+        seed: of the bootstrap.
+    """
+    from heldout.cli.reporting import Answer  # noqa: PLC0415 - heavy
+    from heldout.rankers.fine_tuning import advise  # noqa: PLC0415 - heavy
+    from heldout.report.playbook import fine_tuning_facts, fine_tuning_value  # noqa: PLC0415 - heavy
+
+    found = _compare(questions, run, task, name, seed) if questions.comparing else None
+    facts = [*found.facts] if found else []
+    value = {**found.value} if found else {}
+    if questions.curve is not None:
+        advice = advise(questions.curve, gain=questions.gain)
+        facts += fine_tuning_facts(advice, questions.curve)
+        value["fine_tuning"] = fine_tuning_value(advice, questions.curve)
+    return Answer(facts=facts, tables=found.tables if found else (), value=value)
+
+
+def _compare(questions: Questions, run: "Run", task: "Task", name: str, seed: int) -> "Answer":
+    from numpy.random import PCG64, Generator  # noqa: PLC0415 - heavy
+
+    from heldout.cli.reporting import Answer  # noqa: PLC0415 - heavy
+    from heldout.rankers.bm25 import Bm25Settings, rank_bm25  # noqa: PLC0415 - heavy
+    from heldout.rankers.playbook import compare  # noqa: PLC0415 - heavy
+    from heldout.report import playbook as report  # noqa: PLC0415 - heavy
+
+    if questions.fitted is None:
+        value = {"labels": None, "comparison": None, "why": "no labels"}
+        return Answer(facts=report.ask_for_labels(str(questions.measure)), tables=(), value=value)
+    messages().print("comparing with BM25 ...")
+    found = compare(
+        run,
+        rank_bm25(task, Bm25Settings()),
+        questions.fitted.labels,
+        questions.measure,
+        Generator(PCG64(seed)),
+        gain=questions.gain,
+    )
+    return Answer(
+        facts=report.comparison_facts(found, questions.fitted),
+        tables=report.comparison_tables(found, name),
+        value={
+            "labels": questions.labels,
+            "comparison": report.comparison_value(found, questions.fitted),
+        },
+    )

@@ -1,0 +1,228 @@
+"""A ranker against BM25 on a new collection, and whether to fine-tune: words, tables, JSON."""
+
+from dataclasses import asdict
+from typing import Any
+
+from heldout.errors import plural
+from heldout.rankers.fine_tuning import Advice, LearningCurve
+from heldout.rankers.label_places import TOP, FittedLabels
+from heldout.rankers.playbook import Comparison, likely_detectable
+from heldout.rankers.zero_shot import DEVIATIONS
+from heldout.report.table import Column, Table
+
+__all__ = [
+    "ask_for_labels",
+    "comparison_facts",
+    "comparison_tables",
+    "comparison_value",
+    "fine_tuning_facts",
+    "fine_tuning_value",
+]
+
+Facts = tuple[tuple[str, str], ...]
+
+_SOME = 50
+_BM25 = "BM25: heldout rank --method bm25 does as well as far as can be told, and costs less"
+_SAID = {
+    "better": "better than BM25",
+    "worse": "worse than BM25",
+    "not better": "not better than BM25",
+    "cannot tell": "cannot tell whether it is better than BM25",
+}
+
+
+def comparison_facts(found: Comparison, fitted: FittedLabels) -> Facts:
+    """The verdict, what it rests on, and what to use."""
+    return (
+        ("verdict", f"{_SAID[found.verdict]}{_because(found)}"),
+        ("", _scores(found)),
+        ("", _tell_queries(found)),
+        ("use", _use(found)),
+        *_tell_labels(found, fitted),
+    )
+
+
+def ask_for_labels(measure: str) -> Facts:
+    """What is said where there are no labels.
+
+    Args:
+        measure: as it is written.
+    """
+    lines = [
+        ("verdict", "none: without labels nobody can tell whether it is better than BM25 here"),
+    ]
+    if measure == "nDCG@10":
+        low, high = likely_detectable(_SOME, DEVIATIONS)
+        buys = f"{_SOME} labelled queries would find a true gain of about {low:.2f} to {high:.2f}"
+        buys += f" {measure} (power 0.8, by {len(DEVIATIONS)} other collections)"
+        lines.append(("labels", buys))
+    lines.append(("next", "rank with --method bm25 too, and judge the tops of both runs: "))
+    lines.append(("", "heldout prefer pool --help"))
+    return tuple(lines)
+
+
+def comparison_tables(found: Comparison, ranker: str) -> tuple[Table, ...]:
+    """Scores with both intervals, and who finds something.
+
+    Args:
+        found: the comparison.
+        ranker: its name.
+    """
+    percent = f"{found.level:.0%}"
+    t, bootstrap = found.t or (None, None), found.bootstrap or (None, None)
+    scores = Table(
+        title=f"{found.measure} on {plural(found.queries, 'labelled query', 'labelled queries')}",
+        columns=(
+            Column(name="run"),
+            Column(name="mean", form="score"),
+            Column(name="difference", form="difference"),
+            Column(name=f"t {percent} from", form="difference"),
+            Column(name="to", form="difference"),
+            Column(name=f"bootstrap {percent} from", form="difference"),
+            Column(name="to ", form="difference"),
+            Column(name="p (t)", form="p"),
+        ),
+        rows=(
+            ("BM25", found.baseline, None, None, None, None, None, None),
+            (ranker, found.ranker, found.difference, *t, *bootstrap, found.p),
+        ),
+        notes=(
+            f"by query: {found.wins:,} better, {found.ties:,} the same, {found.losses:,} worse",
+        ),
+    )
+    found_by = found.found
+    finders = Table(
+        title=f"Queries with a relevant document among the first {TOP}",
+        columns=(
+            Column(name="found by"),
+            Column(name="queries", form="count"),
+            Column(name="share", form="share", decimals=3),
+        ),
+        rows=tuple(
+            (name, count, count / found.queries)
+            for name, count in (
+                ("both", found_by.both),
+                (f"{ranker} alone", found_by.ranker),
+                ("BM25 alone", found_by.baseline),
+                ("neither", found_by.neither),
+            )
+        ),
+    )
+    return scores, finders
+
+
+def comparison_value(found: Comparison, fitted: FittedLabels) -> dict[str, Any]:
+    """The whole comparison for JSON."""
+    return asdict(found) | {
+        "measure": str(found.measure),
+        "places": asdict(found.places) | {"at_top": found.places.at_top},
+        "unasked": fitted.unasked,
+        "unknown": fitted.unknown,
+    }
+
+
+def fine_tuning_facts(advice: Advice, curve: LearningCurve) -> Facts:
+    """Whether fine-tuning would pay, with what the curve shows."""
+    lines = [("tuning", f"{_TUNING[advice.verdict]}: {advice.why}"), ("", _largest(advice, curve))]
+    if advice.per_doubling is not None and advice.per_doubling_interval is not None:
+        gains = f"{advice.per_doubling:+.4f} {_span(advice.per_doubling_interval)}"
+        lines.append(("", f"where the curve ends each doubling of the pairs gains {gains}"))
+    if advice.last_step is not None:
+        sure = "above noise" if advice.last_step[0] > 0 else "within noise"
+        lines.append(("", f"its last step, per doubling: {_span(advice.last_step)}, {sure}"))
+    if advice.pairs_needed is not None:
+        ends = f"{advice.pairs_low:,}" if advice.pairs_low is not None else "?"
+        ends += f" to {advice.pairs_high:,}" if advice.pairs_high is not None else " or more"
+        lines.append(
+            ("", f"about {advice.pairs_needed:,} pairs reach {advice.target:.4f} ({ends})")
+        )
+    lines.append(("", "the intervals are those of trainings, not of other queries"))
+    return tuple(lines)
+
+
+def fine_tuning_value(advice: Advice, curve: LearningCurve) -> dict[str, Any]:
+    """The advice for JSON."""
+    return asdict(advice) | {
+        "measure": curve.measure,
+        "baseline": {"name": curve.baseline.name, "mean": curve.baseline.mean},
+    }
+
+
+_TUNING = {
+    "pays": "fine-tuning pays",
+    "would pay": "fine-tuning would pay",
+    "does not pay": "fine-tuning does not pay",
+    "cannot tell": "cannot tell whether fine-tuning would pay",
+}
+
+
+def _because(found: Comparison) -> str:
+    if found.why:
+        return f": {found.why}"
+    if found.verdict == "not better":
+        return f": a gain of {found.gain:g} is ruled out"
+    return ": both intervals say so"
+
+
+def _scores(found: Comparison) -> str:
+    text = f"{found.measure} {found.ranker:.4f} against {found.baseline:.4f}"
+    text += f", difference {found.difference:+.4f}"
+    if found.t is not None:
+        text += f" {_span(found.t)} by t"
+    if found.bootstrap is not None:
+        text += f", {_span(found.bootstrap)} by bootstrap"
+    return text
+
+
+def _tell_queries(found: Comparison) -> str:
+    text = f"on {plural(found.queries, 'labelled query', 'labelled queries')}"
+    if found.detectable is not None:
+        text += f"; so many find a true gain of {found.detectable:.3f} (power 0.8)"
+    return text
+
+
+def _use(found: Comparison) -> str:
+    if found.verdict == "better":
+        return "this run"
+    if found.verdict == "worse":
+        return "BM25: heldout rank --method bm25"
+    if found.verdict == "cannot tell" and found.queries_for_gain is not None:
+        more = found.queries_for_gain - found.queries
+        if more > 0:
+            return f"{_BM25}; {more:,} more labelled queries would find a gain of {found.gain:g}"
+    return _BM25
+
+
+def _tell_labels(found: Comparison, fitted: FittedLabels) -> Facts:
+    """What speaks against trusting the labels."""
+    places = found.places
+    lines = []
+    if places.at_top:
+        lines.append(
+            f"{places.top / places.labels:.0%} of the {places.labels:,} relevant documents stand "
+            f"among BM25's first {TOP}: if annotators saw no others, this favours BM25 "
+            "(heldout survive depths)"
+        )
+    if found.without_relevant:
+        none = plural(found.without_relevant, "query has", "queries have")
+        lines.append(f"{none} no relevant document and count as ties")
+    if fitted.unknown:
+        gone = plural(fitted.unknown, "relevant document is", "relevant documents are")
+        lines.append(f"{gone} not in the collection, and nobody can find them")
+    if fitted.unasked:
+        other = plural(fitted.unasked, "labelled query is", "labelled queries are")
+        lines.append(f"{other} not asked here")
+    return tuple(("labels" if place == 0 else "", line) for place, line in enumerate(lines))
+
+
+def _largest(advice: Advice, curve: LearningCurve) -> str:
+    text = f"{curve.measure} {advice.mean:.4f}"
+    if advice.interval is not None:
+        text += f" {_span(advice.interval, signed=False)}"
+    text += f" with {advice.pairs:,.0f} pairs, against {curve.baseline.mean:.4f} of "
+    return f"{text}{curve.baseline.name}"
+
+
+def _span(ends: tuple[float, float], *, signed: bool = True) -> str:
+    low, high = (f"{end:+.4f}" if signed else f"{end:.4f}" for end in ends)
+    return f"[{low}, {high}]"
