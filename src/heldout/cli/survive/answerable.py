@@ -96,7 +96,7 @@ def answerable(
     With --runs the first passages of these systems are pooled into FOLDER, each text once, in
     random order, for queries of --triage, of the annotations, or of --queries alone. With --serve
     people say which passages answer. Otherwise what they said is counted for each system: no
-    answer in the pool, in the top 10, in the top 3; and with --labels written as labels.
+    answer in its top 10, an answer there, one in its top 3; and with --labels written as labels.
 
     What lies below the pool nobody judged: every count is a lower bound.
 
