@@ -170,7 +170,7 @@ def _look_back(
 ) -> Backtest | None:
     """Fit the first half of the places, and say what is at the last: it is known."""
     fitted = (last + 1) // 2
-    if _why(scores, fitted, 0):
+    if _why(scores, fitted, added.annotated):
         return None
     (predicted,) = _predict(added.until(fitted), rng, fitted=fitted, to=[last], level=level)
     means = [float(scores.scores(one, last - 1).mean()) for one in range(len(scores.systems))]
@@ -182,6 +182,8 @@ def _look_back(
 def _why(scores: DepthScores, fitted: int, discarded: int | None) -> str:
     if discarded is None:
         return "the source leaves out discarded queries: nobody knows how many are still to come"
+    if not discarded:
+        return "every query has a label: none is left that a deeper annotation could add"
     if fitted < _LEAST_PLACES:
         return f"a line through {fitted} places says nothing: at least {_LEAST_PLACES} are needed"
     if scores.counts[fitted - 1] < _LEAST_QUERIES:
