@@ -10,18 +10,16 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
+
+import chromium
+from chromium import AXE
 
 pytestmark = pytest.mark.browser
+browser = chromium.browser
 
 SAMPLES = Path(__file__).parents[1] / "site" / "sample_boards.py"
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-)
 PAPER = {"light": "rgb(252, 252, 250)", "dark": "rgb(21, 24, 27)"}
-AXE = {"rules": {"target-size": {"enabled": True}}, "preload": False}
-"""WCAG 2.2's target size too; without fetching the style sheets again, which the page forbids."""
 PAGES = ("busy", "empty", "one", "hostile", "crowded", "trusted", "announced")
 
 
@@ -30,15 +28,6 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("boards")
     subprocess.run([sys.executable, str(SAMPLES), str(out)], check=True)
     return out
-
-
-@pytest.fixture(scope="module")
-def browser(program: Callable[[str], str]) -> Iterator[Browser]:
-    path = program("chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 @pytest.fixture

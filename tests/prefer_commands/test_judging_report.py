@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
+import chromium
 from heldout.cli.program import main
 from heldout.errors import InputError
 from heldout.measures.spec import parse_measure
@@ -29,10 +29,10 @@ from heldout.report.judging.pools import histogram
 from heldout.site.judging_report import Top, render_judging_report
 from heldout.trec.places import Places
 
+browser = chromium.browser
 RUNS = {"A": ["d1", "d2", "d3"], "B": ["d2", "d1", "d3"], "C": ["d3", "d2", "d1"]}
 QUERIES = [f"q{n}" for n in range(12)]
 HOSTILE = "<script>alert(1)</script> \u202egnp.exe\x1b[2J " + "x" * 3000
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
 
 def call(*arguments: object) -> Result:
@@ -195,15 +195,6 @@ def test_the_page_has_no_violation_and_fits_a_phone(
         assert len(widths) == 6
         assert min(widths) > 250
         context.close()
-
-
-@pytest.fixture(name="browser", scope="module")
-def start_browser(program: Callable[[str], str]) -> Iterator[Browser]:
-    path = program("chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 def rng(seed: int) -> np.random.Generator:

@@ -67,7 +67,7 @@ def clients() -> Iterator[Mapping[bool, httpx.Client]]:
     """A patient client and a hasty one; both follow redirects, as a careless caller's would."""
     with (
         httpx.Client(timeout=20, follow_redirects=True, trust_env=False) as patient,
-        httpx.Client(timeout=0.3, follow_redirects=True, trust_env=False) as hasty,
+        httpx.Client(timeout=0.6, follow_redirects=True, trust_env=False) as hasty,
     ):
         yield {False: patient, True: hasty}
 

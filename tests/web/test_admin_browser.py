@@ -1,7 +1,7 @@
 """The organiser's pages in Chromium: with axe, without JavaScript, by keyboard, on a phone."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,28 +9,18 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from judging_stage import Clock, Stage, Stages
 from organiser_stage import TOKEN, copied, organised, worked
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
+
+import chromium
+from chromium import AXE
 
 pytestmark = pytest.mark.browser
+browser = chromium.browser
 
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-)
-AXE = {"rules": {"target-size": {"enabled": True}}, "preload": False}
 PAGES = (
     *("", "/quality", "/pairs", "/workers", "/payments?code=x", "/log"),
     "/pair?query=q1-1&a=q1-1-a&b=q1-1-b",
 )
-
-
-@pytest.fixture(scope="module")
-def browser(program: Callable[[str], str]) -> Iterator[Browser]:
-    path = program("chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,13 @@
 """Mechanical Turk's template in Chromium, filled and put into a form as the platform does it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from urllib.parse import parse_qs
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect
 
+import chromium
 from heldout.preferences.crowds.mturk import hit_cells, hit_files
 from heldout.preferences.pool_texts import gather_texts
 from heldout.preferences.pools import Candidate, Pool
@@ -14,8 +15,8 @@ from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item, Task
 
 pytestmark = pytest.mark.browser
+browser = chromium.browser
 
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
 HOSTILE = "<script>document.title='gone'</script>\n=1+1 ${left_2} \u202eabc"
 SETTINGS = Settings(name="Best answers", consent="You are 18.", contact="judging@example.org")
 POOL = Pool(
@@ -33,15 +34,6 @@ PAGE = (
     '<form name="mturk_form" method="post" id="mturk_form" action="http://mturk.invalid/submit">'
     "{}</form></main></body></html>"
 )
-
-
-@pytest.fixture(scope="module")
-def browser(program: Callable[[str], str]) -> Iterator[Browser]:
-    path = program("chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 @pytest.fixture(params=[1280, 390])

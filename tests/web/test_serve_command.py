@@ -23,6 +23,7 @@ from heldout.preferences.tasks import Task
 from heldout.store.campaign_files import CampaignFolder
 from heldout.store.judging.campaigns import load_campaign, read_campaign
 from heldout.store.judging.database import open_database
+from ports import free_port
 
 TOML = f"""
 name = "{SETTINGS.name}"
@@ -48,8 +49,7 @@ def made(**changes: Any) -> tuple[tuple[Pool, ...], tuple[Task, ...]]:
 @contextmanager
 def served(*arguments: str, **environment: str) -> Iterator[tuple[httpx.Client, list[str]]]:
     """The program, ready; its address, and what it has said."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "heldout", "serve", *arguments, "--port", str(port)]
     environment = {**os.environ, **environment}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
@@ -65,12 +65,12 @@ def served(*arguments: str, **environment: str) -> Iterator[tuple[httpx.Client, 
                 yield client, said
         finally:
             process.send_signal(signal.SIGINT)
-            said += process.communicate(timeout=20)[1].splitlines()
+            said += process.communicate(timeout=60)[1].splitlines()
         assert process.returncode in (0, -signal.SIGINT), said
 
 
 def _wait(client: httpx.Client, process: "subprocess.Popen[str]") -> None:
-    for _ in range(600):
+    for _ in range(2400):
         try:
             if client.get("/alive").text == "alive":
                 return

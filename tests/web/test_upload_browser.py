@@ -1,6 +1,6 @@
 """The upload in Chromium: by keyboard, without JavaScript, on a phone, with axe."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,32 +8,21 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from judging_stage import Stages
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+import chromium
+from chromium import AXE
 from heldout.store.uploads import Limits, UploadFolder
 from heldout.web.intake import ADDRESS, Intake, make_upload_app
 from heldout.web.pages import Study
 
 pytestmark = pytest.mark.browser
+browser = chromium.browser
 
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-)
-AXE = {"rules": {"target-size": {"enabled": True}}, "preload": False}
 ENDINGS = (".tar.age", "-metadata.json.age", ".key.age")
 ONE = "20261121-" + "a-rather-long-name-of-a-team-" * 2
 LIGHT: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
-
-
-@pytest.fixture(scope="module")
-def browser(program: Callable[[str], str]) -> Iterator[Browser]:
-    path = program("chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -317,9 +317,9 @@ def test_silence_ends_an_upload(make: Callable[..., Door]) -> None:
 
 
 def test_a_trickle_does_not_hold_a_place_for_ever(make: Callable[..., Door]) -> None:
-    hasty = make(silence=5, longest=0.4)
+    hasty = make(silence=60, longest=0.4)
     body = body_of(files_of())
-    with socket.create_connection(hasty.address, timeout=10) as line:
+    with socket.create_connection(hasty.address, timeout=50) as line:
         line.sendall(
             f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n".encode()
@@ -332,7 +332,7 @@ def test_a_trickle_does_not_hold_a_place_for_ever(make: Callable[..., Door]) -> 
                 break
             time.sleep(0.02)
         assert line.recv(1 << 16).startswith(b"HTTP/1.1 400")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60  # it was not silence that ended it
 
 
 def test_too_many_at_once_are_asked_to_wait(make: Callable[..., Door]) -> None:
