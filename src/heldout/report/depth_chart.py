@@ -76,7 +76,8 @@ def spec(study: DepthStudy) -> dict[str, Any]:
             )
         ),
     ]
-    lines = [layer for system in order for layer in _line(study, system, frame)]
+    bars = [layer for system in order for layer in _bars(study, system, frame)]
+    lines = [*bars, *(layer for system in order for layer in _line(study, system, frame))]
     return join_layers(frame, [*lines, *draw_texts(_ends(study, order, names, frame), INK), *texts])
 
 
@@ -149,7 +150,6 @@ def _line(study: DepthStudy, system: int, frame: Frame) -> list[Layer]:
         for at, score, place in known
     ]
     return [
-        *_bars(study, system, frame),
         draw_line([(at, score) for at, score, _ in known], frame, MUTED),
         draw_line([(known[-1][0], known[-1][1]), *ahead], frame, MUTED, dash=[4, 4]),
         draw_dots(
