@@ -176,7 +176,7 @@ class Town:
         return call(self.root, *arguments, "--board", clone or self.clone, "--now", now)
 
     def new_clone(self, name: str) -> Path:
-        git(self.root, "clone", "-q", str(self.forge), name)
+        git(self.root, "clone", "-q", "--template=", str(self.forge), name)
         return self.root / name
 
     def draft(
@@ -292,10 +292,10 @@ def _template() -> Path:
     write_inputs(root)
     answer = call(root, *founding(root))
     assert answer.code == 0, answer
-    git(root, "init", "-q", "--bare", "-b", "main", "forge")
+    git(root, "init", "-q", "--bare", "--template=", "-b", "main", "forge")
     git(root / "board", "remote", "add", "origin", str(root / "forge"))
     git(root / "board", "push", "-q", "origin", "main")
-    git(root, "clone", "-q", str(root / "forge"), "clone")
+    git(root, "clone", "-q", "--template=", str(root / "forge"), "clone")
     return root
 
 
