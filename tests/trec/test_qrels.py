@@ -48,6 +48,13 @@ def test_a_judgment_repeated_with_the_same_grade_is_a_note() -> None:
     assert [(note.code, note.line) for note in qrels.notes] == [("repeated-judgment", 2)]
 
 
+@pytest.mark.parametrize("usual", [b"", b"q9 0 d -1\n"])
+def test_a_label_that_a_system_made_counts_and_is_told(usual: bytes) -> None:
+    qrels = parse_qrels(usual + b"q1 0 pseudo 1\nq2 pseudo d2 1\n", path="f")
+    assert (qrels.judgments["q1"], qrels.judgments["q2"]) == ({"pseudo": 1}, {"d2": 1})
+    assert [(note.code, note.line) for note in qrels.notes] == [("pseudo-label", 2 + bool(usual))]
+
+
 def test_comments_and_empty_lines_are_skipped_and_told() -> None:
     qrels = parse_qrels(b"# made by hand\n1 0 a 1\n\n", path="q")
     assert qrels.judgments == {"1": {"a": 1}}

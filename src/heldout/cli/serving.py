@@ -1,9 +1,7 @@
 """`heldout serve`: the judging pages of a campaign over HTTP."""
 
-import errno
 import os
 import secrets
-import socket
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heldout.cli.context import reports_disk
+from heldout.cli.listening import check_port
 from heldout.cli.prefer.campaign import campaign_argument
 from heldout.cli.printing import messages, plural, print_facts
 from heldout.cli.uploading import UPLOADS, UPLOADS_FORM, intake_of, upload_options
@@ -87,7 +86,7 @@ def serve(
         import uvicorn  # noqa: PLC0415 - only for this
 
         token = _find_token()
-        _check_port(host, port)
+        check_port(host, port)
         what = _Served(root=f"http://{host}:{port}", token=token, paused=paused, uploads=uploads)
         address = _prepare(campaign, url, what)
     except ModuleNotFoundError as error:
@@ -154,22 +153,6 @@ def _find_token() -> str:
     return check_token(given) if given else secrets.token_urlsafe(24)
 
 
-def _check_port(host: str, port: int) -> None:
-    """Try to listen, before anything is loaded or said.
-
-    Raises:
-        SetupError: another program listens there, or nobody can.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        socket.create_server((host, port), family=family).close()
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            text = f"port {port} of {host} is in use; choose another with --port, as {port + 1}"
-            raise SetupError(text) from None
-        raise SetupError(f"cannot listen at {host}, port {port}: {error.strerror}") from None
-
-
 def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
     """Load what is new, say what is served, and give the database's address, "" for none."""
     import heldout.web.app  # noqa: F401, PLC0415 - what is not installed is told before all else
@@ -192,7 +175,7 @@ def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
         print_facts(messages(), [*sent, ("stop", "Ctrl+C")])
         return ""
     if url is None and not has_files:
-        raise StoreError(f"{campaign} is no campaign; `heldout prefer pool` begins one")
+        raise _no_campaign(campaign)
     database = open_database(address)
     try:
         facts = _load(database, folder) if has_files else []
@@ -213,6 +196,13 @@ def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
     facts.append(("stop", "Ctrl+C"))
     print_facts(messages(), facts)
     return address
+
+
+def _no_campaign(folder: Path) -> StoreError:
+    for name in ("triage", "answerable"):
+        if (folder / f"{name}.jsonl").is_file():
+            return StoreError(f"{folder} is served by `heldout survive {name} {folder} --serve`")
+    return StoreError(f"{folder} is no campaign; `heldout prefer pool` begins one")
 
 
 def _load(database: "Database", folder: "CampaignFolder") -> list[tuple[str, str]]:

@@ -10,6 +10,8 @@ from heldout.trec.reading.streams import Limits, TextReader, read_lines
 __all__ = ["read_wanted_texts"]
 
 _LONGEST = 64 << 20
+_MOST = 1 << 37
+"""Bytes: a collection is larger than any other file, plain (3 GB of MS MARCO) or packed."""
 
 
 def read_wanted_texts(source: BinaryIO, wanted: Collection[str], *, path: str) -> dict[str, str]:
@@ -29,7 +31,7 @@ def read_wanted_texts(source: BinaryIO, wanted: Collection[str], *, path: str) -
             `TextReader`.
     """
     keys = {one.encode() for one in wanted}
-    limits = Limits(line_bytes=_LONGEST)
+    limits = Limits(compressed_bytes=_MOST, bytes=_MOST, line_bytes=_LONGEST)
     log = ProblemLog(limits.problems)
     found: dict[str, str] = {}
     with TextReader(source, path=path, limits=limits) as reader:

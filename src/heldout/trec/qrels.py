@@ -1,7 +1,8 @@
 """Judgments: query, iteration, document, grade; one format for TREC and MS MARCO.
 
-The second column is ignored (`0`, `Q0`, or a judging round as in TREC-COVID). Grades are whole
-numbers and stay as they are: 0 is a judgment and not relevance, negative grades are kept.
+The second column is ignored (`0`, `Q0`, or a judging round as in TREC-COVID), but for `pseudo`:
+such a label was made by a system, and whoever reads it is told. Grades are whole numbers and stay
+as they are: 0 is a judgment and not relevance, negative grades are kept.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ from heldout.trec.text import check_line, is_clean, is_regular
 __all__ = ["Qrels", "format_qrels", "parse_qrels", "read_qrels"]
 
 _COLUMNS = 4
+_PSEUDO = b"pseudo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,8 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
     Raises:
         InputError: all problems up to `limits.problems`: `wrong-columns`, `grade-not-a-number`,
             `conflicting-judgment`, `bad-utf8`, `control-character`, and those of `TextReader`.
-            Notes are `repeated-judgment`, `blank-line`, `comment-line`, `byte-order-mark`.
+            Notes are `pseudo-label`, `repeated-judgment`, `blank-line`, `comment-line`,
+            `byte-order-mark`.
     """
     limits = limits or Limits()
     log = ProblemLog(limits.problems)
@@ -107,7 +110,7 @@ def _read_block(judgments: dict[str, dict[str, int]], block: Block, path: str) -
 def _usual_rows(block: Block) -> Iterator[tuple[str, str, int]] | None:
     """Query, document and grade of each line; `None` if any line may have to be told about."""
     text = block.text
-    if not is_clean(text):
+    if not is_clean(text) or _PSEUDO in text:
         return None
     tokens = text.decode().split()
     if not is_regular(text, block.ends, len(tokens), _COLUMNS):
@@ -144,8 +147,20 @@ def _add_line(
     grades = judgments.setdefault(query, {})
     if document not in grades:
         grades[document] = grade
-        return None
+        return _pseudo(query, path=path, number=number) if columns[1] == _PSEUDO else None
     return _repeated((query, document, grade), grades[document], path=path, number=number)
+
+
+def _pseudo(query: str, *, path: str, number: int) -> Problem:
+    return Problem(
+        code="pseudo-label",
+        path=path,
+        line=number,
+        found=f"a label of {show(query)} that a system made",
+        expected="labels made by people",
+        hint="systems like the one that made it gain by it: say so beside every figure",
+        severity="note",
+    )
 
 
 def _repeated(row: tuple[str, str, int], before: int, *, path: str, number: int) -> Problem:
