@@ -44,8 +44,9 @@ class Condition:
 
     def __post_init__(self) -> None:
         """Refuse what is no condition."""
-        narrowed = (self.depth is not None) + (self.like is not None) + (self.share != _WHOLE)
-        if narrowed > 1 or not 0 < self.share <= 1 or min(self.depth or 1, self.like or 1) < 1:
+        sizes = [one for one in (self.depth, self.like) if one is not None]
+        narrowed = len(sizes) + (self.share != _WHOLE)
+        if narrowed > 1 or not 0 < self.share <= 1 or min(sizes, default=1) < 1:
             raise ValueError(self)
 
     @property

@@ -60,7 +60,7 @@ def read_material(source: AnnotationSource, choice: TripleChoice) -> Material:
 
     Raises:
         click.UsageError: an option that plays no part here.
-        InputError: a file has errors; `no-labels`, `unknown-positive`, `triple-without-text`.
+        InputError: a file has errors; `collection-without-labels`, `unknown-positive`, `triple-without-text`.
     """
     if source.types or source.queries or source.documents:
         raise click.UsageError("--types, --queries, --documents: texts come from --collection")
@@ -92,7 +92,7 @@ def read_tests(choice: TestChoice) -> tuple[TestSet, ...]:
     """The test sets, each with the run that is re-ranked.
 
     Raises:
-        InputError: a file has errors; `no-labels`, `repeated-test`.
+        InputError: a file has errors; `collection-without-labels`, `repeated-test`.
     """
     tests = [_read_test(given, choice) for given in choice.tests]
     names = [test.name for test in tests]
@@ -195,7 +195,7 @@ def _need_labels(collection: Collection, place: str) -> None:
     if not collection.qrels:
         raise InputError(
             Problem(
-                code="no-labels",
+                code="collection-without-labels",
                 path=quote(place),
                 found="a collection without labels",
                 expected="labels",
