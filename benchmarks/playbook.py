@@ -110,7 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     rankers = dict(LEXICAL)
     if not given.no_encoder:
-        rankers |= dense_candidates(RememberingEncoder(load_encoder(DenseSettings())))
+        rankers |= dense_candidates(
+            RememberingEncoder(load_encoder(DenseSettings(precision="float32")))
+        )
     print("| collection | ranker | nDCG@10 | difference | t, 95% | bootstrap, 95% | alone | s.d. |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     started = time.perf_counter()

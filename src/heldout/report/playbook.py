@@ -6,7 +6,7 @@ from typing import Any
 from heldout.errors import plural
 from heldout.rankers.fine_tuning import Advice, LearningCurve
 from heldout.rankers.label_places import TOP, FittedLabels
-from heldout.rankers.playbook import Comparison, likely_detectable
+from heldout.rankers.playbook import FEWEST, Comparison, likely_detectable
 from heldout.rankers.zero_shot import DEVIATIONS
 from heldout.report.table import Column, Table
 
@@ -22,7 +22,7 @@ __all__ = [
 Facts = tuple[tuple[str, str], ...]
 
 _SOME = 50
-_BM25 = "BM25: heldout rank --method bm25 does as well as far as can be told, and costs less"
+_BM25 = "BM25 (heldout rank --method bm25)"
 _SAID = {
     "better": "better than BM25",
     "worse": "worse than BM25",
@@ -56,8 +56,13 @@ def ask_for_labels(measure: str) -> Facts:
         buys = f"{_SOME} labelled queries would find a true gain of about {low:.2f} to {high:.2f}"
         buys += f" {measure} (power 0.8, by {len(DEVIATIONS)} other collections)"
         lines.append(("labels", buys))
-    lines.append(("next", "rank with --method bm25 too, and judge the tops of both runs: "))
-    lines.append(("", "heldout prefer pool --help"))
+    lines += [
+        (
+            "next",
+            "rank with --method bm25 too, and write qrels.txt: for some queries, which of the",
+        ),
+        ("", "first documents of either run answer them (docs/playbook.md, step 4)"),
+    ]
     return tuple(lines)
 
 
@@ -176,7 +181,7 @@ def _scores(found: Comparison) -> str:
 
 def _tell_queries(found: Comparison) -> str:
     text = f"on {plural(found.queries, 'labelled query', 'labelled queries')}"
-    if found.detectable is not None:
+    if found.detectable is not None and found.queries >= FEWEST:
         text += f"; so many find a true gain of {found.detectable:.3f} (power 0.8)"
     return text
 
@@ -185,12 +190,19 @@ def _use(found: Comparison) -> str:
     if found.verdict == "better":
         return "this run"
     if found.verdict == "worse":
-        return "BM25: heldout rank --method bm25"
-    if found.verdict == "cannot tell" and found.queries_for_gain is not None:
-        more = found.queries_for_gain - found.queries
-        if more > 0:
-            return f"{_BM25}; {more:,} more labelled queries would find a gain of {found.gain:g}"
-    return _BM25
+        return _BM25
+    if found.verdict == "not better":
+        return f"{_BM25} does as well, and costs less"
+    return f"{_BM25} until labels say otherwise, which costs less; {_ask_for_more(found)}"
+
+
+def _ask_for_more(found: Comparison) -> str:
+    if found.queries < FEWEST or found.queries_for_gain is None:
+        return f"label {_SOME} queries at least"
+    more = found.queries_for_gain - found.queries
+    if more > 0:
+        return f"{more:,} more labelled queries would find a gain of {found.gain:g}"
+    return f"the labels are enough for a gain of {found.gain:g}: there may be a smaller one"
 
 
 def _tell_labels(found: Comparison, fitted: FittedLabels) -> Facts:
