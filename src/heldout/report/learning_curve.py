@@ -19,10 +19,12 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import log_ticks, score_span, score_ticks
 from heldout.errors import plural
+from heldout.rankers.fine_tuning import CurveBaseline, LearningCurve
+from heldout.rankers.fine_tuning import CurvePoint as KeptPoint
 from heldout.report.table import Column, Table
 from heldout.survivorship.learning_curve import Curve, CurvePoint
 
-__all__ = ["facts", "spec", "tables", "title", "value"]
+__all__ = ["facts", "kept", "spec", "tables", "title", "value"]
 
 _CANVAS = Canvas(width=520, height=300, left=64, right=64, top=36, bottom=56)
 
@@ -39,7 +41,7 @@ def facts(curves: Sequence[Curve]) -> list[tuple[str, str]]:
         least, most = curve.points[0], curve.points[-1]
         told = (
             f"{least.mean:.4f} with {round(least.labels):,} labels, {most.mean:.4f} with "
-            f"{round(most.labels):,}; {curve.first_stage:.4f} before re-ranking"
+            f"{round(most.labels):,}; {curve.first_name} {curve.first_stage:.4f}"
         )
         lines.append((f"{curve.measure} on {curve.test}", told))
     return lines
@@ -58,13 +60,24 @@ def value(curves: Sequence[Curve]) -> dict[str, Any]:
                 "test": curve.test,
                 "measure": curve.measure,
                 "queries": curve.queries,
-                "first_stage": curve.first_stage,
+                "first_stage": {"name": curve.first_name, "mean": curve.first_stage},
                 "level": curve.level,
                 "points": [_point_value(point) for point in curve.points],
             }
             for curve in curves
         ]
     }
+
+
+def kept(curve: Curve) -> LearningCurve:
+    """A curve as it is kept in a file, for `heldout rank` to read."""
+    return LearningCurve(
+        measure=f"{curve.measure} on {curve.test}",
+        baseline=CurveBaseline(name=curve.first_name, mean=curve.first_stage),
+        points=tuple(
+            KeptPoint(pairs=point.labels, trials=point.by_trial) for point in curve.points
+        ),
+    )
 
 
 def spec(curves: Sequence[Curve]) -> dict[str, Any]:
@@ -121,7 +134,7 @@ def _whisker(point: CurvePoint, frame: Frame) -> list[Layer]:
 
 def _names(curve: Curve, frame: Frame) -> list[Layer]:
     height = frame.place(0, curve.first_stage)[1]
-    first = Label(x=frame.canvas.width, y=height - 10, text="first stage", align="right")
+    first = Label(x=frame.canvas.width, y=height - 10, text=curve.first_name, align="right")
     up = Label(x=-frame.canvas.left, y=-20, text=curve.measure, align="left")
     right = Label(
         x=frame.canvas.width, y=frame.canvas.height + 38, text="labels trained on", align="right"
@@ -148,7 +161,7 @@ def _table(curve: Curve) -> Table:
             f"{curve.level:.0%} t-interval over {plural(trials, 'trial')}: each draws its labels "
             "and its seed; the queries stay"
         ),
-        f"before re-ranking: {curve.first_stage:.4f}",
+        f"{curve.first_name}, which is re-ranked: {curve.first_stage:.4f}",
     ]
     if why:
         notes.append(f"no interval: {why}")

@@ -1,6 +1,7 @@
 """The folder of a training experiment: a record of what was asked, and a folder for each cell.
 
     FOLDER/experiment.json            what was asked last
+    FOLDER/learning-curve.json        the first curve, where one was asked for
     FOLDER/first/TEST.run.gz          the run that is re-ranked
     FOLDER/cells/CELL/state.pt        a training that is not over
     FOLDER/cells/CELL/cell.json       what became of it, and of which runs
@@ -23,6 +24,7 @@ import msgspec
 
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
+from heldout.rankers.fine_tuning import CURVE_FILE, LearningCurve
 from heldout.rankers.run import Run
 from heldout.rankers.runfile import write_run
 from heldout.store.files import ASIDE, exclusive, write_whole
@@ -158,6 +160,11 @@ class TrainingFolder:
         """Write down what was asked."""
         text = json.dumps(value, indent=2, allow_nan=False) + "\n"
         write_whole(self.root / "experiment.json", text.encode())
+
+    def keep_curve(self, curve: LearningCurve) -> None:
+        """Keep a learning curve where `heldout rank` reads it."""
+        data = msgspec.json.format(msgspec.json.encode(curve), indent=2)
+        write_whole(self.root / CURVE_FILE, data + b"\n")
 
 
 def _write_run(run: Run, path: Path, *, tag: str) -> None:

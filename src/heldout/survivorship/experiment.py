@@ -30,6 +30,7 @@ class TestSet:
         documents: text of every document of `first`.
         queries: text of every query of `first`.
         first: the run to re-rank.
+        first_name: what it is called in tables.
         qrels: grade by query and document.
         measures: what is measured.
         depth: how many documents of each query are scored anew, from 1.
@@ -43,6 +44,7 @@ class TestSet:
     documents: Mapping[DocId, str]
     queries: Mapping[QueryId, str]
     first: Run
+    first_name: str
     qrels: Mapping[str, Mapping[str, int]]
     measures: tuple[Measure, ...]
     depth: int

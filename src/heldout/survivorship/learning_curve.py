@@ -52,6 +52,7 @@ class Curve:
         measure: as it is written.
         queries: how many were averaged over.
         first_stage: mean of the run that was re-ranked.
+        first_name: what that run is called.
         level: of the intervals.
         points: by rising share.
     """
@@ -60,6 +61,7 @@ class Curve:
     measure: str
     queries: int
     first_stage: float
+    first_name: str
     level: float
     points: tuple[CurvePoint, ...]
 
@@ -71,6 +73,7 @@ def draw_curve(
     *,
     test: str,
     measure: str,
+    first_name: str,
     level: float = 0.95,
 ) -> Curve:
     """The curve of some shares.
@@ -81,6 +84,7 @@ def draw_curve(
         records: of each share, one for each trial.
         test: name of the test set.
         measure: as it is written.
+        first_name: what the run that was re-ranked is called.
         level: of intervals, in (0, 1).
     """
     return Curve(
@@ -88,6 +92,7 @@ def draw_curve(
         measure=measure,
         queries=len(first_stage),
         first_stage=float(first_stage.mean()),
+        first_name=first_name,
         level=level,
         points=tuple(
             _point(condition, values.mean(axis=1), records[condition], level)

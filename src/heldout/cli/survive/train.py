@@ -228,15 +228,24 @@ def _answer(
         if record is not None:
             records.setdefault(cell.condition, []).append(record)
     scored = [
-        (one.name, str(measure), scores, first)
+        (one, str(measure), scores, first)
         for one in tests
         for measure, (scores, first) in score_cells(root, cells, one).items()
     ]
     if choice.curve is not None:
         curves = [
-            draw_curve(scores, first, records, test=name, measure=measure, level=test.level)
-            for name, measure, scores, first in scored
+            draw_curve(
+                scores,
+                first,
+                records,
+                test=one.name,
+                measure=measure,
+                first_name=one.first_name,
+                level=test.level,
+            )
+            for one, measure, scores, first in scored
         ]
+        root.keep_curve(curve_report.kept(curves[0]))
         return Answer(
             facts=curve_report.facts(curves),
             tables=curve_report.tables(curves),
@@ -245,8 +254,8 @@ def _answer(
             title=curve_report.title(curves),
         )
     outcomes = [
-        compare_conditions(scores, first, test=name, measure=measure, level=test.level)
-        for name, measure, scores, first in scored
+        compare_conditions(scores, first, test=one.name, measure=measure, level=test.level)
+        for one, measure, scores, first in scored
     ]
     result = training_report.TrainingResult(
         outcomes=correct_families(outcomes, family=test.family),

@@ -60,7 +60,8 @@ def read_material(source: AnnotationSource, choice: TripleChoice) -> Material:
 
     Raises:
         click.UsageError: an option that plays no part here.
-        InputError: a file has errors; `collection-without-labels`, `unknown-positive`, `triple-without-text`.
+        InputError: a file has errors; `collection-without-labels`, `unknown-positive`,
+            `triple-without-text`.
     """
     if source.types or source.queries or source.documents:
         raise click.UsageError("--types, --queries, --documents: texts come from --collection")
@@ -126,6 +127,7 @@ def _read_test(given: str, choice: TestChoice) -> TestSet:
         documents=collection.documents,
         queries={query: text for query, text in collection.queries.items() if query in first},
         first=first,
+        first_name="BM25" if path is None else path.name,
         qrels=_as_text(collection),
         measures=tuple(parse_measure(measure) for measure in asked),
         depth=choice.rerank,
