@@ -1,0 +1,183 @@
+"""Conditions compared: what each test answers, what is corrected, what a control is for."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from heldout.ids import Digest
+from heldout.survivorship.conditions import ALL, Condition, paper_conditions
+from heldout.survivorship.experiment import CellRecord
+from heldout.survivorship.learning_curve import draw_curve
+from heldout.survivorship.training_results import (
+    TestOutcome,
+    compare_conditions,
+    correct_families,
+    pairs_of,
+)
+
+SEEDS, QUERIES = 3, 60
+R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)
+
+
+def world(
+    gains: dict[Condition, float], *, seed: int = 0, luck: float = 0.0
+) -> dict[Condition, NDArray[np.float64]]:
+    """Scores with a gain for each condition, and luck that a seed has on every query."""
+    rng = np.random.default_rng(seed)
+    easy = rng.uniform(0.2, 0.6, QUERIES)
+    return {
+        condition: easy
+        + gain
+        + rng.normal(0, luck, (SEEDS, 1))
+        + rng.normal(0, 0.05, (SEEDS, QUERIES))
+        for condition, gain in gains.items()
+    }
+
+
+def compared(scores: dict[Condition, NDArray[np.float64]]) -> TestOutcome:
+    found = compare_conditions(scores, np.full(QUERIES, 0.3), test="t", measure="RR@10")
+    return correct_families([found], family="measure")[0]
+
+
+def test_each_condition_is_held_against_all_and_each_depth_against_its_control() -> None:
+    pairs = pairs_of(paper_conditions([1, 5], controls=[1]))
+    assert pairs == ((ALL, R1), (ALL, R5), (ALL, LIKE1), (LIKE1, R1))
+
+
+def test_within_a_seed_it_is_scipys_paired_t_times_the_family() -> None:
+    scores = world({R1: -0.05, R5: 0.0, ALL: 0.0, LIKE1: -0.04})
+    for one in compared(scores).comparisons:
+        assert one.family == 4
+        for seed in range(SEEDS):
+            expected = stats.ttest_rel(scores[one.b][seed], scores[one.a][seed]).pvalue
+            corrected = one.within_corrected[seed]
+            assert corrected == pytest.approx(min(1.0, 4 * expected), rel=1e-9)
+
+
+def test_averaged_it_is_the_paired_t_of_means_over_seeds() -> None:
+    scores = world({R1: -0.02, ALL: 0.0})
+    (one,) = compared(scores).comparisons
+    expected = stats.ttest_rel(scores[R1].mean(axis=0), scores[ALL].mean(axis=0))
+    assert one.averaged.p == pytest.approx(expected.pvalue, rel=1e-9)
+    assert one.averaged.difference == pytest.approx(one.across.difference)
+
+
+def test_the_luck_of_seeds_is_significant_within_a_seed_and_not_across() -> None:
+    within, across = 0, 0
+    for seed in range(40):
+        (one,) = compared(world({R1: 0.0, ALL: 0.0}, seed=seed, luck=0.05)).comparisons
+        within += sum(p is not None and p < 0.05 for p in one.within_corrected)
+        across += one.across_corrected is not None and one.across_corrected < 0.05
+    assert within > 40  # a third of the single-seed tests and more are "significant"
+    assert across <= 6  # nominal: 2 of 40
+
+
+def test_a_true_effect_of_depth_shows_against_the_control_and_amount_alone_does_not() -> None:
+    deep = compared(world({R1: -0.1, ALL: 0.0, LIKE1: 0.0}))
+    amount = compared(world({R1: -0.1, ALL: 0.0, LIKE1: -0.1}))
+    found = {(one.a, one.b): one for one in deep.comparisons}
+    at_size = found[LIKE1, R1]
+    assert at_size.same_size
+    assert at_size.across_corrected is not None
+    assert at_size.across_corrected < 0.01
+    same = {(one.a, one.b): one for one in amount.comparisons}[LIKE1, R1]
+    assert same.across_corrected is not None
+    assert same.across_corrected > 0.2
+
+
+def test_a_family_of_everything_is_larger_and_keeps_the_order() -> None:
+    scores = world({R1: -0.02, R5: 0.0, ALL: 0.0})
+    outcomes = [
+        compare_conditions(scores, np.zeros(QUERIES), test=name, measure="m") for name in "ab"
+    ]
+    each = correct_families(outcomes, family="measure")
+    together = correct_families(outcomes, family="all")
+    assert [one.family for found in each for one in found.comparisons] == [2] * 4
+    assert [one.family for found in together for one in found.comparisons] == [4] * 4
+    assert [one.test for one in together] == ["a", "b"]
+    for less, more in zip(each, together, strict=True):
+        for one, other in zip(less.comparisons, more.comparisons, strict=True):
+            assert (one.a, one.b) == (other.a, other.b)
+            assert one.averaged_corrected is not None
+            assert other.averaged_corrected == pytest.approx(min(1.0, 2 * one.averaged_corrected))
+            assert one.detectable is not None
+            assert other.detectable is not None
+            assert one.detectable < other.detectable
+
+
+def test_the_detectable_difference_is_found_four_times_out_of_five() -> None:
+    (one,) = compared(world({R1: 0.0, ALL: 0.0})).comparisons
+    assert one.detectable is not None
+    rng = np.random.default_rng(1)
+    drawn = rng.normal(one.detectable, one.deviation, (4000, QUERIES))
+    share = (stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05).mean()
+    # Binomial(4000, .8): four standard deviations are .025.
+    assert abs(share - 0.8) < 0.025
+
+
+def test_one_seed_has_no_spread_and_says_so() -> None:
+    scores = {one: values[:1] for one, values in world({R1: -0.05, ALL: 0.0}).items()}
+    found = compared(scores)
+    assert [level.spread for level in found.levels] == [None, None]
+    # The queries alone vary then, and the two tests are the same.
+    assert found.comparisons[0].across.p == pytest.approx(found.comparisons[0].averaged.p)
+
+
+def test_the_same_scores_twice_have_no_p_and_no_detectable_difference() -> None:
+    scores = {one: np.full((2, QUERIES), 0.5) for one in (R1, ALL)}
+    (one,) = compared(scores).comparisons
+    assert one.across.p is None
+    assert one.across.why
+    assert one.across_corrected is None
+    assert one.averaged_corrected is None
+    assert one.detectable is None
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_conditions_on_other_seeds_are_refused(one: int, other: int) -> None:
+    scores = {R1: np.zeros((one, 5)), ALL: np.zeros((other, 5))}
+    if one != other:
+        with pytest.raises(ValueError, match=r"\(\d"):
+            compare_conditions(scores, np.zeros(5), test="t", measure="m")
+
+
+def record(share: float, trial: int, labels: int) -> CellRecord:
+    return CellRecord(
+        digest=Digest(""), condition=str(share), seed=trial, triples=labels * 4, labels=labels,
+        queries=labels, missing=0, steps=1, passes=1.0, first_loss=1.0, last_loss=0.5, seconds=1.0,
+        peak_mib=1.0, device="cpu", precision="float32",
+    )  # fmt: skip
+
+
+def test_the_interval_of_a_curve_is_students_over_the_trials() -> None:
+    shares = [Condition(share=0.5), ALL]
+    rng = np.random.default_rng(2)
+    scores = {share: rng.uniform(0, 1, (5, QUERIES)) for share in shares}
+    records = {
+        share: [record(share.share, trial, round(100 * share.share)) for trial in range(5)]
+        for share in shares
+    }
+    curve = draw_curve(
+        scores, np.full(QUERIES, 0.3), records, test="t", measure="m", first_name="BM25"
+    )
+    assert [point.labels for point in curve.points] == [50, 100]
+    for point in curve.points:
+        means = scores[point.condition].mean(axis=1)
+        low, high = stats.t.interval(0.95, 4, means.mean(), stats.sem(means))
+        assert (point.low, point.high) == pytest.approx((low, high))
+
+
+def test_a_curve_of_one_trial_has_no_interval_and_says_why() -> None:
+    curve = draw_curve(
+        {ALL: np.ones((1, 4)) / 2},
+        np.zeros(4),
+        {ALL: [record(1, 0, 9)]},
+        test="t",
+        measure="m",
+        first_name="BM25",
+    )
+    assert curve.points[0].low is None
+    assert curve.points[0].why

@@ -1,0 +1,210 @@
+"""Training triples: what a depth leaves, random samples as small, and triples made of labels."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.ids import DocId, QueryId
+from heldout.survivorship.annotations import Annotation, Annotations
+from heldout.survivorship.conditions import ALL, Condition, paper_conditions, select
+from heldout.survivorship.triples import (
+    Places,
+    Triple,
+    as_small_as,
+    count_triples,
+    draw_sample,
+    make_triples,
+    places_of,
+    shown_within,
+)
+
+DEPTH = 10
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@st.composite
+def labelled_sequences(draw: st.DrawFn) -> tuple[Places, list[Triple]]:
+    """Labels at random places, and triples of them in any order, with repetitions."""
+    places: dict[QueryId, dict[DocId, int]] = {}
+    for number in range(draw(st.integers(1, 8))):
+        shown = draw(st.lists(st.integers(1, DEPTH), min_size=1, max_size=3, unique=True))
+        places[QueryId(f"q{number}")] = {DocId(f"p{number}-{place}"): place for place in shown}
+    labels = [(query, doc) for query, docs in places.items() for doc in docs]
+    picked = draw(st.lists(st.sampled_from(labels), min_size=1, max_size=40))
+    sequence = [Triple(*label, DocId(f"n{number}")) for number, label in enumerate(picked)]
+    return places, sequence
+
+
+def is_subsequence(part: tuple[Triple, ...], whole: list[Triple]) -> bool:
+    rest = iter(whole)
+    return all(triple in rest for triple in part)
+
+
+@given(labelled_sequences(), st.integers(1, DEPTH))
+def test_a_depth_keeps_the_order_and_exactly_what_was_shown_there(
+    made: tuple[Places, list[Triple]], depth: int
+) -> None:
+    places, sequence = made
+    kept = select(sequence, places, Condition(depth=depth), seed=0).triples
+    assert is_subsequence(kept, sequence)
+    assert all(places[one.query][one.positive] <= depth for one in kept)
+    left = [one for one in sequence if one not in kept]
+    assert all(places[one.query][one.positive] > depth for one in left)
+
+
+@given(labelled_sequences())
+def test_deeper_annotation_never_has_less(made: tuple[Places, list[Triple]]) -> None:
+    places, sequence = made
+    found = [
+        set(select(sequence, places, Condition(depth=d), seed=0).triples) for d in range(1, 11)
+    ]
+    assert all(less <= more for less, more in pairwise(found))
+    assert found[-1] == set(select(sequence, places, ALL, seed=0).triples) == set(sequence)
+
+
+@given(labelled_sequences(), st.integers(1, DEPTH), st.integers(0, 5))
+def test_a_sample_is_as_small_in_queries_and_in_triples(
+    made: tuple[Places, list[Triple]], depth: int, seed: int
+) -> None:
+    places, sequence = made
+    shallow = select(sequence, places, Condition(depth=depth), seed=seed)
+    control = select(sequence, places, Condition(like=depth), seed=seed)
+    assert control.queries == shallow.queries
+    assert len(control.triples) + control.missing == len(shallow.triples)
+    assert is_subsequence(control.triples, sequence)
+
+
+@given(labelled_sequences(), st.integers(0, 5))
+def test_a_sample_as_small_as_all_is_all(made: tuple[Places, list[Triple]], seed: int) -> None:
+    _, sequence = made
+    counts = count_triples(sequence)
+    sample = as_small_as(counts, counts, rng(seed))
+    assert list(draw_sample(sequence, sample, rng(seed))) == sequence
+
+
+@given(labelled_sequences(), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
+def test_within_a_seed_a_larger_share_holds_the_smaller(
+    made: tuple[Places, list[Triple]], one: float, other: float
+) -> None:
+    places, sequence = made
+    small, large = Condition(share=min(one, other)), Condition(share=max(one, other))
+    less = select(sequence, places, small, seed=3)
+    more = select(sequence, places, large, seed=3)
+    assert set(less.triples) <= set(more.triples)
+    assert less.queries >= 1
+
+
+def test_every_query_is_as_likely_to_be_in_a_sample() -> None:
+    # Queries with many triples are no more likely: labels are what is sampled.
+    places = {QueryId(f"q{n}"): {DocId(f"p{n}"): 1 if n < 3 else 7} for n in range(12)}
+    sequence = [
+        Triple(QueryId(f"q{n}"), DocId(f"p{n}"), DocId(f"x{turn}"))
+        for n in range(12)
+        for turn in range(1 + n)
+    ]
+    drawn = np.zeros(12)
+    for seed in range(600):
+        found = select(sequence, places, Condition(like=1), seed=seed)
+        assert found.queries == 3
+        for query in {triple.query for triple in found.triples}:
+            drawn[int(query.removeprefix("q"))] += 1
+    # Binomial(600, 1/4): five standard deviations are 53.
+    assert abs(drawn - 150).max() < 53
+
+
+def test_each_triple_that_may_go_is_as_likely_to_go() -> None:
+    sequence = [Triple(QueryId("q"), DocId("p"), DocId(f"n{turn}")) for turn in range(9)]
+    whole = count_triples(sequence)
+    wanted = count_triples(sequence[:4])
+    stayed = np.zeros(9)
+    for seed in range(800):
+        drawn = rng(seed)
+        for triple in draw_sample(sequence, as_small_as(wanted, whole, drawn), drawn):
+            stayed[int(triple.negative.removeprefix("n"))] += 1
+    assert stayed[0] == 800
+    # Three of the other eight stay: Binomial(800, 3/8), five standard deviations are 69.
+    assert abs(stayed[1:] - 300).max() < 69
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.integers(1, 30),
+    st.integers(0, 3),
+)
+def test_made_triples_never_have_a_selected_document_as_negative(
+    queries: int, negatives: int, depth: int, seed: int
+) -> None:
+    places = {QueryId(f"q{n}"): {DocId("d1"): 2, DocId("d4"): 5} for n in range(queries)}
+    ranked = {QueryId(f"q{n}"): [DocId(f"d{d}") for d in range(depth)] for n in range(queries)}
+    found = make_triples(places, ranked, negatives=negatives, rng=rng(seed))
+    assert found == make_triples(places, ranked, negatives=negatives, rng=rng(seed))
+    assert len(set(found)) == len(found)
+    assert not any(one.negative in places[one.query] for one in found)
+    others = depth - sum(
+        document in {DocId("d1"), DocId("d4")} for document in ranked[QueryId("q0")]
+    )
+    assert len(found) == queries * 2 * min(negatives, others)
+
+
+def test_the_beginning_of_made_triples_knows_every_label() -> None:
+    places = {QueryId(f"q{n}"): {DocId(f"p{n}"): 1} for n in range(20)}
+    ranked = {query: [DocId(f"x{n}") for n in range(9)] for query in places}
+    found = make_triples(places, ranked, negatives=5, rng=rng())
+    for turn in range(5):
+        assert {one.query for one in found[20 * turn : 20 * (turn + 1)]} == set(places)
+    assert [one.query for one in found[:20]] != [one.query for one in found[20:40]]
+
+
+def test_a_query_that_the_run_does_not_answer_has_no_triple() -> None:
+    places = {QueryId("a"): {DocId("p"): 1}, QueryId("b"): {DocId("p"): 1}}
+    found = make_triples(places, {QueryId("a"): [DocId("n")]}, negatives=3, rng=rng())
+    assert found == (Triple(QueryId("a"), DocId("p"), DocId("n")),)
+
+
+def test_discarded_queries_have_no_place() -> None:
+    records = (
+        Annotation(query=QueryId("kept"), selected={DocId("d"): 3}),
+        Annotation(query=QueryId("discarded"), shown=(DocId("d"),)),
+    )
+    found = places_of(
+        Annotations(source="x", records=records, depth=10, open_ended=False, counts_discarded=True)
+    )
+    assert found == {"kept": {"d": 3}}
+
+
+def test_nobody_can_tell_of_a_positive_that_the_annotations_do_not_know() -> None:
+    places = {QueryId("q"): {DocId("d"): 3}}
+    assert shown_within(places, 5, Triple(QueryId("q"), DocId("other"), DocId("n"))) is None
+    assert shown_within(places, None, Triple(QueryId("other"), DocId("d"), DocId("n"))) is None
+    assert shown_within(places, 2, Triple(QueryId("q"), DocId("d"), DocId("n"))) is False
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"depth": 0}, {"like": -1}, {"share": 0.0}, {"share": 1.5}, {"depth": 1, "like": 1}],
+)
+def test_conditions_that_mean_nothing_are_refused(settings: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="Condition"):
+        Condition(**settings)  # type: ignore[arg-type]
+
+
+def test_the_names_of_conditions_are_those_of_the_paper() -> None:
+    found = paper_conditions([5, 1, 5], controls=[1])
+    assert [one.name for one in found] == ["r=1", "r=5", "all", "all, as few as r=1"]
+    assert [one.folder for one in found] == ["r1", "r5", "all", "all-like-r1"]
+
+
+def test_what_there_are_no_steps_for_is_left_out_and_the_control_follows() -> None:
+    places = {QueryId(f"q{n}"): {DocId(f"p{n}"): 1 + n % 2} for n in range(40)}
+    sequence = [Triple(q, next(iter(docs)), DocId("n")) for q, docs in places.items()]
+    shallow = select(sequence, places, Condition(depth=1), seed=0, limit=12)
+    control = select(sequence, places, Condition(like=1), seed=0, limit=12)
+    assert len(shallow.triples) == len(control.triples) == 12
+    assert len(select(sequence, places, ALL, seed=0, limit=12).triples) == 12
