@@ -2,35 +2,24 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import chromium
 import pytest
 from annotating_stage import TEXTS, TOKEN, Desk, asked, make_desk
 from axe_playwright_python.sync_playwright import Axe
+from chromium import AXE
 from judging_stage import Stages
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from heldout.survivorship.questions import ANSWERABLE, TRIAGE, Form
 
 pytestmark = pytest.mark.browser
 
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-)
-AXE = {"rules": {"target-size": {"enabled": True}}, "preload": False}
+browser = chromium.browser
 LONG = " ".join(["An egg that boils for six minutes has a soft yolk."] * 20)
-
-
-@pytest.fixture(scope="module")
-def browser(program: Callable[[str], str]) -> Iterator[Browser]:
-    path = program("chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 @pytest.fixture

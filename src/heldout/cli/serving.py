@@ -185,7 +185,11 @@ def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
         state = read_launch_state(database)
     finally:
         database.close()
-    link = study_link(what.root, found.code, found.settings.platform)
+    link = (
+        f"a link each: heldout prefer links {campaign} --root {what.root}"
+        if found.settings.links == "personal"
+        else study_link(what.root, found.code, found.settings.platform)
+    )
     facts = [("study", found.settings.name), *facts, ("judges", link)]
     if state == "paused":
         facts.append(("paused", "nobody is given a task before it is launched at /admin"))
