@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import chromium
 import pytest
 from annotating_stage import TEXTS, TOKEN, Desk, asked, make_desk
 from axe_playwright_python.sync_playwright import Axe
-from chromium import AXE
 from judging_stage import Stages
 from playwright.sync_api import Browser, Page, expect
 
+import chromium
+from chromium import AXE
 from heldout.survivorship.questions import ANSWERABLE, TRIAGE, Form
 
 pytestmark = pytest.mark.browser
