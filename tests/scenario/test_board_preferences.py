@@ -520,10 +520,33 @@ def test_a_report_scores_the_published_runs_by_the_board_s_own_labels(story: Sto
     assert all(file.stat().st_mode & 0o077 == 0 for file in out.glob("*.json"))
 
 
-def test_a_report_takes_runs_of_a_board_or_of_files_and_not_of_both(town: Town) -> None:
+def test_labels_score_the_published_runs_and_make_the_same_version_as_without_them(
+    story: Story,
+) -> None:
+    town, out = story.town, story.town.root / "versions"
+    told = ("prefer", "labels", story.folder.path, "--json")
+    few = ("--trials", "50", "--redraws", "0")
+    plain = call(town.root, *told, "--out", out)
+    assert plain.code == 0, plain
+    answer = town.organiser(*told, *few, "--out", out, now=AFTER)
+    assert answer.code == 0, answer
+    assert "as before" in answer.err
+    assert answer.json["version"] == plain.json["version"]
+    assert plain.json["rescored"] is None
+    runs = {row["run"]: row for row in answer.json["rescored"]["runs"]}
+    own = {query: {f"d{query}"} for query in run_of(town, story.entries[0])}
+    for entry in story.entries:
+        expected = reciprocal_rank(run_of(town, entry), own)
+        assert runs[entry]["before"]["score"] == pytest.approx(expected)
+        assert runs[entry]["after"]["score"] == pytest.approx(score(town, entry, "eval-pref-1"))
+    assert {row["run"] for row in answer.json["left_out"]} <= set(story.entries)
+
+
+@pytest.mark.parametrize("name", ["report", "labels"])
+def test_runs_come_from_a_board_or_from_files_and_not_from_both(town: Town, name: str) -> None:
     begin(town)
     for more in (("--runs", "*.run"), ("--qrels", "q"), ("--judgments", "j")):
-        told = ("prefer", "report", str(town.root / "campaign"), "--out", "x", *more)
+        told = ("prefer", name, str(town.root / "campaign"), "--out", "x", *more)
         answer = town.organiser(*told, now=NEXT)
         assert answer.code == 2
         assert "--board has runs and labels" in answer.err

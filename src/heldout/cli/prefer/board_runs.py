@@ -1,4 +1,4 @@
-"""The published runs of a board, read once for all that a report says of runs."""
+"""The published runs of a board, read once for all that labels and reports say of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ published_options = one_argument(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredRuns:
-    """Runs as a report needs them.
+    """Runs as labels and reports need them.
 
     Attributes:
         tops: run -> query -> its first two documents.

@@ -1,5 +1,6 @@
 """`heldout prefer labels`: labels from preferences, and every run scored again."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -7,6 +8,7 @@ from typing import get_args
 import click
 import msgspec
 
+from heldout.cli.prefer.board_runs import PublishedSource, load_board_runs, published_options
 from heldout.cli.prefer.judged import (
     Judged,
     JudgedSource,
@@ -33,13 +35,16 @@ from heldout.preferences.versions import (
 )
 from heldout.report import label_chart
 from heldout.report import labels as label_report
+from heldout.report.labels import Relabelled
 from heldout.store.label_files import newest_version, read_version, write_version
+from heldout.trec.places import Places
 
 __all__ = ["labels"]
 
 
 @click.command
 @judged_options
+@published_options
 @click.option(
     "--mode",
     "algorithm",
@@ -62,6 +67,7 @@ def labels(
     context: click.Context,
     *,
     source: JudgedSource,
+    board: PublishedSource,
     algorithm: Algorithm | None,
     name: str | None,
     out: Path | None,
@@ -74,28 +80,49 @@ def labels(
     The best passages of each query, by a tournament or as --mode says, are its labels. A version
     says what it is made of and can be made again byte for byte; judgments that came later change
     nothing. With --runs every run is scored on the labels before and on these, and without what
-    each run alone contributed.
+    each run alone contributed; with --board every published run of a board, out of its vault, and
+    by its labels. What is printed is then as private as the vault.
 
     \b
     Examples:
       heldout prefer labels campaign --runs 'runs/*.gz' --qrels dev.qrels
+      heldout prefer labels campaign --board kb --vault kb-vault
       heldout prefer labels campaign --until 2026-11-01 --name november
       heldout prefer labels campaign --rebuild v1
     """
-    tops = read_first(source) if source.judgments is not None else {}
-    judged = load_judged(source, tops=tops)
-    folder = out or (judged.folder.labels if judged.folder else None)
     if rebuild is not None:
-        if not _rebuild(_folder(folder), rebuild, judged, as_json=output.as_json):
+        judged = _load(source)
+        if not _rebuild(_folder(_versions(judged, out)), rebuild, judged, as_json=output.as_json):
             context.exit(1)
         return
-    count_valid(judged)
+    judged, runs = _load_runs(source, board)
+    folder = _versions(judged, out)
     made = _make(judged, algorithm, name, folder)
     written = folder is not None and write_version(folder, made)
-    print_answer(_answer(source, judged, made, scoring), output)
+    print_answer(_answer(relabel(judged, made, scoring, runs), scoring), output)
     if folder is not None:
         place = folder / f"{made.version.name}.qrels"
         print_facts(messages(), [("written" if written else "as before", str(place))])
+
+
+def _load(source: JudgedSource) -> Judged:
+    return load_judged(source, tops=read_first(source) if source.judgments is not None else {})
+
+
+def _load_runs(source: JudgedSource, board: PublishedSource) -> tuple[Judged, Mapping[str, Places]]:
+    """Judgments that count, and where each run has what scores depend on."""
+    if board.folder is None:
+        judged = _load(source)
+        count_valid(judged)
+        return judged, read_runs(source, judged)
+    judged, runs = load_board_runs(source, board)
+    count_valid(judged)
+    return judged, runs.places
+
+
+def _versions(judged: Judged, out: Path | None) -> Path | None:
+    """Where versions lie."""
+    return out or (None if judged.folder is None else judged.folder.labels)
 
 
 def _folder(folder: Path | None) -> Path:
@@ -150,8 +177,7 @@ def _rebuild(folder: Path, name: str, judged: Judged, *, as_json: bool) -> bool:
     return not changed
 
 
-def _answer(source: JudgedSource, judged: Judged, made: Made, scoring: Scoring) -> Answer:
-    found = relabel(judged, made, scoring, read_runs(source, judged))
+def _answer(found: Relabelled, scoring: Scoring) -> Answer:
     rescored = found.rescored
     return Answer(
         facts=label_report.facts(found),
