@@ -33,6 +33,12 @@ def test_short_names_stand_for_published_ones() -> None:
     assert {row.method for row in CHECKPOINTS.values()} <= METHODS.keys()
 
 
+def test_the_page_has_every_short_name() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "rankers.md").read_text()
+    for short, row in CHECKPOINTS.items():
+        assert f"| `{short}` | {row.name} | {row.method}" in page
+
+
 def test_a_default_model_is_in_the_table_and_of_its_method() -> None:
     for method in ("colbert", "cross-encoder", "monot5", "duot5"):
         settings = METHODS[method].settings()

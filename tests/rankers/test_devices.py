@@ -61,6 +61,18 @@ def test_batches_are_of_similar_length_and_rows_come_back_in_order() -> None:
     assert map_batches(compute, [], batch=2) == []
 
 
+def test_a_batch_is_never_padded_to_more_than_twice_a_text() -> None:
+    lengths = [0, 500, 40, 45, 39, 20, 260, 19, 0]
+    seen: list[list[int]] = []
+
+    def compute(rows: Sequence[int]) -> NDArray[np.float64]:
+        seen.append([lengths[row] for row in rows])
+        return np.array(rows, dtype=np.float64)
+
+    assert map_batches(compute, lengths, batch=32) == list(range(9))
+    assert seen == [[500, 260], [45, 40, 39], [20, 19], [0, 0]]
+
+
 def test_a_batch_too_large_for_the_memory_is_halved_until_it_fits() -> None:
     import torch  # noqa: PLC0415 - of the extra `neural`
 

