@@ -56,15 +56,13 @@ def find_first_stage(place: str) -> Path | None:
 
 
 def _embedded(place: str, half: str) -> Collection:
+    if place not in (EMBEDDED, f"{EMBEDDED}:dev", f"{EMBEDDED}:eval"):
+        raise _no_place(place)
     collection = build_collection(read_docstrings().docstrings)
-    if not half and place == EMBEDDED:
+    if not half:
         return collection
     split = split_queries(collection, dev=_DEV_SHARE, rng=np.random.default_rng(_SPLIT_SEED))
-    if half == "dev":
-        return split.dev
-    if half == "eval":
-        return split.eval
-    raise _no_place(place)
+    return split.dev if half == "dev" else split.eval
 
 
 def _no_place(place: str) -> InputError:

@@ -1,0 +1,262 @@
+"""`heldout survive train`: cells that go on after a kill, and what the command says of them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from heldout.cli.program import main
+from heldout.rankers.devices import import_neural
+from heldout.rankers.fine_tuning import read_learning_curve
+from heldout.store.training_folder import TrainingFolder
+
+pytestmark = pytest.mark.usefixtures("neural")
+
+WORDS = ("open", "close", "read", "write", "file", "buffer", "path", "tree", "walk", "sum")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(neural: None) -> Iterator[None]:
+    del neural
+    torch = import_neural("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def place(neural: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collection of 24 queries, and a BERT of two layers in `bert`."""
+    del neural
+    folder = tmp_path_factory.mktemp("collection")
+    documents = {
+        f"d{n}": f"{WORDS[n % 10]} {WORDS[n * 3 % 7]} {WORDS[n * 5 % 9]}" for n in range(48)
+    }
+    queries = {f"q{n}": f"{WORDS[n % 10]} {WORDS[n * 3 % 7]}" for n in range(24)}
+    (folder / "documents.tsv").write_text("".join(f"{k}\t{v}\n" for k, v in documents.items()))
+    (folder / "queries.tsv").write_text("".join(f"{k}\t{v}\n" for k, v in queries.items()))
+    (folder / "qrels.txt").write_text("".join(f"q{n} 0 d{n} 1\n" for n in range(24)))
+    _write_bert(folder / "bert")
+    return folder
+
+
+def _write_bert(folder: Path) -> None:
+    torch, transformers = import_neural("torch"), import_neural("transformers")
+    transformers.logging.disable_progress_bar()
+    folder.mkdir()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    config = transformers.BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        num_labels=1,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        transformers.BertForSequenceClassification(config).save_pretrained(folder)
+
+
+def arguments(place: Path, folder: Path, *more: str) -> list[str]:
+    wanted = ["survive", "train", str(folder), "--collection", str(place), "--test", str(place)]
+    wanted += ["--model", str(place / "bert"), "--precision", "float32", "--device", "cpu"]
+    wanted += ["--length", "16", "--steps", "4", "--batch", "4", "--rerank", "5", "--seeds", "2"]
+    return [*wanted, *more]
+
+
+@pytest.fixture
+def call(place: Path, tmp_path: Path) -> Callable[..., Result]:
+    def run(*more: str, folder: str = "study") -> Result:
+        return CliRunner().invoke(main, arguments(place, tmp_path / folder, *more))
+
+    return run
+
+
+def test_a_study_says_scores_tests_and_what_was_trained_on(
+    call: Callable[..., Result], tmp_path: Path
+) -> None:
+    found = call("--json")
+    assert found.exit_code == 0, found.stderr
+    value = json.loads(found.stdout)
+    cells = {(one["condition"], one["seed"]): one for one in value["cells"]}
+    assert set(cells) == {
+        (name, seed) for name in ("r=1", "r=5", "all", "all, as few as r=1") for seed in (0, 1)
+    }
+    assert cells["all, as few as r=1", 1]["queries"] == cells["r=1", 1]["queries"]
+    assert cells["r=1", 0]["queries"] < cells["all", 0]["queries"]
+    assert [one["measure"] for one in value["results"]] == ["RR@10", "nDCG@10"]
+    for one in value["results"]:
+        assert one["queries"] == 24
+        assert 0 <= one["first_stage"] <= 1
+        assert [found["family"] for found in one["comparisons"]] == [4] * 4
+        assert all(len(level["by_seed"]) == 2 for level in one["conditions"])
+    described = json.loads((tmp_path / "study" / "experiment.json").read_text())
+    assert described["learner"]["steps"] == 4
+    # Nothing is left of the trainings but their results.
+    assert not list((tmp_path / "study").rglob("state.pt"))
+    again = call("--chart", str(tmp_path / "study.svg"))
+    assert again.exit_code == 0, again.stderr
+    assert again.stderr.count("done before") == 8
+    assert "r=1 against all, as few as r=1 (as many labels)" in again.stdout
+    assert (tmp_path / "study.svg").read_text().count("RR@10 on") >= 1
+
+
+_KILLED = """
+import os, signal, sys
+import torch
+torch.set_num_threads(1)
+import heldout.rankers.training as training
+from heldout.cli.program import main
+original, count = training._Loop.step, [0]
+def step(self, number, batch):
+    count[0] += 1
+    if count[0] == 7:  # the third step of the second cell
+        os.kill(os.getpid(), signal.SIGKILL)
+    return original(self, number, batch)
+training._Loop.step = step
+main(sys.argv[1:])
+"""
+
+
+def test_a_study_that_was_killed_ends_with_the_same_runs(
+    call: Callable[..., Result], place: Path, tmp_path: Path
+) -> None:
+    more = ("-r", "1", "--seeds", "1")
+    command = [sys.executable, "-W", "ignore", "-c", _KILLED]
+    command += arguments(place, tmp_path / "killed", *more)
+    killed = subprocess.run(command, capture_output=True, check=False, env=dict(os.environ))
+    assert killed.returncode == -signal.SIGKILL
+    assert call(*more, folder="killed").exit_code == 0
+    assert call(*more, folder="whole").exit_code == 0
+    runs = sorted((tmp_path / "whole").rglob("*.run.gz"))
+    assert len(runs) == 4  # the first stage, r=1, all, the control
+    for run in runs:
+        other = tmp_path / "killed" / run.relative_to(tmp_path / "whole")
+        assert other.read_bytes() == run.read_bytes()
+
+
+def test_more_seeds_add_and_leave_the_others_alone(call: Callable[..., Result]) -> None:
+    assert call("-r", "1", "--seeds", "1").exit_code == 0
+    found = call("-r", "1", "--seeds", "2")
+    assert found.exit_code == 0, found.stderr
+    assert found.stderr.count("done before") == 3
+    assert found.stderr.count(": done\n") == 3
+
+
+def test_other_settings_in_the_same_folder_are_refused(call: Callable[..., Result]) -> None:
+    assert call("-r", "1", "--seeds", "1").exit_code == 0
+    found = call("-r", "1", "--seeds", "1", "--steps", "5")
+    assert found.exit_code == 2
+    assert "other settings" in found.stderr
+
+
+def test_a_run_that_was_changed_afterwards_is_refused(
+    call: Callable[..., Result], tmp_path: Path
+) -> None:
+    assert call("-r", "1", "--seeds", "1").exit_code == 0
+    (run,) = (tmp_path / "study" / "cells" / "all-seed0").glob("*.run.gz")
+    run.write_bytes(run.read_bytes()[:-1])
+    found = call("-r", "1", "--seeds", "1")
+    assert found.exit_code == 2
+    assert "not as it was written" in found.stderr
+
+
+def test_a_cell_at_which_another_process_works_is_left_to_it(
+    call: Callable[..., Result], tmp_path: Path
+) -> None:
+    with TrainingFolder(tmp_path / "study").cell("all-seed0").taken() as ours:
+        assert ours
+        found = call("-r", "1", "--seeds", "1")
+    assert found.exit_code == 1
+    assert "all, seed 0: elsewhere" in found.stderr
+    assert "then call again" in found.stderr
+    assert call("-r", "1", "--seeds", "1").exit_code == 0
+
+
+def test_a_kept_model_re_ranks_another_test_set_without_training(
+    call: Callable[..., Result], place: Path, tmp_path: Path
+) -> None:
+    more = ("-r", "1", "--seeds", "1", "--keep-models")
+    assert call(*more).exit_code == 0
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "study").rglob("model.safetensors")}
+    assert len(before) == 3
+    other = tmp_path / "other"
+    other.symlink_to(place)
+    found = call(*more, "--test", str(other), "--json")
+    assert found.exit_code == 0, found.stderr
+    results = json.loads(found.stdout)["results"]
+    assert {one["test"] for one in results} == {place.name, "other"}
+    scores = [one["conditions"] for one in results if one["measure"] == "RR@10"]
+    assert scores[0] == scores[1]
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+def test_a_learning_curve_has_more_labels_at_larger_shares(
+    call: Callable[..., Result], tmp_path: Path
+) -> None:
+    chart = tmp_path / "curve.svg"
+    options = ("--learning-curve", "0.5,1", "-m", "RR@10", "--chart", str(chart))
+    found = call(*options, "--json")
+    assert found.exit_code == 0, found.stderr
+    (curve,) = json.loads(found.stdout)["curves"]
+    half, whole = curve["points"]
+    assert half["labels"] < whole["labels"]
+    assert len(half["by_trial"]) == 2
+    assert half["low"] < half["mean"] < half["high"]
+    assert "labels trained on" in chart.read_text()
+    kept = read_learning_curve(tmp_path / "study")
+    assert [point.pairs for point in kept.points] == [half["labels"], whole["labels"]]
+    assert kept.baseline.name == "BM25"
+
+
+def test_one_pass_takes_fewer_steps_where_there_are_fewer_triples(
+    call: Callable[..., Result],
+) -> None:
+    found = call("-r", "1", "--seeds", "1", "--negatives", "1", "--one-pass", "--json")
+    assert found.exit_code == 0, found.stderr
+    cells = {one["condition"]: one for one in json.loads(found.stdout)["cells"]}
+    assert cells["r=1"]["steps"] == -(-cells["r=1"]["triples"] // 4) <= cells["all"]["steps"]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--learning-curve", "0.1,x"), "--learning-curve wants"),
+        (("--learning-curve", "0,1"), "--learning-curve wants"),
+        (("--test", "no-such-folder"), "collection-place"),
+        (("-m", "no-measure"), "measure"),
+        (("--collection", "stdlib-docs:third"), "collection-place"),
+    ],
+)
+def test_wrong_calls_are_told_and_train_nothing(
+    call: Callable[..., Result], tmp_path: Path, more: tuple[str, ...], told: str
+) -> None:
+    found = call(*more)
+    assert found.exit_code == 2
+    assert told in found.stderr
+    assert not (tmp_path / "study" / "cells").exists()
+
+
+def test_triples_without_text_or_label_are_named(
+    call: Callable[..., Result], tmp_path: Path
+) -> None:
+    path = tmp_path / "triples.tsv"
+    path.write_text("q1\td1\tnowhere\n")
+    found = call("--triples", str(path))
+    assert found.exit_code == 2
+    assert "triple-without-text" in found.stderr
+    path.write_text("q1\td9\td8\n")
+    found = call("--triples", str(path))
+    assert found.exit_code == 2
+    assert "unknown-positive" in found.stderr
