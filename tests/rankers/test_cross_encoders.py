@@ -157,7 +157,8 @@ def test_what_is_saved_is_loaded_again(tiny: TinyModels, tmp_path: Path) -> None
         again = load(str(tmp_path / "saved"), seed=4)
         assert again.new_weights == ()
         assert again.digest == encoder.digest
-        assert (again.score(PAIRS) == encoder.score(PAIRS)).all()
+        # Where weights begin in memory moves the last digit.
+        assert again.score(PAIRS) == pytest.approx(encoder.score(PAIRS), rel=1e-5, abs=1e-5)
 
 
 def test_scores_have_a_gradient_and_scoring_leaves_the_mode(tiny: TinyModels) -> None:
@@ -170,7 +171,7 @@ def test_scores_have_a_gradient_and_scoring_leaves_the_mode(tiny: TinyModels) ->
         assert encoder.model.training
         encoder.model.eval()
         assert encoder.score(PAIRS[:2]) == pytest.approx(
-            encoder.scores(PAIRS[:2]).detach().numpy(), abs=1e-5
+            encoder.scores(PAIRS[:2]).detach().numpy(), rel=1e-5, abs=1e-5
         )
 
 
