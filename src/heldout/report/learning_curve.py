@@ -43,7 +43,7 @@ def facts(curves: Sequence[Curve]) -> list[tuple[str, str]]:
             f"{least.mean:.4f} with {round(least.labels):,} labels, {most.mean:.4f} with "
             f"{round(most.labels):,}; {curve.first_name} {curve.first_stage:.4f}"
         )
-        lines.append((f"{curve.measure} on {curve.test}", told))
+        lines.append((curve.measure, f"on {curve.test}: {told}"))
     return lines
 
 

@@ -43,9 +43,9 @@ def facts(result: TrainingResult) -> list[tuple[str, str]]:
     """The answer first: whether depth matters, and whether it is more than the amount."""
     lines: list[tuple[str, str]] = []
     for outcome in result.outcomes:
-        where = f"{outcome.measure} on {outcome.test}"
-        for place, one in enumerate(outcome.comparisons):
-            lines.append(("" if place else where, _verdict(one)))
+        queries = plural(outcome.queries, "query", "queries")
+        lines.append((outcome.measure, f"on {outcome.test}, {queries}"))
+        lines += [("", _verdict(one)) for one in outcome.comparisons]
     return lines
 
 

@@ -95,6 +95,9 @@ def spec(result: TrainingResult) -> dict[str, Any]:
             span=score_span([score for level in outcome.levels for score in level.by_seed]),
         )
         layers += [*_axes(panel, outcome), *_marks(panel, outcome)]
+    for layer in layers:
+        if "x" in layer["encoding"]:
+            layer["encoding"]["x"]["axis"] = None
     return join_layers(frame, layers)
 
 
