@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
@@ -19,13 +19,16 @@ from heldout.preferences.label_scores import (
     score_each,
     score_labels,
 )
-from heldout.preferences.labels import make_labels
-from heldout.preferences.leave_out import leave_each_out, remove_run
+from heldout.preferences.labels import Find, make_labels
+from heldout.preferences.leave_out import LeftOut, leave_each_out, remove_run
 from heldout.preferences.ordering import fold_places, order_agreement
 from heldout.preferences.pools import Candidate, Pool
-from heldout.preferences.rescoring import rank_means, rescore
+from heldout.preferences.rescoring import means_of, rank_means, rescore
+from heldout.preferences.strengths import find_strongest
 from heldout.preferences.tau_ranges import Both, find_taus
+from heldout.preferences.tournament import Tournament, play
 from heldout.preferences.votes import PairVotes, Votes
+from heldout.stats.rank_correlation import kendall
 from heldout.trec.places import Places
 
 RR = parse_measure("RR@10")
@@ -329,3 +332,101 @@ def test_leaving_a_run_out_takes_what_it_alone_contributed() -> None:
     assert (by_run["A"].rank, by_run["A"].rank_without) == (1, 2)
     assert (by_run["A"].changed, by_run["A"].tau) == (2, -1)
     assert (by_run["B"].changed, by_run["B"].tau) == (0, 1)
+
+
+def leave_out_plainly(
+    run: str,
+    runs: Mapping[str, Places],
+    pools: Sequence[Pool],
+    votes: Votes,
+    after: ScoredLabels,
+    *,
+    find: Find,
+) -> LeftOut | None:
+    """Everything done again: all labels, and all scores on all queries."""
+    left = remove_run(run, pools, votes)
+    without = grade(make_labels(left.pools, left.votes, find=find).labels)
+    queries = sorted(query for query in without if after.labels.get(query))
+    if not queries:
+        return None
+    sets = (after, ScoredLabels(name="without", labels=without, measure=after.measure))
+    whole, again = (means_of(score_labels(runs, one, queries=queries)) for one in sets)
+    place, sign = list(runs).index(run), 1 if after.measure.kind.better == "higher" else -1
+    return LeftOut(
+        run=run,
+        passages=left.passages,
+        pairs=left.pairs,
+        changed=sum(without.get(query) != one for query, one in after.labels.items()),
+        value=float(whole[place]),
+        without=float(again[place]),
+        rank=rank_means((sign * whole).tolist())[place],
+        rank_without=rank_means((sign * again).tolist())[place],
+        tau=kendall(whole, again),
+    )
+
+
+def contributed(seed: int) -> tuple[tuple[Pool, ...], Votes, dict[str, Places]]:
+    """Pools of first documents; some queries have no known answer, and some pairs no vote."""
+    draw = Generator(PCG64(seed))
+    runs = {run: {q: draw.permutation([*"abcdef"]).tolist() for q in "pqrst"} for run in "ABCD"}
+    pools, votes = [], {}
+    for query in "pqrst":
+        own: dict[str, list[str]] = {}
+        for run, lists in runs.items():
+            own.setdefault(lists[query][0], []).append(run)
+        known = "a" if draw.random() < 0.6 else None
+        docs = sorted({*own, *([] if known is None else [known])})
+        pools.append(
+            Pool(
+                query=query,
+                candidates=tuple(
+                    Candidate(doc=doc, runs=tuple(own.get(doc, ())), known=doc == known)
+                    for doc in docs
+                ),
+            )
+        )
+        pairs = [(a, b) for a in docs for b in docs if a < b and draw.random() < 0.7]
+        counts = draw.integers(0, 3, (len(pairs), 2)).tolist()
+        votes[query] = {
+            pair: PairVotes(first=first, second=second)
+            for pair, (first, second) in zip(pairs, counts, strict=True)
+            if first or second
+        }
+    return tuple(pools), votes, {run: places(lists) for run, lists in runs.items()}
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 10_000),
+    find=st.sampled_from([play, find_strongest]),
+    measure=st.sampled_from(["RR@10", "FirstRel"]),
+)
+def test_leaving_each_run_out_gives_what_doing_everything_again_gives(
+    seed: int, find: Find, measure: str
+) -> None:
+    pools, votes, runs = contributed(seed)
+    after = scored("after", make_labels(pools, votes, find=find).labels, measure)
+    perfect = {PERFECT: perfect_places({"p": ("a",)})}
+    found = leave_each_out({**runs, **perfect}, pools, votes, after, find=find)
+    pooled = sorted({run for pool in pools for one in pool.candidates for run in one.runs})
+    wanted = [leave_out_plainly(run, runs, pools, votes, after, find=find) for run in pooled]
+    assert list(found) == [one for one in wanted if one is not None]
+
+
+def test_only_queries_that_lose_a_passage_are_labelled_again() -> None:
+    pools, votes, runs = contributed(0)
+    after = scored("after", make_labels(pools, votes).labels)
+    calls = []
+
+    def find(docs: Sequence[str], cast: Mapping[tuple[str, str], PairVotes]) -> Tournament:
+        calls.append(tuple(docs))
+        return play(docs, cast)
+
+    leave_each_out(runs, pools, votes, after, find=find)
+    lost = [
+        pool
+        for run in runs
+        for pool in remove_run(run, pools, votes).pools
+        if pool.query in remove_run(run, pools, votes).touched
+    ]
+    assert 0 < len(calls) <= len(lost) < len(runs) * len(pools)

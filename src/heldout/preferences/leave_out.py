@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from heldout.preferences.contests import PERFECT
-from heldout.preferences.label_scores import ScoredLabels, grade, score_labels
+from heldout.preferences.label_scores import Labels, ScoredLabels, grade, score_labels
 from heldout.preferences.labels import Find, make_labels
 from heldout.preferences.pools import Pool
 from heldout.preferences.rescoring import means_of, rank_means
@@ -67,6 +69,21 @@ class Remaining:
     touched: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Scored:
+    """Runs on the labels of all.
+
+    Attributes:
+        runs: by name.
+        queries: those with labels, sorted.
+        values: scores, shape (runs, queries).
+    """
+
+    runs: Mapping[str, Places]
+    queries: Sequence[str]
+    values: NDArray[np.float64]
+
+
 def remove_run(run: str, pools: Sequence[Pool], votes: Votes) -> Remaining:
     """Pools and votes without the passages that a run alone contributed; known answers stay."""
     left, remaining, passages, pairs = [], {}, 0, 0
@@ -104,7 +121,8 @@ def leave_each_out(
 ) -> tuple[LeftOut, ...]:
     """Leave out each run that contributed to the pools, one at a time.
 
-    A run without which no query has a label is left away.
+    A run without which no query has a label is left away. Only queries that lose a passage are
+    labelled again, and only those whose labels change are scored again.
 
     Args:
         runs: all that are scored.
@@ -116,30 +134,35 @@ def leave_each_out(
     """
     scored = {run: places for run, places in runs.items() if run != PERFECT}
     pooled = sorted({run for pool in pools for one in pool.candidates for run in one.runs})
+    queries = sorted(query for query, grades in after.labels.items() if grades)
+    whole = _Scored(
+        runs=scored, queries=queries, values=score_labels(scored, after, queries=queries)
+    )
     found = []
     for run in pooled:
         if run in scored:
-            remaining = remove_run(run, pools, votes)
-            found.append(_compare(run, scored, remaining, after, find))
+            found.append(_compare(run, whole, remove_run(run, pools, votes), after, find))
         done()
     return tuple(one for one in found if one is not None)
 
 
 def _compare(
-    run: str, runs: Mapping[str, Places], remaining: Remaining, after: ScoredLabels, find: Find
+    run: str, scored: _Scored, remaining: Remaining, after: ScoredLabels, find: Find
 ) -> LeftOut | None:
     """`None` where no query has a label any more."""
     touched = [pool for pool in remaining.pools if pool.query in remaining.touched]
     again = grade(make_labels(touched, remaining.votes, find=find).labels)
     kept = {query: one for query, one in after.labels.items() if query not in remaining.touched}
     labels = {**kept, **again}
-    queries = sorted(query for query in labels if after.labels.get(query))
-    if not queries:
+    columns = [place for place, query in enumerate(scored.queries) if query in labels]
+    if not columns:
         return None
+    values = _score_again(
+        scored, ScoredLabels(name=after.name, labels=labels, measure=after.measure), after.labels
+    )
     sign = 1.0 if after.measure.kind.better == "higher" else -1.0
-    sets = (after, ScoredLabels(name=after.name, labels=labels, measure=after.measure))
-    whole, without = (means_of(score_labels(runs, one, queries=queries)) for one in sets)
-    place = list(runs).index(run)
+    whole, without = (means_of(one[:, columns]) for one in (scored.values, values))
+    place = list(scored.runs).index(run)
     return LeftOut(
         run=run,
         passages=remaining.passages,
@@ -151,3 +174,16 @@ def _compare(
         rank_without=rank_means((sign * without).tolist())[place],
         tau=kendall(whole, without),
     )
+
+
+def _score_again(scored: _Scored, now: ScoredLabels, before: Labels) -> NDArray[np.float64]:
+    """Scores on changed labels; those of all other queries are as they were."""
+    changed = {
+        query: place
+        for place, query in enumerate(scored.queries)
+        if now.labels.get(query, before[query]) != before[query]
+    }
+    values = scored.values.copy()
+    if changed:
+        values[:, [*changed.values()]] = score_labels(scored.runs, now, queries=[*changed])
+    return values

@@ -36,6 +36,7 @@ from heldout.preferences.versions import (
 from heldout.report import label_chart
 from heldout.report import labels as label_report
 from heldout.report.labels import Relabelled
+from heldout.store.compute import open_executor
 from heldout.store.label_files import newest_version, read_version, write_version
 from heldout.trec.places import Places
 
@@ -131,6 +132,7 @@ def _folder(folder: Path | None) -> Path:
     return folder
 
 
+@open_executor(jobs=1)
 def _make(
     judged: Judged, algorithm: Algorithm | None, name: str | None, folder: Path | None
 ) -> Made:
@@ -160,6 +162,7 @@ def _next_name(folder: Path | None) -> str:
     return next(name for n in range(1, len(taken) + 2) if (name := f"v{n}") not in taken)
 
 
+@open_executor(jobs=1)
 def _rebuild(folder: Path, name: str, judged: Judged, *, as_json: bool) -> bool:
     """Make a version again; whether it is the same."""
     before = read_version(folder, name)

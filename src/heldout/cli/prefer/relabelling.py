@@ -27,6 +27,7 @@ from heldout.preferences.ordering import fold_places, order_agreement
 from heldout.preferences.rescoring import Rescored, rescore
 from heldout.preferences.versions import ALGORITHMS, Made
 from heldout.report.labels import Relabelled
+from heldout.store.compute import open_executor
 from heldout.trec.places import Places, read_places
 from heldout.trec.reading.streams import open_input
 
@@ -96,6 +97,8 @@ scoring_options = one_argument(
 """The options of scoring again, as one `scoring` argument."""
 
 
+# Fits are many and small: threads of the linear algebra library would only wait, busily.
+@open_executor(jobs=1)
 def relabel(judged: Judged, made: Made, scoring: Scoring, runs: Mapping[str, Places]) -> Relabelled:
     """What new labels change.
 
