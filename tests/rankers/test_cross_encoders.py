@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_models
 from numpy.typing import NDArray
 from tiny_models import WORDS, TinyModels
 
@@ -16,6 +17,8 @@ from heldout.rankers.cross_encoder import (
 from heldout.rankers.duo import DuoT5Settings, load_duo
 from heldout.rankers.pairs import TextPair
 from heldout.rankers.t5_prompts import encode_prompts
+
+tiny = tiny_models.tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # other people's, while torch starts
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_models
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from heldout.rankers.late_interaction import (
     rank_colbert,
 )
 from heldout.rankers.pairs import TextPair
+
+tiny = tiny_models.tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # other people's, while torch starts
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_models
 from click.testing import CliRunner
 from numpy.typing import NDArray
 from small_task import ASKED, TEXTS
@@ -14,6 +15,8 @@ from tiny_models import TinyModels
 from heldout.cli.ranking import rank
 from heldout.rankers.cross_encoder import CrossEncoder
 from heldout.rankers.pairs import TextPair
+
+tiny = tiny_models.tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # other people's, while torch starts
 

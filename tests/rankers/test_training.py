@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_models
 from numpy.typing import NDArray
 from tiny_models import TinyModels
 from trained_models import TRIPLES, load_tiny
@@ -17,6 +18,8 @@ from heldout.rankers.cross_encoder import CrossEncoder
 from heldout.rankers.devices import import_neural
 from heldout.rankers.pairs import TextPair
 from heldout.rankers.training import TextTriple, TrainingSettings, rate_at, train
+
+tiny = tiny_models.tiny
 
 pytestmark = pytest.mark.usefixtures("neural")
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 _TEXT = """
     open close read write file path buffer bytes walk directory tree return sum number list sort
     key value error raise the a of and in to from is not with for it query document relevant true
@@ -144,3 +146,13 @@ def save_t5(folder: Path) -> Path:
     )
     T5ForConditionalGeneration(config).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny(neural: None, tmp_path_factory: pytest.TempPathFactory) -> TinyModels:
+    """Folders of checkpoints, and torch with one thread, for the machine is shared."""
+    del neural
+    import torch  # noqa: PLC0415 - of the extra `neural`
+
+    torch.set_num_threads(1)
+    return save_models(tmp_path_factory.mktemp("tiny"))

@@ -3,7 +3,7 @@
 import re
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
+import pytest
 import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
@@ -220,3 +221,10 @@ class Stages:
 
     def __exit__(self, *_: object) -> None:
         self.ends.close()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Make]:
+    """Makes campaigns and their pages in a folder of the test's own; a module takes it by name."""
+    with Stages(tmp_path) as stages:
+        yield stages.make

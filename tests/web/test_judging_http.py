@@ -1,7 +1,10 @@
 """What every answer of the judging pages carries, and what they do not answer."""
 
+import judging_stage
 import pytest
 from judging_stage import Make, fields_of, words_of
+
+stage = judging_stage.stage
 
 
 def test_every_answer_carries_the_headers_and_no_cookie(stage: Make) -> None:

@@ -2,8 +2,11 @@
 
 import re
 
+import judging_stage
 import pytest
 from judging_stage import QUERY, A, B, Make, fields_of, shown_choice, words_of
+
+stage = judging_stage.stage
 
 
 def test_consent_stands_before_any_pair_and_records_nothing(stage: Make) -> None:

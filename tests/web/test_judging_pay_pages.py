@@ -1,7 +1,10 @@
 """What the judging pages say of pay: at the end, on stopping, when a lease ends."""
 
+import judging_stage
 import pytest
 from judging_stage import PROLIFIC, Make, fields_of, words_of
+
+stage = judging_stage.stage
 
 
 def test_stopping_first_names_the_amount(stage: Make) -> None:

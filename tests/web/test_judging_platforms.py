@@ -1,10 +1,13 @@
 """Judges who come by a link, by Mechanical Turk and by Prolific."""
 
+import judging_stage
 import pytest
 from judging_stage import MTURK, PROLIFIC, Make, fields_of, words_of
 
 from heldout.store.judging import claims
 from heldout.store.judging.faults import DatabaseError
+
+stage = judging_stage.stage
 
 
 def test_a_link_without_a_worker_asks_for_the_id(stage: Make) -> None:

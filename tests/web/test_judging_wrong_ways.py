@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import judging_stage
 import pytest
 from judging_stage import QUERY, Make, fields_of, shown_choice, words_of
+
+stage = judging_stage.stage
 
 
 def test_a_double_post_is_one_answer(stage: Make) -> None:

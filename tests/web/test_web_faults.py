@@ -10,20 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import judging_stage
 import pytest
-from judging_stage import Stage, Stages, fields_of, words_of
+from judging_stage import Make, Stage, fields_of, words_of
 from sqlalchemy import event
 
 from heldout.store.judging import desk
 from heldout.store.judging.faults import DatabaseError
 
-Make = Callable[..., Stage]
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Make]:
-    with Stages(tmp_path) as stages:
-        yield stages.make
+stage = judging_stage.stage
 
 
 @pytest.fixture

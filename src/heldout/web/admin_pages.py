@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from heldout.web.rendering import render_template
 
 __all__ = [
     "AdminPage",
@@ -186,18 +185,4 @@ class SignInPage:
 def render_admin(page: AdminPage | SignInPage) -> str:
     """The page as HTML."""
     name = "admin/page.html" if isinstance(page, AdminPage) else "admin/sign-in.html"
-    return _ENVIRONMENT.get_template(name).render(page=page)
-
-
-def _read(name: str) -> str:
-    return resources.files("heldout.web").joinpath("templates", name).read_text("utf-8")
-
-
-_ENVIRONMENT = Environment(
-    loader=FunctionLoader(_read),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    auto_reload=False,
-)
+    return render_template(name, page)

@@ -38,8 +38,8 @@ from heldout.web.annotator_forms import Fields, Sent, last_value
 from heldout.web.annotator_tokens import AnnotatorSigner, Shown
 from heldout.web.faults import RETRY_SECONDS, Guard, add_handlers, respond
 from heldout.web.pages import EndPage, Link, Study
+from heldout.web.signed_values import BadTokenError, OldTokenError
 from heldout.web.signing_in import Attempts
-from heldout.web.tokens import BadTokenError, OldTokenError
 
 __all__ = ["Annotating", "make_annotating_app"]
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
-
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from heldout.survivorship.questions import LONGEST_NAME, LONGEST_NOTE, Form
 from heldout.web.pages import Study
+from heldout.web.rendering import render_template
 
 __all__ = [
     "AnnotatorPage",
@@ -161,18 +159,4 @@ _TEMPLATES: Mapping[type, str] = {
 
 def render_annotating(page: AnnotatorPage | OverviewPage | QuestionPage) -> str:
     """The page as HTML."""
-    return _ENVIRONMENT.get_template(_TEMPLATES[type(page)]).render(page=page)
-
-
-def _read(name: str) -> str:
-    return resources.files("heldout.web").joinpath("templates", name).read_text("utf-8")
-
-
-_ENVIRONMENT = Environment(
-    loader=FunctionLoader(_read),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    auto_reload=False,
-)
+    return render_template(_TEMPLATES[type(page)], page)

@@ -5,19 +5,16 @@ As for judges there are no cookies: the token stands in the address and in every
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
-from itsdangerous import BadData, URLSafeSerializer
 
-from heldout.web.tokens import BadTokenError, OldTokenError
+from heldout.web.signed_values import OldTokenError, read_value, sign_value
 
 __all__ = ["AnnotatorSigner", "Shown"]
 
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]
-_LONGEST = 2_000
-Kind = TypeVar("Kind", bound=msgspec.Struct)
 
 
 class _Pass(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
@@ -60,7 +57,11 @@ class AnnotatorSigner:
 
     def sign_annotator(self, annotator: str, *, expires: datetime) -> str:
         """The token of an annotator's pages."""
-        return self._sign("annotator", _Pass(annotator=annotator, expires=int(expires.timestamp())))
+        return sign_value(
+            _Pass(annotator=annotator, expires=int(expires.timestamp())),
+            key=self.key,
+            purpose="annotating.annotator",
+        )
 
     def read_annotator(self, token: str, *, now: datetime) -> str:
         """The annotator's name.
@@ -69,14 +70,14 @@ class AnnotatorSigner:
             BadTokenError: it was not signed with this key as such a token.
             OldTokenError: it is over.
         """
-        found = self._read("annotator", token, _Pass)
+        found = read_value(token, _Pass, key=self.key, purpose="annotating.annotator")
         if now.timestamp() >= found.expires:
             raise OldTokenError
         return found.annotator
 
     def sign_shown(self, shown: Shown) -> str:
         """The stamp as a field of a form."""
-        return self._sign("shown", shown)
+        return sign_value(shown, key=self.key, purpose="annotating.shown")
 
     def read_shown(self, text: str) -> Shown:
         """The stamp that a form sent back.
@@ -84,19 +85,4 @@ class AnnotatorSigner:
         Raises:
             BadTokenError: it was not signed with this key as a stamp.
         """
-        return self._read("shown", text, Shown)
-
-    def _sign(self, purpose: str, value: msgspec.Struct) -> str:
-        return str(self._serializer(purpose).dumps(msgspec.to_builtins(value)))
-
-    def _read(self, purpose: str, text: str, kind: type[Kind]) -> Kind:
-        if len(text) > _LONGEST or not text.isascii():
-            raise BadTokenError
-        try:
-            return msgspec.convert(self._serializer(purpose).loads(text), kind)
-        except (BadData, msgspec.ValidationError) as error:
-            raise BadTokenError from error
-
-    def _serializer(self, purpose: str) -> URLSafeSerializer:
-        # The purpose is part of what is signed, so that a stamp is never taken for a token.
-        return URLSafeSerializer(self.key, salt=f"heldout.web.annotating.{purpose}")
+        return read_value(text, Shown, key=self.key, purpose="annotating.shown")

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from heldout.errors import StoreError
 from heldout.store.judging.faults import DatabaseError
 from heldout.web.pages import EndPage, Page, Study, render
-from heldout.web.tokens import BadTokenError, OldTokenError
+from heldout.web.signed_values import BadTokenError, OldTokenError
 
 __all__ = ["RETRY_SECONDS", "Guard", "add_handlers", "content_policy", "respond"]
 

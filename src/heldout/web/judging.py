@@ -51,7 +51,8 @@ from heldout.web.questions import (
     no_item_page,
     unsaved_page,
 )
-from heldout.web.tokens import BadTokenError, Signer, Stamp
+from heldout.web.signed_values import BadTokenError
+from heldout.web.tokens import Signer, Stamp
 from heldout.web.visitors import Visit, read_visit
 
 __all__ = ["Judging", "judging_routes"]

@@ -5,13 +5,11 @@ Every value is escaped where it is put into a page; passages are shown as text, 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Literal
-
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from heldout.preferences.judgments import Reason
 from heldout.store.judging.sittings import LONGEST_WORKER
+from heldout.web.rendering import render_template
 
 __all__ = [
     "MISSING",
@@ -295,18 +293,4 @@ _TEMPLATES: Mapping[type, str] = {
 
 def render(page: Page) -> str:
     """The page as HTML."""
-    return _ENVIRONMENT.get_template(_TEMPLATES[type(page)]).render(page=page)
-
-
-def _read(name: str) -> str:
-    return resources.files("heldout.web").joinpath("templates", name).read_text("utf-8")
-
-
-_ENVIRONMENT = Environment(
-    loader=FunctionLoader(_read),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    auto_reload=False,
-)
+    return render_template(_TEMPLATES[type(page)], page)

@@ -6,26 +6,17 @@ address and in every form, is signed with the database's own key, and ends on a 
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
-from itsdangerous import BadData, URLSafeSerializer
 
-__all__ = ["BadTokenError", "OldTokenError", "Signer", "Stamp"]
+from heldout.web.signed_values import OldTokenError, read_value, sign_value
+
+__all__ = ["Signer", "Stamp"]
 
 _Id = Annotated[int, msgspec.Meta(ge=1)]
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]
-_LONGEST = 2_000
-Kind = TypeVar("Kind", bound=msgspec.Struct)
-
-
-class BadTokenError(Exception):
-    """Not signed here, not of this kind, or altered; one error for every cause."""
-
-
-class OldTokenError(Exception):
-    """Signed here, and over."""
 
 
 class _Pass(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
@@ -74,7 +65,9 @@ class Signer:
             expires: the token opens nothing from this time on.
         """
         seconds = int(expires.timestamp())
-        return self._sign("assignment", _Pass(assignment=assignment, expires=seconds))
+        return sign_value(
+            _Pass(assignment=assignment, expires=seconds), key=self.key, purpose="assignment"
+        )
 
     def read_assignment(self, token: str, *, now: datetime) -> int:
         """The assignment's id.
@@ -83,14 +76,14 @@ class Signer:
             BadTokenError: it was not signed with this key as such a token.
             OldTokenError: it is over.
         """
-        found = self._read("assignment", token, _Pass)
+        found = read_value(token, _Pass, key=self.key, purpose="assignment")
         if now.timestamp() >= found.expires:
             raise OldTokenError
         return found.assignment
 
     def sign_stamp(self, stamp: Stamp) -> str:
         """The stamp as a field of a form."""
-        return self._sign("stamp", stamp)
+        return sign_value(stamp, key=self.key, purpose="stamp")
 
     def read_stamp(self, text: str) -> Stamp:
         """The stamp that a form sent back.
@@ -98,19 +91,4 @@ class Signer:
         Raises:
             BadTokenError: it was not signed with this key as a stamp.
         """
-        return self._read("stamp", text, Stamp)
-
-    def _sign(self, purpose: str, value: msgspec.Struct) -> str:
-        return str(self._serializer(purpose).dumps(msgspec.to_builtins(value)))
-
-    def _read(self, purpose: str, text: str, kind: type[Kind]) -> Kind:
-        if len(text) > _LONGEST or not text.isascii():
-            raise BadTokenError
-        try:
-            return msgspec.convert(self._serializer(purpose).loads(text), kind)
-        except (BadData, msgspec.ValidationError) as error:
-            raise BadTokenError from error
-
-    def _serializer(self, purpose: str) -> URLSafeSerializer:
-        # The purpose is part of what is signed, so that a stamp is never taken for a token.
-        return URLSafeSerializer(self.key, salt=f"heldout.web.{purpose}")
+        return read_value(text, Stamp, key=self.key, purpose="stamp")
