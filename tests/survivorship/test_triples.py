@@ -12,10 +12,10 @@ from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.conditions import ALL, Condition, paper_conditions, select
 from heldout.survivorship.triples import (
     Places,
+    Sampler,
     Triple,
     as_small_as,
     count_triples,
-    draw_sample,
     make_triples,
     places_of,
     shown_within,
@@ -85,7 +85,7 @@ def test_a_sample_as_small_as_all_is_all(made: tuple[Places, list[Triple]], seed
     _, sequence = made
     counts = count_triples(sequence)
     sample = as_small_as(counts, counts, rng(seed))
-    assert list(draw_sample(sequence, sample, rng(seed))) == sequence
+    assert all(map(Sampler(sample, rng(seed)).takes, sequence))
 
 
 @given(labelled_sequences(), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
@@ -125,7 +125,8 @@ def test_each_triple_that_may_go_is_as_likely_to_go() -> None:
     stayed = np.zeros(9)
     for seed in range(800):
         drawn = rng(seed)
-        for triple in draw_sample(sequence, as_small_as(wanted, whole, drawn), drawn):
+        sampler = Sampler(as_small_as(wanted, whole, drawn), drawn)
+        for triple in filter(sampler.takes, sequence):
             stayed[int(triple.negative.removeprefix("n"))] += 1
     assert stayed[0] == 800
     # Three of the other eight stay: Binomial(800, 3/8), five standard deviations are 69.

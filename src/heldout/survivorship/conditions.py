@@ -15,10 +15,10 @@ import numpy as np
 
 from heldout.survivorship.triples import (
     Places,
+    Sampler,
     Triple,
     as_small_as,
     count_triples,
-    draw_sample,
     shown_within,
 )
 
@@ -148,7 +148,8 @@ def _sample(
     sequence: Sequence[Triple], shallow: Sequence[Triple], rng: np.random.Generator
 ) -> Selection:
     sample = as_small_as(count_triples(shallow), count_triples(sequence), rng)
-    return _counted(tuple(draw_sample(sequence, sample, rng)), missing=sample.missing)
+    sampler = Sampler(sample, rng)
+    return _counted(tuple(filter(sampler.takes, sequence)), missing=sample.missing)
 
 
 def _share(

@@ -5,7 +5,7 @@ be is known only at the end of the first.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +18,17 @@ from heldout.survivorship.conditions import Condition
 from heldout.survivorship.triple_files import write_triples
 from heldout.survivorship.triples import (
     Places,
+    Sample,
+    Sampler,
     Triple,
     TripleCounts,
     as_small_as,
-    draw_sample,
-    shown_within,
+    count_labels,
 )
 
 __all__ = ["Written", "filter_triples"]
+
+Label = tuple[QueryId, DocId]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,82 +76,95 @@ def filter_triples(
             the failure came between two of them.
     """
     depths = [one for one in conditions if one.like is None]
-    followed = [Condition(depth=one.like) for one in conditions if one.like is not None]
-    tallies = {one: _Tally() for one in [*depths, *followed, Condition()]}
+    per_label: Counter[Label] = Counter()
     with ExitStack() as files:
-        writers = {one: files.enter_context(write_triples(name_of(one))) for one in depths}
+        writers = [(one.depth, files.enter_context(write_triples(name_of(one)))) for one in depths]
         for triple in read():
-            for condition, tally in tallies.items():
-                if shown_within(places, condition.depth, triple):
-                    tally.add(triple)
-                    if condition in writers:
-                        writers[condition](triple)
-        counts = {condition: tally.counts() for condition, tally in tallies.items()}
-        _check(counts)
-    whole = counts[Condition()]
+            place = places[triple.query][triple.positive]
+            per_label[triple.query, triple.positive] += 1
+            for depth, write in writers:
+                if depth is None or place <= depth:
+                    write(triple)
+        counted = _Counted(per_label, places)
+        for condition in conditions:
+            counted.of(condition.like or condition.depth)
+    samples = _write_samples(read, counted, conditions, name_of=name_of, seed=seed)
+    whole = counted.of(None).triples
     return tuple(
-        _written_sample(read, one, counts, name_of(one), np.random.default_rng(seed))
-        if one.like is not None
-        else Written(
+        samples.get(one)
+        or Written(
             condition=one,
             path=name_of(one),
-            counts=counts[one],
-            dropped=whole.triples - counts[one].triples,
+            counts=counted.of(one.depth),
+            dropped=whole - counted.of(one.depth).triples,
         )
         for one in conditions
     )
 
 
-class _Tally:
-    """Counts what passes by."""
+class _Counted:
+    """How much each depth has: what a triple's place is depends on its label alone."""
 
-    def __init__(self) -> None:
-        self._per_query: Counter[QueryId] = Counter()
-        self._labels: set[tuple[QueryId, DocId]] = set()
+    def __init__(self, per_label: Mapping[Label, int], places: Places) -> None:
+        self._per_label = per_label
+        self._places = places
 
-    def add(self, triple: Triple) -> None:
-        self._per_query[triple.query] += 1
-        self._labels.add(triple[:2])
+    def of(self, depth: int | None) -> TripleCounts:
+        """Of one depth.
 
-    def counts(self) -> TripleCounts:
-        return TripleCounts(
-            triples=self._per_query.total(),
-            labels=len(self._labels),
-            per_query=dict(self._per_query),
+        Raises:
+            InputError: code `no-triples`.
+        """
+        found = count_labels(
+            {
+                label: count
+                for label, count in self._per_label.items()
+                if depth is None or self._places[label[0]][label[1]] <= depth
+            }
         )
-
-
-def _written_sample(
-    read: Callable[[], Iterator[Triple]],
-    condition: Condition,
-    counts: dict[Condition, TripleCounts],
-    path: Path,
-    rng: np.random.Generator,
-) -> Written:
-    whole = counts[Condition()]
-    sample = as_small_as(counts[Condition(depth=condition.like)], whole, rng)
-    tally = _Tally()
-    with write_triples(path) as write:
-        for triple in draw_sample(read(), sample, rng):
-            tally.add(triple)
-            write(triple)
-    return Written(
-        condition=condition,
-        path=path,
-        counts=tally.counts(),
-        dropped=whole.triples - tally.counts().triples,
-        missing=sample.missing,
-    )
-
-
-def _check(counts: dict[Condition, TripleCounts]) -> None:
-    for condition, found in counts.items():
         if not found.triples:
             raise InputError(
                 Problem(
                     code="no-triples",
                     path="triples",
-                    found=f"no triple for {condition.name}",
+                    found=f"no triple for {Condition(depth=depth).name}",
                     expected="at least one for each condition",
                 )
             )
+        return found
+
+
+def _write_samples(
+    read: Callable[[], Iterator[Triple]],
+    counted: _Counted,
+    conditions: Sequence[Condition],
+    *,
+    name_of: Callable[[Condition], Path],
+    seed: int,
+) -> Mapping[Condition, Written]:
+    """All samples in a pass of their own; none where none is asked for."""
+    whole = counted.of(None)
+    drawn: dict[Condition, tuple[Sample, Sampler]] = {}
+    for one in conditions:
+        if one.like is not None:
+            rng = np.random.default_rng(seed)
+            sample = as_small_as(counted.of(one.like), whole, rng)
+            drawn[one] = sample, Sampler(sample, rng)
+    per_label: dict[Condition, Counter[Label]] = {one: Counter() for one in drawn}
+    with ExitStack() as files:
+        writers = {one: files.enter_context(write_triples(name_of(one))) for one in drawn}
+        for triple in read() if drawn else ():
+            for one, (_, sampler) in drawn.items():
+                if sampler.takes(triple):
+                    per_label[one][triple.query, triple.positive] += 1
+                    writers[one](triple)
+    return {
+        one: Written(
+            condition=one,
+            path=name_of(one),
+            counts=count_labels(per_label[one]),
+            dropped=whole.triples - sample.triples,
+            missing=sample.missing,
+        )
+        for one, (sample, _) in drawn.items()
+    }

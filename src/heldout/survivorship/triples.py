@@ -12,7 +12,7 @@ Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), section 5.1.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,11 +25,12 @@ from heldout.survivorship.annotations import Annotations
 __all__ = [
     "Places",
     "Sample",
+    "Sampler",
     "Triple",
     "TripleCounts",
     "as_small_as",
+    "count_labels",
     "count_triples",
-    "draw_sample",
     "make_triples",
     "places_of",
     "shown_within",
@@ -110,12 +111,15 @@ def shown_within(places: Places, depth: int | None, triple: Triple) -> bool | No
 
 def count_triples(triples: Iterable[Triple]) -> TripleCounts:
     """How many triples, labels and queries there are; reads them once."""
+    return count_labels(Counter((triple.query, triple.positive) for triple in triples))
+
+
+def count_labels(per_label: Mapping[tuple[QueryId, DocId], int]) -> TripleCounts:
+    """The same, from how many triples each label has, at least 1."""
     per_query: Counter[QueryId] = Counter()
-    labels: set[tuple[QueryId, DocId]] = set()
-    for triple in triples:
-        per_query[triple.query] += 1
-        labels.add(triple[:2])
-    return TripleCounts(triples=per_query.total(), labels=len(labels), per_query=per_query)
+    for (query, _), count in per_label.items():
+        per_query[query] += count
+    return TripleCounts(triples=per_query.total(), labels=len(per_label), per_query=per_query)
 
 
 def as_small_as(wanted: TripleCounts, whole: TripleCounts, rng: np.random.Generator) -> Sample:
@@ -144,36 +148,38 @@ def as_small_as(wanted: TripleCounts, whole: TripleCounts, rng: np.random.Genera
     return Sample(queries=chosen, triples=kept, available=available, missing=wanted.triples - kept)
 
 
-def draw_sample(
-    triples: Iterable[Triple], sample: Sample, rng: np.random.Generator
-) -> Iterator[Triple]:
-    """The triples of a sample, in their order, drawn while they pass by.
+class Sampler:
+    """Draws the triples of a sample while they pass by.
 
     The first triple of each query stays; of the others those that are too many are left out,
     each as likely as any other.
-
-    Args:
-        triples: those that the sample was counted from.
-        sample: from `as_small_as`.
-        rng: sole source of randomness; advanced in place.
     """
-    seen: set[QueryId] = set()
-    left = sample.available - len(sample.queries)
-    surplus = sample.available - sample.triples
-    for triple in triples:
-        if triple.query not in sample.queries:
-            continue
-        if triple.query not in seen:
-            seen.add(triple.query)
-            yield triple
-            continue
+
+    def __init__(self, sample: Sample, rng: np.random.Generator) -> None:
+        """Begin before the first triple.
+
+        Args:
+            sample: from `as_small_as`, of all triples that will pass by.
+            rng: sole source of randomness; advanced in place.
+        """
+        self._queries = sample.queries
+        self._seen: set[QueryId] = set()
+        self._left = sample.available - len(sample.queries)
+        self._surplus = sample.available - sample.triples
+        self._rng = rng
+
+    def takes(self, triple: Triple) -> bool:
+        """Whether the next triple of the sequence is in the sample."""
+        if triple.query not in self._queries:
+            return False
+        if triple.query not in self._seen:
+            self._seen.add(triple.query)
+            return True
         # Knuth's selection sampling: of the `left` that are to come, `surplus` have to go.
-        leaves = surplus > 0 and rng.random() * left < surplus
-        left -= 1
-        if leaves:
-            surplus -= 1
-        else:
-            yield triple
+        leaves = self._surplus > 0 and self._rng.random() * self._left < self._surplus
+        self._left -= 1
+        self._surplus -= leaves
+        return not leaves
 
 
 def make_triples(
