@@ -97,13 +97,19 @@ def publish_board(town: Town) -> None:
 
 
 def register(
-    town: Town, *, now: str = DAY, clone: Path | None = None, team: Mapping[str, Any] = TEAM
+    town: Town,
+    *,
+    now: str = DAY,
+    clone: Path | None = None,
+    team: Mapping[str, Any] = TEAM,
+    to: Path | None = None,
 ) -> str:
-    """Register with consent; returns the handle."""
+    """Register with consent, on a branch or into a folder; returns the handle."""
     told = ("--team", team["team"], "--institution", team["institution"])
     contact = ("--contact", team.get("contact", "ada@lighthouse.example"))
+    way = () if to is None else ("--to", to)
     answer = town.participant(
-        "register", *told, *contact, "--agree", "--json", now=now, clone=clone
+        "register", *told, *contact, *way, "--agree", "--json", now=now, clone=clone
     )
     assert answer.code == 0, answer
     return str(answer.json["team"])

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 import registering_town
-from registering_town import admitted_town, asking_town, register
+from registering_town import asking_town, register
 from town import Town, environment, found_town
 
 pytestmark = pytest.mark.slow
@@ -106,26 +106,42 @@ def test_what_is_packed_and_uploaded_is_taken_in_reviewed_and_published(tmp_path
     assert take_in(town, folder, now=NEXT) == []
 
 
-def test_a_registered_team_s_upload_carries_its_signature(tmp_path: Path) -> None:
-    town = admitted_town(tmp_path)
-    submission, files = pack(town, "one", now=NEXT)
-    folder = town.root / "uploads"
+def test_a_board_that_asks_for_registration_works_by_upload_alone(tmp_path: Path) -> None:
+    """Registration and submission are both sent to the page; neither has a branch."""
+    town = asking_town(tmp_path)
+    letters, folder = town.root / "letters", town.root / "uploads"
+    letters.mkdir()
+    handle = register(town, to=letters)
+    (letter,) = letters.iterdir()
+    assert letter.name == f"{handle}.json"
     with upload_page(folder) as client:
+        assert "heldout register --to FOLDER" in client.get("/upload").text
+        answer = send(client, [letter])
+        assert answer.status_code == 201, answer.text
+        assert handle in answer.text
+        assert send(client, [letter]).status_code == 200
+        submission, files = pack(town, "one", now=DAY)
+        assert send(client, [*files, letter]).status_code == 422
         assert send(client, files).status_code == 201
-    take_in(town, folder, now=NEXT)
+    received = take_in(town, folder, now=DAY)
+    assert [one["kind"] for one in received] == ["registered", "received"], received
     assert town.publish(submission, now=NEXT).code == 0
     assert [row["id"] for row in town.rows()] == [submission]
+    assert town.audit()["ok"]
+    assert take_in(town, folder, now=NEXT) == []
 
 
-def test_a_registration_is_refused_by_the_page_which_says_how_to_register(tmp_path: Path) -> None:
-    """Its file is no sealed submission: nothing of it is stored."""
+def test_a_forged_registration_is_stored_and_refused_by_the_inbox(tmp_path: Path) -> None:
+    """The server opens nothing; who claims a handle without its key gets no further."""
     town = asking_town(tmp_path)
-    register(town)
-    folder = town.root / "uploads"
+    letters, folder = town.root / "letters", town.root / "uploads"
+    letters.mkdir()
+    register(town, to=letters)
+    (letter,) = letters.iterdir()
+    forged = letters / "team-0123456789abcdef.json"
+    letter.rename(forged)
     with upload_page(folder) as client:
-        page = client.get("/upload")
-        assert "heldout register" in page.text
-        answer = client.post("/upload", files=[("files", ("team-0123.json", b"{}"))])
-    assert answer.status_code == 422
-    assert "upload-name" in answer.text
-    assert list(folder.glob("*.json")) == []
+        assert send(client, [forged]).status_code == 201
+    (receipt,) = take_in(town, folder, now=DAY)
+    assert receipt["kind"] == "refused"
+    assert town.rows() == []

@@ -18,12 +18,14 @@ from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId
 from heldout.store import uploads
 from heldout.store.arrivals import find_in_folder
+from heldout.store.registrations import find_registrations_in_folder, is_team
 from heldout.store.upload_receipts import UploadReceipt
 from heldout.store.uploads import Limits, UploadFolder
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ENDINGS = file_names("age", SubmissionId("")).all
 ONE = "20261121-lighthouse"
+TEAM = "team-0123456789abcdef"
 
 
 def files_of(name: str = ONE, salt: bytes = b"") -> dict[str, bytes]:
@@ -52,7 +54,7 @@ def lying(folder: UploadFolder) -> dict[str, bytes]:
 def folder(tmp_path: Path) -> UploadFolder:
     path = tmp_path / "uploads"
     path.mkdir()
-    return UploadFolder(path=path, endings=ENDINGS, limits=Limits(free_bytes=0))
+    return UploadFolder(path=path, endings=ENDINGS, is_team=is_team, limits=Limits(free_bytes=0))
 
 
 def refusal(folder: UploadFolder, files: dict[str, bytes]) -> str:
@@ -64,7 +66,8 @@ def refusal(folder: UploadFolder, files: dict[str, bytes]) -> str:
 def test_a_submission_lies_there_as_it_came_and_the_inbox_finds_it(folder: UploadFolder) -> None:
     receipt = send(folder, files_of())
     assert lying(folder) == files_of()
-    assert (receipt.submission, receipt.known, receipt.received) == (ONE, False, NOW)
+    assert (receipt.owner, receipt.kind) == (ONE, "submission")
+    assert (receipt.known, receipt.received) == (False, NOW)
     for one in receipt.files:
         data = files_of()[one.name]
         assert (one.size, one.digest) == (len(data), hashlib.sha256(data).hexdigest())
@@ -129,7 +132,10 @@ def test_what_is_no_plain_file_is_neither_followed_nor_replaced(
         f"{ONE}\0{ENDINGS[0]}", f"{ONE}{ENDINGS[0]}\n", f"{ONE} {ENDINGS[0]}",
         f"20269999-x{ENDINGS[0]}", f"20261121-..{ENDINGS[0]}", f"20261121-{'x' * 65}{ENDINGS[0]}",
         f"20261121-ü{ENDINGS[0]}", f"20261121-\u202e{ENDINGS[0]}", f"٢٠٢٦١١٢١-x{ENDINGS[0]}",
-        f"{ONE}.reply.txt", f"{ONE}.json", ".uploading.lock", f"{ONE}{ENDINGS[0].upper()}",
+        f"{ONE}.reply.txt", f"{ONE}.json", TEAM, f"{TEAM}.json.age", f"{TEAM}.JSON",
+        f"{TEAM}.json\n", f"{TEAM}0.json", "team-0123456789ABCDEF.json", f"../{TEAM}.json",
+        f"registrations/{TEAM}.json", "team-\u0660123456789abcdef.json", ".json",
+        f"{TEAM}{ENDINGS[0]}", ".uploading.lock", f"{ONE}{ENDINGS[0].upper()}",
         "board.toml", "x" * 10_000 + ENDINGS[0],
     ],
 )  # fmt: skip
@@ -138,15 +144,18 @@ def test_a_name_that_is_none_of_a_sealed_file_is_refused(folder: UploadFolder, n
     assert lying(folder) == {}
 
 
-@given(st.text(max_size=40), st.sampled_from(ENDINGS))
+@given(
+    st.one_of(st.text(max_size=40), st.from_regex(r"team-[0-9a-f]{16}")),
+    st.sampled_from([*ENDINGS, ".json"]),
+)
 def test_no_name_leaves_the_folder(head: str, ending: str) -> None:
-    folder = UploadFolder(path=Path("/nonexistent"), endings=ENDINGS)
+    folder = UploadFolder(path=Path("/nonexistent"), endings=ENDINGS, is_team=is_team)
     try:
-        submission = folder.check_name(head + ending)
+        owner = folder.check_name(head + ending)
     except InputError:
         return
     assert Path(head + ending).name == head + ending
-    assert head + ending in {f"{submission}{one}" for one in ENDINGS}
+    assert head + ending in {f"{owner}{one}" for one in (*ENDINGS, ".json")}
 
 
 @pytest.mark.parametrize(
@@ -164,6 +173,39 @@ def test_metadata_alone_is_an_update(folder: UploadFolder) -> None:
     assert not send(folder, {name: b"new"}).known
     (arrival,) = find_in_folder(folder.path, "age")
     assert arrival.problems == ()
+
+
+def test_a_registration_is_one_file_that_the_inbox_finds(folder: UploadFolder) -> None:
+    sent = {f"{TEAM}.json": b"{}"}
+    receipt = send(folder, sent)
+    assert (receipt.owner, receipt.kind, receipt.known) == (TEAM, "registration", False)
+    assert [one.name for one in receipt.files] == [*sent]
+    assert lying(folder) == sent
+    (arrival,) = find_registrations_in_folder(folder.path)
+    assert (arrival.problems, arrival.read()) == ((), sent)
+    assert [*find_in_folder(folder.path, "age")] == []
+    assert send(folder, sent).known
+    assert refusal(folder, {f"{TEAM}.json": b"another"}) == "upload-taken"
+    assert lying(folder) == sent
+
+
+def test_a_registration_comes_alone_is_small_and_not_empty(folder: UploadFolder) -> None:
+    name, other = f"{TEAM}.json", "team-fedcba9876543210.json"
+    assert refusal(folder, {name: b"{}", **files_of()}) == "upload-set"
+    assert refusal(folder, {**files_of(), name: b"{}"}) == "upload-set"
+    assert refusal(folder, {name: b"{}", other: b"{}"}) == "upload-set"
+    assert refusal(folder, {name: b""}) == "upload-set"
+    most = folder.limits.registration_bytes
+    assert refusal(folder, {name: bytes(most + 1)}) == "upload-too-large"
+    assert lying(folder) == {}
+    send(folder, {name: bytes(most)}, piece=most)
+    (arrival,) = find_registrations_in_folder(folder.path)
+    assert arrival.problems == ()
+
+
+def test_where_no_registration_is_taken_its_name_is_none(folder: UploadFolder) -> None:
+    without = UploadFolder(path=folder.path, endings=ENDINGS, limits=Limits(free_bytes=0))
+    assert refusal(without, {f"{TEAM}.json": b"{}"}) == "upload-name"
 
 
 def test_files_of_two_submissions_or_an_empty_one_are_refused(folder: UploadFolder) -> None:

@@ -20,6 +20,7 @@ from heldout.envelope.bundle import file_names
 from heldout.errors import InputError
 from heldout.ids import SubmissionId
 from heldout.store.arrivals import find_in_folder
+from heldout.store.registrations import is_team
 from heldout.store.uploads import Limits, UploadFolder
 from heldout.web.app import make_app
 from heldout.web.intake import ADDRESS, Intake, intake_routes, make_upload_app
@@ -97,7 +98,9 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Door]]:
             folder = tmp_path / f"uploads{len(doors)}"
             folder.mkdir()
             fields = {"free_bytes": 0, "file_bytes": 1 << 20, **limits}
-            uploads = UploadFolder(path=folder, endings=ENDINGS, limits=Limits(**fields))
+            uploads = UploadFolder(
+                path=folder, endings=ENDINGS, is_team=is_team, limits=Limits(**fields)
+            )
             intake = Intake(
                 folder=uploads,
                 clock=lambda: NOW,
@@ -149,6 +152,23 @@ def test_a_script_gets_the_receipt_as_json(door: Door) -> None:
     again = door.send(files_of(), **JSON)
     assert (again.status_code, again.json()["known"]) == (200, True)
     assert again.json()["digest"] == found["digest"]
+
+
+def test_a_registration_is_sent_alone_and_gets_a_receipt_of_its_own(door: Door) -> None:
+    team = "team-0123456789abcdef"
+    sent = {f"{team}.json": b"{}"}
+    assert "Where teams register first" in door.client.get(ADDRESS).text
+    answer = door.send(sent)
+    assert answer.status_code == 201
+    assert "Your registration is here" in words_of(answer)
+    assert team in words_of(answer)
+    again = door.send(sent, **JSON)
+    assert (again.status_code, again.json()["registration"], again.json()["known"]) == (
+        200, team, True
+    )  # fmt: skip
+    assert code_of(door.send({f"{team}.json": b"another"}, **JSON)) == "upload-taken"
+    assert code_of(door.send({**files_of(), **sent}, **JSON)) == "upload-set"
+    assert door.lying() == sent
 
 
 def test_another_file_of_the_same_name_is_a_conflict_and_replaces_nothing(door: Door) -> None:

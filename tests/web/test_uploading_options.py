@@ -35,6 +35,7 @@ def test_a_folder_takes_the_files_of_its_envelope(
     intake = intake_of({UPLOADS: str(tmp_path), UPLOADS_FORM: form})
     assert intake is not None
     assert (intake.folder.path, intake.folder.endings) == (tmp_path, endings)
+    assert intake.folder.check_name("team-0123456789abcdef.json") == "team-0123456789abcdef"
     assert intake.clock().tzinfo is not None
 
 

@@ -34,7 +34,8 @@ def upload_options(command: click.decorators.FC) -> click.decorators.FC:
         type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
         envvar=UPLOADS,
         metavar="DIR",
-        help="Also take sealed files at /upload, into this folder, for `heldout inbox --from DIR`.",
+        help="Also take sealed files and registrations at /upload, into this folder, for "
+        "`heldout inbox --from DIR`.",
     )
     envelope = click.option(
         "--envelope",
@@ -58,10 +59,12 @@ def intake_of(environ: Mapping[str, str]) -> "Intake | None":
     form = environ.get(UPLOADS_FORM, "age")
     if form not in get_args(Form) or not Path(folder).is_dir():
         raise SetupError(f"no uploads: {quote(folder)} is no folder, or {quote(form)} no envelope")
+    from heldout.store.registrations import is_team  # noqa: PLC0415 - only where it is served
     from heldout.store.uploads import UploadFolder  # noqa: PLC0415 - only where it is served
     from heldout.web.intake import Intake  # noqa: PLC0415 - heavy
 
     endings = file_names("age" if form == "age" else "openssl", SubmissionId("")).all
     return Intake(
-        folder=UploadFolder(path=Path(folder), endings=endings), clock=lambda: datetime.now(UTC)
+        folder=UploadFolder(path=Path(folder), endings=endings, is_team=is_team),
+        clock=lambda: datetime.now(UTC),
     )

@@ -1,9 +1,10 @@
-"""What somebody is told who uploaded a submission: names, sizes and digests of what lies there."""
+"""What somebody is told who uploaded files: names, sizes and digests of what lies there."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
-from heldout.ids import Digest, SubmissionId, digest_bytes
+from heldout.ids import Digest, digest_bytes
 
 __all__ = ["Received", "UploadReceipt"]
 
@@ -25,16 +26,18 @@ class Received:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadReceipt:
-    """What somebody is told who has sent a submission.
+    """What somebody is told who has sent files.
 
     Attributes:
-        submission: its id.
+        owner: id of the submission, or handle of the team that registers.
+        kind: which of the two came.
         files: that came, sorted.
         received: when, UTC.
         known: the same files were there already.
     """
 
-    submission: SubmissionId
+    owner: str
+    kind: Literal["submission", "registration"]
     files: tuple[Received, ...]
     received: datetime
     known: bool

@@ -1,4 +1,4 @@
-"""Uploads of sealed files into a folder that `heldout inbox --from` reads.
+"""Uploads of sealed files and registrations into a folder that `heldout inbox --from` reads.
 
 Files are stored as they come and never opened. They are written aside; a whole submission then gets
 its names at once, under a lock, and nothing that lies there is ever replaced.
@@ -11,7 +11,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from heldout.errors import InputError, Problem, StoreError, quote
-from heldout.ids import Digest, SubmissionId, parse_submission_id
+from heldout.ids import Digest, parse_submission_id
 from heldout.store.upload_receipts import Received, UploadReceipt
 
 __all__ = ["Delivery", "Limits", "UploadFolder"]
@@ -29,6 +29,7 @@ _LOCK = ".uploading.lock"
 _STALE = timedelta(days=1)
 _MODE = 0o640
 _CHUNK = 1 << 20
+_REGISTRATION = ".json"
 _HEAD = re.compile(r"[A-Za-z0-9._-]{1,120}", re.ASCII)
 
 
@@ -37,13 +38,15 @@ class Limits:
     """How much is taken.
 
     Attributes:
-        file_bytes: most of one file; the inbox takes no larger one.
+        file_bytes: most of one sealed file; the inbox takes no larger one.
+        registration_bytes: most of a registration; the inbox takes no larger one.
         folder_bytes: most that lies in the folder, uploads under way included.
         free_bytes: the disk keeps at least so many free.
         at_once: uploads under way.
     """
 
     file_bytes: int = 1 << 30
+    registration_bytes: int = 1 << 16
     folder_bytes: int = 20 << 30
     free_bytes: int = 1 << 30
     at_once: int = 8
@@ -56,11 +59,14 @@ class UploadFolder:
     Attributes:
         path: the folder.
         endings: what follows an id in the names of the three files: runs, metadata, key.
+        is_team: whether a name is the handle of a team, whose registration is then taken as
+            HANDLE.json; `None` where no registration is.
         limits: how much is taken.
     """
 
     path: Path
     endings: tuple[str, str, str]
+    is_team: Callable[[str], bool] | None = None
     limits: Limits = field(default_factory=Limits)
 
     @contextmanager
@@ -96,12 +102,15 @@ class UploadFolder:
             delivery.close()
             shutil.rmtree(aside, ignore_errors=True)
 
-    def check_name(self, name: str) -> SubmissionId:
-        """The submission that a file belongs to, by its name.
+    def check_name(self, name: str) -> str:
+        """The id of the submission that a file belongs to, or the handle of the team, by its name.
 
         Raises:
-            InputError: code `upload-name`: it is no name of a sealed file.
+            InputError: code `upload-name`: it is no name of a sealed file or a registration.
         """
+        head = name.removesuffix(_REGISTRATION)
+        if head != name and self.is_team is not None and self.is_team(head):
+            return head
         for ending in self.endings:
             head = name.removesuffix(ending)
             if head != name and _HEAD.fullmatch(head):
@@ -109,11 +118,13 @@ class UploadFolder:
                     return parse_submission_id(head)
                 except InputError:
                     continue
+        forms = [f"yyyymmdd-NAME{ending}" for ending in self.endings]
+        forms += [f"team-HANDLE{_REGISTRATION}"] * (self.is_team is not None)
         raise _problem(
             "upload-name",
             quote(name),
-            " or ".join(f"yyyymmdd-NAME{ending}" for ending in self.endings),
-            hint="send the files as `heldout pack` named them",
+            " or ".join(forms),
+            hint="send the files as `heldout pack` or `heldout register --to` named them",
         )
 
     def _room(self) -> int:
@@ -146,7 +157,7 @@ class Delivery:
         self._folder = folder
         self._aside = aside
         self._room = room
-        self._submission: SubmissionId | None = None
+        self._owner = ""
         self._files: dict[str, Received] = {}
         self._name = ""
         self._open: BinaryIO | None = None
@@ -157,17 +168,18 @@ class Delivery:
         """Begin the next file.
 
         Raises:
-            InputError: codes `upload-name`; `upload-set`: it is of another submission, or twice.
+            InputError: codes `upload-name`; `upload-set`: it is of another submission or team, or
+                twice.
         """
         self._end_file()
-        submission = self._folder.check_name(name)
-        if name in self._files or self._submission not in (None, submission):
+        owner = self._folder.check_name(name)
+        if name in self._files or self._owner not in ("", owner):
             raise _problem(
                 "upload-set",
-                f"{name} twice" if name in self._files else f"{self._submission} and {submission}",
-                "each file of one submission once",
+                f"{name} twice" if name in self._files else f"{self._owner} and {owner}",
+                "each file of one submission once, or one registration",
             )
-        self._submission, self._name, self._size = submission, name, 0
+        self._owner, self._name, self._size = owner, name, 0
         self._hash = hashlib.sha256()
         self._open = (self._aside / name).open("xb")
 
@@ -182,7 +194,9 @@ class Delivery:
             raise ValueError("no file was begun")
         self._size += len(data)
         self._room -= len(data)
-        most = self._folder.limits.file_bytes
+        limits = self._folder.limits
+        registers = self._name == f"{self._owner}{_REGISTRATION}"
+        most = limits.registration_bytes if registers else limits.file_bytes
         if self._size > most:
             raise _problem("upload-too-large", f"{self._name} goes on", f"at most {most:,} bytes")
         if self._room < 0:
@@ -200,21 +214,20 @@ class Delivery:
             now: the time, UTC.
 
         Raises:
-            InputError: codes `upload-set`: not all three files, nor the metadata alone;
-                `upload-taken`: another file of a name lies there; `upload-full`.
+            InputError: codes `upload-set`: not all three files, nor the metadata or a registration
+                alone; `upload-taken`: another file of a name lies there; `upload-full`.
         """
         self._end_file()
-        submission = self._check_set()
+        names = self._check_set()
         with _locked(self._folder.path / _LOCK):
             known = self._find_known()
-            # Runs and key first: a reader who comes in between finds no metadata, and waits.
-            runs, metadata, key = self._folder.endings
-            for name in (f"{submission}{ending}" for ending in (runs, key, metadata)):
-                if name in self._files and not known[name]:
+            for name in names:
+                if not known[name]:
                     (self._aside / name).rename(self._folder.path / name)
             _sync(self._folder.path)
         return UploadReceipt(
-            submission=submission,
+            owner=self._owner,
+            kind="registration" if f"{self._owner}{_REGISTRATION}" in names else "submission",
             files=tuple(self._files[name] for name in sorted(self._files)),
             received=now,
             known=all(known.values()),
@@ -240,20 +253,23 @@ class Delivery:
         digest = Digest(self._hash.hexdigest())
         self._files[self._name] = Received(name=self._name, size=self._size, digest=digest)
 
-    def _check_set(self) -> SubmissionId:
-        submission = self._submission
-        names = [f"{submission}{ending}" for ending in self._folder.endings]
+    def _check_set(self) -> Sequence[str]:
+        """Names of the files, in the order in which they get them."""
+        runs, metadata, key = (f"{self._owner}{ending}" for ending in self._folder.endings)
+        # Runs and key first: a reader who comes in between finds no metadata, and waits.
+        sets = [runs, key, metadata], [metadata], [f"{self._owner}{_REGISTRATION}"]
+        found = next((names for names in sets if set(names) == set(self._files)), None)
         empty = [one.name for one in self._files.values() if not one.size]
-        wanted = set(self._files) in ({*names}, {names[1]})
-        if submission is None or empty or not wanted:
-            found = f"{empty[0]} is empty" if empty else ", ".join(sorted(self._files)) or "no file"
+        if found is None or empty:
+            told = f"{empty[0]} is empty" if empty else ", ".join(sorted(self._files)) or "no file"
             raise _problem(
                 "upload-set",
-                found,
-                "all three sealed files of a submission, or its metadata alone for an update",
+                told,
+                "all three sealed files of a submission, its metadata alone for an update, or one "
+                "registration",
                 hint="choose the three together: hold Ctrl or Shift in the dialogue",
             )
-        return submission
+        return found
 
     def _find_known(self) -> Mapping[str, bool]:
         """Which files lie there already, the same; another one is an error."""

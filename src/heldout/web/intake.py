@@ -1,4 +1,4 @@
-"""Upload of sealed files over HTTP: a form, and the same address for scripts.
+"""Upload of sealed files and registrations over HTTP: a form, and the same address for scripts.
 
 The server stores files for `heldout inbox` and has no key to open them. It says what came; whether
 it is a submission, the organiser's own machine finds out.
@@ -196,6 +196,7 @@ def _form(intake: Intake, problem: Problem | None = None) -> UploadPage:
         action=ADDRESS,
         names=tuple(f"yyyymmdd-NAME{ending}" for ending in intake.folder.endings),
         most=_in_words(intake.folder.limits.file_bytes),
+        registers=intake.folder.is_team is not None,
         problem=problem,
     )
 
@@ -217,7 +218,7 @@ def _answer_page(page: UploadPage | ReceiptPage, *, status: int = 200) -> HTMLRe
 
 def _receipt_value(receipt: UploadReceipt) -> dict[str, Any]:
     return {
-        "submission": receipt.submission,
+        receipt.kind: receipt.owner,
         "received": receipt.received.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "known": receipt.known,
         "files": [

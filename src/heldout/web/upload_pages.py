@@ -21,6 +21,7 @@ class UploadPage:
         action: where the form is sent.
         names: how the three files are called.
         most: of one file, in words.
+        registers: registrations are taken too.
         problem: why an upload was not taken; `None` at first.
         title: the heading.
     """
@@ -29,6 +30,7 @@ class UploadPage:
     action: str
     names: tuple[str, ...]
     most: str
+    registers: bool = False
     problem: Problem | None = None
     title: str = "Send a sealed submission"
 
@@ -50,7 +52,9 @@ class ReceiptPage:
     @property
     def title(self) -> str:
         """The heading."""
-        return "These files are here already" if self.receipt.known else "Your submission is here"
+        if self.receipt.known:
+            return "These files are here already"
+        return f"Your {self.receipt.kind} is here"
 
     @property
     def received(self) -> str:
