@@ -1,6 +1,8 @@
 """Power of the paired t test: against scipy and simulation, and its inverses."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -106,3 +108,8 @@ def test_the_interval_of_the_deviation_holds_nearly_as_often_as_it_says() -> Non
         assert spread.high is not None
         held += spread.low <= truth <= spread.high
     assert 0.88 <= held / 200 <= 0.99
+
+
+def test_founding_a_board_does_not_wait_for_scipy_s_optimisers() -> None:
+    code = "import sys, heldout.cli.founding; sys.exit('scipy.optimize' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

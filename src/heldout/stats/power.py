@@ -10,13 +10,13 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
 __all__ = ["detectable_difference", "power_of_t", "queries_needed"]
 
 _FEWEST = 2
 _MANY = 1_000_000
+_CLOSE = 1e-13
 _POINTS = 400
 """Of the rule of integration; so many serve two queries as well."""
 
@@ -49,11 +49,17 @@ def detectable_difference(
     _check(alpha, power)
     if queries < _FEWEST or deviation < 0:
         raise ValueError((queries, deviation))
-    top = 1.0
-    while _power(queries, top, alpha) < power:
-        top *= 2
-    centre = float(brentq(lambda shift: _power(queries, shift, alpha) - power, 0.0, top))
-    return centre * deviation / math.sqrt(queries)
+    # By halves: scipy.optimize takes longer to load than all else that `board new` does with it.
+    low, high = 0.0, 1.0
+    while _power(queries, high, alpha) < power:
+        low, high = high, 2 * high
+    while high - low > _CLOSE * high:
+        middle = (low + high) / 2
+        if _power(queries, middle, alpha) < power:
+            low = middle
+        else:
+            high = middle
+    return high * deviation / math.sqrt(queries)
 
 
 def queries_needed(
