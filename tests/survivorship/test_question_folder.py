@@ -81,3 +81,24 @@ def test_questions_that_are_added_while_pages_are_served_are_known_there(tmp_pat
     other.append(answer("q2", "no_ans"))
     assert [one.query for one in served.answers()] == ["q2"]
     assert served.append(answer("q2", "ill_form", replaces=1)) == "saved"
+
+
+@pytest.mark.parametrize(
+    "left", [b"", b"\n", b"0" * 63, b"0" * 65, b"0" * 64 + b"\n", b"\x00" * 64, None]
+)
+def test_an_emptied_or_cut_key_signs_nothing(tmp_path: Path, left: bytes | None) -> None:
+    folder = QuestionFolder(tmp_path, TRIAGE)
+    if left is None:
+        (tmp_path / "key").mkdir()
+    else:
+        (tmp_path / "key").write_bytes(left)
+    with pytest.raises(StoreError, match="is no key; remove it"):
+        folder.key()
+
+
+def test_a_removed_key_is_made_anew(tmp_path: Path) -> None:
+    folder = QuestionFolder(tmp_path, TRIAGE)
+    before = folder.key()
+    (tmp_path / "key").unlink()
+    assert folder.key() != before
+    assert len(folder.key()) == 64

@@ -5,6 +5,7 @@ processes may write: each looks at what is there while it holds the folder's loc
 """
 
 import fcntl
+import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ __all__ = ["Outcome", "PoolRecord", "QuestionFolder"]
 
 _PRIVATE = 0o600
 _KEY_BYTES = 32
+_KEY = re.compile(rb"[0-9a-f]{64}")
 
 Outcome = Literal["saved", "known", "stale"]
 """Of an answer: it was written; the same stands there already; another one came in between."""
@@ -159,12 +161,19 @@ class QuestionFolder:
             raise StoreError(f"{self.answered}: {error.strerror}") from error
 
     def key(self) -> bytes:
-        """The folder's secret, made at the first call; it signs the addresses of its pages."""
+        """The folder's secret, made at the first call; it signs the addresses of its pages.
+
+        Raises:
+            StoreError: what is there is no such secret. Signed with one that is empty or cut,
+                addresses could be made by anybody.
+        """
         place = self.path / "key"
         with self._locked():
-            if not place.is_file():
+            if not place.exists():
                 write_whole(place, secrets.token_hex(_KEY_BYTES).encode(), mode=_PRIVATE)
-            return place.read_bytes()
+            if not place.is_file() or not _KEY.fullmatch(key := place.read_bytes()):
+                raise StoreError(f"{place} is no key; remove it, and addresses are given out anew")
+            return key
 
     def write_pool(self, tops: Sequence[SystemTop], record: PoolRecord) -> None:
         """Write what systems showed, which annotators do not see, and what was pooled."""
