@@ -76,7 +76,7 @@ def cover(world: World, *, worlds: int, queries: int, seed: int) -> NDArray[np.f
         (found,) = outlook.predicted
         truths = [deep.counts[-1], *(mean or 0.0 for mean in deep.means()[-1])]
         held += [
-            one.low <= truth <= one.high
+            one is not None and one.low <= truth <= one.high
             for one, truth in zip([found.queries, *found.scores], truths, strict=True)
         ]
     shares: NDArray[np.float64] = held / worlds

@@ -216,3 +216,66 @@ def test_labels_without_types_are_refused(folder: Path) -> None:
 
     assert found.exit_code == 2
     assert "no-types" in found.stderr
+
+
+def saved(path: Path, selected: list[int], *, discarded: int, depth: int = 10) -> Path:
+    """A file of annotations with one label for each query, at these places."""
+    head = {
+        "annotations": 1, "source": "a test", "depth": depth, "open_ended": False,
+        "counts_discarded": True,
+    }  # fmt: skip
+    shown = [f"d{at}" for at in range(1, depth + 1)]
+    rows = [
+        {"query": f"q{at}", "shown": shown, "selected": {f"d{place}": place}}
+        for at, place in enumerate(selected)
+    ]
+    rows += [{"query": f"x{at}", "shown": shown} for at in range(discarded)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in (head, *rows)), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("selected", "discarded"),
+    [([1] * 30, 10), ([1] * 30 + [2], 10), ([1] * 30 + [2, 2, 9], 1000), ([10] * 12, 5)],
+)
+def test_labels_at_one_place_leave_the_other_tables(
+    tmp_path: Path, selected: list[int], discarded: int
+) -> None:
+    found = call(
+        "depths", "--annotations", saved(tmp_path / "a.jsonl", selected, discarded=discarded)
+    )
+
+    assert found.exit_code == 0, found.output
+    assert "not extrapolated: " in found.stdout
+    assert "on the labels of each depth" in found.stdout
+
+
+def test_a_depth_far_beyond_what_was_seen_is_told_and_one_too_far_refused(tmp_path: Path) -> None:
+    file = saved(tmp_path / "a.jsonl", [1 + at % 10 for at in range(200)], discarded=50)
+    near, far, beyond = (
+        call("depths", "--annotations", file, "--to", to, "--trials", "100", "--json")
+        for to in ("20", "21", "101")
+    )
+
+    assert json.loads(near.stdout)["outlook"]["warnings"] == []
+    (told,) = json.loads(far.stdout)["outlook"]["warnings"]
+    assert told.startswith("depth 21 is more than 2 times as deep")
+    assert beyond.exit_code == 2
+    assert "at most 10 times as deep, 100" in beyond.stderr
+
+
+def test_a_perfect_system_has_no_extrapolation_and_is_not_counted(tmp_path: Path) -> None:
+    places = [1 + at % 10 for at in range(200)]
+    file = saved(tmp_path / "a.jsonl", places, discarded=50)
+    perfect = "".join(f"q{at} Q0 d{place} 1 1 t\n" for at, place in enumerate(places))
+    (tmp_path / "perfect.run").write_text(perfect, "utf-8")
+    arguments = ("depths", "--annotations", file, "--runs", tmp_path / "perfect.run")
+    table, answer = call(*arguments), call(*arguments, "--json")
+
+    assert "of the 1 figure of depth 10" in table.stdout
+    assert "-: all its scores are the same" in table.stdout
+    (one, *_) = json.loads(answer.stdout)["outlook"]["depths"]
+    assert one["scores"]["perfect"]["value"] is None
+    assert one["scores"]["perfect"]["why"].startswith("all its scores are the same")
+    chart = tmp_path / "a.svg"
+    assert call(*arguments, "--chart", chart).exit_code == 0

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from heldout.measures.spec import parse_measure
 from heldout.survivorship.depths import DepthScores
 from heldout.survivorship.extrapolation import Outlook, extrapolate
 
@@ -38,6 +41,7 @@ def test_a_constant_hazard_is_carried_on() -> None:
     (found,) = look(shallow, left + none, trials=100).predicted
 
     assert found.queries.value == pytest.approx(deep.counts[-1], rel=0.01)
+    assert found.scores[0] is not None
     assert found.scores[0].value == pytest.approx(deep.means()[-1][0], rel=0.01)
 
 
@@ -67,14 +71,79 @@ def test_an_open_ended_place_is_left_out_of_the_fit() -> None:
     assert check.predicted.depth == PLACES - 1
 
 
-def test_perfect_and_hopeless_systems_stay_so() -> None:
+def test_a_system_whose_scores_are_all_the_same_has_no_prediction() -> None:
+    """0.1 too, whose standard deviation is not 0 in floating point."""
     deep, none = draw_world(np.random.default_rng(4), queries=4000)
     shallow, left = cut(deep, PLACES)
-    values = np.stack([shallow.known * 0.0, shallow.known * 1.0])
-    (found,) = look(replace(shallow, values=values), left + none).predicted
+    values = np.stack([shallow.known * 0.0, shallow.known * 0.1, shallow.known * 1.0])
+    values = np.concatenate([values, shallow.values[:1]])
+    names = ("none", "tenth", "all", "some")
+    found = look(replace(shallow, systems=names, values=values), left + none)
 
-    assert (found.scores[0].low, found.scores[0].high) == (0.0, 0.0)
-    assert (found.scores[1].low, found.scores[1].high) == pytest.approx((1.0, 1.0))
+    assert found.predicted[0].scores[:3] == (None, None, None)
+    assert found.predicted[0].scores[3] is not None
+    assert found.backtest is not None
+    assert found.backtest.predicted.scores[:3] == (None, None, None)
+
+
+def scores_at(first: list[int], *, places: int, rng: np.random.Generator) -> DepthScores:
+    """A system with random scores on queries whose first labels stand at these places."""
+    known = np.array(first)[:, np.newaxis] <= np.arange(1, places + 1)
+    each = rng.choice([0.0, 0.5, 1.0], (1, len(first), 1))
+    return DepthScores(
+        systems=("one",),
+        depths=tuple(range(1, places + 1)),
+        open_ended=False,
+        measure=parse_measure("RR@10"),
+        queries=tuple(f"q{at}" for at in range(len(first))),
+        values=each * known,
+        known=known,
+        unanswered=np.zeros((1, places), np.int64),
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "discarded"),
+    [
+        ([1] * 30, 10),
+        ([1] * 30 + [2], 10),
+        ([1] * 30 + [2, 2, 9], 1000),
+        ([10] * 12, 5),
+        ([1] * 30 + [2, 3, 4], 10),
+    ],
+)
+def test_labels_at_too_few_places_are_no_basis(first: list[int], discarded: int) -> None:
+    found = look(scores_at(first, places=10, rng=np.random.default_rng(1)), discarded)
+
+    assert found.predicted == ()
+    assert "places" in found.why or "one place alone" in found.why
+    assert found.backtest_why == found.why
+
+
+@settings(max_examples=150)
+@given(
+    counts=st.lists(st.integers(0, 40), min_size=2, max_size=12),
+    discarded=st.integers(0, 500),
+    level=st.sampled_from([0.5, 0.95, 0.999]),
+    seed=st.integers(0, 99),
+)
+def test_whatever_the_first_places_there_are_finite_numbers_or_a_reason(
+    counts: list[int], discarded: int, level: float, seed: int
+) -> None:
+    first = [place for place, count in enumerate(counts, 1) for _ in range(count)] or [1]
+    rng = np.random.default_rng(seed)
+    scores = scores_at(first, places=len(counts), rng=rng)
+    to = [len(counts) + 1, 10 * len(counts)]
+    found = extrapolate(scores, rng, discarded=discarded, to=to, trials=50, level=level)
+
+    assert (found.why == "") == bool(found.predicted)
+    assert (found.backtest_why == "") == (found.backtest is not None)
+    tried = [] if found.backtest is None else [found.backtest.predicted]
+    for one in (*found.predicted, *tried):
+        assert 0 <= one.queries.value <= len(first) + discarded
+        for number in (one.queries, *one.scores):
+            if number is not None:
+                assert -np.inf < number.low <= number.value <= number.high < np.inf
 
 
 def test_a_seed_gives_the_same_intervals_again() -> None:

@@ -23,7 +23,7 @@ from heldout.charts.layers import (
 from heldout.charts.ticks import Tick, score_span, score_ticks
 from heldout.errors import plural
 from heldout.survivorship.depth_study import DepthStudy
-from heldout.survivorship.extrapolation import Extrapolation
+from heldout.survivorship.extrapolation import Extrapolation, Predicted
 
 __all__ = ["MOST_LINES", "spec", "title"]
 
@@ -77,8 +77,13 @@ def spec(study: DepthStudy) -> dict[str, Any]:
         ),
     ]
     bars = [layer for system in order for layer in _bars(study, system, frame)]
-    lines = [*bars, *(layer for system in order for layer in _line(study, system, frame))]
-    return join_layers(frame, [*lines, *draw_texts(_ends(study, order, names, frame), INK), *texts])
+    lines = [layer for system in order for layer in _line(study, system, frame)]
+    dots = [_dots(study, system, frame) for system in order]
+    # Filled ones last, so that no other system's hollow one hides them
+    marks = [*(hollow for hollow, _ in dots), *(filled for _, filled in dots)]
+    return join_layers(
+        frame, [*bars, *lines, *marks, *draw_texts(_ends(study, order, names, frame), INK), *texts]
+    )
 
 
 def _best(study: DepthStudy) -> list[int]:
@@ -92,7 +97,12 @@ def _ahead(study: DepthStudy) -> tuple[Extrapolation, ...]:
 
 def _frame(study: DepthStudy, order: list[int], names: list[str]) -> Frame:
     seen = [row[one] for row in study.scores.means() for one in order]
-    ends = [end for ahead in _ahead(study) for one in order for end in _interval(ahead, one)]
+    ends = [
+        end
+        for system in order
+        for _, one in _expected(study, system)
+        for end in (one.low, one.high)
+    ]
     y = score_span([*(score for score in seen if score is not None), *ends])
     depths = [*study.scores.depths, *(ahead.depth for ahead in _ahead(study))]
     x = (depths[0] - 0.5, depths[-1] + 0.5)
@@ -124,11 +134,23 @@ def _foot(frame: Frame) -> Label:
     return Label(x=canvas.width, y=canvas.height + 38, text=text, align="right")
 
 
-def _interval(ahead: Extrapolation, system: int) -> tuple[float, float]:
-    return ahead.scores[system].low, ahead.scores[system].high
+def _expected(study: DepthStudy, system: int) -> list[tuple[int, Predicted]]:
+    """Depth and score of what is extrapolated; none for a system that has no prediction."""
+    pairs = [(ahead.depth, ahead.scores[system]) for ahead in _ahead(study)]
+    return [(depth, one) for depth, one in pairs if one is not None]
 
 
 def _line(study: DepthStudy, system: int, frame: Frame) -> list[Layer]:
+    known = [(at, score) for at, score, _ in _seen(study, system)]
+    ahead = [(float(depth), one.value) for depth, one in _expected(study, system)]
+    return [
+        draw_line(known, frame, MUTED),
+        draw_line([known[-1], *ahead], frame, MUTED, dash=[4, 4]),
+    ]
+
+
+def _dots(study: DepthStudy, system: int, frame: Frame) -> tuple[Layer, Layer]:
+    """Hollow marks, and filled ones."""
     name = study.scores.systems[system]
     told = {
         test.depth
@@ -137,45 +159,42 @@ def _line(study: DepthStudy, system: int, frame: Frame) -> list[Layer]:
         and test.p_corrected is not None
         and test.p_corrected < 1 - study.question.level
     }
-    seen = [
-        (float(depth), row[system], place)
-        for place, (depth, row) in enumerate(
-            zip(study.scores.depths, study.scores.means(), strict=True)
-        )
-    ]
-    known = [(at, score, place) for at, score, place in seen if score is not None]
-    ahead = [(float(one.depth), one.scores[system].value) for one in _ahead(study)]
     spots = [
-        (at, score, f"{name}, depth {study.scores.names[place]}: {score:.4f}")
-        for at, score, place in known
+        (place, (at, score, f"{name}, depth {study.scores.names[place]}: {score:.4f}"))
+        for at, score, place in _seen(study, system)
     ]
+    return (
+        draw_dots([spot for place, spot in spots if place not in told], frame, "circle"),
+        draw_dots([spot for place, spot in spots if place in told], frame, "disc"),
+    )
+
+
+def _seen(study: DepthStudy, system: int) -> list[tuple[float, float, int]]:
+    """Depth, score and place of each depth at which a query has a label."""
+    rows = zip(study.scores.depths, study.scores.means(), strict=True)
     return [
-        draw_line([(at, score) for at, score, _ in known], frame, MUTED),
-        draw_line([(known[-1][0], known[-1][1]), *ahead], frame, MUTED, dash=[4, 4]),
-        draw_dots(
-            [s for s, k in zip(spots, known, strict=True) if k[2] not in told], frame, "circle"
-        ),
-        draw_dots([s for s, k in zip(spots, known, strict=True) if k[2] in told], frame, "disc"),
+        (float(depth), score, place)
+        for place, (depth, row) in enumerate(rows)
+        if (score := row[system]) is not None
     ]
 
 
 def _bars(study: DepthStudy, system: int, frame: Frame) -> list[Layer]:
     """Intervals of what is extrapolated, as grey boxes."""
     bars = []
-    for one in _ahead(study):
-        low, high = _interval(one, system)
-        name = study.scores.systems[system]
-        told = f"{name}, depth {one.depth}, extrapolated: {low:.4f} to {high:.4f}"
-        half = 0.12 * (frame.x[1] - frame.x[0]) / max(len(frame.x_ticks), 1)
-        bars.append(draw_box((one.depth - half, low, one.depth + half, high), frame, _HAIR, told))
+    name = study.scores.systems[system]
+    half = 0.12 * (frame.x[1] - frame.x[0]) / max(len(frame.x_ticks), 1)
+    for depth, one in _expected(study, system):
+        told = f"{name}, depth {depth}, extrapolated: {one.low:.4f} to {one.high:.4f}"
+        bars.append(draw_box((depth - half, one.low, depth + half, one.high), frame, _HAIR, told))
     return bars
 
 
 def _ends(study: DepthStudy, order: list[int], names: list[str], frame: Frame) -> list[Label]:
     """A name at the right end of each line, moved where another stands there."""
-    ahead = _ahead(study)
     last = study.scores.means()[-1]
-    at = {one: ahead[-1].scores[one].value if ahead else last[one] or 0.0 for one in order}
+    ahead = {one: _expected(study, one) for one in order}
+    at = {one: ahead[one][-1][1].value if ahead[one] else last[one] or 0.0 for one in order}
     downwards = sorted(zip(order, names, strict=True), key=lambda pair: -at[pair[0]])
     wanted = np.array([frame.place(0.0, at[one])[1] for one, _ in downwards])
     # As near to their lines as names of this height may stand, in their order

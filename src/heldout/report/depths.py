@@ -32,7 +32,7 @@ def facts(study: DepthStudy) -> tuple[tuple[str, str], ...]:
     lines += [("" if place else "scores", text) for place, text in enumerate(_directions(study))]
     lines.append(("order", _order(study)))
     if study.outlook is not None:
-        lines += outlook_facts(study.outlook, scores.systems)
+        lines += outlook_facts(study.outlook)
     return tuple(lines)
 
 

@@ -4,14 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from heldout.errors import plural
-from heldout.report.table import Cell, Column, Table
+from heldout.report.table import UNDEFINED, Cell, Column, Table
 from heldout.survivorship.depth_study import DepthStudy
 from heldout.survivorship.extrapolation import Backtest, Outlook, Predicted
 
 __all__ = ["outlook_facts", "outlook_tables", "outlook_value"]
 
+_FAR = 2
+_CONSTANT = "all its scores are the same: nothing tells how they would vary"
+_DASH = f"{UNDEFINED}: {_CONSTANT}"
 
-def outlook_facts(outlook: Outlook, systems: Sequence[str]) -> list[tuple[str, str]]:
+
+def outlook_facts(outlook: Outlook) -> list[tuple[str, str]]:
     """What is expected at the deepest depth, and whether the model held where it can be seen."""
     if outlook.why:
         return [("deeper", f"not extrapolated: {outlook.why}")]
@@ -24,13 +28,13 @@ def outlook_facts(outlook: Outlook, systems: Sequence[str]) -> list[tuple[str, s
     ]
     check = outlook.backtest
     if check is not None:
-        held = _held(check)
+        held, figures = _held(check)
         told.append(
             (
                 "",
                 (
                     f"the same model, fitted to depths 1 to {check.fitted}, has {held} of the "
-                    f"{plural(1 + len(systems), 'figure')} of depth {check.predicted.depth} in its "
+                    f"{plural(figures, 'figure')} of depth {check.predicted.depth} in its "
                     "intervals"
                 ),
             )
@@ -47,7 +51,7 @@ def outlook_tables(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
     for one in outlook.predicted:
         rows.append((f"{one.depth}", "queries", *_counts(one.queries)))
         rows += [
-            (f"{one.depth}", f"{measure} {system}", found.value, found.low, found.high)
+            (f"{one.depth}", f"{measure} {system}", *_ends(found))
             for system, found in zip(systems, one.scores, strict=True)
         ]
     ahead = Table(
@@ -61,6 +65,7 @@ def outlook_tables(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
         ),
         rows=tuple(rows),
         notes=(
+            *_warnings(outlook, study),
             (
                 "an extrapolation, not a measurement: the chance that a query without a label "
                 "gets one at the next place, and what those queries add to a score, carried on as "
@@ -71,6 +76,7 @@ def outlook_tables(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
                 "queries, the scatter of places about the lines, and the chance of the queries to "
                 "come; not from an error of the model"
             ),
+            *([_DASH] if None in outlook.predicted[-1].scores else []),
         ),
     )
     if outlook.backtest is None:
@@ -86,6 +92,7 @@ def outlook_value(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
         "why": outlook.why,
         "model": "logit of the hazard, and score added per query added, linear in log place",
         "trials": study.question.trials,
+        "warnings": _warnings(outlook, study),
         "depths": [
             {
                 "depth": one.depth,
@@ -94,6 +101,7 @@ def outlook_value(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
             }
             for one in outlook.predicted
         ],
+        "backtest_why": outlook.backtest_why,
         "backtest": None
         if check is None
         else {
@@ -135,18 +143,39 @@ def _check_table(check: Backtest, measure: str, systems: Sequence[str]) -> Table
                 _inside_count(check),
             ),
             *(
-                (name, seen, one.value, one.low, one.high, _say(_inside(one, seen)))
+                (name, seen, *_ends(one), None if one is None else _say(_inside(one, seen)))
                 for name, one, seen in found
             ),
         ),
-        notes=("what is outside here shows an error of the model that no interval holds",),
+        notes=(
+            "what is outside here shows an error of the model that no interval holds",
+            *([_DASH] if None in check.predicted.scores else []),
+        ),
     )
 
 
-def _held(check: Backtest) -> int:
+def _warnings(outlook: Outlook, study: DepthStudy) -> list[str]:
+    """What is said of depths far beyond those that were seen."""
+    last = study.scores.depths[-1]
+    if not outlook.predicted or outlook.predicted[-1].depth <= _FAR * last:
+        return []
+    return [
+        (
+            f"depth {outlook.predicted[-1].depth} is more than {_FAR} times as deep as anybody "
+            "looked: nothing here tells whether the lines stay lines so far, and no interval holds "
+            "that"
+        )
+    ]
+
+
+def _held(check: Backtest) -> tuple[int, int]:
+    """Figures inside their intervals, of how many."""
     pairs = zip(check.predicted.scores, check.scores, strict=True)
-    inside = sum(_inside(one, seen) for one, seen in pairs)
-    return inside + _inside(check.predicted.queries, check.queries)
+    inside = [
+        _inside(check.predicted.queries, check.queries),
+        *(_inside(one, seen) for one, seen in pairs if one is not None),
+    ]
+    return sum(inside), len(inside)
 
 
 def _inside(found: Predicted, seen: float) -> bool:
@@ -171,5 +200,10 @@ def _say_count(found: Predicted) -> str:
     return f"{value} ({low} to {high})"
 
 
-def _value(found: Predicted) -> dict[str, float]:
-    return {"value": found.value, "low": found.low, "high": found.high}
+def _ends(found: Predicted | None) -> tuple[Cell, Cell, Cell]:
+    return (None, None, None) if found is None else (found.value, found.low, found.high)
+
+
+def _value(found: Predicted | None) -> dict[str, Any]:
+    value, low, high = _ends(found)
+    return {"value": value, "low": low, "high": high, "why": _CONSTANT if found is None else ""}

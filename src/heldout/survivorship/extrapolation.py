@@ -24,15 +24,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from heldout.survivorship.depths import DepthScores
 
-__all__ = ["Backtest", "Extrapolation", "Outlook", "Predicted", "extrapolate"]
+__all__ = ["FARTHEST", "Backtest", "Extrapolation", "Outlook", "Predicted", "extrapolate"]
+
+FARTHEST = 10
+"""A depth is predicted up to this many times the last one that was seen."""
 
 _LEAST_PLACES = 4
 _LEAST_QUERIES = 10
 _BLOCK = 50
 """Draws at once: of 60,000 queries that takes 50 MB."""
+
+_NO_LINE = "some draws of these queries have labels at one place alone: a line needs two"
 
 Floats = NDArray[np.float64]
 
@@ -58,12 +64,13 @@ class Extrapolation:
     Attributes:
         depth: how deep.
         queries: how many would have a label.
-        scores: of each system, in the order of `DepthScores.systems`.
+        scores: of each system, in the order of `DepthScores.systems`; `None` for one that has the
+            same score for every query: nothing is known of how its scores vary.
     """
 
     depth: int
     queries: Predicted
-    scores: tuple[Predicted, ...]
+    scores: tuple[Predicted | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +98,13 @@ class Outlook:
         predicted: one for each depth that was asked for; none where `why` is not "".
         backtest: how the same model does within what was seen; `None` with too few places.
         why: the reason why nothing is predicted, else "".
+        backtest_why: the reason why there is no backtest, else "".
     """
 
     predicted: tuple[Extrapolation, ...]
     backtest: Backtest | None
     why: str
+    backtest_why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -106,7 +115,7 @@ class _Added:
         annotated: queries, discarded ones too.
         new: queries, float64, shape (draws, places); the first row is as observed.
         sums: to the sums of scores, shape (draws, systems, places); the same.
-        spread: standard deviation of the scores of each system.
+        spread: standard deviation of the scores of each system; 0 where all are the same.
         largest: score there is; `None` where there is no end.
     """
 
@@ -149,33 +158,37 @@ def extrapolate(
             left out of the fit.
         rng: where draws come from.
         discarded: queries that were annotated and have no label; `None` where nobody knows.
-        to: depths beyond the last, at least one.
+        to: depths beyond the last, at least one, none beyond `FARTHEST` times the last: the work
+            grows with the deepest, and so does what nobody has seen.
         trials: draws of queries.
         level: of the intervals.
     """
     last = len(scores.depths) - scores.open_ended
     why = _why(scores, last, discarded)
     if discarded is None or why:
-        return Outlook(predicted=(), backtest=None, why=why)
+        return Outlook(predicted=(), backtest=None, why=why, backtest_why=why)
     added = _add_up(scores, rng, discarded=discarded, trials=trials)
+    if why := _why_no_line(added, last):
+        return Outlook(predicted=(), backtest=None, why=why, backtest_why=why)
+    predicted = _predict(added, rng, fitted=last, to=to, level=level)
+    half = (last + 1) // 2
+    why = _why(scores, half, added.annotated) or _why_no_line(added, half)
     return Outlook(
-        predicted=_predict(added, rng, fitted=last, to=to, level=level),
-        backtest=_look_back(scores, added, rng, last=last, level=level),
+        predicted=predicted,
+        backtest=None if why else _look_back(scores, added, rng, half=half, last=last, level=level),
         why="",
+        backtest_why=why,
     )
 
 
 def _look_back(
-    scores: DepthScores, added: _Added, rng: Generator, *, last: int, level: float
-) -> Backtest | None:
+    scores: DepthScores, added: _Added, rng: Generator, *, half: int, last: int, level: float
+) -> Backtest:
     """Fit the first half of the places, and say what is at the last: it is known."""
-    fitted = (last + 1) // 2
-    if _why(scores, fitted, added.annotated):
-        return None
-    (predicted,) = _predict(added.until(fitted), rng, fitted=fitted, to=[last], level=level)
+    (predicted,) = _predict(added.until(half), rng, fitted=half, to=[last], level=level)
     means = [float(scores.scores(one, last - 1).mean()) for one in range(len(scores.systems))]
     return Backtest(
-        fitted=fitted, predicted=predicted, queries=scores.counts[last - 1], scores=tuple(means)
+        fitted=half, predicted=predicted, queries=scores.counts[last - 1], scores=tuple(means)
     )
 
 
@@ -188,7 +201,22 @@ def _why(scores: DepthScores, fitted: int, discarded: int | None) -> str:
         return f"a line through {fitted} places says nothing: at least {_LEAST_PLACES} are needed"
     if scores.counts[fitted - 1] < _LEAST_QUERIES:
         return f"fewer than {_LEAST_QUERIES} queries have a label"
+    adding = np.count_nonzero(np.diff((0, *scores.counts[:fitted])))
+    if adding < _LEAST_PLACES:
+        return (
+            f"of {fitted} places {adding} add queries: at least {_LEAST_PLACES} are needed for a "
+            "line of what a place adds"
+        )
     return ""
+
+
+def _why_no_line(added: _Added, fitted: int) -> str:
+    """Why a draw has no line: one place alone adds queries there.
+
+    Such a draw is not left out: the others alone would make the intervals too narrow.
+    """
+    places = np.count_nonzero(added.new[:, :fitted], axis=1)
+    return "" if (places > 1).all() else _NO_LINE
 
 
 def _add_up(scores: DepthScores, rng: Generator, *, discarded: int, trials: int) -> _Added:
@@ -208,11 +236,12 @@ def _add_up(scores: DepthScores, rng: Generator, *, discarded: int, trials: int)
         for start in range(0, trials, _BLOCK)
     ]
     sums = np.concatenate([rows.sum(axis=0)[np.newaxis], *drawn])
+    last = scores.values[:, :, -1]
     return _Added(
         annotated=annotated,
         new=sums[:, :places],
         sums=sums[:, places:].reshape(len(sums), len(scores.systems), places),
-        spread=scores.values[:, :, -1].std(axis=1),
+        spread=np.where(np.ptp(last, axis=1) > 0, last.std(axis=1), 0.0),
         largest=scores.measure.largest,
     )
 
@@ -227,7 +256,7 @@ def _predict(
     sums = np.tile(added.sums[0].sum(axis=1), (draws, 1))
     found = {}
     for place in range(added.places + 1, max(to) + 1):
-        chance = 1 / (1 + np.exp(-(hazard.at_one + hazard.slope * np.log(place))))
+        chance = expit(hazard.at_one + hazard.slope * np.log(place))
         left = added.annotated - queries
         new = rng.binomial(np.round(left).astype(np.int64), chance).astype(np.float64)
         new[0] = left[0] * chance[0]
@@ -240,7 +269,10 @@ def _predict(
             found[place] = Extrapolation(
                 depth=place,
                 queries=_interval(queries, level),
-                scores=tuple(_interval(column, level) for column in means.T),
+                scores=tuple(
+                    _interval(column, level) if spread else None
+                    for column, spread in zip(means.T, added.spread.tolist(), strict=True)
+                ),
             )
     return tuple(found[depth] for depth in to)
 
@@ -285,5 +317,7 @@ def _regress(y: Floats, weights: Floats, rng: Generator) -> _Line:
 
 
 def _interval(values: Floats, level: float) -> Predicted:
+    """Of draws; it holds the value, which is a mean where the draws are whole queries."""
+    value = float(values[0])
     low, high = np.quantile(values[1:], ((1 - level) / 2, (1 + level) / 2)).tolist()
-    return Predicted(value=float(values[0]), low=low, high=high)
+    return Predicted(value=value, low=min(low, value), high=max(high, value))

@@ -25,6 +25,7 @@ from heldout.stats.student import Variances
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depth_study import DepthQuestion, study_depths
 from heldout.survivorship.depth_tests import Family
+from heldout.survivorship.extrapolation import FARTHEST
 from heldout.survivorship.shown import SHOWN, shown_documents, shown_places
 from heldout.trec.groups import read_query_list
 from heldout.trec.places import Places, read_places
@@ -189,13 +190,15 @@ def depths(*, source: AnnotationSource, asked: _Asked, output: Output) -> None:
 
 def _question(annotations: Annotations, asked: _Asked) -> DepthQuestion:
     last = annotations.depth
-    if asked.to and asked.to <= last:
+    most = FARTHEST * last
+    if asked.to and not last < asked.to <= most:
         raise InputError(
             Problem(
                 code="depth-beyond-list",
                 path="--to",
-                found=f"depth {asked.to}",
-                expected=f"a depth beyond the last, {last}; or 0 for no extrapolation",
+                found=f"depth {asked.to:,}",
+                expected=f"a depth beyond the last, {last}, and at most {FARTHEST} times as deep, "
+                f"{most:,}; or 0 for no extrapolation",
             )
         )
     to = 2 * last if asked.to is None else asked.to
