@@ -163,7 +163,7 @@ def test_half_of_the_annotators_are_not_enough() -> None:
     judged = judged_passages(asked, answers)
     assert judged.keys() == {"q1"}
     one = judged["q1"]
-    assert (one.answering, one.others, one.disputed, one.annotators) == (("d1",), ("d2",), 1, 2)
+    assert (one.answering, one.others, one.disputed, one.annotators) == (("d1",), (), ("d2",), 2)
 
 
 def test_without_a_judged_query_nothing_is_a_share() -> None:

@@ -26,8 +26,8 @@ SOURCE = LabelSource(
 )
 STRONG = PseudoSource(system="strong", run_sha256=digest_bytes(b"r"), depth=1)
 JUDGED = {
-    "q1": Judged(answering=("d1",), others=("d2",), disputed=0, annotators=1),
-    "q2": Judged(answering=(), others=("d3",), disputed=0, annotators=1),
+    "q1": Judged(answering=("d1",), others=("d2",), disputed=(), annotators=1),
+    "q2": Judged(answering=(), others=("d3",), disputed=(), annotators=1),
 }
 TOPS = {"q1": ("d9",), "q3": ("d7", "d8")}
 
@@ -48,6 +48,20 @@ def test_people_label_what_answers_and_what_does_not() -> None:
     assert (record.name, record.made, record.pseudo, record.human) == ("first", "human", 0, 3)
     assert (record.queries, record.answered, record.system) == (2, 1, None)
     assert record.qrels_sha256 == digest_bytes(made.qrels)
+
+
+def test_what_just_half_of_them_ticked_is_no_label_in_any_file() -> None:
+    tied = {
+        "q1": Judged(answering=("d1",), others=("d2",), disputed=("d4", "d5"), annotators=2),
+        "q2": Judged(answering=(), others=(), disputed=("d4",), annotators=2),
+    }
+    own = human_labels(tied, SOURCE, name="first")
+    assert Lines(own).rows == ["q1 0 d1 1", "q1 0 d2 0"]
+    assert (own.record.disputed, own.record.queries) == (3, 1)
+    both = mixed_labels(tied, SOURCE, {"q2": ("d4",)}, ["q2"], STRONG, name="first")
+    assert Lines(both).rows == Lines(own).rows
+    assert both.record.disputed == 3
+    assert pseudo_labels(TOPS, ["q3"], STRONG, name="first").record.disputed == 0
 
 
 def test_pseudo_labels_say_that_they_are_in_name_lines_and_record() -> None:
@@ -76,7 +90,7 @@ def test_labels_are_qrels(shown: Mapping[str, frozenset[str]], data: st.DataObje
         judged[query] = Judged(
             answering=tuple(sorted(answering)),
             others=tuple(sorted(docs - answering)),
-            disputed=0,
+            disputed=(),
             annotators=1,
         )
     made = human_labels(judged, SOURCE, name="x")

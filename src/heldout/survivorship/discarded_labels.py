@@ -1,7 +1,8 @@
 """Labels for discarded queries, by people, and the record of what a file of labels is made of.
 
 What people judged becomes qrels: 1 for a passage that answers, 0 for one that was looked at and
-does not. Nothing here knows a system's opinion; that is `pseudo_labels`.
+does not. One that just half of its annotators ticked is neither, and has no line. Nothing here
+knows a system's opinion; that is `pseudo_labels`.
 """
 
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ __all__ = [
     "LabelSource",
     "MadeLabels",
     "PseudoSource",
+    "count_disputed",
     "human_labels",
     "human_rows",
     "make_labels",
@@ -74,6 +76,7 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         answered: with a line of grade 1.
         human: lines by people.
         pseudo: lines that nobody judged.
+        disputed: documents without a line, since just half of their annotators ticked them.
         judged: what people judged; `None` without.
         system: whose documents were taken; `None` without.
         qrels_sha256: of the labels.
@@ -86,6 +89,7 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     answered: int
     human: int
     pseudo: int
+    disputed: int
     judged: LabelSource | None
     system: PseudoSource | None
     qrels_sha256: Digest
@@ -116,11 +120,13 @@ def human_labels(judged: Mapping[str, Judged], source: LabelSource, *, name: str
         source: what they judged.
         name: of the file.
     """
-    return make_labels(name, human_rows(judged), judged=source, system=None)
+    return make_labels(
+        name, human_rows(judged), judged=source, system=None, disputed=count_disputed(judged)
+    )
 
 
 def human_rows(judged: Mapping[str, Judged]) -> LabelRows:
-    """The lines of what people judged, by query, documents by id."""
+    """The lines of what people judged, by query, documents by id; none of what they dispute."""
     return [
         (query, _HUMAN, doc, int(doc in one.answering))
         for query, one in judged.items()
@@ -128,8 +134,18 @@ def human_rows(judged: Mapping[str, Judged]) -> LabelRows:
     ]
 
 
+def count_disputed(judged: Mapping[str, Judged]) -> int:
+    """Documents that have no line because just half of their annotators ticked them."""
+    return sum(len(one.disputed) for one in judged.values())
+
+
 def make_labels(
-    name: str, rows: LabelRows, *, judged: LabelSource | None, system: PseudoSource | None
+    name: str,
+    rows: LabelRows,
+    *,
+    judged: LabelSource | None,
+    system: PseudoSource | None,
+    disputed: int = 0,
 ) -> MadeLabels:
     """A file of labels and its record.
 
@@ -138,6 +154,7 @@ def make_labels(
         rows: its lines.
         judged: what people judged; `None` where nobody did.
         system: whose documents are among them; `None` where none are.
+        disputed: documents that people judged and that have no line.
     """
     qrels = "".join(f"{query} {mark} {doc} {grade}\n" for query, mark, doc, grade in rows).encode()
     pseudo = sum(mark == PSEUDO for _, mark, _, _ in rows)
@@ -148,6 +165,7 @@ def make_labels(
         answered=len({query for query, _, _, grade in rows if grade}),
         human=len(rows) - pseudo,
         pseudo=pseudo,
+        disputed=disputed,
         judged=judged,
         system=system,
         qrels_sha256=digest_bytes(qrels),

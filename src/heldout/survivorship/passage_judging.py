@@ -18,14 +18,14 @@ class Judged:
 
     Attributes:
         answering: documents that answer it, with those of the same text, sorted.
-        others: documents that do not.
-        disputed: passages that just half of the annotators ticked; they count among `others`.
+        others: documents that do not, sorted.
+        disputed: documents that just half of the annotators ticked, sorted; nobody knows of them.
         annotators: how many judged it.
     """
 
     answering: tuple[str, ...]
     others: tuple[str, ...]
-    disputed: int
+    disputed: tuple[str, ...]
     annotators: int
 
 
@@ -101,7 +101,7 @@ def judge_agreement(
         annotators=tuple(annotators),
         asked=len(questions),
         judged=len(judged),
-        disputed=sum(one.disputed for one in judged.values()),
+        disputed=sum(doc in judged[query].disputed for query, doc in units if query in judged),
         cannot=len(given) - len(valid),
         alpha=krippendorff_alpha(table),
         interval=krippendorff_interval(table, rng, groups=groups, level=level),
@@ -112,12 +112,14 @@ def _judge(question: Question, given: Sequence[Answer]) -> Judged:
     ticks = Counter(doc for one in given for doc in one.passages)
     answering: list[str] = []
     others: list[str] = []
+    disputed: list[str] = []
     for passage in question.passages:
-        named = answering if 2 * ticks[passage.doc] > len(given) else others
+        twice = 2 * ticks[passage.doc]
+        named = answering if twice > len(given) else others if twice < len(given) else disputed
         named += [passage.doc, *passage.same]
     return Judged(
         answering=tuple(sorted(answering)),
         others=tuple(sorted(others)),
-        disputed=sum(2 * ticks[one.doc] == len(given) for one in question.passages),
+        disputed=tuple(sorted(disputed)),
         annotators=len(given),
     )

@@ -13,6 +13,7 @@ from heldout.survivorship.discarded_labels import (
     LabelSource,
     MadeLabels,
     PseudoSource,
+    count_disputed,
     human_rows,
     make_labels,
 )
@@ -58,7 +59,13 @@ def mixed_labels(
     """
     rest = [query for query in queries if query not in judged]
     rows = human_rows(judged) + _pseudo_rows(tops, rest, system.depth)
-    return make_labels(f"{name}.with-{PSEUDO}", rows, judged=source, system=system)
+    return make_labels(
+        f"{name}.with-{PSEUDO}",
+        rows,
+        judged=source,
+        system=system,
+        disputed=count_disputed(judged),
+    )
 
 
 def _pseudo_rows(tops: Tops, queries: Iterable[str], depth: int) -> LabelRows:

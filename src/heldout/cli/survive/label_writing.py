@@ -182,7 +182,8 @@ def _tell(path: Path, made: MadeLabels) -> None:
     if record.pseudo:
         lines += f", {plural(record.pseudo, 'pseudo-label')} that nobody judged"
     queries = plural(record.queries, "query", "queries")
-    print_facts(
-        messages(),
-        [("labels", f"{path}: {queries}, {record.answered:,} with an answer"), ("", lines)],
-    )
+    facts = [("labels", f"{path}: {queries}, {record.answered:,} with an answer"), ("", lines)]
+    if record.disputed:
+        documents = plural(record.disputed, "document")
+        facts.append(("disputed", f"{documents}, ticked by just half of their annotators: no line"))
+    print_facts(messages(), facts)
