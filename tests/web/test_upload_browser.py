@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import chromium
 from chromium import AXE
+from heldout.store.registrations import is_team
 from heldout.store.uploads import Limits, UploadFolder
 from heldout.web.intake import ADDRESS, Intake, make_upload_app
 from heldout.web.pages import Study
@@ -30,7 +31,8 @@ def uploads(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """The page's address, and the folder behind it."""
     folder = tmp_path / "uploads"
     folder.mkdir()
-    place = UploadFolder(path=folder, endings=ENDINGS, limits=Limits(free_bytes=0))
+    limits = Limits(free_bytes=0)
+    place = UploadFolder(path=folder, endings=ENDINGS, is_team=is_team, limits=limits)
     study = Study(name="A board", contact="board@example.org")
     intake = Intake(folder=place, clock=lambda: datetime(2026, 11, 21, tzinfo=UTC), study=study)
     with Stages(tmp_path) as stages:
