@@ -267,15 +267,15 @@ def test_a_depth_far_beyond_what_was_seen_is_told_and_one_too_far_refused(tmp_pa
 def test_a_perfect_system_has_no_extrapolation_and_is_not_counted(tmp_path: Path) -> None:
     places = [1 + at % 10 for at in range(200)]
     file = saved(tmp_path / "a.jsonl", places, discarded=50)
-    perfect = "".join(f"q{at} Q0 d{place} 1 1 t\n" for at, place in enumerate(places))
-    (tmp_path / "perfect.run").write_text(perfect, "utf-8")
-    arguments = ("depths", "--annotations", file, "--runs", tmp_path / "perfect.run")
+    right = "".join(f"q{at} Q0 d{place} 1 1 t\n" for at, place in enumerate(places))
+    (tmp_path / "right.run").write_text(right, "utf-8")
+    arguments = ("depths", "--annotations", file, "--runs", tmp_path / "right.run")
     table, answer = call(*arguments), call(*arguments, "--json")
 
-    assert "of the 1 figure of depth 10" in table.stdout
+    assert "of the 1 figure of depth 10" in " ".join(table.stdout.split())
     assert "-: all its scores are the same" in table.stdout
     (one, *_) = json.loads(answer.stdout)["outlook"]["depths"]
-    assert one["scores"]["perfect"]["value"] is None
-    assert one["scores"]["perfect"]["why"].startswith("all its scores are the same")
+    assert one["scores"]["right"]["value"] is None
+    assert one["scores"]["right"]["why"].startswith("all its scores are the same")
     chart = tmp_path / "a.svg"
     assert call(*arguments, "--chart", chart).exit_code == 0
