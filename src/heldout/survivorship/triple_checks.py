@@ -65,7 +65,9 @@ def check_texts(
     """
     log = ProblemLog(_MOST)
     asked: dict[str, None] = {triple.query: None for triple in triples}
-    used: dict[str, None] = {one: None for triple in triples for one in (triple.positive, triple.negative)}
+    used: dict[str, None] = {
+        one: None for triple in triples for one in (triple.positive, triple.negative)
+    }
     missing = [("query", query) for query in asked if query not in queries]
     missing += [("document", document) for document in used if document not in documents]
     for kind, identity in missing:
