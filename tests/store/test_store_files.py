@@ -1,6 +1,7 @@
 """Files that are whole or absent, lines that happened or did not."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import StoreError
+from heldout.rankers.files import write_whole as write_run_file
 from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep, write_whole
 
 
@@ -35,6 +37,23 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
         write_whole(file, b"new")
     assert file.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("write", [write_whole, write_run_file])
+def test_only_a_file_is_replaced_and_a_refusal_names_it(
+    tmp_path: Path, write: Callable[[Path, bytes], object]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("folder", "pipe"):
+        with pytest.raises(StoreError, match=f"{name} is no file"):
+            write(tmp_path / name, b"new")
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "plain").write_bytes(b"")
+    with pytest.raises((FileExistsError, NotADirectoryError)) as caught:
+        write(tmp_path / "plain" / "x", b"new")
+    assert caught.value.filename == str(tmp_path / "plain" / "x")
+    assert str(caught.value).endswith("plain/x'")
 
 
 @given(

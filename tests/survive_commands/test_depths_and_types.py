@@ -1,6 +1,7 @@
 """`heldout survive depths` and `heldout survive types` as somebody calls them."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -279,3 +280,35 @@ def test_a_perfect_system_has_no_extrapolation_and_is_not_counted(tmp_path: Path
     assert one["scores"]["right"]["why"].startswith("all its scores are the same")
     chart = tmp_path / "a.svg"
     assert call(*arguments, "--chart", chart).exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--save", "--write-shown"])
+def test_what_the_disk_refuses_is_an_error_that_names_the_file(tmp_path: Path, option: str) -> None:
+    """The target, and not the file aside that is renamed to it."""
+    file = saved(tmp_path / "a.jsonl", [1] * 30, discarded=10)
+    (tmp_path / "plain").write_text("", "utf-8")
+    target = tmp_path / "plain" / "x.jsonl"
+    found = call("depths", "--annotations", file, option, target)
+
+    assert found.exit_code == 2, found.output
+    assert found.stderr.startswith("error") or "\nerror" in found.stderr
+    assert "plain/x.jsonl" in "".join(found.stderr.split())
+    if option == "--save":
+        assert call("types", "--annotations", file, option, target).exit_code == 2
+
+
+def test_the_order_shown_is_not_written_over_what_is_read(tmp_path: Path) -> None:
+    file = saved(tmp_path / "a.jsonl", [1] * 30, discarded=10)
+    (tmp_path / "one.run").write_text("q0 Q0 d1 1 1 t\n", "utf-8")
+    os.mkfifo(tmp_path / "pipe")
+    for target in ("a.jsonl", "one.run", "pipe"):
+        found = call(
+            "depths", "--annotations", file, "--runs", tmp_path / "*.run",
+            "--write-shown", tmp_path / target,
+        )  # fmt: skip
+        assert found.exit_code == 2, found.output
+    assert json.loads(file.read_text("utf-8").splitlines()[0])["annotations"] == 1
+    assert (tmp_path / "one.run").read_text("utf-8") == "q0 Q0 d1 1 1 t\n"
+    assert (tmp_path / "pipe").is_fifo()
+    same = ("--save", tmp_path / "new", "--write-shown", tmp_path / "new")
+    assert call("depths", "--annotations", file, *same).exit_code == 2

@@ -1,6 +1,7 @@
 """The options that name annotations: every form is told by its content, and says what it read."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -197,3 +198,29 @@ def test_places_without_annotations_are_refused(tmp_path: Path) -> None:
 def test_contradicting_options_are_refused_before_a_file_is_read(options: list[str]) -> None:
     _, message = told(*options, status=2)
     assert message.startswith("Usage")
+
+
+@pytest.mark.parametrize("name", ["lines.json", "other.json", "q.qrels"])
+def test_what_is_read_is_not_written_over(place: Path, name: str) -> None:
+    """By another name of the same file too."""
+    (place / "other.json").hardlink_to(place / "lines.json")
+    before = (place / name).read_bytes()
+    options = ("--annotations", place / "lines.json", "--qrels", place / "q.qrels")
+    _, message = told(*options, "--save", place / name, status=2)
+
+    assert "would replace what is read" in " ".join(message.split())
+    assert (place / name).read_bytes() == before
+
+
+def test_a_file_in_a_folder_that_is_read_is_not_written_over(tmp_path: Path) -> None:
+    labels = tmp_path / "dev-1.qrels"
+    labels.write_text("1 0 a 1\n")
+    told("--annotations", tmp_path, "--save", labels, status=2)
+    assert labels.read_text() == "1 0 a 1\n"
+
+
+def test_a_pipe_is_not_replaced_by_a_file(place: Path) -> None:
+    os.mkfifo(place / "pipe")
+    _, message = told("--annotations", place / "lines.json", "--save", place / "pipe", status=2)
+    assert "pipe is no file" in " ".join(message.split())
+    assert (place / "pipe").is_fifo()

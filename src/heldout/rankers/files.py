@@ -4,6 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from heldout.errors import StoreError
+
 __all__ = ["write_whole"]
 
 
@@ -15,8 +17,21 @@ def write_whole(path: Path, content: bytes) -> None:
         content: all of it.
 
     Raises:
-        OSError: it cannot be written; one of this name that was there is kept.
+        StoreError: a device, pipe or folder has this name: a rename would put a file in its place.
+        OSError: it cannot be written; one of this name that was there is kept. `filename` is
+            `path`, not that of the file aside.
     """
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path} is no file: give another name")
+    try:
+        _write_aside(path, content)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write_aside(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -25,9 +25,25 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
 
     Returns:
         Whether anything was written; a file that holds these bytes already is left alone.
+
+    Raises:
+        StoreError: a device, pipe or folder has this name: a rename would put a file in its place.
+        OSError: it cannot be written; `filename` is `path`, not that of the file aside.
     """
     if path.is_file() and path.read_bytes() == data:
         return False
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path} is no file: give another name")
+    try:
+        _write_aside(path, data, mode)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    return True
+
+
+def _write_aside(path: Path, data: bytes, mode: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=ASIDE)
     try:
@@ -41,7 +57,6 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
         Path(name).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
-    return True
 
 
 def append_line(path: Path, line: bytes, *, mode: int = 0o600) -> None:

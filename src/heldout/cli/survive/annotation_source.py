@@ -1,6 +1,6 @@
 """Where a command's annotations come from: a place that has them, or a run and labels."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from heldout.trec.queries import read_queries
 from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import read_tops
 
-__all__ = ["AnnotationSource", "annotation_options"]
+__all__ = ["AnnotationSource", "annotation_options", "keep_inputs"]
 
 _DEPTH = 10
 _MOST = 100
@@ -89,6 +89,19 @@ class AnnotationSource:
             write_whole(self.save, format_annotations(found))
         return found
 
+    def inputs(self) -> tuple[Path, ...]:
+        """The files and folders that are read."""
+        named = (
+            self.annotations,
+            self.shown,
+            self.qrels,
+            self.query_list,
+            self.types,
+            self.queries,
+            self.documents,
+        )
+        return tuple(path for path in named if path is not None)
+
     def _read(self, *, texts: bool) -> Annotations:
         labels = None if self.qrels is None else _read_labels(self.qrels)
         if self.shown is not None:
@@ -124,6 +137,28 @@ class AnnotationSource:
             raise click.UsageError("--annotations says what was shown: without --shown")
         if self.shown is None and self.shown_depth is not None:
             raise click.UsageError("--shown-depth is of --shown")
+        if self.save is not None:
+            keep_inputs(self.save, "--save", self.inputs())
+
+
+def keep_inputs(target: Path, option: str, inputs: Iterable[Path]) -> None:
+    """Refuse to write over what is read.
+
+    Args:
+        target: the file to be written.
+        option: that names it.
+        inputs: files that are read, and folders of such files.
+
+    Raises:
+        click.UsageError: the target is one of them, by whatever name, or a file in one of them.
+    """
+    if not target.exists():
+        return
+    for place in inputs:
+        if place.exists() and (target.samefile(place) or target.parent.samefile(place)):
+            raise click.UsageError(
+                f"{option} {target} would replace what is read from {place}: give another name"
+            )
 
 
 annotation_options = one_argument(

@@ -8,12 +8,17 @@ import click
 from numpy.random import PCG64, Generator
 
 from heldout.cli.console import progress
+from heldout.cli.context import reports_disk
 from heldout.cli.files import order_option
 from heldout.cli.options import level_option, one_argument
 from heldout.cli.prefer.judged import name_runs
-from heldout.cli.printing import messages, print_facts, reports_errors
+from heldout.cli.printing import messages, print_facts
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
-from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.cli.survive.annotation_source import (
+    AnnotationSource,
+    annotation_options,
+    keep_inputs,
+)
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import QueryId
 from heldout.measures.spec import parse_measure
@@ -157,7 +162,7 @@ _asked_options = one_argument(
 @annotation_options
 @_asked_options
 @output_options
-@reports_errors
+@reports_disk
 def depths(*, source: AnnotationSource, asked: _Asked, output: Output) -> None:
     """Score runs on the labels that a shallower annotation would have left.
 
@@ -170,6 +175,8 @@ def depths(*, source: AnnotationSource, asked: _Asked, output: Output) -> None:
       heldout survive depths --annotations depth-qrels/ --runs 'runs/*.gz' -m RR@10
       heldout survive depths --shown bm25.run.gz --qrels dev.qrels --runs 'runs/*.gz'
     """
+    if asked.write_shown is not None:
+        _check_target(source, asked, asked.write_shown)
     annotations = _among(source.read(), asked.subset)
     if asked.write_shown is not None:
         _write_shown(annotations, asked.write_shown)
@@ -186,6 +193,15 @@ def depths(*, source: AnnotationSource, asked: _Asked, output: Output) -> None:
         ),
         output,
     )
+
+
+def _check_target(source: AnnotationSource, asked: _Asked, target: Path) -> None:
+    """Refuse to write the order shown over what is read, or what else is written."""
+    runs = [] if not asked.runs else [Path(path) for path in name_runs(asked.runs).values()]
+    subset = [] if asked.subset is None else [asked.subset]
+    keep_inputs(target, "--write-shown", (*source.inputs(), *runs, *subset))
+    if source.save is not None and target.resolve() == source.save.resolve():
+        raise click.UsageError("--save and --write-shown name the same file")
 
 
 def _question(annotations: Annotations, asked: _Asked) -> DepthQuestion:

@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from heldout.cli.console import messages, progress
-from heldout.cli.printing import plural, print_facts, reports_errors
+from heldout.cli.context import reports_disk
+from heldout.cli.printing import plural, print_facts
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.cli.survive.training_material import (
@@ -56,7 +57,7 @@ __all__ = ["train"]
 @learner_options
 @test_options
 @output_options
-@reports_errors
+@reports_disk
 def train(
     *,
     folder: Path,

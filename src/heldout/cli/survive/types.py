@@ -2,8 +2,8 @@
 
 import click
 
+from heldout.cli.context import reports_disk
 from heldout.cli.options import level_option
-from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.report.query_type_chart import spec, title
@@ -17,7 +17,7 @@ __all__ = ["types"]
 @annotation_options
 @level_option
 @output_options
-@reports_errors
+@reports_disk
 def types(*, source: AnnotationSource, level: float, output: Output) -> None:
     """Tell which types of queries annotators could not answer, and left out.
 
