@@ -82,6 +82,18 @@ def test_discarded_queries_are_drawn_and_told(files: Path) -> None:
     assert "q0" not in {one.query for one in questions}
 
 
+def test_passages_too_long_to_read_are_told_and_drawn(files: Path) -> None:
+    texts = (files / "docs.tsv").read_text().splitlines()
+    texts[3], texts[4] = "d3\t" + "word " * 30_000, "d4\t" + "x" * 100_001
+    (files / "docs.tsv").write_text("\n".join(texts) + "\n")
+    for result in (draw(files, "--sample", "7"), call(files, *POOL)):
+        assert result.exit_code == 0, result.output
+        told = " ".join(result.stderr.split())
+        assert "long-passage" in told
+        assert "d3 of query" in told
+    assert "long-passage" not in call(files, *POOL).stderr
+
+
 def test_the_same_queries_cannot_be_drawn_twice(files: Path) -> None:
     draw(files, "--sample", "7")
     again = draw(files, "--sample", "7")

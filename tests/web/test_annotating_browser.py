@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import chromium
 from chromium import AXE
-from heldout.survivorship.questions import ANSWERABLE, TRIAGE, Form
+from heldout.survivorship.questions import ANSWERABLE, TRIAGE, Form, Question
 
 pytestmark = pytest.mark.browser
 
@@ -31,9 +31,15 @@ def stages(tmp_path: Path) -> Iterator[Stages]:
 class Window:
     """A window on a folder's pages; whatever it complains of is kept."""
 
-    def __init__(self, browser: Browser, stages: Stages, form: Form = TRIAGE) -> None:
-        questions = tuple(asked(n, *TEXTS, LONG, "x" * 5_000) for n in (1, 2))
-        self.desk: Desk = make_desk(stages, form=form, questions=questions)
+    def __init__(
+        self,
+        browser: Browser,
+        stages: Stages,
+        form: Form = TRIAGE,
+        questions: tuple[Question, ...] = (),
+    ) -> None:
+        two = tuple(asked(n, *TEXTS, LONG, "x" * 5_000) for n in (1, 2))
+        self.desk: Desk = make_desk(stages, form=form, questions=questions or two)
         self.root = stages.serve(self.desk.app)
         self.browser = browser
         self.complaints: list[str] = []
@@ -198,3 +204,19 @@ def test_the_answer_is_in_sight_beside_long_passages(browser: Browser, stages: S
     for width in (1280, 320):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_passage_of_a_million_letters_without_a_blank_is_answered(
+    browser: Browser, stages: Stages
+) -> None:
+    questions = (asked(1, "x" * 1_000_000, *TEXTS, query="y" * 1_000_000),)
+    window = Window(browser, stages, questions=questions)
+    page = window.question(viewport={"width": 390, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    shown = page.evaluate("document.querySelector('.passage').textContent")
+    assert shown == "x" * 1_000_000
+    page.get_by_role("checkbox", name="Passage 2").check()
+    page.get_by_label("Answered in part").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("1 of 1 answered.")).to_be_visible()
+    assert window.said() == [("q1", "partial_ans", ("q1-d1",))]

@@ -240,8 +240,9 @@ def test_passages_and_queries_are_text(stages: Stages) -> None:
     desk = make_desk(stages, questions=questions)
     root = desk.begin("<i>ada</i>")
     page = desk.client.get(f"{root}/question/1")
+    whole = page.text.replace("<wbr>", "")
     for text in HOSTILE:
-        assert escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in page.text
+        assert escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in whole
     assert "<script>alert" not in page.text
     assert "<h1>why" not in page.text
     assert "This passage is empty." in page.text

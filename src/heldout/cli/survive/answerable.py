@@ -10,7 +10,7 @@ from heldout.cli.context import reports_disk
 from heldout.cli.files import order_option
 from heldout.cli.options import level_option, one_argument
 from heldout.cli.printing import answers as answers_console
-from heldout.cli.printing import plural, print_facts, print_json
+from heldout.cli.printing import messages, plural, print_facts, print_json, print_problems
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
 from heldout.cli.survive.annotating_server import ServeOptions, serve_options, serve_questions
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
@@ -25,6 +25,7 @@ from heldout.survivorship.answerable import (
     reach,
 )
 from heldout.survivorship.first_ranks import read_first_ranks
+from heldout.survivorship.long_passages import note_long_passages
 from heldout.survivorship.passage_judging import judge_agreement, judged_passages
 from heldout.survivorship.questions import ANSWERABLE
 from heldout.trec.reading.streams import open_input
@@ -133,6 +134,7 @@ def _pool(
     folder: QuestionFolder, pool: PoolOptions, source: AnnotationSource, output: Output
 ) -> None:
     questions = pool_discarded(folder, pool, source)
+    print_problems(messages(), note_long_passages(questions, path=str(folder.place)))
     passages = sum(len(one.passages) for one in questions)
     if output.as_json:
         print_json(

@@ -8,12 +8,13 @@ import numpy as np
 from heldout.cli.context import reports_disk
 from heldout.cli.options import level_option
 from heldout.cli.printing import answers as answers_console
-from heldout.cli.printing import plural, print_facts, print_json
+from heldout.cli.printing import messages, plural, print_facts, print_json, print_problems
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
 from heldout.cli.survive.annotating_server import ServeOptions, serve_options, serve_questions
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.report import triage as report
 from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.long_passages import note_long_passages
 from heldout.survivorship.questions import TRIAGE
 from heldout.survivorship.triage import count_labels, draw_discarded, triage_agreement
 
@@ -83,6 +84,7 @@ def _draw(
     rng = np.random.default_rng(seed)
     drawn = draw_discarded(annotations, count=sample, rng=rng, split=split)
     total = folder.add(drawn)
+    print_problems(messages(), note_long_passages(drawn, path=str(folder.place)))
     if output.as_json:
         print_json(
             {
