@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -159,6 +160,51 @@ def test_other_settings_in_the_same_folder_are_refused(call: Callable[..., Resul
     found = call("-r", "1", "--seeds", "1", "--steps", "5")
     assert found.exit_code == 2
     assert "other settings" in found.stderr
+
+
+def test_other_weights_in_the_same_folder_of_a_model_are_refused(
+    call: Callable[..., Result], place: Path, tmp_path: Path
+) -> None:
+    bert = tmp_path / "bert"
+    shutil.copytree(place / "bert", bert)
+    more = ("-r", "1", "--seeds", "1", "--model", str(bert))
+    assert call(*more).exit_code == 0
+    (bert / "README.md").write_text("a note changes nothing")
+    assert call(*more).exit_code == 0
+    weights = bert / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-4:] = b"\0\0\0\0"
+    weights.write_bytes(data)
+    found = call(*more)
+    assert found.exit_code == 2
+    assert "other weights" in found.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize("change", ["--rerank", "--passage", "qrels", "query", "document"])
+def test_runs_of_another_test_set_are_not_taken_for_its_own(
+    call: Callable[..., Result], place: Path, tmp_path: Path, change: str
+) -> None:
+    test = tmp_path / "test"
+    test.mkdir()
+    for path in place.glob("*.t*"):
+        (test / path.name).write_bytes(path.read_bytes())
+    more = ["-r", "1", "--seeds", "1", "--test", str(test)]
+    assert call(*more).exit_code == 0
+    if change == "--rerank":
+        more += ["--rerank", "6"]
+    elif change == "--passage":
+        more += ["--passage", "4", "2"]
+    elif change == "qrels":
+        (test / "qrels.txt").write_text("q1 0 d2 1\n")
+    else:
+        name = {"query": "queries.tsv", "document": "documents.tsv"}[change]
+        text = (test / name).read_text()
+        (test / name).write_text(text.replace("sum", "walk", 1))
+    found = call(*more)
+    # Labels are asked of a run, they do not make it.
+    assert found.exit_code == (0 if change == "qrels" else 2), found.stderr
+    if change != "qrels":
+        assert "was computed with another first run" in found.stderr.replace("\n", " ")
 
 
 def test_a_run_that_was_changed_afterwards_is_refused(

@@ -16,7 +16,7 @@ from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest
 from heldout.measures.evaluate import Judged, prepare, score
 from heldout.measures.spec import Measure
-from heldout.rankers.cross_encoder import CrossEncoder, CrossEncoderSettings, load_cross_encoder
+from heldout.rankers.cross_encoder import CrossEncoder, load_cross_encoder
 from heldout.rankers.pairs import PairScorer
 from heldout.rankers.passages import score_best_passage
 from heldout.rankers.rerank import rerank
@@ -24,7 +24,14 @@ from heldout.rankers.run import Run, Task
 from heldout.rankers.training import TextTriple, Trained, TrainingSettings, train
 from heldout.store.training_folder import CellFolder, TrainingFolder
 from heldout.survivorship.conditions import Condition
-from heldout.survivorship.experiment import Cell, CellRecord, TestSet, cell_digest
+from heldout.survivorship.experiment import (
+    Cell,
+    CellRecord,
+    Start,
+    TestSet,
+    cell_digest,
+    input_digest,
+)
 from heldout.trec.reading.streams import open_input
 from heldout.trec.runs import scan_run
 
@@ -66,12 +73,12 @@ class _Plan:
 
     cell: Cell
     triples: Sequence[TextTriple]
-    model: CrossEncoderSettings
+    start: Start
     training: TrainingSettings
 
     @property
     def digest(self) -> Digest:
-        return cell_digest(self.cell, self.triples, self.model, self.training)
+        return cell_digest(self.cell, self.triples, self.start, self.training)
 
 
 def compute_cell(
@@ -80,7 +87,7 @@ def compute_cell(
     triples: Sequence[TextTriple],
     tests: Sequence[TestSet],
     *,
-    model: CrossEncoderSettings,
+    start: Start,
     training: TrainingSettings,
     watch: Watch,
 ) -> Fate:
@@ -91,18 +98,19 @@ def compute_cell(
         cell: what to train.
         triples: its texts.
         tests: what to re-rank.
-        model: to begin from; the cell's seed is put in.
+        start: what to begin from; the cell's seed is put in.
         training: how; the cell's seed is put in.
         watch: how it is watched.
 
     Raises:
         InputError: as `train` and `rerank`.
-        StoreError: the cell was computed with other triples or settings, or its files are damaged.
+        StoreError: the cell was computed with other triples, settings or weights, a run of
+            something else than this test set, or its files are damaged.
     """
     plan = _Plan(
         cell=cell,
         triples=triples,
-        model=replace(model, seed=cell.seed),
+        start=replace(start, model=replace(start.model, seed=cell.seed)),
         training=replace(training, seed=cell.seed),
     )
     files = folder.cell(cell.name)
@@ -112,16 +120,22 @@ def compute_cell(
         record = files.record()
         if record is not None and record.digest != plan.digest:
             raise StoreError(
-                f"{files.path} was trained on other triples or with other settings; take another "
-                "folder, or remove it"
+                f"{files.path} was trained on other triples, with other settings or from other "
+                "weights; take another folder, or remove it"
             )
-        missing = [one for one in tests if record is None or one.name not in record.runs]
+        made_of = {one.name: input_digest(one) for one in tests}
+        missing = [
+            one
+            for one in tests
+            if record is None or not files.has_run(one.name, record, inputs=made_of[one.name])
+        ]
         if record is not None and not missing and (files.model.is_dir() or not watch.keep):
             files.state.unlink(missing_ok=True)
             return "done before"
         encoder, record = _trained(plan, files, record, watch)
         for test in missing:
-            record = files.write_run(test.name, _rerank(encoder, plan.cell, test, watch), record)
+            run = _rerank(encoder, plan.cell, test, watch)
+            record = files.write_run(test.name, run, record, inputs=made_of[test.name])
         if watch.keep and not files.model.is_dir():
             files.keep_model(encoder.save)
         files.state.unlink(missing_ok=True)
@@ -145,8 +159,9 @@ def score_cells(
 
     Raises:
         InputError: code `undefined-score`: a measure is not defined on each query.
-        StoreError: a run file is not as it was written.
+        StoreError: a run file is not as it was written, or was made of something else.
     """
+    inputs = input_digest(test)
     judged = prepare(test.qrels, test.measures)
     rows: dict[Measure, dict[Condition, list[NDArray[np.float64]]]] = {
         measure: {} for measure in test.measures
@@ -156,7 +171,7 @@ def score_cells(
         record = files.record()
         if record is None:
             raise StoreError(f"{files.path} has no result; call again")
-        path = files.check_run(test.name, record)
+        path = files.check_run(test.name, record, inputs=inputs)
         for measure, values in _measure(str(path), test, judged).items():
             rows[measure].setdefault(cell.condition, []).append(values)
     first = _measure(str(folder.first(test.name)), test, judged)
@@ -171,8 +186,8 @@ def _trained(
 ) -> tuple[CrossEncoder, CellRecord]:
     """The cell's model: kept, gone on with, or trained from the beginning."""
     if record is not None and files.model.is_dir():
-        return load_cross_encoder(replace(plan.model, model=str(files.model))), record
-    encoder = load_cross_encoder(plan.model)
+        return load_cross_encoder(replace(plan.start.model, model=str(files.model))), record
+    encoder = load_cross_encoder(plan.start.model)
     begun = watch.clock()
     found = train(
         encoder,

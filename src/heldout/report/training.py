@@ -114,6 +114,7 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
         Column(name="last loss", form="score", decimals=3),
         Column(name="seconds", form="count"),
         Column(name="MiB", form="count"),
+        Column(name="on"),
     )
     rows = tuple(
         (
@@ -128,6 +129,7 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
             one.last_loss,
             round(one.seconds),
             round(one.peak_mib),
+            _place(one),
         )
         for one in records
     )
@@ -142,9 +144,19 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
             "process by then"
         ),
     ]
+    if len({_place(one) for one in records}) > 1:
+        notes.append(
+            "on: not all were computed alike; another device or precision moves scores somewhat, "
+            "which is in the differences too"
+        )
     if short:
         notes.append(f"controls have {plural(short, 'triple')} fewer than what they follow")
     return Table(title="Trainings", columns=columns, rows=rows, notes=tuple(notes))
+
+
+def _place(record: CellRecord) -> str:
+    """Where it was computed, and in which precision."""
+    return f"{record.device} {record.precision}"
 
 
 def _levels_table(outcome: TestOutcome) -> Table:

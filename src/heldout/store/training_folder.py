@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from heldout.errors import StoreError
-from heldout.ids import digest_bytes
+from heldout.ids import Digest, digest_bytes
 from heldout.rankers.fine_tuning import CURVE_FILE, LearningCurve
 from heldout.rankers.run import Run
 from heldout.rankers.runfile import write_run
@@ -76,8 +76,14 @@ class CellFolder:
         data = msgspec.json.format(msgspec.json.encode(record), indent=2)
         write_whole(self.path / "cell.json", data + b"\n")
 
-    def write_run(self, test: str, run: Run, record: CellRecord) -> CellRecord:
+    def write_run(self, test: str, run: Run, record: CellRecord, *, inputs: Digest) -> CellRecord:
         """Write the run of a test set, then say so in the record.
+
+        Args:
+            test: name of the test set.
+            run: to write.
+            record: of the cell.
+            inputs: what the run was made of, `input_digest`.
 
         Returns:
             The record with it.
@@ -85,16 +91,41 @@ class CellFolder:
         path = self.run(test)
         _write_run(run, path, tag=self.path.name)
         runs = record.runs | {test: digest_bytes(path.read_bytes())}
-        changed = msgspec.structs.replace(record, runs=runs)
+        made_of = record.inputs | {test: inputs}
+        changed = msgspec.structs.replace(record, runs=runs, inputs=made_of)
         self.write_record(changed)
         return changed
 
-    def check_run(self, test: str, record: CellRecord) -> Path:
-        """The run file of a test set, as it was written.
+    def has_run(self, test: str, record: CellRecord, *, inputs: Digest) -> bool:
+        """Whether the run of a test set is done.
+
+        Args:
+            test: name of the test set.
+            record: of the cell.
+            inputs: what the run is to be made of, `input_digest`.
 
         Raises:
-            StoreError: it is missing or changed.
+            StoreError: it was made of something else.
         """
+        if record.inputs.get(test, inputs) != inputs:
+            raise StoreError(
+                f"{self.run(test)} was computed with another first run, depth or passage, or other "
+                "texts; take another folder, or remove it"
+            )
+        return test in record.runs
+
+    def check_run(self, test: str, record: CellRecord, *, inputs: Digest) -> Path:
+        """The run file of a test set, as it was written.
+
+        Args:
+            test: name of the test set.
+            record: of the cell.
+            inputs: what the run is to be made of, `input_digest`.
+
+        Raises:
+            StoreError: it is missing or changed, or was made of something else.
+        """
+        self.has_run(test, record, inputs=inputs)
         path = self.run(test)
         if not path.is_file() or digest_bytes(path.read_bytes()) != record.runs.get(test):
             raise StoreError(f"{path} is not as it was written; remove {self.path}, and call again")

@@ -18,7 +18,7 @@ from heldout.rankers.training import TextTriple, TrainingSettings
 from heldout.survivorship.conditions import Condition, Selection
 from heldout.survivorship.triples import Triple
 
-__all__ = ["Cell", "CellRecord", "TestSet", "cell_digest", "texts_of"]
+__all__ = ["Cell", "CellRecord", "Start", "TestSet", "cell_digest", "input_digest", "texts_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,20 @@ class TestSet:
     measures: tuple[Measure, ...]
     depth: int
     passage: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What every training begins from.
+
+    Attributes:
+        model: the cross-encoder before training, with any seed.
+        files: SHA-256 of its files where it lies in a folder, whose files can be replaced;
+            `None` of a published name.
+    """
+
+    model: CrossEncoderSettings
+    files: Digest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +106,8 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         device: where it ran.
         precision: of its matrix products.
         runs: test set -> SHA-256 of its run file, as far as they are written.
+        inputs: test set -> `input_digest` of what that run was made of. Runs of records from
+            before this was noted have none.
     """
 
     schema: int = 1
@@ -111,12 +127,13 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     device: str
     precision: str
     runs: dict[str, Digest] = {}
+    inputs: dict[str, Digest] = {}
 
 
 def cell_digest(
     cell: Cell,
     triples: Sequence[TextTriple],
-    model: CrossEncoderSettings,
+    start: Start,
     training: TrainingSettings,
 ) -> Digest:
     """What a cell's model depends on, without loading it: to tell whether it is done.
@@ -124,14 +141,31 @@ def cell_digest(
     Args:
         cell: the cell.
         triples: its texts.
-        model: with the cell's seed; the device plays no part.
+        start: with the cell's seed; the device plays no part, and is told beside the result.
         training: with the cell's seed.
     """
-    settings = asdict(model)
+    settings = asdict(start.model)
     del settings["device"]
     found = sha256(repr((cell.condition, cell.seed, settings, asdict(training))).encode())
+    found.update((start.files or "").encode())
     for triple in triples:
         found.update(repr(tuple(triple)).encode())
+    return Digest(found.hexdigest())
+
+
+def input_digest(test: TestSet) -> Digest:
+    """What the run of a trained model depends on besides the model.
+
+    Labels and measures play no part: they are asked of the run afterwards.
+
+    Args:
+        test: the test set; what it is called plays no part.
+    """
+    found = sha256(repr((test.depth, test.passage)).encode())
+    for query, text in sorted(test.queries.items()):
+        documents = [hit.document for hit in test.first[query]]
+        texts = [test.documents[document] for document in documents[: test.depth]]
+        found.update(repr((query, text, documents, texts)).encode())
     return Digest(found.hexdigest())
 
 

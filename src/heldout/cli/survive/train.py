@@ -33,6 +33,7 @@ from heldout.cli.survive.training_options import (
 )
 from heldout.errors import InputError, Problem
 from heldout.pipeline.training_cells import Watch, compute_cell, score_cells
+from heldout.pipeline.training_start import find_start
 from heldout.rankers.cross_encoder import CrossEncoderSettings
 from heldout.rankers.training import TrainingSettings
 from heldout.report import learning_curve as curve_report
@@ -134,13 +135,14 @@ def _compute(
 ) -> None:
     """All cells; ends the call where another process is still at one of them."""
     fates = []
+    start = find_start(_model(learner))
     for number, cell in enumerate(cells, 1):
         texts = texts_of(cell.selection.triples, found.queries, found.documents)
         steps = min(learner.steps, -(-len(texts) // learner.batch)) if learner.one_pass else None
         training = _training(learner, steps or learner.steps)
         with _watched(cell, tests, training.steps, learner.keep) as watch:
             fate = compute_cell(
-                root, cell, texts, tests, model=_model(learner), training=training, watch=watch
+                root, cell, texts, tests, start=start, training=training, watch=watch
             )
         fates.append(fate)
         told = f"{cell.condition.name}, seed {cell.seed}: {fate}"
