@@ -8,7 +8,7 @@ tests/board/test_names.py lists every pair of them that is reported.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from rapidfuzz.distance import OSA
@@ -32,6 +32,7 @@ equal to the eye. `number`: equal but for digits. `near`: some words are nearly 
 others are."""
 
 _LETTERS_PER_EDIT = 5
+_KEPT = 1 << 12
 _FEWEST_LETTERS = 3
 _SHORTEST_PART, _LONGEST_PART = 4, 16
 
@@ -132,6 +133,7 @@ def _core(name: str) -> str:
     return skeleton("".join(without_fillers(name)))
 
 
+@lru_cache(maxsize=_KEPT)
 def _is_filler(word: str) -> bool:
     """A number, a single letter, or a word of the table that may be numbered."""
     letters = _without_digits(word)

@@ -6,7 +6,7 @@ scripts). The tables are those of Unicode 15.1 as confusable_homoglyphs ships th
 
 import unicodedata
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 __all__ = ["mixed_words", "skeleton", "skeleton_words", "spelling_words"]
 
@@ -23,6 +23,8 @@ _ACCENTS = {
     for code in block
 }
 _MOST_MARKS = 30
+_KEPT = 1 << 12
+"""Names remembered: each submission is compared with all teams and their words."""
 _DIRECTION_MARK = "\u200e"  # stands around right-to-left characters in the library's tables
 _NEUTRAL = {"COMMON", "INHERITED", "Unknown"}
 _TOGETHER = (
@@ -44,6 +46,7 @@ def spelling_words(name: str) -> tuple[str, ...]:
     return _words(_fold(_fold_width(name)))
 
 
+@lru_cache(maxsize=_KEPT)
 def skeleton_words(name: str) -> tuple[str, ...]:
     """The words of a name with every character replaced by what it looks like.
 
