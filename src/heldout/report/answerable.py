@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from heldout.errors import plural
+from heldout.report.annotators import agreement_value, share_value
 from heldout.report.table import Cell, Column, Table
 from heldout.survivorship.answerable import Answered, SystemPair, SystemReach
 from heldout.survivorship.passage_judging import PassageJudging
@@ -12,6 +13,7 @@ from heldout.survivorship.shares import Share
 
 __all__ = ["facts", "judging_facts", "judging_value", "tables", "value"]
 
+_NONE = "no query is judged"
 _LOWER_BOUND = (
     "Lower bounds: what lies below the pooled passages of these systems nobody looked at, and it "
     "may answer too."
@@ -21,29 +23,22 @@ _LOWER_BOUND = (
 def facts(found: Answered, pairs: Sequence[SystemPair]) -> tuple[tuple[str, str], ...]:
     """The answer in a few lines."""
     queries = plural(found.queries, "discarded query", "discarded queries")
-    lines = [("queries", f"{queries}, the top {found.depth} of {len(found.systems)} systems")]
+    systems = plural(len(found.systems), "system")
+    lines = [("queries", f"{queries}, the top {found.depth} of {systems}")]
     if not found.queries:
         return (*lines, ("nothing", "no query is judged yet"))
+    several = len(found.systems) > 1
     best = max(found.systems, key=lambda one: one.within[found.depth].count)
     reach = best.within[found.depth]
-    lines.append(
-        (
-            "best",
-            f"{best.system} answers {reach.count:,} ({reach.low:.0%} to {reach.high:.0%})",
-        )
-    )
+    told = f"{best.system} answers {reach.count:,} ({reach.low:.0%} to {reach.high:.0%})"
+    lines.append(("best" if several else "answered", told))
     none = found.unanswered
     lines.append(
         ("by none", f"{none.count:,} of {none.of:,} are answered by no system's top {found.depth}")
     )
     apart = [one for one in pairs if one.p_corrected is not None and one.p_corrected < 0.05]  # noqa: PLR2004 - the usual level
-    lines.append(
-        (
-            "apart",
-            f"{len(apart):,} of {plural(len(pairs), 'comparison')} significant at .05, corrected",
-        )
-    )
-    return tuple(lines)
+    told = f"{len(apart):,} of {plural(len(pairs), 'comparison')} significant at .05, corrected"
+    return (*lines, *((("apart", told),) if pairs else ()))
 
 
 def tables(found: Answered, pairs: Sequence[SystemPair], *, level: float) -> tuple[Table, ...]:
@@ -62,12 +57,14 @@ def value(found: Answered, pairs: Sequence[SystemPair], *, level: float) -> dict
         "systems": [
             {
                 "system": one.system,
-                "no_answer": asdict(one.none),
-                "within": {str(depth): asdict(share) for depth, share in one.within.items()},
+                "no_answer": share_value(one.none, why=_NONE),
+                "within": {
+                    str(depth): share_value(share, why=_NONE) for depth, share in one.within.items()
+                },
             }
             for one in found.systems
         ],
-        "unanswered": asdict(found.unanswered),
+        "unanswered": share_value(found.unanswered, why=_NONE),
         "comparisons": [
             {**asdict(one), **({} if one.p is not None else {"why": "no query tells them apart"})}
             for one in pairs
@@ -78,7 +75,7 @@ def value(found: Answered, pairs: Sequence[SystemPair], *, level: float) -> dict
         "correction": "holm",
         "family": len(pairs),
         "bound": "lower: passages below the pool are not judged",
-        **({} if found.queries else {"why": "no query is judged"}),
+        **({} if found.queries else {"why": _NONE}),
     }
 
 
@@ -108,13 +105,7 @@ def judging_value(found: PassageJudging) -> dict[str, Any]:
         "judged": found.judged,
         "disputed": found.disputed,
         "cannot": found.cannot,
-        "agreement": {
-            "alpha": found.alpha.value,
-            "low": found.interval[0] if found.interval else None,
-            "high": found.interval[1] if found.interval else None,
-            "passages": found.alpha.units,
-            "why": found.alpha.why,
-        },
+        "agreement": agreement_value(found.alpha, found.interval, units="passages"),
     }
 
 

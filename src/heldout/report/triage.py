@@ -1,9 +1,9 @@
 """Why queries were discarded, as tables and JSON: table 1 of survivorship-bias."""
 
-from dataclasses import asdict
 from typing import Any
 
 from heldout.errors import plural
+from heldout.report.annotators import agreement_value, share_value
 from heldout.report.table import Cell, Column, Table
 from heldout.survivorship.shares import Share
 from heldout.survivorship.triage import TriageAgreement, TriageCounts, TriageResult
@@ -47,7 +47,6 @@ def tables(found: TriageResult, agreement: TriageAgreement, *, level: float) -> 
 
 def value(found: TriageResult, agreement: TriageAgreement, *, level: float) -> dict[str, Any]:
     """The whole result for JSON."""
-    alpha = agreement.alpha
     return {
         "splits": [_count_value(one) for one in found.splits],
         "all": _count_value(found.all),
@@ -56,11 +55,7 @@ def value(found: TriageResult, agreement: TriageAgreement, *, level: float) -> d
         "annotators": list(found.annotators),
         "cannot": found.cannot,
         "agreement": {
-            "alpha": alpha.value,
-            "low": agreement.interval[0] if agreement.interval else None,
-            "high": agreement.interval[1] if agreement.interval else None,
-            "queries": alpha.units,
-            "why": alpha.why,
+            **agreement_value(agreement.alpha, agreement.interval, units="queries"),
             "kappa": [
                 {"a": a, "b": b, "kappa": one.value, "queries": one.units, "why": one.why}
                 for (a, b), one in agreement.kappa.items()
@@ -70,14 +65,14 @@ def value(found: TriageResult, agreement: TriageAgreement, *, level: float) -> d
 
 
 def _count_value(one: TriageCounts) -> dict[str, Any]:
-    why = {} if one.total else {"why": "no query has a label"}
+    why = "no query has a label"
     return {
         "split": one.split,
-        "labels": {label: asdict(share) for label, share in one.labels.items()},
+        "labels": {label: share_value(share, why=why) for label, share in one.labels.items()},
         "total": one.total,
         "disputed": one.disputed,
         "open": one.open,
-        **why,
+        **({} if one.total else {"why": why}),
     }
 
 
@@ -112,13 +107,17 @@ def _counts(found: TriageResult) -> Table:
 
 
 def _count_row(one: TriageCounts) -> tuple[Cell, ...]:
-    return (one.split or "one", *(share.count for share in one.labels.values()), one.total)
+    return (_split(one), *(share.count for share in one.labels.values()), one.total)
+
+
+def _split(one: TriageCounts) -> str:
+    return one.split or "(none)"
 
 
 def _shares(found: TriageResult, level: float) -> Table:
     splits = found.splits if len(found.splits) > 1 else ()
     rows: list[tuple[Cell, ...]] = [
-        (one.split or "one", label, share.count, share.share, share.low, share.high)
+        (_split(one), label, share.count, share.share, share.low, share.high)
         for one in (*splits, found.all)
         for label, share in one.labels.items()
     ]

@@ -1,0 +1,90 @@
+"""JSON of triage and answerable: nothing is null without a why beside it."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from question_samples import answer, question
+
+from heldout.report import answerable as answerable_report
+from heldout.report import triage as triage_report
+from heldout.survivorship.answerable import SystemTop, compare_reach, first_ranks, reach
+from heldout.survivorship.passage_judging import judge_agreement, judged_passages
+from heldout.survivorship.questions import Answer
+from heldout.survivorship.triage import count_labels, triage_agreement
+
+ASKED = [question(f"q{n}", "d1", "d2") for n in range(3)]
+
+
+def unexplained(value: Any, place: str = "") -> list[str]:
+    """Places of nulls in an object without a why; a why may itself be null."""
+    if isinstance(value, list):
+        return [one for n, item in enumerate(value) for one in unexplained(item, f"{place}[{n}]")]
+    if not isinstance(value, dict):
+        return []
+    lost = [f"{place}.{key}" for key, item in value.items() if item is None and key != "why"]
+    own = [] if value.get("why") else lost
+    return own + [one for key, item in value.items() for one in unexplained(item, f"{place}.{key}")]
+
+
+def both(name: str, other: str, *docs: str) -> list[Answer]:
+    """Two annotators on all queries: one says this, the other that."""
+    ticked = docs if other != "none" else ()
+    return [
+        one
+        for query in ASKED
+        for one in (answer(query.query, name, *docs), answer(query.query, other, *ticked, by="bob"))
+    ]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [],
+        [answer("q0", "cannot")],
+        [answer("q0", "no_ans")],
+        both("no_ans", "no_ans"),
+        both("no_ans", "ill_form"),
+        both("no_ans", "no_ans")[:2] + both("ill_form", "ill_form")[2:],
+        both("no_ans", "ill_form")[:2] + both("ill_form", "no_ans")[2:],
+    ],
+)
+def test_triage_says_why_where_a_number_is_missing(answers: list[Answer]) -> None:
+    found = count_labels(ASKED, answers)
+    agreement = triage_agreement(answers, np.random.default_rng(0))
+    value = triage_report.value(found, agreement, level=0.95)
+    assert unexplained(json.loads(json.dumps(value))) == []
+
+
+@pytest.mark.parametrize("systems", [("bm25",), ("bm25", "dense")])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [],
+        [answer("q0", "cannot")],
+        [answer("q0", "answered", "d1")],
+        both("answered", "answered", "d1"),
+        both("answered", "none", "d1"),
+        both("answered", "none", "d1")[:2],
+        both("answered", "none", "d1")[:2] + both("answered", "answered", "d2")[2:],
+    ],
+)
+def test_answerable_says_why_where_a_number_is_missing(
+    answers: list[Answer], systems: tuple[str, ...]
+) -> None:
+    tops = [SystemTop(system=s, query=q.query, docs=("d1",)) for s in systems for q in ASKED]
+    ranks = first_ranks(judged_passages(ASKED, answers), tops)
+    judging = judge_agreement(ASKED, answers, np.random.default_rng(0))
+    value = answerable_report.value(reach(ranks), compare_reach(ranks), level=0.95)
+    value["judging"] = answerable_report.judging_value(judging)
+    assert unexplained(json.loads(json.dumps(value))) == []
+
+
+def test_one_system_is_no_best_one_and_differs_from_none() -> None:
+    tops = [SystemTop(system="bm25", query=one.query, docs=("d1",)) for one in ASKED]
+    ranks = first_ranks(judged_passages(ASKED, [answer("q0", "answered", "d1")]), tops)
+    told = dict(answerable_report.facts(reach(ranks), compare_reach(ranks)))
+    assert told["queries"] == "1 discarded query, the top 10 of 1 system"
+    assert told["answered"].startswith("bm25 answers 1 (")
+    assert not {"best", "apart"} & told.keys()
