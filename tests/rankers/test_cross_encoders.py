@@ -1,12 +1,15 @@
 """Cross-encoders against plain calls of transformers, one pair at a time."""
 
+import json
+import shutil
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_models
 from numpy.typing import NDArray
-from tiny_models import WORDS, TinyModels
+from tiny_models import WORDS, TinyModels, save_bert
 
 from heldout.errors import InputError
 from heldout.rankers.cross_encoder import (
@@ -103,20 +106,20 @@ def test_monot5_is_the_log_odds_of_true(tiny: TinyModels) -> None:
     assert len(set(found.round(3).tolist())) == len(pairs)
 
 
-def test_duot5_sums_what_it_prefers(tiny: TinyModels) -> None:
+def test_duot5_sums_what_it_prefers_asked_both_ways_round(tiny: TinyModels) -> None:
     texts = ["read the buffer", "list", "walk the tree"]
     duo = load_duo(DuoT5Settings(model=tiny.t5, precision="float32", device="cpu"))
     pairs = [TextPair("open", text) for text in texts]
     found = duo.score([pairs[0], TextPair("sum", "alone"), *pairs[1:]])
-    wanted = []
-    for one in texts:
-        prompts = [
-            f"Query: open Document0: {one} Document1: {other} Relevant:"
-            for other in texts
-            if other != one
-        ]
-        wanted.append((1 / (1 + np.exp(-plain_t5(tiny.t5, prompts)))).sum())
-    assert found[[0, 2, 3]] == pytest.approx(wanted, abs=1e-4)
+    wanted = dict.fromkeys(texts, 0.0)
+    for one, other in permutations(texts, 2):
+        prompt = f"Query: open Document0: {one} Document1: {other} Relevant:"
+        share = 1 / (1 + np.exp(-plain_t5(tiny.t5, [prompt])[0]))
+        wanted[one] += share
+        wanted[other] += 1 - share
+    assert found[[0, 2, 3]] == pytest.approx(list(wanted.values()), abs=1e-4)
+    # Each question gives one point, however it is answered.
+    assert found.sum() == pytest.approx(6)
     assert found[1] == 0
     assert duo.score([]).shape == (0,)
 
@@ -187,6 +190,68 @@ def test_a_kind_that_the_checkpoint_is_not_is_refused(tiny: TinyModels) -> None:
         load(tiny.bert, kind="monot5")
     with pytest.raises(InputError, match="model of type t5; expected one of kind bert"):
         load(tiny.t5, kind="bert")
+
+
+def test_a_classifier_of_three_labels_is_refused(tiny: TinyModels, tmp_path: Path) -> None:
+    del tiny
+    folder = str(save_bert(tmp_path / "entailment", labels=3))
+    with pytest.raises(InputError, match=r"model-checkpoint .*classifier of 3 labels"):
+        load(folder)
+
+
+def test_the_path_of_a_folder_does_not_change_its_answers(tiny: TinyModels, tmp_path: Path) -> None:
+    folder = tmp_path / "mt5-runs" / "ptt5"
+    shutil.copytree(tiny.t5, folder)
+    plain, moved = load(tiny.t5), load(str(folder))
+    assert plain.answers is not None
+    assert plain.answers.name == "true"
+    assert moved.answers == plain.answers
+
+
+def test_answers_that_were_asked_for_are_read_and_saved_with_the_model(
+    tiny: TinyModels, tmp_path: Path
+) -> None:
+    from tokenizers import AddedToken  # noqa: PLC0415 - of the extra `neural`
+
+    encoder = load(tiny.t5)
+    encoder.tokenizer.add_tokens([AddedToken("▁não"), AddedToken("▁sim")])
+    encoder.model.resize_token_embeddings(len(encoder.tokenizer))
+    encoder.model.config.relevance_answers = None
+    encoder.save(tmp_path / "both")
+    english, asked = (load(str(tmp_path / "both"), answers=name) for name in ("auto", "sim"))
+    assert english.answers != asked.answers
+    assert english.digest != asked.digest
+    assert (english.score(PAIRS) != asked.score(PAIRS)).all()
+    asked.save(tmp_path / "portuguese")
+    again = load(str(tmp_path / "portuguese"))
+    assert again.answers == asked.answers
+    assert again.score(PAIRS) == pytest.approx(asked.score(PAIRS), rel=1e-5, abs=1e-5)
+
+
+def test_a_classifier_has_no_answers(tiny: TinyModels) -> None:
+    assert load(tiny.bert).answers is None
+    with pytest.raises(InputError, match=r"model-checkpoint .*a classifier; expected a T5"):
+        load(tiny.bert, answers="yes")
+    duo = load_duo(DuoT5Settings(model=tiny.bert, kind="auto", device="cpu"))
+    with pytest.raises(InputError, match=r"model-checkpoint .*a classifier; expected a T5"):
+        duo.score([PAIRS[0], PAIRS[4]])
+    with pytest.raises(InputError, match="one token for each of yes and no"):
+        load(tiny.t5, answers="yes")
+
+
+def test_another_tokenizer_is_another_model_and_scoring_leaves_the_digest(
+    tiny: TinyModels, tmp_path: Path
+) -> None:
+    for model in (tiny.bert, tiny.t5):
+        encoder = load(model)
+        before = encoder.digest
+        encoder.score(PAIRS)
+        assert encoder.digest == before
+    turned = tmp_path / "turned"
+    shutil.copytree(tiny.bert, turned)
+    settings = json.loads((turned / "tokenizer_config.json").read_text())
+    (turned / "tokenizer_config.json").write_text(json.dumps(settings | {"do_lower_case": False}))
+    assert load(str(turned)).digest != load(tiny.bert).digest
 
 
 def test_a_number_that_is_none_never_becomes_a_score(tiny: TinyModels) -> None:

@@ -63,8 +63,15 @@ def test_a_file_torn_anywhere_goes_on_from_its_whole_lines(
 
 @pytest.mark.parametrize(
     "content",
-    [b"\x00\x01\n", b"q1 Q0 d1 1 1.0 tag\n", b'{"reranking":"other"}\n', b"[]\n"],
-    ids=["binary", "a run", "another digest", "other JSON"],
+    [
+        b"\x00\x01\n",
+        b"q1 Q0 d1 1 1.0 tag\n",
+        b"no line at all",
+        b'{"reranking":"other"}\n{"query":"7","scores":[1.0]}\n',
+        b'{"reranking":"other","more":1}\n',
+        b"[]\n",
+    ],
+    ids=["binary", "a run", "a text", "scores of others", "other keys", "other JSON"],
 )
 def test_a_file_that_is_something_else_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "run.partial"
@@ -73,6 +80,17 @@ def test_a_file_that_is_something_else_is_not_overwritten(tmp_path: Path, conten
         open_partial(path, DIGEST)
     assert path.read_bytes() == content
     assert len(open_partial(path, DIGEST, fresh=True)) == 0
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"query":"7","sco'], ids=["the head", "a torn line"])
+def test_a_call_that_failed_before_its_first_query_blocks_no_other(
+    tmp_path: Path, torn: bytes
+) -> None:
+    path = tmp_path / "run.partial"
+    open_partial(path, digest_bytes(b"of a model that gave NaN"))
+    path.write_bytes(path.read_bytes() + torn)
+    open_partial(path, DIGEST).add(ONE, [1.0])
+    assert len(open_partial(path, DIGEST)) == 1
 
 
 def test_a_damaged_line_and_all_behind_it_are_scored_again(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_wrong_usage_is_said_before_anything_is_read(
 def test_other_settings_do_not_go_on_with_a_partial_run(tiny: TinyModels, folder: Path) -> None:
     out = folder / "run"
     partial = folder / "run.partial"
-    partial.write_text('{"reranking":"of other settings"}\n')
+    partial.write_text('{"reranking":"of other settings"}\n{"query":"7","scores":[1.0]}\n')
     words = ("--method", "cross-encoder", "--param", f"model={tiny.bert}", "--out", out)
     status, _, stderr = invoke(folder, *words)
     assert status == 2

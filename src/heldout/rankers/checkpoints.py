@@ -6,6 +6,7 @@ Code that lies beside weights is never run, and pickled weights are read as tens
 """
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "MINILM",
     "Checkpoint",
     "check_scores",
+    "digest_tokenizer",
     "digest_weights",
     "find_checkpoint",
     "limit_length",
@@ -43,9 +45,10 @@ class Checkpoint:
     Attributes:
         name: under which it is published.
         method: what loads it.
-        query_prefix: what its authors set before a query, where the checkpoint does not say it.
+        query_prefix: what its authors set before a query, where the checkpoint they published
+            does not say it; goes before what a checkpoint says.
         document_prefix: likewise, before a document.
-        similarity: how its vectors are compared, where the checkpoint does not say it.
+        similarity: how its vectors are compared, likewise.
     """
 
     name: str
@@ -118,6 +121,31 @@ def digest_weights(model: Any) -> Digest:
         digest.update(f"{name} {values.dtype} {tuple(values.shape)}\n".encode())
         digest.update(values.reshape(-1).view(torch.uint8).numpy().data)
     return Digest(digest.hexdigest())
+
+
+def digest_tokenizer(tokenizer: Any) -> Digest:
+    """SHA-256 of what a tokenizer makes of texts: its rules, vocabulary and special tokens.
+
+    What the last call cut and filled up is no part of it.
+
+    Args:
+        tokenizer: of transformers or of tokenizers.
+    """
+    rules = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if hasattr(rules, "to_str"):
+        known = {
+            name: value
+            for name, value in json.loads(rules.to_str()).items()
+            if name not in {"truncation", "padding"}
+        }
+    else:
+        known = tokenizer.get_vocab()
+    sides = [getattr(tokenizer, name, "") for name in ("padding_side", "truncation_side")]
+    special = {
+        name: str(token) for name, token in getattr(tokenizer, "special_tokens_map", {}).items()
+    }
+    text = json.dumps([known, sides, special], sort_keys=True)
+    return Digest(hashlib.sha256(text.encode()).hexdigest())
 
 
 def limit_length(config: Any, tokenizer: Any, length: int) -> int:

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, printable
 from heldout.ids import Digest
-from heldout.rankers.checkpoints import check_scores, digest_weights, limit_length, load_checkpoint
+from heldout.rankers.checkpoints import (
+    check_scores,
+    digest_tokenizer,
+    digest_weights,
+    find_checkpoint,
+    limit_length,
+    load_checkpoint,
+)
 from heldout.rankers.devices import (
     DeviceChoice,
     DeviceName,
@@ -27,7 +34,7 @@ from heldout.rankers.devices import (
     map_batches,
 )
 from heldout.rankers.pairs import TextPair
-from heldout.rankers.t5_prompts import answer_ids, encode_prompts
+from heldout.rankers.t5_prompts import AnswerTokens, encode_prompts, find_answers
 
 __all__ = ["CrossEncoder", "CrossEncoderSettings", "Kind", "MonoT5Settings", "load_cross_encoder"]
 
@@ -38,6 +45,8 @@ _HEADS = ("classifier", "lm_head", "score")
 """What transformers calls the last layer, by model."""
 
 _SHORTEST = 16
+_MOST_LABELS = 2
+"""Logits of a classifier that can be read as one score: relevant, or not relevant and relevant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +63,7 @@ class CrossEncoderSettings:
         device: where it runs; `auto` prefers cuda, then mps.
         precision: of matrix products; `auto` takes the fastest that the device has.
         seed: draws the weights that the checkpoint does not have, >= 0.
+        answers: what a T5 says of a relevant document (see `t5_prompts`); `auto` finds out.
     """
 
     model: str = "minilm-l6"
@@ -63,6 +73,7 @@ class CrossEncoderSettings:
     device: DeviceChoice = "auto"
     precision: PrecisionChoice = "auto"
     seed: int = 0
+    answers: Literal["auto", "true", "yes", "sim"] = "auto"
 
     def __post_init__(self) -> None:
         """Refuse an empty batch, pairs without room, and a negative seed."""
@@ -90,6 +101,7 @@ class CrossEncoder:
         device: where it runs.
         precision: of its matrix products.
         length: tokens of a pair at most.
+        answers: the tokens that a T5 answers with; None for a classifier.
         new_weights: names of weights that the checkpoint lacks and the seed drew; where there
             are any, scores mean nothing before training.
         settings: what it was loaded with.
@@ -101,6 +113,7 @@ class CrossEncoder:
     device: DeviceName
     precision: Precision
     length: int
+    answers: AnswerTokens | None
     new_weights: tuple[str, ...]
     settings: CrossEncoderSettings
 
@@ -108,7 +121,8 @@ class CrossEncoder:
     def digest(self) -> Digest:
         """SHA-256 of the weights as they are now and of what else scores depend on."""
         text = f"{self.kind} {self.device} {self.precision} {self.length} {self.settings.batch} "
-        return Digest(hashlib.sha256((text + digest_weights(self.model)).encode()).hexdigest())
+        text += f"{self.answers} {digest_tokenizer(self.tokenizer)} {digest_weights(self.model)}"
+        return Digest(hashlib.sha256(text.encode()).hexdigest())
 
     def scores(self, pairs: Sequence[TextPair]) -> Any:
         """Scores as torch gives them, with gradient where the model trains.
@@ -123,7 +137,7 @@ class CrossEncoder:
         Source: Nogueira and Cho, arXiv:1901.04085, 2019; monoT5: Nogueira et al., Findings of
         EMNLP 2020.
         """
-        if self.kind == "bert":
+        if self.answers is None:
             return self._bert(pairs)
         return self._t5([(f"Query: {pair.query}", f"Document: {pair.document}") for pair in pairs])
 
@@ -151,7 +165,7 @@ class CrossEncoder:
             float64, shape (prompts,).
 
         Raises:
-            InputError: code `model-scores`.
+            InputError: code `model-scores`; `model-checkpoint`: it is a classifier.
         """
         return self._in_batches(self._t5, prompts)
 
@@ -202,13 +216,14 @@ class CrossEncoder:
     def _t5(self, prompts: Sequence[Sequence[str]]) -> Any:
         """Log-odds of true against false as the first token of the answer."""
         torch = import_neural("torch")
-        wrong, right = answer_ids(self.tokenizer, self.settings.model)
+        if self.answers is None:
+            raise _no_words(self.settings.model)
         inputs = encode_prompts(self.tokenizer, prompts, length=self.length).to(self.device)
         start = torch.full((len(prompts), 1), self.model.config.decoder_start_token_id)
         with autocast(self.device, self.precision):
             answers = self.model(**inputs, decoder_input_ids=start.to(self.device)).logits
         logits = answers[:, 0].float()
-        return logits[:, right] - logits[:, wrong]
+        return logits[:, self.answers.right] - logits[:, self.answers.wrong]
 
 
 def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
@@ -227,7 +242,10 @@ def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> Cro
     config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
     kind = _kind(config, settings)
     tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    answers = _answers(tokenizer, config, kind, settings)
     model, missing = _load_model(place, config, kind, settings)
+    if answers is not None:
+        answers.keep_in(model.config)
     return CrossEncoder(
         model=model.to(device).eval(),
         tokenizer=tokenizer,
@@ -235,6 +253,7 @@ def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> Cro
         device=device,
         precision=choose_precision(settings.precision, device),
         length=limit_length(config, tokenizer, settings.length),
+        answers=answers,
         new_weights=missing,
         settings=settings,
     )
@@ -244,13 +263,47 @@ def _kind(config: Any, settings: CrossEncoderSettings) -> Kind:
     kind: Kind = "monot5" if config.model_type in _T5 else "bert"
     if settings.kind in {"auto", kind}:
         return kind
-    raise InputError(
-        Problem(
-            code="model-checkpoint",
-            path=printable(settings.model),
-            found=f"a model of type {printable(str(config.model_type))}",
-            expected=f"one of kind {settings.kind}",
+    raise _refusal(
+        settings.model,
+        found=f"a model of type {printable(str(config.model_type))}",
+        expected=f"one of kind {settings.kind}",
+    )
+
+
+def _answers(
+    tokenizer: Any, config: Any, kind: Kind, settings: CrossEncoderSettings
+) -> AnswerTokens | None:
+    """What a T5 answers with; a classifier answers nothing."""
+    if kind == "monot5":
+        return find_answers(tokenizer, config, _name(settings.model), asked=settings.answers)
+    if settings.answers == "auto":
+        return None
+    raise _no_words(settings.model)
+
+
+def _name(model: str) -> str:
+    """The published name of a short one; a folder and any other name as they are."""
+    known = find_checkpoint(model)
+    return known.name if known else model
+
+
+def _check_labels(config: Any, model: str) -> None:
+    """Refuse a classifier whose logits are not one score, as those of entailment are not."""
+    if config.num_labels > _MOST_LABELS:
+        raise _refusal(
+            model,
+            found=f"a classifier of {config.num_labels} labels",
+            expected="one of one label, or of two: not relevant and relevant",
         )
+
+
+def _no_words(model: str) -> InputError:
+    return _refusal(model, found="a classifier", expected="a T5, which answers in words")
+
+
+def _refusal(model: str, *, found: str, expected: str) -> InputError:
+    return InputError(
+        Problem(code="model-checkpoint", path=printable(model), found=found, expected=expected)
     )
 
 
@@ -263,7 +316,9 @@ def _load_model(
         loader = transformers.AutoModelForSeq2SeqLM
     else:
         loader = transformers.AutoModelForSequenceClassification
-        if not _has_head(config):
+        if _has_head(config):
+            _check_labels(config, settings.model)
+        else:
             config.num_labels = 1
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)

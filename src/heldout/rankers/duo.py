@@ -46,20 +46,23 @@ class DuoT5:
 
         Returns:
             float64, shape (pairs,): the sum, over the other documents of the query, of the
-            probability that this one is the more relevant; 0 where there is no other.
+            probability that this one is the more relevant, asked both ways round: p of this one
+            first and 1 - p of the other first; 0 where there is no other.
 
         Raises:
             InputError: code `model-scores`.
 
-        Source: Pradeep, Nogueira and Lin, arXiv:2101.05667, 2021, section 3.3 (SUM).
+        Source: Pradeep, Nogueira and Lin, arXiv:2101.05667, 2021, section 3.3 (SYM-SUM).
         """
         queries: dict[str, list[int]] = {}
         for row, pair in enumerate(pairs):
             queries.setdefault(pair.query, []).append(row)
         ordered = [pair for rows in queries.values() for pair in permutations(rows, 2)]
         sums = np.zeros(len(pairs))
-        for (row, _), preference in zip(ordered, self._preferences(pairs, ordered), strict=True):
+        preferences = self._preferences(pairs, ordered)
+        for (row, other), preference in zip(ordered, preferences, strict=True):
             sums[row] += preference
+            sums[other] += 1 - preference
         return sums
 
     def _preferences(

@@ -20,6 +20,9 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
     reranking: str
 
 
+_HEAD_START = b'{"reranking":"'
+
+
 class _Line(msgspec.Struct, frozen=True, kw_only=True):
     """A query that is done."""
 
@@ -58,7 +61,8 @@ class PartialScores:
 def open_partial(path: Path, digest: Digest, *, fresh: bool = False) -> PartialScores:
     """Go on with the file of a killed run, or begin one.
 
-    A last line that was not finished is cut off: its query is scored again.
+    A last line that was not finished is cut off: its query is scored again. A file of other
+    settings in which no query is finished is begun anew: there is nothing in it to lose.
 
     Args:
         path: the file.
@@ -103,9 +107,11 @@ def digest_reranking(task: Task, first: Run, *, depth: int, scorer: str) -> Dige
 def _read(content: bytes, path: Path, digest: Digest) -> tuple[int, dict[str, tuple[float, ...]]]:
     """How many bytes are whole, and the scores in them."""
     head, newline, rest = content.partition(b"\n")
-    if not newline:
+    if not newline and _HEAD_START.startswith(head[: len(_HEAD_START)]):
         return 0, {}
-    if head != msgspec.json.encode(_Head(reranking=digest)):
+    if not newline or head != msgspec.json.encode(_Head(reranking=digest)):
+        if _is_head(head) and b"\n" not in rest:
+            return 0, {}
         raise _refusal(path)
     whole, found = len(head) + 1, {}
     for line in rest.split(b"\n")[:-1]:
@@ -116,6 +122,14 @@ def _read(content: bytes, path: Path, digest: Digest) -> tuple[int, dict[str, tu
         found[done.query] = done.scores
         whole += len(line) + 1
     return whole, found
+
+
+def _is_head(line: bytes) -> bool:
+    """Whether a line is the head of such a file, of whatever settings."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(line, type=_Head)) == line
+    except msgspec.DecodeError:
+        return False
 
 
 def _refusal(path: Path) -> InputError:
