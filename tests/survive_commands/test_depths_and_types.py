@@ -79,7 +79,8 @@ def test_depths_tells_counts_scores_tests_order_and_outlook(folder: Path) -> Non
 
 
 def test_the_table_explains_what_is_not_answered_and_what_the_test_is_worth(folder: Path) -> None:
-    found = call("depths", "--annotations", folder / "labels", "--runs", folder / "*.run")
+    source = ("--annotations", folder / "labels", "--runs", folder / "*.run")
+    found = call("depths", *source, "--first-only")
 
     assert found.exit_code == 0, found.output
     assert "queries that a run does not answer score 0 and count: middle" in found.stdout
@@ -144,7 +145,9 @@ def test_the_order_shown_is_scored_and_written_as_a_run(folder: Path) -> None:
     assert again.exit_code == 0, again.output
     first, second = json.loads(alone.stdout), json.loads(again.stdout)
 
-    assert "a ranking only if a system made it" in alone.stderr
+    assert (first["runs"], second["runs"]) == ("order shown", "run files")
+    assert "a ranking only if a system made it" in first["warnings"][0]
+    assert second["warnings"] == []
     assert first["depths"][0]["scores"] == {"shown": 1.0}
     assert [one["scores"] for one in first["depths"]] == [one["scores"] for one in second["depths"]]
 
@@ -312,3 +315,102 @@ def test_the_order_shown_is_not_written_over_what_is_read(tmp_path: Path) -> Non
     assert (tmp_path / "pipe").is_fifo()
     same = ("--save", tmp_path / "new", "--write-shown", tmp_path / "new")
     assert call("depths", "--annotations", file, *same).exit_code == 2
+
+
+def test_where_queries_have_several_labels_the_star_is_not_called_conservative(
+    folder: Path,
+) -> None:
+    source = ("depths", "--annotations", folder / "labels", "--runs", folder / "*.run")
+    table, several, one = (
+        call(*source),
+        call(*source, "--json"),
+        call(*source, "--first-only", "--json"),
+    )
+
+    assert "conservative" not in table.stdout
+    assert "queries here have several labels; the star may mean these" in table.stdout
+    assert "by more labels" in table.stdout
+    first = json.loads(several.stdout)["depths"][0]
+    assert first["nested_error"] is None
+    assert first["nested_error_why"].startswith("queries have several labels")
+    assert 0 < json.loads(one.stdout)["depths"][0]["nested_error"] < 0.05
+
+
+def test_what_is_told_of_a_depth_does_not_depend_on_which_depths_are_told(folder: Path) -> None:
+    """Corrections are over all depths, and the next depth is the next."""
+    source = ("depths", "--annotations", folder / "labels", "--runs", folder / "*.run", "--json")
+    every = json.loads(call(*source, "--to", "0").stdout)
+    some = json.loads(call(*source, "--to", "0", "--depth", "3").stdout)
+    table = call(*source[:-1], "--to", "0", "--depth", "3").stdout
+
+    assert [one["depth"] for one in some["depths"]] == [3, 7]
+    assert some["family_size"] == every["family_size"] == 6
+    for key in ("scores", "p", "p_corrected", "survivors", "steps", "change", "tau", "why"):
+        assert some["depths"][0][key] == every["depths"][2][key]
+    assert some["depths"][0]["steps"] != some["depths"][0]["survivors"]
+    assert "over the 6 depths of a system" in table
+
+
+def reasonless(value: object, reason: object = "", name: str = "") -> list[str]:
+    """Keys that are null and have no reason beside them, nor beside what they stand in."""
+    if value is None:
+        return [] if isinstance(reason, str) and reason else [name]
+    if isinstance(value, list):
+        return [key for one in value for key in reasonless(one, "", name)]
+    if not isinstance(value, dict):
+        return []
+    found = []
+    for key, one in value.items():
+        of_key = reason.get(key) if isinstance(reason, dict) else reason
+        why = value.get(f"{key}_why") or value.get("why") or of_key
+        found += reasonless(one, why, f"{name}.{key}")
+    return found
+
+
+def test_nothing_is_null_without_a_reason(folder: Path) -> None:
+    """Also where systems, depths, types or discarded queries are too few to say anything."""
+    saved(folder / "one.jsonl", [1] * 30, discarded=0, depth=1)
+    saved(folder / "late.jsonl", [4, 4, 9], discarded=1)
+    (folder / "one.tsv").write_text("".join(f"q{at}\tWHAT\n" for at in range(30)), "utf-8")
+    depths = [
+        ("--annotations", folder / "labels", "--runs", folder / "*.run"),
+        ("--annotations", folder / "labels", "--runs", folder / "weak.run", "--first-only"),
+        ("--annotations", folder / "one.jsonl"),
+        ("--annotations", folder / "late.jsonl"),
+    ]
+    for source in depths:
+        found = call("depths", *source, "--json")
+        assert found.exit_code == 0, found.output
+        assert reasonless(json.loads(found.stdout)) == []
+    (folder / "labels" / "dev.discarded.txt").unlink()
+    found = call("depths", *depths[0], "--json")
+    assert reasonless(json.loads(found.stdout)) == []
+    types = ("--annotations", folder / "one.jsonl", "--types", folder / "one.tsv", "--json")
+    value = json.loads(call("types", *types).stdout)
+    assert value["types"][0]["p"] is None
+    assert reasonless(value) == []
+
+
+def test_one_depth_and_one_system_are_told_once_and_without_a_legend(tmp_path: Path) -> None:
+    one = call("depths", "--annotations", saved(tmp_path / "a", [1] * 30, discarded=3, depth=1))
+    late = call("depths", "--annotations", saved(tmp_path / "b", [4] * 30, discarded=3, depth=4))
+
+    assert one.exit_code == late.exit_code == 0
+    assert "30 with a label at depth 1; 3 of 33" in one.stdout
+    assert "scores    shown: RR@10 1.0000 at depth 1\n" in one.stdout
+    assert "*:" not in one.stdout + late.stdout
+    text = " ".join(late.stdout.split())
+    assert "nothing is tested against the last depth: fewer than two queries on a side" in text
+    assert "- in left out at depth 1, 2, 3: fewer than two queries on a side" in text
+    assert "- in next depth at depth 1, 2: no query is added" in text
+
+
+def test_the_order_shown_is_told_to_be_favoured_in_table_json_and_picture(tmp_path: Path) -> None:
+    chart = tmp_path / "a.svg"
+    file = saved(tmp_path / "a", [1 + at % 5 for at in range(60)], discarded=3, depth=5)
+    table = call("depths", "--annotations", file, "--chart", chart, "--markdown")
+    value = json.loads(call("depths", "--annotations", file, "--json").stdout)
+
+    assert "favoured by labels that were chosen from it" in table.stdout
+    assert "favoured by labels that were chosen from it" in value["warnings"][0]
+    assert "the order that labels were chosen from" in chart.read_text("utf-8")

@@ -57,10 +57,8 @@ def spec(study: DepthStudy) -> dict[str, Any]:
     order = _best(study)
     names = [cut(study.scores.systems[one], _NAME) for one in order]
     frame = _frame(study, order, names)
-    words = [
-        ("filled: its queries differ from those with a label only deeper", RECORD),
-        *([("dashed: extrapolated, with intervals", MUTED)] if _ahead(study) else []),
-    ]
+    words = _words(study)
+    rows = range(-_LINE * len(words), 0, _LINE)
     texts = [
         *draw_texts(
             [Label(x=4 - frame.canvas.left, y=-14, text=str(study.question.measure), align="left")],
@@ -69,9 +67,16 @@ def spec(study: DepthStudy) -> dict[str, Any]:
         *draw_texts([_foot(frame)], MUTED),
         *(
             layer
-            for row, (text, colour) in enumerate(words)
+            for row, (text, colour) in zip(rows, words, strict=True)
             for layer in draw_texts(
-                [Label(x=4 - frame.canvas.left, y=_LINE * row - 56, text=text, align="left")],
+                [
+                    Label(
+                        x=4 - frame.canvas.left,
+                        y=_LINE * (row - len(words)) - 22,
+                        text=text,
+                        align="left",
+                    )
+                ],
                 colour,
             )
         ),
@@ -84,6 +89,15 @@ def spec(study: DepthStudy) -> dict[str, Any]:
     return join_layers(
         frame, [*bars, *lines, *marks, *draw_texts(_ends(study, order, names, frame), INK), *texts]
     )
+
+
+def _words(study: DepthStudy) -> list[tuple[str, str]]:
+    """What is said above the picture, with its colour."""
+    return [
+        ("filled: its queries differ from those with a label only deeper", RECORD),
+        *([("dashed: extrapolated, with intervals", MUTED)] if _ahead(study) else []),
+        *([("shown: the order that labels were chosen from", MUTED)] if study.of_shown else []),
+    ]
 
 
 def _best(study: DepthStudy) -> list[int]:
@@ -107,8 +121,9 @@ def _frame(study: DepthStudy, order: list[int], names: list[str]) -> Frame:
     depths = [*study.scores.depths, *(ahead.depth for ahead in _ahead(study))]
     x = (depths[0] - 0.5, depths[-1] + 0.5)
     widest = max(text_width(name, SIZE) for name in names)
+    top = 40 + _LINE * len(_words(study))
     return Frame(
-        canvas=Canvas(width=380, height=320, left=56, right=round(widest) + 16, top=74, bottom=48),
+        canvas=Canvas(width=380, height=320, left=56, right=round(widest) + 16, top=top, bottom=48),
         x=x,
         y=y,
         x_ticks=_depth_ticks(study, depths),

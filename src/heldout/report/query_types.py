@@ -92,6 +92,7 @@ def value(found: QueryTypes) -> dict[str, Any]:
                 "residual": one.residual,
                 "p": one.p,
                 "p_corrected": one.p_corrected,
+                "why": found.why if one.p is None else "",
             }
             for one in found.types
         ],

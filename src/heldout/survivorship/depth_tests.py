@@ -29,6 +29,7 @@ __all__ = [
     "compare_nested",
     "compare_steps",
     "compare_survivors",
+    "family_size",
     "nested_error",
     "order_of_systems",
     "split_change",
@@ -209,11 +210,24 @@ def order_of_systems(scores: DepthScores) -> tuple[OrderAtDepth, ...]:
     return tuple(_order(depth, row, deep) for depth, row in enumerate(shallow))
 
 
+def family_size(family: Family, *, depths: int, systems: int) -> int:
+    """By how many tests p is multiplied.
+
+    Args:
+        family: what p is corrected over.
+        depths: that are compared with another.
+        systems: that are compared.
+    """
+    sizes = {"systems": depths, "depths": systems, "all": depths * systems, "none": 1}
+    return sizes[family] if isinstance(family, str) else family
+
+
 def nested_error(share: float, *, alpha: float = 0.05) -> float:
     """How often the paper's test errs where depth means nothing, in large samples.
 
     With a share of the queries in both samples, the difference of the means has a variance of
-    (1 - share) / (1 + share) of what an unpaired test takes it for.
+    (1 - share) / (1 + share) of what an unpaired test takes it for. This holds where such a query
+    has the same score in both: where more labels of a query change no score.
 
     Args:
         share: queries at the depth, of all; above 0, below 1.
@@ -239,8 +253,7 @@ def _compare(
     level: float,
 ) -> tuple[DepthTest, ...]:
     depths, systems = len(scores.depths) - 1, len(scores.systems)
-    sizes = {"systems": depths, "depths": systems, "all": depths * systems, "none": 1}
-    size = sizes[family] if isinstance(family, str) else family
+    size = family_size(family, depths=depths, systems=systems)
     return tuple(
         _test(scores.systems[system], depth, sides(system, depth), size, variances, level)
         for depth in range(depths)

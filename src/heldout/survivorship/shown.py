@@ -7,10 +7,16 @@ from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotations
 from heldout.trec.places import Places
 
-__all__ = ["SHOWN", "shown_documents", "shown_places"]
+__all__ = ["SHOWN", "SHOWN_IS_FAVOURED", "shown_documents", "shown_places"]
 
 SHOWN = "shown"
 """The name of this system."""
+
+SHOWN_IS_FAVOURED = (
+    "the order that annotators saw: a ranking only if a system made it, and favoured by labels "
+    "that were chosen from it; at depth 1 it is perfect by construction"
+)
+"""What is said wherever it is scored."""
 
 
 def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, ...]]:

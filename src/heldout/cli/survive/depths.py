@@ -25,13 +25,14 @@ from heldout.measures.spec import parse_measure
 from heldout.rankers.run import Hit
 from heldout.rankers.runfile import write_run
 from heldout.report.depth_chart import spec, title
-from heldout.report.depths import facts, tables, value
+from heldout.report.depth_json import value
+from heldout.report.depths import facts, tables
 from heldout.stats.student import Variances
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depth_study import DepthQuestion, study_depths
 from heldout.survivorship.depth_tests import Family
 from heldout.survivorship.extrapolation import FARTHEST
-from heldout.survivorship.shown import SHOWN, shown_documents, shown_places
+from heldout.survivorship.shown import SHOWN, shown_documents
 from heldout.trec.groups import read_query_list
 from heldout.trec.places import Places, read_places
 from heldout.trec.ranking import Order
@@ -67,7 +68,7 @@ class _Asked:
         runs: patterns or paths of run files; none for the order shown.
         measure: of the runs.
         order: of documents in a run; `None` for what fits its columns.
-        depth: those that are shown and tested; none for all.
+        depth: those that are told; none for all.
         first_only: whether the first label of a query alone counts.
         family: what p is corrected over.
         variances: of the paper's test.
@@ -110,7 +111,7 @@ _asked_options = one_argument(
         type=click.IntRange(min=1),
         multiple=True,
         metavar="K",
-        help="A depth to show and test; repeat the option for more [all].",
+        help="A depth to tell, tested as if all were; repeat the option for more [all].",
     ),
     click.option("--first-only", is_flag=True, help="The first label of each query alone."),
     click.option(
@@ -132,7 +133,7 @@ _asked_options = one_argument(
         "--to",
         type=click.IntRange(min=0),
         metavar="K",
-        help="Extrapolate to this depth, 0 for none [twice the last].",
+        help=f"Extrapolate to this depth, at most {FARTHEST} times the last; 0 for none [twice].",
     ),
     click.option(
         "--subset",
@@ -256,14 +257,9 @@ def _among(annotations: Annotations, path: Path | None) -> Annotations:
     return replace(annotations, records=kept)
 
 
-def _read_runs(annotations: Annotations, asked: _Asked) -> Mapping[str, Places]:
+def _read_runs(annotations: Annotations, asked: _Asked) -> Mapping[str, Places] | None:
     if not asked.runs:
-        text = (
-            f"the order that annotators saw, as the system `{SHOWN}`: a ranking only if a system "
-            "made it, and favoured by labels that were chosen from it"
-        )
-        print_facts(messages(), [("runs", text)])
-        return {SHOWN: shown_places(annotations)}
+        return None
     wanted: Mapping[str, Sequence[str]] = {
         one.query: tuple(one.selected) for one in annotations.records if one.selected
     }
