@@ -102,3 +102,12 @@ def test_a_removed_key_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "key").unlink()
     assert folder.key() != before
     assert len(folder.key()) == 64
+
+
+def test_questions_that_could_not_be_read_again_are_not_written(tmp_path: Path) -> None:
+    folder = QuestionFolder(tmp_path, TRIAGE)
+    folder.add([question("q1", "d1")])
+    for bad in (question("q2", "d1", split="a\nb"), question("q2"), question("q\x1b", "d1")):
+        with pytest.raises(InputError):
+            folder.add([bad])
+    assert folder.questions() == (question("q1", "d1"),)

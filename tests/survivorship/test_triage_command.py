@@ -94,12 +94,36 @@ def test_passages_too_long_to_read_are_told_and_drawn(files: Path) -> None:
     assert "long-passage" not in call(files, *POOL).stderr
 
 
-def test_the_same_queries_cannot_be_drawn_twice(files: Path) -> None:
-    draw(files, "--sample", "7")
-    again = draw(files, "--sample", "7")
+def test_a_sample_grows_as_if_it_had_been_drawn_at_once(files: Path) -> None:
+    draw(files, "--sample", "3", "--split", "dev")
+    first = QuestionFolder(files / "triage", TRIAGE).questions()
+    assert draw(files, "--sample", "4", "--split", "dev").exit_code == 0
+    grown = QuestionFolder(files / "triage", TRIAGE).questions()
+    assert grown[:3] == first
+    once = (*SOURCE, *TEXTS, "--sample", "7", "--split", "dev")
+    assert call(files, "triage", "@once", *once).exit_code == 0
+    assert QuestionFolder(files / "once", TRIAGE).questions() == grown
+    again = draw(files, "--sample", "1", "--split", "dev")
+    assert again.exit_code == 2
+    assert "besides 7 that are drawn already" in " ".join(again.output.split())
+
+
+def test_a_query_of_another_split_is_not_drawn_again(files: Path) -> None:
+    draw(files, "--sample", "7", "--split", "dev")
+    again = draw(files, "--sample", "7", "--split", "train")
     assert again.exit_code == 2
     assert "repeated-query" in again.output
-    assert len(QuestionFolder(files / "triage", TRIAGE).questions()) == 7
+    assert {one.split for one in QuestionFolder(files / "triage", TRIAGE).questions()} == {"dev"}
+
+
+@pytest.mark.parametrize(
+    "split", ["all", "ALL", "../x", "a\nb", "a b", "\u202edev", "x" * 65, "-x"]
+)
+def test_a_split_has_a_name_that_is_read_and_that_is_not_the_total(files: Path, split: str) -> None:
+    result = draw(files, f"--split={split}")
+    assert result.exit_code == 2
+    assert "which is all splits together" in " ".join(result.output.split())
+    assert not (files / "triage").exists()
 
 
 def test_the_table_is_counted_from_what_people_said(files: Path) -> None:
@@ -262,7 +286,23 @@ def test_pseudo_labels_never_replace_labels_of_survivors(files: Path) -> None:
     [
         (("answerable",), "a FOLDER, or --ranks FILE"),
         (("answerable", "@pool", "--ranks", "@docs.tsv"), "a FOLDER, or --ranks FILE"),
-        (("answerable", "--ranks", "@docs.tsv", "--labels", "x"), "is judged already"),
+        (("answerable", "--ranks", "@docs.tsv", "--labels", "x"), "already: without --labels"),
+        (("answerable", "--ranks", "@docs.tsv", "--with-pseudo"), "without --with-pseudo"),
+        (("answerable", "--ranks", "@docs.tsv", "--pseudo-depth", "1"), "without --pseudo-depth"),
+        (("answerable", "--ranks", "@docs.tsv", "--triage", "@x"), "without --triage"),
+        (("answerable", "--ranks", "@docs.tsv", "--sample", "3"), "without --sample"),
+        (("answerable", "@pool", "--sample", "3"), "would pool systems: without --sample"),
+        (("answerable", "@pool", "-k", "3"), "without --depth"),
+        (("answerable", "@pool", "--with-pseudo"), "without --with-pseudo"),
+        (("answerable", "@pool", "--serve", "--labels", "x"), "are served: without --labels"),
+        (("answerable", "@pool", "--port", "80"), "without --port"),
+        (("answerable", "@pool", "--chart", "x.svg"), "No such option"),
+        ((*POOL, "--labels", "x"), "a call of its own: without --labels"),
+        (("triage", "@t", "--split", "dev"), "would draw queries: without --split"),
+        (("triage", "@t", "--documents", "@docs.tsv"), "without --documents"),
+        (("triage", "@t", "--serve", "--level", "0.9"), "are served: without --level"),
+        (("triage", "@t", *SOURCE, "--markdown"), "a call of its own: without --markdown"),
+        (("triage", "@t", "--chart", "x.svg"), "No such option"),
         (("answerable", "@pool", "--runs", "@*.run"), "--documents FILE"),
         (("answerable", "@pool", "--runs", "@*.run", *TEXTS[2:]), "which queries?"),
         (("answerable", "@pool", "--runs", "@*.none", *TEXTS), "no-run"),
@@ -299,6 +339,35 @@ def test_labels_have_a_name_that_is_no_path_and_not_that_of_pseudo_labels(
     assert not (files / "pool/labels").exists()
 
 
+def test_the_name_of_labels_is_refused_before_anything_is_read(files: Path) -> None:
+    result = call(files, "answerable", "@nothing", "--labels", "x.pseudo")
+    assert result.exit_code == 2
+    assert "label-name" in result.output
+
+
+def test_labels_are_written_all_or_none(files: Path) -> None:
+    call(files, *POOL)
+    judge(files)
+    labels = ("answerable", "@pool", "--labels", "first", "--pseudo")
+    assert call(files, *labels, "@dense.run").exit_code == 0
+    other = call(files, *labels, "@bm25.run", "--with-pseudo")
+    assert other.exit_code == 2
+    assert "first.pseudo.json is there already" in other.output.replace("\n", "")
+    assert "give --labels another name" in " ".join(other.output.split())
+    assert not (files / "pool/labels/first.with-pseudo.qrels").exists()
+
+
+def test_a_tie_of_annotators_is_told_and_is_no_label(files: Path) -> None:
+    call(files, *POOL)
+    folder = judge(files)
+    say(folder, answer("q0", "none", by="bob"))
+    result = call(files, "answerable", "@pool", "--labels", "first")
+    assert "2 documents, ticked by just half of their annotators" in " ".join(result.output.split())
+    rows = (files / "pool/labels/first.qrels").read_text()
+    assert not {"q0 0 d0 0", "q0 0 d1 0", "q0 0 d0 1"} & set(rows.splitlines())
+    assert json.loads((files / "pool/labels/first.json").read_text())["disputed"] == 2
+
+
 def test_labels_need_a_judgment_and_pseudo_labels_a_name(files: Path) -> None:
     call(files, *POOL)
     assert "no-judgments" in call(files, "answerable", "@pool", "--labels", "x").output
@@ -307,6 +376,18 @@ def test_labels_need_a_judgment_and_pseudo_labels_a_name(files: Path) -> None:
     alone = call(files, "answerable", "@pool", "--labels", "x", "--with-pseudo")
     assert "--with-pseudo needs" in alone.output
     assert not (files / "pool/labels").exists()
+
+
+def test_what_nobody_looked_at_is_told_of_a_table_of_ranks(files: Path) -> None:
+    rows = ["scorer\tquery_id\tdoc_id\trank", "bm25\tq1\td1\t4", "bm25\tq2\td2\tNA"]
+    (files / "ranks.tsv").write_text("\n".join(rows) + "\n")
+    ranks = ("answerable", "--ranks", "@ranks.tsv")
+    assert "note" not in value(files, *ranks, "-k", "4")
+    note = str(value(files, *ranks, "-k", "5")["note"])
+    assert "ranks.tsv is above 4; whether anybody looked down to 5 it does not tell" in note
+    for form in ((), ("--markdown",)):
+        assert "it does not tell" in " ".join(call(files, *ranks, *form).output.split())
+    assert "it does not tell" not in call(files, *ranks, "-k", "4").output
 
 
 @pytest.mark.real

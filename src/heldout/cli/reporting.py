@@ -21,7 +21,15 @@ from heldout.cli.printing import (
 from heldout.errors import printable
 from heldout.report.table import Table, format_cells, to_latex, to_markdown
 
-__all__ = ["Answer", "Output", "output_options", "print_answer", "seed_option"]
+__all__ = [
+    "Answer",
+    "Output",
+    "TableOutput",
+    "output_options",
+    "print_answer",
+    "seed_option",
+    "table_options",
+]
 
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of every draw."
@@ -30,8 +38,8 @@ seed_option = click.option(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """What a command was asked to write.
+class TableOutput:
+    """How a command was asked to answer that has no picture.
 
     Raises:
         click.UsageError: two forms at once.
@@ -40,17 +48,26 @@ class Output:
         as_json: one JSON document instead of tables.
         markdown: tables in Markdown.
         latex: tables in LaTeX.
-        chart: file for the chart, `None` for none.
     """
 
     as_json: bool
     markdown: bool
     latex: bool
-    chart: Path | None
 
     def __post_init__(self) -> None:
         if self.as_json + self.markdown + self.latex > 1:
             raise click.UsageError("--json, --markdown and --latex exclude each other")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output(TableOutput):
+    """The same of a command that has one.
+
+    Attributes:
+        chart: file for the chart, `None` for none.
+    """
+
+    chart: Path | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +101,19 @@ def _check_form(context: click.Context, option: click.Parameter, path: Path | No
     return path
 
 
-output_options = one_argument(
-    "output",
-    Output,
+_TABLES = (
     click.option("--json", "as_json", is_flag=True, help="One JSON document."),
     click.option("--markdown", is_flag=True, help="Tables in Markdown."),
     click.option("--latex", is_flag=True, help="Tables in LaTeX, with booktabs and longtable."),
+)
+
+table_options = one_argument("output", TableOutput, *_TABLES)
+"""`--json`, `--markdown` and `--latex`, as one `output` argument."""
+
+output_options = one_argument(
+    "output",
+    Output,
+    *_TABLES,
     click.option(
         "--chart",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -101,14 +125,14 @@ output_options = one_argument(
 """`--json`, `--markdown`, `--latex` and `--chart FILE`, as one `output` argument."""
 
 
-def print_answer(answer: Answer, output: Output) -> None:
+def print_answer(answer: Answer, output: TableOutput) -> None:
     """Write an answer in the form that was asked for, and the chart where one was.
 
     Raises:
         click.UsageError: a chart was asked for, but there is none of this.
         SetupError: the `site` extra is not installed.
     """
-    if output.chart is not None:
+    if isinstance(output, Output) and output.chart is not None:
         _write_chart(answer, output.chart)
     if output.as_json:
         print_json(answer.value)

@@ -11,7 +11,7 @@ from heldout.survivorship.answerable import Answered, SystemPair, SystemReach
 from heldout.survivorship.passage_judging import PassageJudging
 from heldout.survivorship.shares import Share
 
-__all__ = ["facts", "judging_facts", "judging_value", "tables", "value"]
+__all__ = ["facts", "judging_facts", "judging_value", "tables", "unseen_note", "value"]
 
 _NONE = "no query is judged"
 _LOWER_BOUND = (
@@ -20,13 +20,39 @@ _LOWER_BOUND = (
 )
 
 
-def facts(found: Answered, pairs: Sequence[SystemPair]) -> tuple[tuple[str, str], ...]:
-    """The answer in a few lines."""
+def unseen_note(depth: int, deepest: int, *, path: str) -> str:
+    """What to tell where answers are counted deeper than any was found; empty where they are not.
+
+    Args:
+        depth: to which answers are counted.
+        deepest: rank of the deepest that was found; 0 without one.
+        path: of the table of ranks.
+    """
+    if depth <= deepest:
+        return ""
+    return (
+        f"No rank in {path} is above {deepest}; whether anybody looked down to {depth} it does not "
+        "tell. Where nobody did, no answer means none down to where they looked."
+    )
+
+
+def facts(
+    found: Answered, pairs: Sequence[SystemPair], *, note: str = ""
+) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines.
+
+    Args:
+        found: what each system answers.
+        pairs: which systems differ.
+        note: what else has to be known; empty for nothing.
+    """
     queries = plural(found.queries, "discarded query", "discarded queries")
     systems = plural(len(found.systems), "system")
     lines = [("queries", f"{queries}, the top {found.depth} of {systems}")]
     if not found.queries:
         return (*lines, ("nothing", "no query is judged yet"))
+    if note:
+        lines.append(("depth", note))
     several = len(found.systems) > 1
     best = max(found.systems, key=lambda one: one.within[found.depth].count)
     reach = best.within[found.depth]
@@ -41,16 +67,34 @@ def facts(found: Answered, pairs: Sequence[SystemPair]) -> tuple[tuple[str, str]
     return (*lines, *((("apart", told),) if pairs else ()))
 
 
-def tables(found: Answered, pairs: Sequence[SystemPair], *, level: float) -> tuple[Table, ...]:
-    """What each system answers, with intervals, and which systems differ; none without queries."""
+def tables(
+    found: Answered, pairs: Sequence[SystemPair], *, level: float, note: str = ""
+) -> tuple[Table, ...]:
+    """What each system answers, with intervals, and which systems differ; none without queries.
+
+    Args:
+        found: what each system answers.
+        pairs: which systems differ.
+        level: of the intervals.
+        note: what else has to be known; empty for nothing.
+    """
     if not found.queries:
         return ()
     compared = (_pairs(pairs),) if pairs else ()
-    return (_counts(found), _shares(found, level), *compared)
+    return (_counts(found, note), _shares(found, level), *compared)
 
 
-def value(found: Answered, pairs: Sequence[SystemPair], *, level: float) -> dict[str, Any]:
-    """The whole result for JSON; shares are of the judged queries."""
+def value(
+    found: Answered, pairs: Sequence[SystemPair], *, level: float, note: str = ""
+) -> dict[str, Any]:
+    """The whole result for JSON; shares are of the judged queries.
+
+    Args:
+        found: what each system answers.
+        pairs: which systems differ.
+        level: of the intervals.
+        note: what else has to be known; empty for nothing.
+    """
     return {
         "queries": found.queries,
         "depth": found.depth,
@@ -75,6 +119,7 @@ def value(found: Answered, pairs: Sequence[SystemPair], *, level: float) -> dict
         "correction": "holm",
         "family": len(pairs),
         "bound": "lower: passages below the pool are not judged",
+        **({"note": note} if note else {}),
         **({} if found.queries else {"why": _NONE}),
     }
 
@@ -114,7 +159,7 @@ def _rows(one: SystemReach) -> list[tuple[str, Share]]:
     return [none, *((f"answer in top {depth}", share) for depth, share in one.within.items())]
 
 
-def _counts(found: Answered) -> Table:
+def _counts(found: Answered, note: str) -> Table:
     by_system = [_rows(one) for one in found.systems]
     rows: list[tuple[Cell, ...]] = [
         (name, *(own[place][1].count for own in by_system))
@@ -130,6 +175,7 @@ def _counts(found: Answered) -> Table:
         notes=(
             f"{found.unanswered.count:,} of {found.queries:,} are answered by none of them.",
             _LOWER_BOUND,
+            *((note,) if note else ()),
         ),
     )
 

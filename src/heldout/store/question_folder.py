@@ -122,7 +122,7 @@ class QuestionFolder:
         """Add questions behind those that are there; all of them.
 
         Raises:
-            InputError: code `repeated-query`: one is there already.
+            InputError: code `repeated-query`: one is there already; and as `parse_questions`.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with self._locked():
@@ -136,11 +136,14 @@ class QuestionFolder:
                         path=str(self.place),
                         found=f"{twice[0]} is there already",
                         expected="queries that the folder does not have",
-                        hint="name another folder, or another split's annotations",
+                        hint="name another folder, or the --split that it was drawn for",
                     )
                 )
-            write_whole(self.place, format_rows((*before, *questions)), mode=_PRIVATE)
-        return (*before, *questions)
+            data = format_rows((*before, *questions))
+            # What could not be read again is not written
+            both = parse_questions(data, path=str(self.place))
+            write_whole(self.place, data, mode=_PRIVATE)
+        return both
 
     def append(self, answer: Answer) -> Outcome:
         """Write an answer, unless it is there or another one came first.
@@ -204,20 +207,32 @@ class QuestionFolder:
         except msgspec.MsgspecError as error:
             raise StoreError(f"{place} is no record of a pool: {error}") from error
 
-    def write_labels(self, made: MadeLabels) -> Path:
-        """Write labels and their record to `labels/`; where the labels lie.
+    def write_labels(self, made: Sequence[MadeLabels]) -> tuple[Path, ...]:
+        """Write labels and their records to `labels/`, all or none; where the labels lie.
 
         Raises:
-            StoreError: there are others of this name.
+            StoreError: there are others of a name.
         """
         folder = self.path / "labels"
-        place, labels = (folder / f"{made.record.name}{end}" for end in (".json", ".qrels"))
-        data = msgspec.json.format(msgspec.json.encode(made.record), indent=2) + b"\n"
-        if place.is_file() and place.read_bytes() != data:
-            raise StoreError(f"{place} is there already, of other labels; give another --name")
-        write_whole(labels, made.qrels, mode=_PRIVATE)
-        write_whole(place, data, mode=_PRIVATE)
-        return labels
+        records = {
+            folder / f"{one.record.name}.json": msgspec.json.format(
+                msgspec.json.encode(one.record), indent=2
+            )
+            + b"\n"
+            for one in made
+        }
+        for place, data in records.items():
+            if place.exists() and place.read_bytes() != data:
+                raise StoreError(
+                    f"{place} is there already, of other labels; nothing was written: "
+                    "give --labels another name"
+                )
+        places = tuple(place.with_suffix(".qrels") for place in records)
+        for place, one in zip(places, made, strict=True):
+            write_whole(place, one.qrels, mode=_PRIVATE)
+        for place, data in records.items():
+            write_whole(place, data, mode=_PRIVATE)
+        return places
 
     def _append(self, answer: Answer) -> Outcome:
         own = [

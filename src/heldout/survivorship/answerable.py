@@ -30,6 +30,7 @@ __all__ = [
     "SystemReach",
     "SystemTop",
     "compare_reach",
+    "deepest_rank",
     "first_ranks",
     "pool_questions",
     "reach",
@@ -156,6 +157,11 @@ def first_ranks(judged: Mapping[str, Judged], tops: Iterable[SystemTop]) -> Firs
         }
         for system, answered in shown.items()
     }
+
+
+def deepest_rank(ranks: FirstRanks) -> int:
+    """The largest rank of a passage that answers; 0 where none does."""
+    return max((rank for own in ranks.values() for rank in own.values() if rank), default=0)
 
 
 def reach(

@@ -4,7 +4,7 @@ Source: survivorship-bias, section 3 and table 1.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, get_args
@@ -96,18 +96,25 @@ class TriageAgreement:
 
 
 def draw_discarded(
-    annotations: Annotations, *, count: int, rng: np.random.Generator, split: str = ""
+    annotations: Annotations,
+    *,
+    count: int,
+    rng: np.random.Generator,
+    split: str = "",
+    known: Collection[str] = (),
 ) -> tuple[Question, ...]:
     """A random sample of the discarded queries, in the order drawn.
 
     Whoever stops early has then seen a random sample too. Queries of which no passage was shown
-    are left out: there is nothing to look at.
+    are left out: there is nothing to look at. Two draws of the same seed, the second one with the
+    first as `known`, are one draw of as many.
 
     Args:
         annotations: with texts.
         count: how many queries, >= 1.
         rng: where the draw comes from.
         split: what the sample is of, as `dev`.
+        known: queries that were drawn before, and are not drawn again.
 
     Raises:
         InputError: codes `no-discarded`: the source leaves discarded queries out; `no-text`: a
@@ -118,11 +125,14 @@ def draw_discarded(
             annotations, "no-discarded", "queries with an answer alone", "discarded ones too"
         )
     fit = [one for one in annotations.records if not one.selected and one.shown]
-    if count > len(fit):
-        found = f"{plural(len(fit), 'discarded query', 'discarded queries')} with passages"
+    order = rng.permutation(len(fit)).tolist()
+    left = [fit[place] for place in order if str(fit[place].query) not in known]
+    if count > len(left):
+        found = f"{plural(len(left), 'discarded query', 'discarded queries')} with passages"
+        if len(left) < len(fit):
+            found += f", besides {len(fit) - len(left):,} that are drawn already"
         raise _refused(annotations, "too-few-queries", found, f"{count:,} to draw")
-    places = rng.choice(len(fit), size=count, replace=False)
-    drawn = [fit[place] for place in places.tolist()]
+    drawn = left[:count]
     _check_texts(annotations.source, drawn)
     return tuple(
         Question(

@@ -1,26 +1,41 @@
 """`heldout survive answerable`: could other systems have answered the discarded queries?"""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
 from heldout.cli.context import reports_disk
 from heldout.cli.files import order_option
+from heldout.cli.given_options import refuse_other_options
 from heldout.cli.options import level_option, one_argument
 from heldout.cli.printing import answers as answers_console
 from heldout.cli.printing import messages, plural, print_facts, print_json, print_problems
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import (
+    Answer,
+    TableOutput,
+    print_answer,
+    seed_option,
+    table_options,
+)
 from heldout.cli.survive.annotating_server import ServeOptions, serve_options, serve_questions
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.cli.survive.discarded_pool import PoolOptions, pool_discarded
-from heldout.cli.survive.label_writing import LabelOptions, label_options, write_discarded_labels
+from heldout.cli.survive.label_writing import (
+    LabelOptions,
+    check_label_options,
+    label_options,
+    write_discarded_labels,
+)
+from heldout.errors import printable
 from heldout.report import answerable as report
 from heldout.store.question_folder import QuestionFolder
 from heldout.survivorship.answerable import (
     FirstRanks,
     compare_reach,
+    deepest_rank,
     first_ranks,
     reach,
 )
@@ -33,6 +48,7 @@ from heldout.trec.reading.streams import open_input
 __all__ = ["answerable"]
 
 _ALSO = (3,)
+_FORMS = {"as_json", "markdown", "latex"}
 
 _pool_options = one_argument(
     "pool",
@@ -79,7 +95,7 @@ _pool_options = one_argument(
 @label_options
 @serve_options
 @level_option
-@output_options
+@table_options
 @reports_disk
 def answerable(
     *,
@@ -90,7 +106,7 @@ def answerable(
     labels: LabelOptions,
     pages: ServeOptions,
     level: float,
-    output: Output,
+    output: TableOutput,
 ) -> None:
     """Could other systems have answered discarded queries? Pool them, let people look, count.
 
@@ -110,11 +126,12 @@ def answerable(
     """
     if (folder is None) == (ranks is None):
         raise click.UsageError("which judgments? a FOLDER, or --ranks FILE")
+    _check_given(ranks, pool, labels, pages)
     if folder is None:
-        _check_alone(pool, labels, pages)
         with open_input(ranks or Path()) as file:
             table = read_first_ranks(file, path=str(ranks))
-        print_answer(_answer(table, depth=pool.depth, level=level), output)
+        note = report.unseen_note(pool.depth, deepest_rank(table), path=printable(str(ranks)))
+        print_answer(_answer(table, depth=pool.depth, level=level, note=note), output)
         return
     place = QuestionFolder(folder, ANSWERABLE)
     if pool.runs:
@@ -125,13 +142,39 @@ def answerable(
         _count(place, source, labels, seed=pool.seed, level=level, output=output)
 
 
-def _check_alone(pool: PoolOptions, labels: LabelOptions, pages: ServeOptions) -> None:
-    if pool.runs or labels.labels or labels.pseudo or pages.serve:
-        raise click.UsageError("--ranks is judged already: it is without --runs, --serve, --labels")
+def _check_given(
+    ranks: Path | None, pool: PoolOptions, labels: LabelOptions, pages: ServeOptions
+) -> None:
+    """Refuse options that would be left aside, before anything is read.
+
+    Raises:
+        click.UsageError: an option does not belong to what is done.
+        InputError: code `label-name`.
+    """
+    serve = _names(ServeOptions) if pages.serve else set()
+    if ranks is not None:
+        refuse_other_options({"ranks", "depth", "level", *_FORMS}, why="--ranks is judged already")
+    elif pool.runs:
+        pooled = {"folder", "as_json", *_names(PoolOptions), *_names(AnnotationSource), *serve}
+        refuse_other_options(pooled, why="systems are pooled, and counted by a call of its own")
+    elif pages.serve:
+        refuse_other_options({"folder", *serve}, why="pages are served")
+    else:
+        check_label_options(labels)
+        own = _names(LabelOptions) if labels.pseudo else {"labels"}
+        own |= _names(AnnotationSource) if labels.pseudo else set()
+        refuse_other_options(
+            {"folder", "seed", "level", *_FORMS, *own},
+            why="answers are counted; --runs would pool systems",
+        )
+
+
+def _names(made_of: type[Any]) -> set[str]:
+    return {one.name for one in fields(made_of)}
 
 
 def _pool(
-    folder: QuestionFolder, pool: PoolOptions, source: AnnotationSource, output: Output
+    folder: QuestionFolder, pool: PoolOptions, source: AnnotationSource, output: TableOutput
 ) -> None:
     questions = pool_discarded(folder, pool, source)
     print_problems(messages(), note_long_passages(questions, path=str(folder.place)))
@@ -164,13 +207,12 @@ def _count(
     *,
     seed: int,
     level: float,
-    output: Output,
+    output: TableOutput,
 ) -> None:
     questions = folder.questions()
     given = folder.answers()
     judged = judged_passages(questions, given)
-    if labels.labels is not None or labels.pseudo:
-        write_discarded_labels(folder, questions, given, labels, source)
+    write_discarded_labels(folder, questions, given, labels, source)
     judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
     ranks = first_ranks(judged, folder.tops())
     found = _answer(ranks, depth=folder.pool().depth, level=level)
@@ -179,11 +221,11 @@ def _count(
     print_answer(replace(found, facts=facts, value=value), output)
 
 
-def _answer(ranks: FirstRanks, *, depth: int, level: float) -> Answer:
+def _answer(ranks: FirstRanks, *, depth: int, level: float, note: str = "") -> Answer:
     found = reach(ranks, depth=depth, also=_ALSO, level=level)
     pairs = compare_reach(ranks, depth=depth, also=_ALSO)
     return Answer(
-        facts=report.facts(found, pairs),
-        tables=report.tables(found, pairs, level=level),
-        value=report.value(found, pairs, level=level),
+        facts=report.facts(found, pairs, note=note),
+        tables=report.tables(found, pairs, level=level, note=note),
+        value=report.value(found, pairs, level=level, note=note),
     )

@@ -29,7 +29,7 @@ from heldout.survivorship.questions import CANNOT, Answer, Question
 from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import Tops, read_tops
 
-__all__ = ["LabelOptions", "label_options", "write_discarded_labels"]
+__all__ = ["LabelOptions", "check_label_options", "label_options", "write_discarded_labels"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
@@ -86,21 +86,17 @@ def write_discarded_labels(
     options: LabelOptions,
     source: AnnotationSource,
 ) -> None:
-    """Write labels of what annotators answered, and say what was written.
+    """Write labels of what annotators answered, if so asked, and say what was written.
 
     Pseudo-labels are for the discarded queries of the annotations where these are named, else for
     those of the folder.
 
     Raises:
-        click.UsageError: pseudo-labels without a name, or both without a run.
-        InputError: codes `label-name`; `no-judgments`: nobody judged; a file has errors.
-        StoreError: there are other labels of this name.
+        InputError: code `no-judgments`: nobody judged; a file has errors.
+        StoreError: there are other labels of this name; nothing was written.
     """
     if options.labels is None:
-        raise click.UsageError("--labels NAME: what the files are to be called")
-    if options.with_pseudo and options.pseudo is None:
-        raise click.UsageError("--with-pseudo needs --pseudo RUN")
-    _check_name(options.labels)
+        return
     judged = judged_passages(questions, answers)
     _check_judged(folder, judged)
     own = _source(folder.pool(), questions, answers)
@@ -118,12 +114,27 @@ def write_discarded_labels(
         made.append(pseudo_labels(tops, open_, system, name=options.labels))
         if options.with_pseudo:
             made.append(mixed_labels(judged, own, tops, open_, system, name=options.labels))
-    for one in made:
-        _tell(folder.write_labels(one), one)
+    for place, one in zip(folder.write_labels(made), made, strict=True):
+        _tell(place, one)
+
+
+def check_label_options(options: LabelOptions) -> None:
+    """Refuse what cannot be written before anything is read.
+
+    Raises:
+        click.UsageError: pseudo-labels without a name, or both without a run.
+        InputError: code `label-name`: the name is a path, or looks like that of pseudo-labels.
+    """
+    if options.labels is None:
+        if options.pseudo is not None:
+            raise click.UsageError("--labels NAME: what the files are to be called")
+        return
+    if options.with_pseudo and options.pseudo is None:
+        raise click.UsageError("--with-pseudo needs --pseudo RUN")
+    _check_name(options.labels)
 
 
 def _check_name(name: str) -> None:
-    """A name that is no path, and that does not look like that of pseudo-labels."""
     if not _NAME.fullmatch(name) or PSEUDO in name.casefold():
         raise InputError(
             Problem(

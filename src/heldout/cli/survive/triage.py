@@ -1,17 +1,27 @@
 """`heldout survive triage`: why were queries discarded?"""
 
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import click
 import numpy as np
 
 from heldout.cli.context import reports_disk
+from heldout.cli.given_options import refuse_other_options
 from heldout.cli.options import level_option
 from heldout.cli.printing import answers as answers_console
 from heldout.cli.printing import messages, plural, print_facts, print_json, print_problems
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import (
+    Answer,
+    TableOutput,
+    print_answer,
+    seed_option,
+    table_options,
+)
 from heldout.cli.survive.annotating_server import ServeOptions, serve_options, serve_questions
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.errors import quote
 from heldout.report import triage as report
 from heldout.store.question_folder import QuestionFolder
 from heldout.survivorship.long_passages import note_long_passages
@@ -19,6 +29,22 @@ from heldout.survivorship.questions import TRIAGE
 from heldout.survivorship.triage import count_labels, draw_discarded, triage_agreement
 
 __all__ = ["triage"]
+
+_SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_TOTAL = "all"
+_SOURCE = {one.name for one in fields(AnnotationSource)}
+_SERVE = {one.name for one in fields(ServeOptions)}
+
+
+def _check_split(context: click.Context, option: click.Parameter, name: str) -> str:
+    """Refuse a name that nobody reads well in a table, or that is that of the total."""
+    del context, option
+    if name and (not _SPLIT.fullmatch(name) or name.casefold() == _TOTAL):
+        raise click.BadParameter(
+            f"{quote(name)}: up to 64 letters, digits, dots, hyphens or underscores, and not "
+            f"{_TOTAL!r}, which is all splits together"
+        )
+    return name
 
 
 @click.command
@@ -31,11 +57,17 @@ __all__ = ["triage"]
     show_default=True,
     help="Discarded queries to draw.",
 )
-@click.option("--split", default="", metavar="NAME", help="What they are of, as dev or train.")
+@click.option(
+    "--split",
+    default="",
+    metavar="NAME",
+    callback=_check_split,
+    help="What they are of, as dev or train.",
+)
 @seed_option
 @serve_options
 @level_option
-@output_options
+@table_options
 @reports_disk
 def triage(
     *,
@@ -46,14 +78,14 @@ def triage(
     seed: int,
     pages: ServeOptions,
     level: float,
-    output: Output,
+    output: TableOutput,
 ) -> None:
     """Why were queries discarded? Draw some, let people look, count what they say.
 
     With --annotations, or --shown and --qrels, discarded queries are drawn into FOLDER; called
-    again with another --split, more of them. With --serve people see each query with what was
-    shown, and give one of four labels: no_ans, partial_ans, wrong_lab, ill_form. Otherwise what
-    they said is counted, by split and with intervals, and how far they agree.
+    again, more of them, of the same --split or another. With --serve people see each query with
+    what was shown, and give one of four labels: no_ans, partial_ans, wrong_lab, ill_form. Otherwise
+    what they said is counted, by split and with intervals, and how far they agree.
 
     \b
     Examples:
@@ -63,12 +95,30 @@ def triage(
     """
     place = QuestionFolder(folder, TRIAGE)
     drawing = source.annotations is not None or source.shown is not None
+    _check_given(drawing=drawing, serving=pages.serve)
     if drawing:
         _draw(place, source, sample=sample, split=split, seed=seed, output=output)
     if pages.serve:
         serve_questions(place, pages)
     elif not drawing:
         _report(place, seed=seed, level=level, output=output)
+
+
+def _check_given(*, drawing: bool, serving: bool) -> None:
+    """Refuse options that would be left aside.
+
+    Raises:
+        click.UsageError: an option does not belong to what is done.
+    """
+    allowed = {"folder", "seed", *(_SERVE if serving else ())}
+    if drawing:
+        allowed |= {*_SOURCE, "sample", "split", "as_json"}
+        refuse_other_options(allowed, why="queries are drawn, and counted by a call of its own")
+    elif serving:
+        refuse_other_options(allowed - {"seed"}, why="pages are served")
+    else:
+        allowed |= {"level", "as_json", "markdown", "latex"}
+        refuse_other_options(allowed, why="answers are counted; --annotations would draw queries")
 
 
 def _draw(
@@ -78,11 +128,17 @@ def _draw(
     sample: int,
     split: str,
     seed: int,
-    output: Output,
+    output: TableOutput,
 ) -> None:
     annotations = source.read(texts=True)
-    rng = np.random.default_rng(seed)
-    drawn = draw_discarded(annotations, count=sample, rng=rng, split=split)
+    before = folder.questions() if folder.exists() else ()
+    drawn = draw_discarded(
+        annotations,
+        count=sample,
+        rng=np.random.default_rng(seed),
+        split=split,
+        known={one.query for one in before if one.split == split},
+    )
     total = folder.add(drawn)
     print_problems(messages(), note_long_passages(drawn, path=str(folder.place)))
     if output.as_json:
@@ -106,7 +162,7 @@ def _draw(
     print_facts(answers_console(), facts)
 
 
-def _report(folder: QuestionFolder, *, seed: int, level: float, output: Output) -> None:
+def _report(folder: QuestionFolder, *, seed: int, level: float, output: TableOutput) -> None:
     questions = folder.questions()
     given = folder.answers()
     found = count_labels(questions, given, level=level)
