@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.ids import Digest
+from heldout.report.training import TrainingResult, facts
 from heldout.survivorship.conditions import ALL, Condition, paper_conditions
 from heldout.survivorship.experiment import CellRecord
 from heldout.survivorship.learning_curve import draw_curve
 from heldout.survivorship.training_results import (
+    Amount,
     TestOutcome,
     compare_conditions,
     correct_families,
@@ -37,8 +39,15 @@ def world(
     }
 
 
+def equal(scores: dict[Condition, NDArray[np.float64]]) -> dict[Condition, list[Amount]]:
+    """The same amount for each condition and seed."""
+    return {condition: [Amount(5, 8, 40)] * len(values) for condition, values in scores.items()}
+
+
 def compared(scores: dict[Condition, NDArray[np.float64]]) -> TestOutcome:
-    found = compare_conditions(scores, np.full(QUERIES, 0.3), test="t", measure="RR@10")
+    found = compare_conditions(
+        scores, np.full(QUERIES, 0.3), equal(scores), test="t", measure="RR@10"
+    )
     return correct_families([found], family="measure")[0]
 
 
@@ -88,10 +97,23 @@ def test_a_true_effect_of_depth_shows_against_the_control_and_amount_alone_does_
     assert same.across_corrected > 0.2
 
 
+@pytest.mark.parametrize("amount", [Amount(5, 9, 40), Amount(5, 8, 39), Amount(4, 8, 40)])
+def test_a_control_with_other_amounts_is_not_called_as_large(amount: Amount) -> None:
+    scores = world({R1: -0.1, ALL: 0.0, LIKE1: 0.0})
+    amounts = equal(scores)
+    amounts[LIKE1] = [*amounts[LIKE1][:-1], amount]
+    found = compare_conditions(scores, np.zeros(QUERIES), amounts, test="t", measure="m")
+    (control,) = (one for one in found.comparisons if one.controlled)
+    assert not control.same_size
+    result = TrainingResult(outcomes=(found,), records=(), family="measure", level=0.95)
+    assert "(as many labels)" not in str(facts(result))
+
+
 def test_a_family_of_everything_is_larger_and_keeps_the_order() -> None:
     scores = world({R1: -0.02, R5: 0.0, ALL: 0.0})
     outcomes = [
-        compare_conditions(scores, np.zeros(QUERIES), test=name, measure="m") for name in "ab"
+        compare_conditions(scores, np.zeros(QUERIES), equal(scores), test=name, measure="m")
+        for name in "ab"
     ]
     each = correct_families(outcomes, family="measure")
     together = correct_families(outcomes, family="all")
@@ -141,7 +163,7 @@ def test_conditions_on_other_seeds_are_refused(one: int, other: int) -> None:
     scores = {R1: np.zeros((one, 5)), ALL: np.zeros((other, 5))}
     if one != other:
         with pytest.raises(ValueError, match=r"\(\d"):
-            compare_conditions(scores, np.zeros(5), test="t", measure="m")
+            compare_conditions(scores, np.zeros(5), equal(scores), test="t", measure="m")
 
 
 def record(share: float, trial: int, labels: int) -> CellRecord:

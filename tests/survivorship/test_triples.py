@@ -14,6 +14,7 @@ from heldout.survivorship.triples import (
     Places,
     Sampler,
     Triple,
+    TripleCounts,
     as_small_as,
     count_triples,
     make_triples,
@@ -69,7 +70,7 @@ def test_deeper_annotation_never_has_less(made: tuple[Places, list[Triple]]) -> 
 
 
 @given(labelled_sequences(), st.integers(1, DEPTH), st.integers(0, 5))
-def test_a_sample_is_as_small_in_queries_and_in_triples(
+def test_a_sample_is_as_small_in_queries_labels_and_triples(
     made: tuple[Places, list[Triple]], depth: int, seed: int
 ) -> None:
     places, sequence = made
@@ -78,6 +79,41 @@ def test_a_sample_is_as_small_in_queries_and_in_triples(
     assert control.queries == shallow.queries
     assert len(control.triples) + control.missing == len(shallow.triples)
     assert is_subsequence(control.triples, sequence)
+    if not shallow.triples:
+        return
+    whole = count_triples(sequence)
+    sample = as_small_as(count_triples(shallow.triples), whole, rng(seed))
+    assert control.labels == len(sample.labels) == shallow.labels - sample.missing_labels
+    # Labels are missing only where the queries drawn have no other.
+    if sample.missing_labels:
+        drawn = {query for query, _ in sample.labels}
+        assert sample.labels == {label for label in whole.per_label if label[0] in drawn}
+
+
+def test_what_one_label_of_two_loses_is_not_taken_for_depth() -> None:
+    places = {QueryId(f"q{n}"): {DocId("p1"): 1, DocId("p3"): 3} for n in range(50)}
+    sequence = [
+        Triple(query, positive, DocId(f"n{turn}"))
+        for turn in range(4)
+        for query, shown in places.items()
+        for positive in shown
+    ]
+    shallow = select(sequence, places, Condition(depth=1), seed=0)
+    control = select(sequence, places, Condition(like=1), seed=0)
+    assert (shallow.queries, shallow.labels, len(shallow.triples)) == (50, 50, 200)
+    assert (control.queries, control.labels, len(control.triples)) == (50, 50, 200)
+
+
+def test_each_label_of_a_query_is_as_likely_to_be_in_a_sample() -> None:
+    labels = {(QueryId("q"), DocId(f"p{n}")): 1 + n for n in range(5)}
+    whole = TripleCounts(per_label=labels)
+    wanted = TripleCounts(per_label={label: 1 for label, _ in zip(labels, "ab", strict=False)})
+    drawn = np.zeros(5)
+    for seed in range(1000):
+        for _, document in as_small_as(wanted, whole, rng(seed)).labels:
+            drawn[int(document.removeprefix("p"))] += 1
+    # Two of five: Binomial(1000, 2/5), five standard deviations are 78.
+    assert abs(drawn - 400).max() < 78
 
 
 @given(labelled_sequences(), st.integers(0, 5))

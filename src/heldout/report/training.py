@@ -82,8 +82,8 @@ def _verdict(one: Comparison) -> str:
     if len(one.within) == 1:
         found, p = one.averaged, one.averaged_corrected
     name = f"{one.b.name} against {one.a.name}"
-    if one.same_size:
-        name += " (as many labels)"
+    if one.controlled:
+        name += " (as many labels)" if one.same_size else " (not quite as many labels)"
     told = f"{name}: {_signed(found.difference)}{_interval(found)}"
     if p is None:
         return f"{told}; no p: {found.why}"

@@ -157,7 +157,7 @@ def _stars(panel: _Panel, outcome: TestOutcome, at: Sequence[tuple[Level, float]
     ps = {
         one.b: one.across_corrected if len(one.within) > 1 else one.averaged_corrected
         for one in outcome.comparisons
-        if not one.same_size
+        if not one.controlled
     }
     height = panel.frame.canvas.height
     labels = []

@@ -57,10 +57,13 @@ def tables(report: TripleReport) -> list[Table]:
         for one in report.written
     )
     notes = [
-        f"{one.condition.name}: {plural(one.missing, 'triple')} too few, since the queries drawn "
-        "have no more"
+        f"{one.condition.name}: {plural(count, name)} too few, since the {drawn} drawn have no more"
         for one in report.written
-        if one.missing
+        for count, name, drawn in (
+            (one.missing_labels, "label", "queries"),
+            (one.missing, "triple", "labels"),
+        )
+        if count
     ]
     title = f"Triples of {report.source}"
     return [Table(title=title, columns=columns, rows=rows, notes=tuple(notes))]
@@ -80,6 +83,7 @@ def value(report: TripleReport) -> dict[str, Any]:
                 "labels": one.counts.labels,
                 "queries": one.counts.queries,
                 "missing": one.missing,
+                "missing_labels": one.missing_labels,
             }
             for one in report.written
         ],

@@ -146,6 +146,9 @@ def cell_digest(
     """
     settings = asdict(start.model)
     del settings["device"]
+    if settings["answers"] == "auto":
+        # It came later: cells that were computed before it are still known.
+        del settings["answers"]
     found = sha256(repr((cell.condition, cell.seed, settings, asdict(training))).encode())
     found.update((start.files or "").encode())
     for triple in triples:

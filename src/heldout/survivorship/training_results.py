@@ -16,7 +16,7 @@ seeds.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from heldout.stats.tests import run_test
 from heldout.survivorship.conditions import ALL, Condition
 
 __all__ = [
+    "Amount",
     "Comparison",
     "Family",
     "Level",
@@ -44,6 +45,14 @@ Family = Literal["measure", "all"]
 """What is corrected together: the comparisons on one measure of one test set, or all there are."""
 
 _ALPHA, _POWER = 0.05, 0.8
+
+
+class Amount(NamedTuple):
+    """How much a model trained on: different queries, labels and triples."""
+
+    queries: int
+    labels: int
+    triples: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,8 @@ class Comparison:
             the family, at most 1; `None` where undefined.
         family: how many comparisons are corrected for, within one seed as across seeds.
         deviation: standard deviation over queries of the differences averaged over seeds.
+        same_size: whether both trained on as many queries, labels and triples in each seed, so
+            that of a depth and its control depth alone tells them apart.
     """
 
     a: Condition
@@ -88,6 +99,7 @@ class Comparison:
     across_corrected: float | None
     family: int
     deviation: float
+    same_size: bool
 
     @property
     def detectable(self) -> float | None:
@@ -101,8 +113,8 @@ class Comparison:
         return detectable_difference(self.averaged.n, self.deviation, alpha=alpha, power=_POWER)
 
     @property
-    def same_size(self) -> bool:
-        """Whether both have the same amount of labels, so that depth alone tells them apart."""
+    def controlled(self) -> bool:
+        """Whether A is a random sample that is to be as small as B."""
         return self.a.like is not None and self.a.like == self.b.depth
 
 
@@ -149,6 +161,7 @@ def pairs_of(conditions: Sequence[Condition]) -> tuple[tuple[Condition, Conditio
 def compare_conditions(
     scores: Mapping[Condition, Floats],
     first_stage: Floats,
+    amounts: Mapping[Condition, Sequence[Amount]],
     *,
     test: str,
     measure: str,
@@ -159,6 +172,7 @@ def compare_conditions(
     Args:
         scores: of each condition, shape (seeds, queries); the same seeds and queries for all.
         first_stage: of the run that was re-ranked, shape (queries,).
+        amounts: of each condition, what it trained on in each seed.
         test: name of the test set.
         measure: as it is written.
         level: of intervals, in (0, 1).
@@ -176,7 +190,8 @@ def compare_conditions(
         first_stage=float(first_stage.mean()),
         levels=tuple(_level(condition, values) for condition, values in scores.items()),
         comparisons=tuple(
-            _compare(a, b, scores[a], scores[b], level) for a, b in pairs_of(tuple(scores))
+            replace(_compare(a, b, scores[a], scores[b], level), same_size=amounts[a] == amounts[b])
+            for a, b in pairs_of(tuple(scores))
         ),
     )
 
@@ -226,6 +241,7 @@ def _compare(a: Condition, b: Condition, first: Floats, second: Floats, level: f
         deviation=float(np.std(second.mean(axis=0) - first.mean(axis=0), ddof=1))
         if first.shape[1] > 1
         else 0.0,
+        same_size=False,
     )
 
 

@@ -13,22 +13,19 @@ from pathlib import Path
 import numpy as np
 
 from heldout.errors import InputError, Problem
-from heldout.ids import DocId, QueryId
 from heldout.survivorship.conditions import Condition
 from heldout.survivorship.triple_files import write_triples
 from heldout.survivorship.triples import (
+    Label,
     Places,
     Sample,
     Sampler,
     Triple,
     TripleCounts,
     as_small_as,
-    count_labels,
 )
 
 __all__ = ["Written", "filter_triples"]
-
-Label = tuple[QueryId, DocId]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +38,7 @@ class Written:
         counts: how much there is in it.
         dropped: triples that the condition left out.
         missing: for a sample: how many triples it has too few.
+        missing_labels: for a sample: how many labels.
     """
 
     condition: Condition
@@ -48,6 +46,7 @@ class Written:
     counts: TripleCounts
     dropped: int
     missing: int = 0
+    missing_labels: int = 0
 
 
 def filter_triples(
@@ -115,8 +114,8 @@ class _Counted:
         Raises:
             InputError: code `no-triples`.
         """
-        found = count_labels(
-            {
+        found = TripleCounts(
+            per_label={
                 label: count
                 for label, count in self._per_label.items()
                 if depth is None or self._places[label[0]][label[1]] <= depth
@@ -162,9 +161,10 @@ def _write_samples(
         one: Written(
             condition=one,
             path=name_of(one),
-            counts=count_labels(per_label[one]),
+            counts=TripleCounts(per_label=per_label[one]),
             dropped=whole.triples - sample.triples,
             missing=sample.missing,
+            missing_labels=sample.missing_labels,
         )
         for one, (sample, _) in drawn.items()
     }

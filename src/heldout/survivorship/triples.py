@@ -23,13 +23,13 @@ from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotations
 
 __all__ = [
+    "Label",
     "Places",
     "Sample",
     "Sampler",
     "Triple",
     "TripleCounts",
     "as_small_as",
-    "count_labels",
     "count_triples",
     "make_triples",
     "places_of",
@@ -49,24 +49,34 @@ Places = Mapping[QueryId, Mapping[DocId, int]]
 """Query -> selected document -> place at which it was shown, from 1."""
 
 
+Label = tuple[QueryId, DocId]
+"""A query and a document that was selected for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TripleCounts:
     """How much there is to learn from.
 
     Attributes:
-        triples: all of them.
-        labels: different pairs of a query and its positive.
-        per_query: query -> how many triples it has, at least 1.
+        per_label: label -> how many triples it has, at least 1.
     """
 
-    triples: int
-    labels: int
-    per_query: Mapping[QueryId, int]
+    per_label: Mapping[Label, int]
+
+    @property
+    def triples(self) -> int:
+        """All of them."""
+        return sum(self.per_label.values())
+
+    @property
+    def labels(self) -> int:
+        """Different pairs of a query and its positive."""
+        return len(self.per_label)
 
     @property
     def queries(self) -> int:
         """Different queries."""
-        return len(self.per_query)
+        return len({query for query, _ in self.per_label})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +84,19 @@ class Sample:
     """What a random sample of triples is to be like.
 
     Attributes:
-        queries: those whose triples may stay.
-        triples: how many triples stay, at least one for each of the queries.
-        available: how many triples these queries have, at least `triples`.
-        missing: how many triples fewer there are than were wanted; 0 where the queries have
+        labels: those whose triples may stay.
+        triples: how many triples stay, at least one for each of the labels.
+        available: how many triples these labels have, at least `triples`.
+        missing: how many triples fewer there are than were wanted; 0 where the labels have
             enough.
+        missing_labels: how many labels fewer there are, where the queries drawn have no more.
     """
 
-    queries: AbstractSet[QueryId]
+    labels: AbstractSet[Label]
     triples: int
     available: int
     missing: int
+    missing_labels: int
 
 
 def places_of(annotations: Annotations) -> Places:
@@ -111,24 +123,17 @@ def shown_within(places: Places, depth: int | None, triple: Triple) -> bool | No
 
 def count_triples(triples: Iterable[Triple]) -> TripleCounts:
     """How many triples, labels and queries there are; reads them once."""
-    return count_labels(Counter((triple.query, triple.positive) for triple in triples))
-
-
-def count_labels(per_label: Mapping[tuple[QueryId, DocId], int]) -> TripleCounts:
-    """The same, from how many triples each label has, at least 1."""
-    per_query: Counter[QueryId] = Counter()
-    for (query, _), count in per_label.items():
-        per_query[query] += count
-    return TripleCounts(triples=per_query.total(), labels=len(per_label), per_query=per_query)
+    return TripleCounts(per_label=Counter((triple.query, triple.positive) for triple in triples))
 
 
 def as_small_as(wanted: TripleCounts, whole: TripleCounts, rng: np.random.Generator) -> Sample:
-    """Draw queries of the whole so that a sample is as small as the triples of some condition.
+    """Draw queries and labels of the whole, so that a sample is as small as some condition.
 
-    Two amounts are matched: how many queries have a label, which is what annotators are paid
-    for and what discarding takes away, and how many different triples there are. The queries
-    are drawn without regard to anything; of their triples as many stay as are wanted, one for
-    each query at least.
+    Three amounts are matched: how many queries have a label, which is what annotators are paid
+    for and what discarding takes away; how many labels they have together; and how many
+    different triples there are. The queries are drawn without regard to anything. Each keeps
+    one of its labels at least, any of them; the rest is drawn from all their other labels. Of
+    the triples as many stay as are wanted, one for each label at least.
 
     Args:
         wanted: the condition that the sample is to be as small as, a part of `whole`.
@@ -138,20 +143,43 @@ def as_small_as(wanted: TripleCounts, whole: TripleCounts, rng: np.random.Genera
     Raises:
         ValueError: the whole has fewer queries than are wanted, or none are.
     """
-    queries = sorted(whole.per_query)
+    documents: dict[QueryId, list[DocId]] = {}
+    for query, document in sorted(whole.per_label):
+        documents.setdefault(query, []).append(document)
+    queries = list(documents)
     if not 0 < wanted.queries <= len(queries):
         raise ValueError((wanted.queries, len(queries)))
     drawn = rng.choice(len(queries), size=wanted.queries, replace=False).tolist()
-    chosen = frozenset(queries[index] for index in drawn)
-    available = sum(whole.per_query[query] for query in chosen)
+    chosen = {queries[index]: documents[queries[index]] for index in sorted(drawn)}
+    labels = _draw_labels(chosen, wanted.labels, rng)
+    available = sum(whole.per_label[label] for label in labels)
     kept = min(wanted.triples, available)
-    return Sample(queries=chosen, triples=kept, available=available, missing=wanted.triples - kept)
+    return Sample(
+        labels=labels,
+        triples=kept,
+        available=available,
+        missing=wanted.triples - kept,
+        missing_labels=wanted.labels - len(labels),
+    )
+
+
+def _draw_labels(
+    documents: Mapping[QueryId, Sequence[DocId]], wanted: int, rng: np.random.Generator
+) -> frozenset[Label]:
+    """So many labels of these queries, at least one of each; all where there are no more."""
+    labels = [(query, document) for query, found in documents.items() for document in found]
+    if wanted >= len(labels):
+        return frozenset(labels)
+    first = [(query, found[int(rng.integers(len(found)))]) for query, found in documents.items()]
+    others = sorted(set(labels) - set(first))
+    more = rng.choice(len(others), size=wanted - len(first), replace=False).tolist()
+    return frozenset([*first, *(others[index] for index in more)])
 
 
 class Sampler:
     """Draws the triples of a sample while they pass by.
 
-    The first triple of each query stays; of the others those that are too many are left out,
+    The first triple of each label stays; of the others those that are too many are left out,
     each as likely as any other.
     """
 
@@ -162,18 +190,19 @@ class Sampler:
             sample: from `as_small_as`, of all triples that will pass by.
             rng: sole source of randomness; advanced in place.
         """
-        self._queries = sample.queries
-        self._seen: set[QueryId] = set()
-        self._left = sample.available - len(sample.queries)
+        self._labels = sample.labels
+        self._seen: set[Label] = set()
+        self._left = sample.available - len(sample.labels)
         self._surplus = sample.available - sample.triples
         self._rng = rng
 
     def takes(self, triple: Triple) -> bool:
         """Whether the next triple of the sequence is in the sample."""
-        if triple.query not in self._queries:
+        label = triple.query, triple.positive
+        if label not in self._labels:
             return False
-        if triple.query not in self._seen:
-            self._seen.add(triple.query)
+        if label not in self._seen:
+            self._seen.add(label)
             return True
         # Knuth's selection sampling: of the `left` that are to come, `surplus` have to go.
         leaves = self._surplus > 0 and self._rng.random() * self._left < self._surplus

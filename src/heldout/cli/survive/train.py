@@ -43,7 +43,7 @@ from heldout.store.training_folder import TrainingFolder
 from heldout.survivorship.conditions import Condition, select
 from heldout.survivorship.experiment import Cell, CellRecord, TestSet, texts_of
 from heldout.survivorship.learning_curve import draw_curve
-from heldout.survivorship.training_results import compare_conditions, correct_families
+from heldout.survivorship.training_results import Amount, compare_conditions, correct_families
 
 __all__ = ["train"]
 
@@ -256,8 +256,12 @@ def _answer(
             chart=lambda: curve_report.spec(curves),
             title=curve_report.title(curves),
         )
+    amounts = {
+        condition: [Amount(one.queries, one.labels, one.triples) for one in found]
+        for condition, found in records.items()
+    }
     outcomes = [
-        compare_conditions(scores, first, test=one.name, measure=measure, level=test.level)
+        compare_conditions(scores, first, amounts, test=one.name, measure=measure, level=test.level)
         for one, measure, scores, first in scored
     ]
     result = training_report.TrainingResult(

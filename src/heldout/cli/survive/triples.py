@@ -51,7 +51,7 @@ _MOST_DEPTH = 100
     type=click.IntRange(min=1),
     multiple=True,
     metavar="R",
-    help="A random sample of all, with as many queries and triples. Can be given many times.",
+    help="A random sample of all, as small as with R documents. Can be given many times.",
 )
 @click.option(
     "--from-run",
