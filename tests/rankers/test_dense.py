@@ -1,6 +1,7 @@
 """Dense retrieval: the ranking with vectors of our own, the encoder where it is installed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,33 @@ def test_prefixes_and_similarity_are_those_of_the_table_or_as_asked(
         minilm.encode_documents(["q: a list"]), abs=1e-6
     )
     assert len({minilm.digest, tabled.digest, asked.digest}) == 3
+
+
+@pytest.mark.usefixtures("neural")
+@pytest.mark.filterwarnings("ignore")
+def test_a_copy_in_a_folder_says_what_it_is_a_copy_of(tmp_path: Path) -> None:
+    folder = str(save_encoder(tmp_path / "copy"))
+    plain = DenseSettings(model=folder, device="cpu", precision="float32")
+    likened_settings = replace(plain, like="e5-small")
+    silent, likened, told = (
+        load_encoder(settings)
+        for settings in (plain, likened_settings, replace(likened_settings, query_prefix="q: "))
+    )
+    assert not silent.query_prompt
+    assert (likened.query_prompt, likened.document_prompt) == ("query: ", "passage: ")
+    assert (told.query_prompt, told.document_prompt) == ("q: ", "passage: ")
+    assert len({silent.digest, likened.digest, told.digest}) == 3
+    assert likened.encode_queries(["a list"]) == pytest.approx(
+        silent.encode_documents(["query: a list"]), abs=1e-6
+    )
+    ance = load_encoder(replace(plain, like="ance"))
+    assert (silent.similarity, ance.similarity) == ("cosine", "dot")
+
+
+@pytest.mark.parametrize("like", ["monot5", "somebody/else", "./copy"])
+def test_likeness_to_what_is_no_sentence_encoder_of_the_table_is_refused(like: str) -> None:
+    with pytest.raises(ValueError, match="like one of ance, all-minilm-l6, bge-small, e5-small"):
+        DenseSettings(like=like)
 
 
 @pytest.mark.usefixtures("neural")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy import stats
 
 from heldout.errors import InputError
@@ -168,6 +169,24 @@ def test_a_curve_is_read_by_its_size_and_more_keys_may_stand_in_it(tmp_path: Pat
     assert read_learning_curve(tmp_path / "learning-curve.json") == found
 
 
+def test_shares_that_were_cut_at_one_size_are_one_size(tmp_path: Path) -> None:
+    points = [
+        {"pairs": 8, "trials": [0.1, 0.3]},
+        {"pairs": 4, "trials": [0.0, 0.1]},
+        {"pairs": 8, "trials": [0.1, 0.3]},
+        {"pairs": 8, "trials": [0.4, 0.6]},
+    ]
+    found = read_learning_curve(write(tmp_path, GOOD | {"points": points}))
+    assert [point.pairs for point in found.points] == [4, 8]
+    # Three shares of two trials are no six trials: they share draws and seeds.
+    assert found.points[1].trials == pytest.approx((0.2, 0.4))
+
+
+@pytest.mark.parametrize("measure", ["RR@10", "RR@10 on stdlib-docs:dev", "RR@10 on a on b"])
+def test_the_measure_of_a_curve_has_a_name(measure: str) -> None:
+    assert replace(curve({100: 0.4}), measure=measure).measure_name == "RR@10"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -178,7 +197,7 @@ def test_a_curve_is_read_by_its_size_and_more_keys_may_stand_in_it(tmp_path: Pat
         GOOD | {"points": [{"pairs": 1, "trials": []}]},
         GOOD | {"points": [{"pairs": 1, "trials": ["0.1"]}]},
         GOOD | {"points": [{"pairs": 1, "trials": [1e300]}]},
-        GOOD | {"points": [{"pairs": 1, "trials": [0.1]}, {"pairs": 1, "trials": [0.2]}]},
+        GOOD | {"points": [{"pairs": 1, "trials": [0.1]}, {"pairs": 1, "trials": [0.2, 0.3]}]},
         GOOD | {"baseline": None},
     ],
 )

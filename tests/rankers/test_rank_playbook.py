@@ -143,8 +143,11 @@ def test_a_learning_curve_says_whether_fine_tuning_pays(folder: Path) -> None:
         }
         for step in range(3)
     ]
-    text = {"measure": "RR@10", "baseline": {"name": "bm25", "mean": 0.4}, "points": points}
+    text = {"measure": "RR@10 on mine", "baseline": {"name": "bm25", "mean": 0.4}, "points": points}
     (curve / "learning-curve.json").write_text(json.dumps(text))
+    both = answer(folder, "--curve", curve)
+    assert isinstance(both["comparison"], dict)
+    assert both["comparison"]["measure"] == "RR@10"
     found = answer(folder, "--no-compare", "--curve", curve)["fine_tuning"]
     assert isinstance(found, dict)
     assert found["verdict"] == "would pay"
@@ -153,8 +156,16 @@ def test_a_learning_curve_says_whether_fine_tuning_pays(folder: Path) -> None:
         *("--collection", folder, "--out", folder.parent / "x", "--curve", curve)
     )
     assert code == 0
-    assert "fine-tuning would pay" in stdout
+    assert "fine-tuning would pay against bm25" in stdout
     assert "pairs reach 0.4200" in stdout
+    assert "this run is not in the curve, bm25 is" in stdout
+    out = folder.parent / "refused"
+    code, _, stderr = invoke(
+        *("--collection", folder, "--out", out, "--curve", curve, "--measure", "nDCG@10")
+    )
+    assert (code, out.exists()) == (2, False)
+    assert "curve-measure" in stderr
+    assert answer(folder, "--curve", curve, "--measure", "RR@10")["fine_tuning"] == found
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,11 @@ from small_task import ASKED, TEXTS
 from tiny_models import TinyModels
 
 from heldout.cli.ranking import rank
-from heldout.rankers.cross_encoder import CrossEncoder
+from heldout.rankers.cross_encoder import (
+    CrossEncoder,
+    CrossEncoderSettings,
+    load_cross_encoder,
+)
 from heldout.rankers.pairs import TextPair
 
 tiny = tiny_models.tiny
@@ -143,6 +147,41 @@ def test_wrong_usage_is_said_before_anything_is_read(
     assert (status, stdout) == (2, "")
     assert code in stderr
     assert sorted(path.name for path in folder.iterdir()) == ["documents.tsv", "queries.tsv"]
+
+
+def test_a_folder_of_a_sentence_encoder_is_told_what_it_may_lack(
+    tiny: TinyModels, folder: Path
+) -> None:
+    def said(*parameters: str, method: str = "dense") -> str:
+        words = [word for parameter in parameters for word in ("--param", parameter)]
+        status, _, stderr = invoke(folder, "--method", method, *words, "--out", folder / "run")
+        assert status == 0, stderr
+        return stderr
+
+    model = f"model={tiny.headless}"
+    assert "--param like=NAME" in said(model)
+    for known in ("like=e5-small", "similarity=dot", "query_prefix=q: "):
+        assert "like=NAME" not in said(model, known)
+    assert "like=NAME" not in said(f"model={tiny.colbert}", method="colbert")
+
+
+def test_a_model_that_gave_no_score_does_not_block_the_next(tiny: TinyModels, folder: Path) -> None:
+    out, damaged = folder / "run", folder / "damaged"
+    encoder = load_cross_encoder(CrossEncoderSettings(model=tiny.bert, device="cpu"))
+    encoder.model.classifier.bias.data.fill_(float("nan"))
+    encoder.save(damaged)
+
+    def call(model: object) -> tuple[int, str, str]:
+        return invoke(
+            folder, "--method", "cross-encoder", "--param", f"model={model}", "--out", out
+        )
+
+    status, _, stderr = call(damaged)
+    assert status == 2
+    assert "model-scores" in stderr
+    assert (folder / "run.partial").exists()
+    status, _, stderr = call(tiny.bert)
+    assert (status, out.exists()) == (0, True), stderr
 
 
 def test_other_settings_do_not_go_on_with_a_partial_run(tiny: TinyModels, folder: Path) -> None:

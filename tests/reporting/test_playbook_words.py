@@ -103,7 +103,8 @@ def test_a_curve_is_told_with_its_intervals() -> None:
         pairs_high=None,
     )
     text = "\n".join(said for _, said in fine_tuning_facts(advice, curve))
-    assert "fine-tuning would pay: with more labelled pairs" in text
+    assert "fine-tuning would pay against bm25: with more labelled pairs" in text
+    assert "this run is not in the curve, bm25 is" in text
     assert "RR@10 0.3050 [0.2900, 0.3200] with 100 pairs, against 0.4000 of bm25" in text
     assert "+0.0500 [+0.0400, +0.0600]" in text
     assert "within noise" in text

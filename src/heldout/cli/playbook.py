@@ -11,6 +11,7 @@ import click
 
 from heldout.cli.options import one_argument
 from heldout.cli.printing import messages
+from heldout.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from heldout.cli.collection_source import SourcedCollection
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Playbook", "Questions", "answer_questions", "playbook_options", "prepare_questions"]
 
 
+_MEASURE = "nDCG@10"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playbook:
     """What is asked about a run.
@@ -30,14 +34,14 @@ class Playbook:
     Attributes:
         compare: whether to compare with BM25; None where nobody said.
         qrels: labels that go before the collection's own.
-        measure: as it is written.
+        measure: as it is written; None where nobody said.
         gain: the smallest gain over BM25 that is worth having, above 0.
         curve: folder of a learning curve; None for none.
     """
 
     compare: bool | None = None
     qrels: Path | None = None
-    measure: str = "nDCG@10"
+    measure: str | None = None
     gain: float = 0.02
     curve: Path | None = None
 
@@ -63,13 +67,18 @@ playbook_options = one_argument(
         metavar="Q",
         help="Labels to compare on [default: those of the collection].",
     ),
-    click.option("--measure", "-m", default="nDCG@10", show_default=True, metavar="MEASURE"),
+    click.option(
+        "--measure",
+        "-m",
+        metavar="MEASURE",
+        help="What is measured [default: that of --curve, else nDCG@10].",
+    ),
     click.option(
         "--gain",
         type=click.FloatRange(min=0, min_open=True, max=1),
         default=0.02,
         show_default=True,
-        help="The smallest gain over BM25 that is worth having.",
+        help="The smallest gain that is worth having, over BM25 and over the baseline of --curve.",
     ),
     click.option(
         "--curve",
@@ -114,20 +123,43 @@ def prepare_questions(
     """Read what the answers need.
 
     Raises:
-        InputError: codes `curve-file`, `labels-match-nothing`, and those of measures.
+        InputError: codes `curve-file`, `curve-measure`, `labels-match-nothing`, and those of
+            measures.
     """
-    from heldout.measures.spec import parse_measure  # noqa: PLC0415 - heavy
     from heldout.rankers.fine_tuning import read_learning_curve  # noqa: PLC0415 - heavy
     from heldout.rankers.label_places import fit_labels  # noqa: PLC0415 - heavy
 
+    curve = None if options.curve is None else read_learning_curve(options.curve)
+    measure = _choose_measure(options, curve)
     labels = source.collection.qrels if comparing else {}
     return Questions(
         comparing=comparing,
-        measure=parse_measure(options.measure, path="--measure"),
+        measure=measure,
         gain=options.gain,
         labels=source.labels,
         fitted=fit_labels(labels, task) if labels else None,
-        curve=None if options.curve is None else read_learning_curve(options.curve),
+        curve=curve,
+    )
+
+
+def _choose_measure(options: Playbook, curve: "LearningCurve | None") -> "Measure":
+    """What is measured: as asked, else as the curve was; `--gain` is a gain in one measure."""
+    from heldout.measures.spec import parse_measure  # noqa: PLC0415 - heavy
+
+    asked = None if options.measure is None else parse_measure(options.measure, path="--measure")
+    if curve is None:
+        return asked or parse_measure(_MEASURE)
+    drawn = parse_measure(curve.measure_name, path=str(options.curve))
+    if asked in {None, drawn}:
+        return drawn
+    raise InputError(
+        Problem(
+            code="curve-measure",
+            path="--measure",
+            found=f"{asked}, and a curve of {drawn}",
+            expected="the measure of the curve, since --gain is a gain in one measure",
+            hint=f"leave --measure out, or give --measure {drawn}; without --curve any will do",
+        )
     )
 
 

@@ -131,11 +131,12 @@ def rank(  # noqa: PLR0917 - click passes by keyword
 
     \b
     These need pip install 'heldout[neural]':
-      dense             model=minilm batch=64 similarity=auto|cosine|dot
+      dense             model=minilm batch=64 like=NAME similarity=auto|cosine|dot
                         query_prefix= document_prefix= vectors=DIR
       colbert           model=colbertv2 batch=32 length=220 query_length=32 vectors=DIR
       cross-encoder     model=minilm-l6 kind=auto batch=32 length=512 seed=0
-      monot5            model=monot5 kind=monot5, else as cross-encoder
+      monot5            model=monot5 kind=monot5 answers=auto|true|yes|sim, else
+                        as cross-encoder
       duot5             model=duot5, else as monot5
     All take device=auto|cpu|cuda|mps precision=auto|float32|bfloat16|float16; model is a
     short name of docs/rankers.md, another published name, or a folder. The last three only
@@ -188,11 +189,25 @@ def _choose(
             name=default.name, announced=default.meaning, rank=default.rank, reranks=False
         )
     reranks = is_reranking(method, reranking)
+    _say_folder(method, settings)
     if reranks:
         ranker = choose_reranking(method, settings, reranking, out)
     else:
         ranker = choose_method(method, settings)
     return _Chosen(name=method, announced=printable(method), rank=ranker, reranks=reranks)
+
+
+def _say_folder(method: str, settings: dict[str, str]) -> None:
+    """Say what a folder of a sentence encoder may lack that its published name would bring."""
+    from heldout.rankers.checkpoints import MINILM, find_checkpoint  # noqa: PLC0415 - heavy
+
+    model = settings.get("model", MINILM)
+    told = settings.keys() & {"like", "similarity", "query_prefix", "document_prefix"}
+    named = model == MINILM or find_checkpoint(model) is not None
+    if method == "dense" and not (told or named) and Path(model).is_dir():
+        note = f"note: {printable(model)} is a folder: prefixes and similarity are those that it "
+        note += "holds; a copy of a model of docs/rankers.md may need --param like=NAME"
+        messages().print(note)
 
 
 def _refuse_orphans(settings: dict[str, str], reranking: Reranking) -> None:

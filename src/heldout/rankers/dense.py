@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem, printable
 from heldout.ids import Digest
 from heldout.rankers.checkpoints import (
+    CHECKPOINTS,
     MINILM,
+    Checkpoint,
     check_scores,
+    digest_tokenizer,
     digest_weights,
     find_checkpoint,
     load_checkpoint,
@@ -64,8 +67,10 @@ class DenseSettings:
         model: a name in `checkpoints`, any other published sentence-transformers model, a
             folder, or `minilm`: the installed all-MiniLM-L6-v2.
         batch: texts encoded at once, >= 1.
-        similarity: `cosine` or `dot`; `auto` is what the checkpoint says.
-        query_prefix: set before each query; empty takes what the checkpoint says.
+        like: a name in `checkpoints` whose prefixes and similarity a folder takes over, being a
+            copy of it or trained from it; empty goes by `model`, which a folder's path is not.
+        similarity: `cosine` or `dot`; `auto` is that of the table, else of the checkpoint.
+        query_prefix: set before each query; empty takes that of the table, else of the checkpoint.
         document_prefix: set before each document; likewise.
         vectors: folder that keeps the documents' vectors for the next call; empty keeps none.
         device: where it runs; `auto` prefers cuda, then mps.
@@ -74,6 +79,7 @@ class DenseSettings:
 
     model: str = MINILM
     batch: int = 64
+    like: str = ""
     similarity: Literal["auto", "cosine", "dot"] = "auto"
     query_prefix: str = ""
     document_prefix: str = ""
@@ -82,9 +88,17 @@ class DenseSettings:
     precision: PrecisionChoice = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse an empty batch."""
-        if self.batch < 1:
-            raise ValueError("wanted: batch >= 1")
+        """Refuse an empty batch, and likeness to what is no sentence encoder of the table."""
+        known = [short for short, row in CHECKPOINTS.items() if row.method == "dense"]
+        row = find_checkpoint(self.like) if self.like else None
+        if self.batch < 1 or (self.like and (row is None or row.method != "dense")):
+            message = f"wanted: batch >= 1, like one of {', '.join(known)}"
+            raise ValueError(message)
+
+    @property
+    def known(self) -> Checkpoint | None:
+        """The row of the table that says what the checkpoint may leave out."""
+        return find_checkpoint(self.like or self.model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +129,8 @@ class DenseEncoder:
         prompts = (self.query_prompt, self.document_prompt, self.model.default_prompt_name)
         text = f"{self.similarity} {prompts} {self.model.max_seq_length} "
         text += f"{self.device} {self.precision} {self.settings.batch} "
-        return Digest(hashlib.sha256((text + digest_weights(self.model)).encode()).hexdigest())
+        text += f"{digest_tokenizer(self.model.tokenizer)} {digest_weights(self.model)}"
+        return Digest(hashlib.sha256(text.encode()).hexdigest())
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         """Vectors of queries, shape (texts, dimensions).
@@ -210,7 +225,7 @@ def load_encoder(settings: DenseSettings) -> DenseEncoder:
 def _load(place: str, settings: DenseSettings, device: DeviceName) -> DenseEncoder:
     library = import_neural("sentence_transformers")
     model = library.SentenceTransformer(place, device=device, trust_remote_code=False)
-    known = find_checkpoint(settings.model)
+    known = settings.known
     query, document = (known.query_prefix, known.document_prefix) if known else ("", "")
     return DenseEncoder(
         model=model.float().eval(),
@@ -230,8 +245,7 @@ def _prompt(model: Any, names: Sequence[str]) -> str | None:
 
 def _similarity(model: Any, settings: DenseSettings) -> Similarity:
     """As asked, else of the table, else of the checkpoint."""
-    known = find_checkpoint(settings.model)
-    table = known.similarity if known else None
+    table = settings.known.similarity if settings.known else None
     name = table or model.similarity_fn_name
     name = name if settings.similarity == "auto" else settings.similarity
     if name in {"cosine", "dot"}:

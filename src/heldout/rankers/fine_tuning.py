@@ -72,7 +72,7 @@ class LearningCurve(msgspec.Struct, frozen=True, kw_only=True):
     """A curve as it is kept in a file.
 
     Attributes:
-        measure: what was measured.
+        measure: what was measured and on which queries, as in `RR@10 on stdlib-docs:dev`.
         baseline: what has to be beaten.
         points: by number of pairs, each number once, at least one trial each.
     """
@@ -80,6 +80,11 @@ class LearningCurve(msgspec.Struct, frozen=True, kw_only=True):
     measure: str
     baseline: CurveBaseline
     points: Annotated[tuple[CurvePoint, ...], msgspec.Meta(min_length=1)]
+
+    @property
+    def measure_name(self) -> str:
+        """The measure alone, as it is written."""
+        return self.measure.partition(" on ")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +166,8 @@ class _Line:
 def read_learning_curve(folder: Path) -> LearningCurve:
     """Read the curve that lies in a folder.
 
+    Points of one number of pairs become one.
+
     Args:
         folder: holds `learning-curve.json`; the path of such a file does as well.
 
@@ -174,13 +181,25 @@ def read_learning_curve(folder: Path) -> LearningCurve:
         raise _refusal(path, error.strerror or type(error).__name__) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _refusal(path, str(error)) from error
-    sizes = [point.pairs for point in curve.points]
-    if len(set(sizes)) < len(sizes):
-        raise _refusal(path, "a number of pairs twice")
     if not all(point.trials for point in curve.points):
         raise _refusal(path, "a number of pairs without a trial")
-    points = sorted(curve.points, key=lambda point: point.pairs)
-    return msgspec.structs.replace(curve, points=tuple(points))
+    sizes: dict[float, list[CurvePoint]] = {}
+    for point in curve.points:
+        sizes.setdefault(point.pairs, []).append(point)
+    if any(len({len(point.trials) for point in same}) > 1 for same in sizes.values()):
+        raise _refusal(path, "a number of pairs twice, with different numbers of trials")
+    points = tuple(_merge(sizes[pairs]) for pairs in sorted(sizes))
+    return msgspec.structs.replace(curve, points=points)
+
+
+def _merge(same: Sequence[CurvePoint]) -> CurvePoint:
+    """Points of one size as one: each trial is the mean of the trials of that number.
+
+    Two shares have as many pairs where a training stops before it has seen the larger one. Their
+    trials of one number share draw and seed, so they are one trial and not two.
+    """
+    trials = zip(*(point.trials for point in same), strict=True)
+    return CurvePoint(pairs=same[0].pairs, trials=tuple(float(np.mean(one)) for one in trials))
 
 
 def advise(curve: LearningCurve, *, gain: float, level: float = 0.95) -> Advice:

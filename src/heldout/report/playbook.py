@@ -127,8 +127,9 @@ def comparison_value(found: Comparison, fitted: FittedLabels) -> dict[str, Any]:
 
 
 def fine_tuning_facts(advice: Advice, curve: LearningCurve) -> Facts:
-    """Whether fine-tuning would pay, with what the curve shows."""
-    lines = [("tuning", f"{_TUNING[advice.verdict]}: {advice.why}"), ("", _largest(advice, curve))]
+    """Whether fine-tuning would pay, against what, and what the curve shows."""
+    verdict = f"{_TUNING[advice.verdict]} against {curve.baseline.name}: {advice.why}"
+    lines = [("tuning", verdict), ("", _largest(advice, curve))]
     if advice.per_doubling is not None and advice.per_doubling_interval is not None:
         gains = f"{advice.per_doubling:+.4f} {_span(advice.per_doubling_interval)}"
         lines.append(("", f"where the curve ends each doubling of the pairs gains {gains}"))
@@ -142,6 +143,8 @@ def fine_tuning_facts(advice: Advice, curve: LearningCurve) -> Facts:
             ("", f"about {advice.pairs_needed:,} pairs reach {advice.target:.4f} ({ends})")
         )
     lines.append(("", "the intervals are those of trainings, not of other queries"))
+    lines.append(("next", f"this run is not in the curve, {curve.baseline.name} is: compare the"))
+    lines.append(("", "tuned ranker with it, on queries that no training saw (heldout compare)"))
     return tuple(lines)
 
 
