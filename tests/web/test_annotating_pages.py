@@ -7,11 +7,13 @@ from datetime import timedelta
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from annotating_stage import TOKEN, Desk, asked, hidden, make_desk
 from judging_stage import Stages, words_of
 
+from heldout.errors import InputError
 from heldout.store.question_folder import QuestionFolder
 from heldout.survivorship.questions import ANSWERABLE, TRIAGE
 from heldout.web.annotator_tokens import AnnotatorSigner
@@ -194,7 +196,49 @@ def test_whoever_tries_many_tokens_waits(desk: Desk) -> None:
     assert desk.client.post("/", data={"name": "ada", "token": TOKEN}).status_code == 303
 
 
-@pytest.mark.parametrize("name", ["", "   ", "x" * 61, "ada\u202ebob", "a\nb"])
+@pytest.mark.parametrize(
+    "name",
+    ["Bob Ray", "bob ray", " BOB  RAY ", "bob\u00a0ray", "\uff42\uff4f\uff42 ray", "bob\tray"],
+)
+def test_one_person_is_one_annotator_however_the_name_is_typed(desk: Desk, name: str) -> None:
+    desk.answer(desk.begin("bob ray"), 1, "no_ans")
+    root = desk.begin(name)
+    assert "1 of 3 answered" in words_of(desk.client.get(root))
+    desk.answer(root, 1, "ill_form")
+    assert [(one.annotator, one.replaces) for one in desk.answers()] == [
+        ("bob ray", 0),
+        ("bob ray", 1),
+    ]
+
+
+def test_what_nobody_sees_is_not_kept_in_a_note(desk: Desk) -> None:
+    typed = "\x00a\x1b[31m\u202e b\u2028c\ufeff\td\r\ne\u200d\u00a0\u3000f\r"
+    assert desk.answer(desk.begin(), 1, "no_ans", note=typed).status_code == 303
+    assert desk.answers()[0].note == "a[31m bc\td\ne\u200d\u00a0\u3000f"
+
+
+def test_a_note_with_hidden_characters_in_the_file_is_refused(desk: Desk) -> None:
+    desk.answer(desk.begin(), 1, "no_ans", note="plain")
+    data = desk.folder.answered.read_bytes()
+    desk.folder.answered.write_bytes(data.replace(b"plain", b"\\u001b[31m"))
+    with pytest.raises(InputError, match="bad-answer"):
+        desk.answers()
+
+
+@pytest.mark.parametrize("note", [b"caf\xe9", b"caf%E9", b"%ED%A0%80"])
+def test_a_form_that_is_no_utf8_is_refused_and_not_mended(desk: Desk, note: bytes) -> None:
+    root = desk.begin()
+    sent = urlencode({**desk.fields(root, 1), "choice": "no_ans"}).encode()
+    came = desk.client.post(
+        f"{root}/question/1",
+        content=sent + b"&note=" + note,
+        headers={"content-type": "application/x-www-form-urlencoded"},
+    )
+    assert came.status_code == 400
+    assert desk.answers() == ()
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 61, "ada\u202ebob", "a\x00b"])
 def test_a_name_that_nobody_can_read_is_refused(desk: Desk, name: str) -> None:
     came = desk.client.post("/", data={"name": name, "token": TOKEN})
     assert came.status_code == 422

@@ -14,32 +14,24 @@ import msgspec
 
 from heldout.errors import Problem
 from heldout.preferences.rows import Check, format_rows, name_fault, parse_rows
+from heldout.survivorship.annotator_words import annotator_fault, note_fault
 from heldout.trec.problems import show
 
 __all__ = [
     "ANSWERABLE",
     "CANNOT",
-    "LONGEST_NAME",
-    "LONGEST_NOTE",
     "TRIAGE",
     "Answer",
     "Choice",
     "Form",
     "Question",
     "ShownPassage",
-    "annotator_fault",
     "answer_fault",
     "format_answer",
     "latest",
     "parse_answers",
     "parse_questions",
 ]
-
-LONGEST_NAME = 60
-"""Characters of an annotator's name."""
-
-LONGEST_NOTE = 2000
-"""Characters of a note."""
 
 CANNOT = "cannot"
 """The choice of somebody who cannot judge; it is kept, and never counts."""
@@ -256,15 +248,6 @@ def latest(answers: Iterable[Answer]) -> Mapping[tuple[str, str], Answer]:
     return {(one.query, one.annotator): one for one in answers}
 
 
-def annotator_fault(name: str) -> str:
-    """What is wrong with a name, in a sentence; empty where nothing is."""
-    if not name:
-        return "Please give your name, or any word by which your answers are known."
-    if len(name) > LONGEST_NAME or not name.isprintable():
-        return f"Please give a name of at most {LONGEST_NAME} visible characters."
-    return ""
-
-
 def answer_fault(form: Form, *, choice: str, passages: Collection[str], note: str = "") -> str:
     """What is wrong with an answer, in a sentence for who gives it; empty where nothing is.
 
@@ -281,9 +264,7 @@ def answer_fault(form: Form, *, choice: str, passages: Collection[str], note: st
         return f"“{found.name}”: please tick the passages by which it is."
     if found.ticks == "none" and passages:
         return f"“{found.name}”, and a passage is ticked: please take away one or the other."
-    if len(note) > LONGEST_NOTE:
-        return f"Please keep the note below {LONGEST_NOTE:,} characters; it has {len(note):,}."
-    return ""
+    return note_fault(note)
 
 
 def _question_check() -> Check[Question]:

@@ -6,7 +6,6 @@ what was chosen. Every answer can be changed, and nobody sees those of others.
 
 import hmac
 import logging
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,10 +18,14 @@ from starlette.staticfiles import StaticFiles
 
 from heldout.errors import StoreError
 from heldout.store.question_folder import QuestionFolder
+from heldout.survivorship.annotator_words import (
+    annotator_fault,
+    annotator_name,
+    visible_note,
+)
 from heldout.survivorship.questions import (
     Answer,
     Question,
-    annotator_fault,
     answer_fault,
     latest,
 )
@@ -79,8 +82,7 @@ class Annotating:
 
     def begin(self, request: Request, fields: Sent) -> Response:
         """The annotator's own pages."""
-        # One name however its accents were typed
-        name = unicodedata.normalize("NFC", last_value(fields, "name").strip())
+        name = annotator_name(last_value(fields, "name"))
         given = last_value(fields, "token").strip()
         now, address = self.clock(), request.client.host if request.client else ""
         wait = self.attempts.wait(address, now=now)
@@ -144,7 +146,7 @@ class Annotating:
             annotator=shown.annotator,
             choice=last_value(fields, "choice"),
             passages=tuple(doc for number, doc in numbers.items() if number in ticked),
-            note=last_value(fields, "note").replace("\r\n", "\n").strip(),
+            note=visible_note(last_value(fields, "note")),
             replaces=shown.replaces,
             shown_at=_format_time(shown.shown_at),
             answered_at=_format_time(self.clock()),

@@ -20,7 +20,7 @@ async def read_fields(request: Request) -> Fields:
     """The fields of a form, of each all values.
 
     Raises:
-        HTTPException: 413 it is too long; 400 it has too many fields.
+        HTTPException: 413 it is too long; 400 it has too many fields, or is no UTF-8.
     """
     body = bytearray()
     async for chunk in request.stream():
@@ -29,7 +29,7 @@ async def read_fields(request: Request) -> Fields:
             raise HTTPException(413)
     try:
         return parse_qs(
-            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_FIELDS
+            body.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
         )
     except ValueError:
         raise HTTPException(400) from None
