@@ -115,7 +115,29 @@ def test_a_bad_line_is_named(rows: list[str], code: str, line: int | None) -> No
     ],
 )
 def test_without_its_first_line_a_file_is_refused(head: str) -> None:
-    assert ("bad-annotation", 1) in refused(lambda: read(f"{head}\n{ROW}\n".encode()))
+    """And nothing is said of the lines that follow, which may be right."""
+    assert refused(lambda: read(f"{head}\n{ROW}\n{ROW}\n".encode())) == [("bad-annotation", 1)]
+
+
+def test_another_version_is_told_with_the_one_that_is_known() -> None:
+    with pytest.raises(InputError) as caught:
+        read(HEAD.replace(":1,", ":2,").encode())
+    (problem,) = caught.value.problems
+    assert (problem.found, problem.expected) == ("version 2 of this form", "version 1")
+
+
+@pytest.mark.parametrize(("opened", "codes"), [("false", ["bad-place"]), ("true", [])])
+def test_what_was_shown_below_the_depth_was_not_selected_above_it(
+    opened: str, codes: list[str]
+) -> None:
+    """Unless the deepest place stands for all below."""
+    shown = ",".join(f'"{doc}"' for doc in "abcdefgh")
+    row = f'{{"query":"q1","shown":[{shown}],"selected":{{"h":3}}}}'
+    data = f"{HEAD.replace('false', opened)}\n{row}\n".encode()
+    if codes:
+        assert refused(lambda: read(data)) == [(code, 2) for code in codes]
+    else:
+        assert read(data).records[0].selected == {"h": 3}
 
 
 def test_a_discarded_query_contradicts_a_file_that_counts_none() -> None:

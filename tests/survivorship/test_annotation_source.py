@@ -200,6 +200,49 @@ def test_contradicting_options_are_refused_before_a_file_is_read(options: list[s
     assert message.startswith("Usage")
 
 
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "an empty file"),
+        (b" \n", "an empty file"),
+        (b"[1, 2]", "a JSON array"),
+        (b"PK\x00\x01", "a binary file"),
+        (b"q1 0 d1 1\nq2", 'a file that begins "q1 0 d1 1"'),
+        (b'{"query":"q1","selected":{"d":1}}\n', "without the first line"),
+    ],
+)
+def test_what_a_file_is_that_has_no_annotations(tmp_path: Path, content: bytes, found: str) -> None:
+    (tmp_path / "file").write_bytes(content)
+    _, message = told("--annotations", tmp_path / "file", status=2)
+    assert found in " ".join(message.split())
+
+
+def test_a_missing_first_line_is_named_in_the_hint(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text('{"query":"q1","shown":["d"]}\n')
+    _, message = told("--annotations", tmp_path / "file", status=2)
+    assert 'the first line is {"annotations":1' in " ".join(message.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [("1 a\tHOW\n", 'a blank within "1 a"'), ("1 HOW\n", "1 column in"), ("1\t\n", "an empty")],
+)
+def test_a_row_of_types_is_told_by_what_is_wrong_with_it(
+    place: Path, line: str, found: str
+) -> None:
+    (place / "types").write_text(line)
+    source = ("--annotations", place / "lines.json", "--types", place / "types")
+    _, message = told(*source, status=2)
+    assert found in message
+    assert "query, one tab, type" in message
+
+
+def test_a_repeated_label_is_told(place: Path) -> None:
+    (place / "q.qrels").write_text(f"1 0 {IDS[0]} 1\n" * 2)
+    _, message = told("--annotations", place / "lines.json", "--qrels", place / "q.qrels")
+    assert "repeated-judgment" in message
+
+
 @pytest.mark.parametrize("name", ["lines.json", "other.json", "q.qrels"])
 def test_what_is_read_is_not_written_over(place: Path, name: str) -> None:
     """By another name of the same file too."""

@@ -57,6 +57,17 @@ def test_places_come_out_as_they_went_in(
     assert (found.depth, found.open_ended, found.discarded) == (5, True, None)
 
 
+def test_a_repeated_line_is_told_once_by_the_shallowest_depth_that_has_it(folder: Path) -> None:
+    for name in ("dev-2.qrels.gz", "dev-all.qrels.gz"):
+        text = gzip.decompress((folder / name).read_bytes())
+        first, _, _ = text.partition(b"\n")
+        (folder / name).write_bytes(gzip.compress(text + first + b"\n"))
+    (note,) = read_depth_qrels(folder).notes
+
+    assert (note.code, note.severity) == ("repeated-judgment", "note")
+    assert note.path.endswith("dev-2.qrels.gz")
+
+
 def test_queries_of_the_list_that_have_no_label_were_discarded(folder: Path) -> None:
     (folder / "dev.survived.txt").write_text("q2\nq1\n")
     (folder / "dev.discarded.txt").write_text("q9\nq10\n")

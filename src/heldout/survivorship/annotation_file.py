@@ -12,12 +12,13 @@ from heldout.errors import InputError, Problem
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.record_lines import Fault, id_fault, read_record_lines, shown_fault
+from heldout.trec.problems import show
 
 __all__ = ["format_annotations", "read_annotation_file"]
 
 _FORM: Literal[1] = 1
-_EXPECTED = "a JSON object: first annotations, source, depth, open_ended, counts_discarded; then "
-_EXPECTED += "query and perhaps text, kind, shown, selected, texts, answers"
+_HEAD = '{"annotations":1,"source":…,"depth":…,"open_ended":…,"counts_discarded":…}'
+_EXPECTED = "a JSON object with query and perhaps text, kind, shown, selected, texts, answers"
 
 Place = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
@@ -30,6 +31,12 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     depth: Place
     open_ended: bool
     counts_discarded: bool
+
+
+class _Version(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the first line, whatever else it has."""
+
+    annotations: int
 
 
 class _Row(
@@ -55,9 +62,10 @@ def read_annotation_file(source: BinaryIO, *, path: str, texts: bool = True) -> 
         texts: whether texts and answers are kept.
 
     Raises:
-        InputError: code `bad-annotation`: a line of another kind, or a query discarded in a file
-            that has none; `not-shown`, `repeated-document`, `bad-place` as `shown_fault`;
-            `no-query-id`, `no-document-id`, `repeated-query`, and those of `TextReader`.
+        InputError: code `bad-annotation`: a first line of another kind or version, after which
+            nothing is read; a line of another kind, or a query discarded in a file that has none;
+            `not-shown`, `repeated-document`, `bad-place` as `shown_fault`; `no-query-id`,
+            `no-document-id`, `repeated-query`, and those of `TextReader`.
     """
     lines = _Lines(texts=texts)
     log = read_record_lines(source, path=path, make=lines.read, expected=_EXPECTED)
@@ -95,21 +103,45 @@ class _Lines:
 
     def __init__(self, *, texts: bool) -> None:
         self.head: _Head | None = None
+        self._headless = False
         self._texts = texts
         self._decode_head = msgspec.json.Decoder(_Head).decode
         self._decode = msgspec.json.Decoder(_Row).decode
 
     def read(self, line: bytes) -> Annotation | Fault | None:
         if self.head is None:
-            self.head = self._decode_head(line)
-            return None
+            return self._read_head(line)
         row = self._decode(line)
         record = _record(row, texts=self._texts)
-        fault = shown_fault(record, depth=self.head.depth) or _doc_fault(record)
+        head = self.head
+        fault = shown_fault(record, depth=head.depth, open_ended=head.open_ended)
+        fault = fault or _doc_fault(record)
         if fault is None and not record.selected and not self.head.counts_discarded:
             found = f"query {row.query}, for which nothing was selected"
             fault = ("bad-annotation", found, "a selected document, or counts_discarded")
         return fault or record
+
+    def _read_head(self, line: bytes) -> Fault | None:
+        """The first line; what follows one that is broken cannot be told right from wrong."""
+        if self._headless:
+            return None
+        try:
+            self.head = self._decode_head(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            self._headless = True
+            return _head_fault(line, error)
+        return None
+
+
+def _head_fault(line: bytes, error: Exception) -> Fault:
+    """What is wrong with a first line."""
+    try:
+        version = msgspec.json.decode(line, type=_Version).annotations
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        version = _FORM
+    if version != _FORM:
+        return "bad-annotation", f"version {version} of this form", f"version {_FORM}"
+    return "bad-annotation", f"first line {show(line)}: {error}", f"as first line {_HEAD}"
 
 
 def _doc_fault(record: Annotation) -> Fault | None:

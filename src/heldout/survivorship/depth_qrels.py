@@ -40,11 +40,13 @@ class _Depth:
         place: where a document stands that is first selected here.
         path: its file.
         grades: by query and document.
+        notes: what was read there in a way worth telling.
     """
 
     place: int
     path: Path
     grades: Grades
+    notes: tuple[Problem, ...]
 
 
 def has_depth_qrels(folder: Path) -> bool:
@@ -62,7 +64,8 @@ def read_depth_qrels(folder: Path) -> Annotations:
 
     Returns:
         Queries in the order of the last depth, then the discarded ones by id. What only `all` has
-        stands at the place after the last depth, and that place means "this deep or deeper".
+        stands at the place after the last depth, and that place means "this deep or deeper". Notes
+        as `read_qrels`, of each code the one of the shallowest depth.
 
     Raises:
         InputError: code `depth-files`: no such file, depths that do not follow each other, or
@@ -70,9 +73,7 @@ def read_depth_qrels(folder: Path) -> Annotations:
             `conflicting-judgment`: a grade that changes with depth; `query-lists`: the lists
             contradict each other or the labels; and what is wrong with a file.
     """
-    depths = [
-        _Depth(place=place, path=path, grades=_read(path)) for place, path in _find_depths(folder)
-    ]
+    depths = [_read(place, path) for place, path in _find_depths(folder)]
     _check_nested(depths)
     survived = _read_list(folder, "survived")
     discarded = _read_list(folder, "discarded")
@@ -87,6 +88,7 @@ def read_depth_qrels(folder: Path) -> Annotations:
         depth=depths[-1].place,
         open_ended=_is_open(depths[-1].path),
         counts_discarded=discarded is not None,
+        notes=_first_notes(depths),
     )
 
 
@@ -130,9 +132,15 @@ def _wrong_files(folder: Path, found: str, *, hint: str) -> InputError:
     )
 
 
-def _read(path: Path) -> Grades:
+def _read(place: int, path: Path) -> _Depth:
     with open_input(path) as file:
-        return read_qrels(file, path=str(path)).judgments
+        found = read_qrels(file, path=str(path))
+    return _Depth(place=place, path=path, grades=found.judgments, notes=tuple(found.notes))
+
+
+def _first_notes(depths: Sequence[_Depth]) -> tuple[Problem, ...]:
+    """One of each code: that of the shallowest depth."""
+    return tuple({note.code: note for depth in reversed(depths) for note in depth.notes}.values())
 
 
 def _check_nested(depths: Sequence[_Depth]) -> None:

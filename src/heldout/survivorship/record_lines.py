@@ -107,12 +107,13 @@ def id_fault(name: str) -> Fault | None:
     return "no-query-id", f"id {show(name)}", "an id of visible characters, without blanks"
 
 
-def shown_fault(record: Annotation, *, depth: int) -> Fault | None:
+def shown_fault(record: Annotation, *, depth: int, open_ended: bool = False) -> Fault | None:
     """Why a record contradicts itself; `None` where it does not.
 
     Args:
         record: of one query.
         depth: deepest place of the annotations.
+        open_ended: whether `depth` stands for all places below it too.
 
     Returns:
         Code `repeated-document`: shown twice; `not-shown`: selected, and not among those shown;
@@ -126,8 +127,11 @@ def shown_fault(record: Annotation, *, depth: int) -> Fault | None:
         if shown and doc not in shown:
             expected = f"one of the {len(shown)} that were shown"
             return "not-shown", f"{show(doc)} selected", expected
-        least = min(shown.get(doc, 1), depth)
+        at = shown.get(doc, 1)
+        least = min(at, depth) if open_ended else at
         if not least <= place <= depth:
             found = f"{show(doc)} selected at place {place}"
+            if at > depth and not open_ended:
+                return "bad-place", f"{found}, shown at {at}", f"a place down to depth {depth}"
             return "bad-place", found, f"a place from {least} to {depth}"
     return None

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.scanning.hashing import hash_documents
@@ -99,7 +99,7 @@ def read_document_groups(
 
 
 def read_facets(
-    source: BinaryIO, *, path: str, limits: Limits | None = None
+    source: BinaryIO, *, path: str, limits: Limits | None = None, group: str = "group"
 ) -> Mapping[str, frozenset[str]]:
     """Read groups of queries to their end; a query may be in several.
 
@@ -107,6 +107,7 @@ def read_facets(
         source: its bytes.
         path: its name for messages.
         limits: how much is read.
+        group: what a group is called in messages.
 
     Returns:
         Group -> queries, sorted by group.
@@ -117,7 +118,8 @@ def read_facets(
     limits = limits or Limits()
     log = ProblemLog(limits.problems)
     found: dict[str, set[str]] = {}
-    for number, columns in _rows(source, path, limits, log, widths=(2,), expected=_FACET):
+    told = f"query, one tab, {group}"
+    for number, columns in _rows(source, path, limits, log, widths=(2,), expected=told):
         query, group = columns[0].decode(), columns[1].decode()
         queries = found.setdefault(group, set())
         if query in queries:
@@ -158,7 +160,6 @@ def read_query_list(source: BinaryIO, *, path: str, limits: Limits | None = None
 
 
 _DOCUMENT = "document, one tab, group, and perhaps one tab and a weight"
-_FACET = "query, one tab, group"
 _QUERY = "one query id"
 
 
@@ -184,7 +185,7 @@ def _rows(
                 good += 1
                 yield number, columns
                 continue
-            found = f"{len(columns)} columns in {show(line)}"
+            found = f"{_misfit(columns, widths)} in {show(line)}"
             log.add(
                 Problem(
                     code="wrong-columns", path=path, line=number, found=found, expected=expected
@@ -192,6 +193,15 @@ def _rows(
             )
     if not good and not log.errors:
         log.add(Problem(code="empty-file", path=path, found="no rows", expected="at least one row"))
+
+
+def _misfit(columns: Sequence[bytes], widths: Sequence[int]) -> str:
+    """What is wrong with columns, of which there may be as many as expected."""
+    if len(columns) not in widths:
+        return plural(len(columns), "column")
+    if not all(columns):
+        return "an empty column"
+    return f"a blank within {show(columns[0])}"
 
 
 def _weight(text: bytes) -> float | None:

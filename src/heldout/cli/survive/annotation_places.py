@@ -19,6 +19,7 @@ from heldout.survivorship.questions import ANSWERABLE, TRIAGE
 from heldout.survivorship.record_lines import LIMITS
 from heldout.survivorship.shown_passages import read_shown_passages
 from heldout.survivorship.unpacked import unpack_pieces
+from heldout.trec.problems import show
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.streams import open_input
 
@@ -33,6 +34,9 @@ _FORMS: Mapping[str, Callable[..., Annotations]] = {
 _OWN = re.compile(rb'\s*\{\s*"annotations"\s*:\s*[0-9]')
 _COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
 _SHOWN = b'"msmarco_label"'
+_OWN_FIELDS = (b'"shown"', b'"selected"')
+_PEEK = 1024
+_FORMS_TOLD = "docs/survivorship.md has the forms"
 _CAMPAIGN = "campaign.toml"
 
 
@@ -85,11 +89,32 @@ def _find_form(place: Path) -> str:
     if _COLUMNS.match(head):
         return "qna-columns"
     if not head.lstrip().startswith(b"{"):
-        raise _unknown(place, "no file of annotations")
-    return "shown" if _SHOWN in head.partition(b"\n")[0] else "qna-lines"
+        raise _unknown(place, _describe(head))
+    first = head.lstrip().partition(b"\n")[0]
+    if b'"passages"' not in first and any(name in first for name in _OWN_FIELDS):
+        raise _unknown(
+            place,
+            "queries of the form that --save writes, without the first line",
+            hint='the first line is {"annotations":1,"source":…,"depth":…,"open_ended":…,'
+            '"counts_discarded":…}',
+        )
+    return "shown" if _SHOWN in first else "qna-lines"
 
 
-def _unknown(place: Path, found: str) -> InputError:
+def _describe(head: bytes) -> str:
+    """What a file begins with that is no JSON object."""
+    text = head.strip()
+    if not text:
+        return "an empty file"
+    if b"\0" in text[:_PEEK]:
+        return "a binary file"
+    if text.startswith(b"["):
+        return "a JSON array"
+    line, _, _ = text.partition(b"\n")
+    return f"a file that begins {show(line)}"
+
+
+def _unknown(place: Path, found: str, *, hint: str = _FORMS_TOLD) -> InputError:
     return InputError(
         Problem(
             code="no-annotations",
@@ -97,7 +122,7 @@ def _unknown(place: Path, found: str) -> InputError:
             found=found,
             expected="qrels for each depth, MS MARCO QnA, passages shown, a campaign, questions "
             "of triage or answerable, or a file that --save wrote",
-            hint="docs/survivorship.md has the forms",
+            hint=hint,
         )
     )
 

@@ -230,7 +230,9 @@ def _name(found: Annotations, documents: Path) -> Annotations:
 
 def _read_labels(path: Path) -> Mapping[str, Mapping[str, int]]:
     with open_input(path) as file:
-        return read_qrels(file, path=str(path)).judgments
+        found = read_qrels(file, path=str(path))
+    print_problems(messages(), found.notes)
+    return found.judgments
 
 
 def _read_list(path: Path) -> frozenset[str]:
@@ -240,7 +242,7 @@ def _read_list(path: Path) -> frozenset[str]:
 
 def _read_types(path: Path) -> Mapping[str, str]:
     with open_input(path) as file:
-        return kinds_by_query(read_facets(file, path=str(path)), path=str(path))
+        return kinds_by_query(read_facets(file, path=str(path), group="type"), path=str(path))
 
 
 def _read_queries(path: Path) -> Mapping[str, str]:
