@@ -111,3 +111,22 @@ def test_questions_that_could_not_be_read_again_are_not_written(tmp_path: Path) 
         with pytest.raises(InputError):
             folder.add([bad])
     assert folder.questions() == (question("q1", "d1"),)
+
+
+def test_reading_beside_writers_is_never_taken_for_a_loss(tmp_path: Path) -> None:
+    folder = QuestionFolder(tmp_path, TRIAGE)
+    folder.add([question(f"q{n}", "d1") for n in range(40)])
+
+    def write(_: int) -> None:
+        for one in folder.questions():
+            folder.append(answer(one.query, "no_ans"))
+
+    def read(_: int) -> None:
+        for _ in range(200):
+            folder.answers()
+
+    with ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(work, 0) for work in (write, read, read, read)]
+        for one in done:
+            one.result()
+    assert len(folder.answers()) == 40

@@ -141,6 +141,45 @@ def test_a_line_that_a_crash_cut_never_counted(desk: Desk) -> None:
     assert [one.query for one in desk.answers()] == ["q1", "q2"]
 
 
+@pytest.mark.parametrize("harm", ["garbage", "emptied", "removed", "cut", "questions"])
+def test_files_that_are_harmed_while_served_are_told_and_nothing_is_promised(
+    desk: Desk, harm: str
+) -> None:
+    root = desk.begin()
+    desk.answer(root, 1, "no_ans")
+    desk.answer(root, 2, "no_ans")
+    sent = {**desk.fields(root, 3), "choice": "ill_form"}
+    place = desk.folder.answered
+    data = place.read_bytes()
+    if harm == "questions":
+        desk.folder.place.unlink()
+    elif harm == "removed":
+        place.unlink()
+    else:
+        left = {"garbage": b"\xff garbage\n" * 99, "emptied": b"", "cut": data[:-30]}[harm]
+        place.write_bytes(left)
+    for page in (desk.client.get(root), desk.client.get(f"{root}/question/1")):
+        assert page.status_code == 503
+        assert "can't be read just now" in words_of(page)
+        assert "Nothing is lost" not in page.text
+    assert desk.post(root, 3, sent).status_code == 503
+    if harm != "questions":
+        assert "ill_form" not in (place.read_text("latin-1") if place.exists() else "")
+        place.write_bytes(data)
+        assert "2 of 3 answered" in words_of(desk.client.get(root))
+        assert desk.post(root, 3, sent).status_code == 303
+
+
+def test_a_crash_of_another_writer_takes_no_answer_away(desk: Desk) -> None:
+    root = desk.begin()
+    desk.answer(root, 1, "no_ans")
+    with desk.folder.answered.open("ab") as file:
+        file.write(b"x" * 5_000)
+    assert "1 of 3 answered" in words_of(desk.client.get(root))
+    assert desk.answer(root, 2, "ill_form").status_code == 303
+    assert "2 of 3 answered" in words_of(desk.client.get(root))
+
+
 def test_annotators_do_not_see_each_other(desk: Desk) -> None:
     ada, bob = desk.begin("ada"), desk.begin("bob")
     desk.answer(ada, 1, "wrong_lab", 1, note="a secret remark")

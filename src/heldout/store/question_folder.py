@@ -71,6 +71,7 @@ class QuestionFolder:
     _writing: Lock = field(default_factory=Lock)
     _asked: tuple[tuple[int, ...], tuple[Question, ...]] | None = None
     _said: tuple[tuple[int, ...], tuple[Answer, ...]] | None = None
+    _longest: int = 0  # bytes of whole lines of answers that were there once
 
     @property
     def place(self) -> Path:
@@ -107,15 +108,22 @@ class QuestionFolder:
         """All answers, in the order in which they came; read anew where there are others.
 
         Raises:
-            StoreError: there are no questions.
+            StoreError: there are no questions, or answers that were there are gone.
             InputError: as `parse_questions` and `parse_answers`.
         """
         version, kept = _version(self.answered), self._said
         if kept is None or kept[0] != version:
             # Answers first: one to a question that is added meanwhile is then no stranger's
+            longest = self._longest  # before reading: another thread may see more meanwhile
             data = read_lines(self.answered)
+            if len(data) < longest:
+                raise StoreError(
+                    f"{self.answered} has {len(data):,} bytes and had {longest:,}: answers "
+                    "are gone; restore it, or start anew if that was meant"
+                )
             found = parse_answers(data, self.questions(), self.form, path=str(self.answered))
             kept = self._said = (version, found)
+            self._longest = max(self._longest, len(data))
         return kept[1]
 
     def add(self, questions: Sequence[Question]) -> tuple[Question, ...]:

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from heldout.errors import StoreError
+from heldout.errors import InputError, StoreError
 from heldout.store.question_folder import QuestionFolder
 from heldout.survivorship.annotator_words import (
     annotator_fault,
@@ -294,6 +294,8 @@ def make_annotating_app(annotating: Annotating) -> FastAPI:
     app.add_api_route("/alive", lambda: PlainTextResponse("alive"), methods=["GET"])
     study = Study(name="heldout")
     add_handlers(app, study)
+    app.add_exception_handler(StoreError, lambda _, error: _damaged(study, error))
+    app.add_exception_handler(InputError, lambda _, error: _damaged(study, error))
     app.add_exception_handler(BadTokenError, lambda *_: _unknown(study))
     app.add_exception_handler(OldTokenError, lambda *_: _unknown(study))
     app.add_middleware(Guard, study=study)
@@ -308,6 +310,22 @@ def _unknown(study: Study) -> Response:
         link=Link(href="/", text="Sign in again"),
     )
     return respond(page, status=403)
+
+
+def _damaged(study: Study, error: Exception) -> Response:
+    """The folder's files cannot be read: 503, so that the browser keeps what is not saved."""
+    _LOG.error("the folder cannot be read: %s", error)
+    page = EndPage(
+        study=study,
+        title="The answers can't be read just now",
+        paragraphs=(
+            "The files in which they are kept are broken. Nothing is saved until that is mended.",
+            "Please tell whoever gave you the token; what is wrong is in their log.",
+        ),
+    )
+    answer = respond(page, status=503)
+    answer.headers["Retry-After"] = RETRY_SECONDS
+    return answer
 
 
 def _page(page: AnnotatorPage | OverviewPage | QuestionPage, *, status: int = 200) -> Response:
