@@ -220,3 +220,14 @@ def test_a_passage_of_a_million_letters_without_a_blank_is_answered(
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("1 of 1 answered.")).to_be_visible()
     assert window.said() == [("q1", "partial_ans", ("q1-d1",))]
+
+
+@pytest.mark.parametrize("phone", [True, False])
+def test_keys_are_offered_where_there_are_keys(
+    browser: Browser, stages: Stages, *, phone: bool
+) -> None:
+    window = Window(browser, stages)
+    size = {"width": 390, "height": 800}
+    page = window.question(viewport=size, is_mobile=phone, has_touch=phone)
+    assert page.evaluate("matchMedia('(pointer: coarse)').matches") is phone
+    expect(page.get_by_label("Keys:")).to_be_visible(visible=not phone)
