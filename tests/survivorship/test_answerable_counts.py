@@ -191,6 +191,13 @@ def test_a_broken_table_is_named_with_its_place(text: str, code: str, line: int 
     assert {(one.code, one.line) for one in caught.value.problems} == {(code, line)}
 
 
+def test_bytes_of_a_table_that_are_no_utf8_are_named() -> None:
+    content = b"scorer\tquery_id\tdoc_id\trank\nBM25\tq\xe9\td1\t1\n"
+    with pytest.raises(InputError) as caught:
+        read_first_ranks(io.BytesIO(content), path="ranks.tsv")
+    assert [(one.code, one.line) for one in caught.value.problems] == [("bad-utf8", 2)]
+
+
 def test_annotators_agree_on_passages_beyond_chance_or_not() -> None:
     asked = [question(f"q{n}", "d1", "d2") for n in range(4)]
     answers = [answer(one.query, "answered", "d1") for one in asked]

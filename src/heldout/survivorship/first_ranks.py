@@ -6,11 +6,12 @@ a rank of `NA` says that none was found.
 
 from typing import BinaryIO
 
-from heldout.errors import Problem
+from heldout.errors import Problem, plural
 from heldout.survivorship.answerable import FirstRanks
 from heldout.trec.numbers import parse_integer
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.text import check_line
 
 __all__ = ["read_first_ranks"]
 
@@ -31,15 +32,19 @@ def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
     Raises:
         InputError: codes `wrong-columns`, also of the first line;
             `rank-not-a-number`: neither a rank from 1 nor NA; `repeated-query`: of one system;
-            `missing-query`: a system lacks a query of another; `empty-file`; and those of
-            `TextReader`.
+            `missing-query`: a system lacks a query of another; `empty-file`, `bad-utf8`,
+            `control-character`; and those of `TextReader`.
     """
     limits = Limits()
     log = ProblemLog(limits.problems)
     found: dict[str, dict[str, int | None]] = {}
     with TextReader(source, path=path, limits=limits) as reader:
         for number, line in read_lines(reader):
-            problem = _check_header(line, path) if number == 1 else _add(found, line, path, number)
+            problem = check_line(line.rstrip(b"\r"), path=path, number=number, prose=True)
+            if problem is None and number == 1:
+                problem = _check_header(line, path)
+            elif problem is None:
+                problem = _add(found, line, path, number)
             if problem is not None:
                 log.add(problem)
     if not log.errors:
@@ -49,7 +54,7 @@ def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
 
 
 def _check_header(line: bytes, path: str) -> Problem | None:
-    if line.decode(errors="replace").split() == _HEADER:
+    if line.decode().split() == _HEADER:
         return None
     return Problem(
         code="wrong-columns",
@@ -69,10 +74,10 @@ def _add(
             code="wrong-columns",
             path=path,
             line=number,
-            found=f"{len(columns)} columns in {show(line)}",
+            found=f"{plural(len(columns), 'column')} in {show(line)}",
             expected="4 columns with tabs between: scorer, query, document, rank",
         )
-    system, query = (column.decode(errors="replace") for column in columns[:2])
+    system, query = (column.decode() for column in columns[:2])
     rank = None if columns[3] == _NONE else parse_integer(columns[3])
     if columns[3] != _NONE and (rank is None or rank < 1):
         return Problem(

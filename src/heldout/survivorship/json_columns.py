@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, BinaryIO
 
 from heldout.errors import InputError, Problem, SetupError
+from heldout.survivorship.json_bytes import CARRIED, find_bad_utf8, find_half_pair
 from heldout.survivorship.record_lines import LIMITS
 from heldout.survivorship.unpacked import unpack_pieces
 from heldout.trec.problems import show
@@ -43,12 +44,14 @@ class ColumnReader:
         self._source = source
         self._last = ""
         self._begin = self._end = self._value = 0
+        self._text = b""  # the piece at hand, and some bytes before it
 
     def values(self) -> Iterator[tuple[str, str, Any]]:
         """Column, key and value, in the order of the file.
 
         Raises:
-            InputError: code `broken-json`: no JSON, cut short, or followed by something;
+            InputError: code `broken-json`: no JSON, no UTF-8, half of a surrogate pair, cut short,
+                or followed by something;
                 `not-columns`: a column that is no object, or no object at all; `line-too-long`: a
                 value of more than 64 MiB; and those of archives.
             SetupError: ijson is not installed.
@@ -120,6 +123,8 @@ class ColumnReader:
         pieces = unpack_pieces(self._source, path=self.path, limits=LIMITS, notes=self.notes)
         for piece in chain(pieces, [b""]):
             self._begin, self._end = self._end, self._end + len(piece)
+            self._text = self._text[-CARRIED:] + piece
+            self._check_pairs(ended=not piece)
             if self._end - self._value > LIMITS.line_bytes:
                 raise self._too_long()
             error = None
@@ -133,18 +138,37 @@ class ColumnReader:
             yield ready
             del ready[:]
             if error is not None:
-                raise self._broken(error) from error
+                raise self._broken(error, ended=not piece) from error
 
-    def _broken(self, error: Exception) -> InputError:
+    def _check_pairs(self, *, ended: bool) -> None:
+        at = find_half_pair(self._text, ended=ended)
+        if at is not None:
+            raise self._refusal(
+                f"half of a surrogate pair at byte {self._end - len(self._text) + at:,}: "
+                f"{show(self._text[at : at + 12])}"
+            )
+
+    def _broken(self, error: Exception, *, ended: bool) -> InputError:
+        at = find_bad_utf8(self._text, ended=ended)
+        if at is not None:
+            place = self._end - len(self._text) + at
+            return self._refusal(
+                f"byte {self._text[at]:#04x}, which is no UTF-8, at byte {place:,}"
+            )
         raw = error.args[0] if error.args else ""
         told = raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else str(raw)
         what, _, rest = told.strip().partition("\n")
         context = rest.partition("\n")[0].strip()
+        return self._refusal(
+            f"{what or 'no JSON'} between bytes {self._begin:,} and {self._end:,}"
+            + (f": {show(context)}" if context else "")
+        )
+
+    def _refusal(self, found: str) -> InputError:
         return refusal(
             "broken-json",
             f"{self.path}:{self._last}" if self._last else self.path,
-            found=f"{what or 'no JSON'} between bytes {self._begin:,} and {self._end:,}"
-            + (f": {show(context)}" if context else ""),
+            found=found,
             expected="one JSON object to its end",
             hint="copy the file again, or write it with a program that writes JSON",
         )
