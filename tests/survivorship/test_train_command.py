@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.cli.program import main
+from heldout.cli.survive.training_material import name_of
 from heldout.rankers.devices import import_neural
 from heldout.rankers.fine_tuning import read_learning_curve
 from heldout.store.training_folder import TrainingFolder
@@ -193,7 +195,7 @@ def test_runs_of_another_test_set_are_not_taken_for_its_own(
     if change == "--rerank":
         more += ["--rerank", "6"]
     elif change == "--passage":
-        more += ["--passage", "4", "2"]
+        more += ["--passage", "4"]
     elif change == "qrels":
         (test / "qrels.txt").write_text("q1 0 d2 1\n")
     else:
@@ -252,7 +254,7 @@ def test_a_learning_curve_has_more_labels_at_larger_shares(
     call: Callable[..., Result], tmp_path: Path
 ) -> None:
     chart = tmp_path / "curve.svg"
-    options = ("--learning-curve", "0.5,1", "-m", "RR@10", "--chart", str(chart))
+    options = ("--learning-curve", "0.5,1", "-m", "RR@10", "--chart", str(chart), "--steps", "8")
     found = call(*options, "--json")
     assert found.exit_code == 0, found.stderr
     (curve,) = json.loads(found.stdout)["curves"]
@@ -264,6 +266,70 @@ def test_a_learning_curve_has_more_labels_at_larger_shares(
     kept = read_learning_curve(tmp_path / "study")
     assert [point.pairs for point in kept.points] == [half["labels"], whole["labels"]]
     assert kept.baseline.name == "BM25"
+
+
+def test_a_curve_whose_steps_end_before_its_labels_is_refused(
+    call: Callable[..., Result], tmp_path: Path
+) -> None:
+    found = call("--learning-curve", "0.5,1", "--steps", "1")
+    assert found.exit_code == 2
+    assert "curve-steps" in found.stderr
+    assert not (tmp_path / "study" / "cells").exists()
+    enough = re.search(r"--steps (\d+) or more", " ".join(found.stderr.split()))
+    assert enough is not None
+    again = call("--learning-curve", "0.5", "--steps", enough[1], "--seeds", "1")
+    assert again.exit_code == 0, again.stderr
+
+
+def test_shares_of_the_same_queries_are_refused(call: Callable[..., Result]) -> None:
+    found = call("--learning-curve", "0.01,0.02,1", "--steps", "9")
+    assert found.exit_code == 2
+    assert "equal-shares" in found.stderr
+
+
+def test_queries_that_are_trained_on_are_told(
+    call: Callable[..., Result], place: Path, tmp_path: Path
+) -> None:
+    found = call("-r", "1", "--seeds", "1")
+    told = " ".join(found.stderr.split())
+    assert "of 24 queries of " in told
+    assert "are trained on, in the same words or nearly so" in told
+    seen = json.loads((tmp_path / "study" / "experiment.json").read_text())["seen"][
+        name_of(str(place))
+    ]
+    assert 0 < seen["queries"] <= seen["labelled"] == 24
+    assert 0 < seen["negatives"] <= seen["relevant"] == 24
+
+
+def test_a_first_run_of_another_collection_is_refused_before_anything_is_trained(
+    call: Callable[..., Result], place: Path, tmp_path: Path
+) -> None:
+    test = tmp_path / "test"
+    test.mkdir()
+    for path in place.glob("*.t*"):
+        (test / path.name).write_bytes(path.read_bytes())
+    for line, code in (("q1 Q0 zzz 1 2 x", "rerank-document"), ("q99 Q0 d1 1 2 x", "no-common")):
+        (test / "first.run").write_text(line + "\n")
+        found = call("--test", str(test))
+        assert found.exit_code == 2
+        assert code in found.stderr
+        assert "first.run" in found.stderr
+        assert not (tmp_path / "study" / "cells").exists()
+    (test / "first.run").write_text("q1 Q0 d1 1 2 x\n")
+    found = call("--test", str(test), "-r", "1", "--seeds", "1")
+    assert found.exit_code == 0, found.stderr
+    assert "23 of 24 labelled queries" in " ".join(found.stderr.split())
+
+
+def test_annotators_may_see_more_than_negatives_are_drawn_from(call: Callable[..., Result]) -> None:
+    found = call("--negatives-from", "3", "-r", "1", "--seeds", "1")
+    assert found.exit_code == 0, found.stderr
+
+
+def test_a_published_test_set_has_its_whole_name() -> None:
+    names = {name_of(f"irds:msmarco-passage/trec-dl-20{year}/judged") for year in (19, 20)}
+    assert names == {f"msmarco-passage-trec-dl-20{year}-judged" for year in (19, 20)}
+    assert name_of("/data/my set/") == "my-set"
 
 
 def test_one_pass_takes_fewer_steps_where_there_are_fewer_triples(
@@ -282,6 +348,8 @@ def test_one_pass_takes_fewer_steps_where_there_are_fewer_triples(
         (("--learning-curve", "0,1"), "--learning-curve wants"),
         (("--test", "no-such-folder"), "collection-place"),
         (("-m", "no-measure"), "measure"),
+        (("--passage", "10", "--stride", "20"), "rank-passage"),
+        (("--stride", "20"), "rank-passage"),
         (("--collection", "stdlib-docs:third"), "collection-place"),
     ],
 )

@@ -144,8 +144,14 @@ def test_one_seed_has_no_spread_and_says_so() -> None:
     scores = {one: values[:1] for one, values in world({R1: -0.05, ALL: 0.0}).items()}
     found = compared(scores)
     assert [level.spread for level in found.levels] == [None, None]
-    # The queries alone vary then, and the two tests are the same.
-    assert found.comparisons[0].across.p == pytest.approx(found.comparisons[0].averaged.p)
+    (one,) = found.comparisons
+    assert one.across.difference == pytest.approx(one.averaged.difference)
+    assert (one.across.p, one.across.low, one.across.high) == (None, None, None)
+    assert one.across.why == "one seed says nothing of others"
+    assert one.across_corrected is None
+    assert one.averaged_corrected is not None
+    result = TrainingResult(outcomes=(found,), records=(), family="measure", level=0.95)
+    assert facts(result)[-1][1].endswith("of these two models only")
 
 
 def test_the_same_scores_twice_have_no_p_and_no_detectable_difference() -> None:

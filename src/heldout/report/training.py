@@ -78,9 +78,9 @@ def value(result: TrainingResult) -> dict[str, Any]:
 
 
 def _verdict(one: Comparison) -> str:
-    found, p = one.across, one.across_corrected
+    found, p, scope = one.across, one.across_corrected, ""
     if len(one.within) == 1:
-        found, p = one.averaged, one.averaged_corrected
+        found, p, scope = one.averaged, one.averaged_corrected, ", of these two models only"
     name = f"{one.b.name} against {one.a.name}"
     if one.controlled:
         name += " (as many labels)" if one.same_size else " (not quite as many labels)"
@@ -88,7 +88,7 @@ def _verdict(one: Comparison) -> str:
     if p is None:
         return f"{told}; no p: {found.why}"
     strength = "significant" if p < _ALPHA else "not significant"
-    return f"{told}, p {format_p(p)} corrected for {one.family}: {strength}"
+    return f"{told}, p {format_p(p)} corrected for {one.family}: {strength}{scope}"
 
 
 def _signed(number: float | None) -> str:

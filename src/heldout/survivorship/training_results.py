@@ -45,6 +45,7 @@ Family = Literal["measure", "all"]
 """What is corrected together: the comparisons on one measure of one test set, or all there are."""
 
 _ALPHA, _POWER = 0.05, 0.8
+_ONE_SEED = "one seed says nothing of others"
 
 
 class Amount(NamedTuple):
@@ -80,7 +81,7 @@ class Comparison:
         a, b: the conditions; differences are B - A.
         within: paired t of each seed over queries.
         averaged: paired t of the means over seeds.
-        across: t with seeds and queries drawn; of one seed it says nothing of others.
+        across: t with seeds and queries drawn; with one seed neither p nor interval.
         within_corrected, averaged_corrected, across_corrected: their p-values times the size of
             the family, at most 1; `None` where undefined.
         family: how many comparisons are corrected for, within one seed as across seeds.
@@ -228,6 +229,8 @@ def _compare(a: Condition, b: Condition, first: Floats, second: Floats, level: f
     averaged = run_test("t", first.mean(axis=0), second.mean(axis=0), level=level)
     totals = second[np.newaxis, :, :] - first[:, np.newaxis, :]
     across = crossed_t(totals, np.ones_like(totals), level=level)
+    if len(first) == 1:
+        across = replace(across, low=None, high=None, p=None, why=_ONE_SEED)
     return Comparison(
         a=a,
         b=b,

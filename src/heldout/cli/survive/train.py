@@ -20,6 +20,7 @@ from heldout.cli.survive.training_material import (
     Material,
     read_material,
     read_tests,
+    tell_trained_on,
 )
 from heldout.cli.survive.training_options import (
     ConditionChoice,
@@ -31,7 +32,6 @@ from heldout.cli.survive.training_options import (
     test_options,
     triple_options,
 )
-from heldout.errors import InputError, Problem
 from heldout.pipeline.training_cells import Watch, compute_cell, score_cells
 from heldout.pipeline.training_start import find_start
 from heldout.rankers.cross_encoder import CrossEncoderSettings
@@ -40,9 +40,11 @@ from heldout.report import learning_curve as curve_report
 from heldout.report import training as training_report
 from heldout.report import training_chart
 from heldout.store.training_folder import TrainingFolder
-from heldout.survivorship.conditions import Condition, select
+from heldout.survivorship.cells import check_shares, plan_cells
+from heldout.survivorship.conditions import Condition
 from heldout.survivorship.experiment import Cell, CellRecord, TestSet, texts_of
 from heldout.survivorship.learning_curve import draw_curve
+from heldout.survivorship.trained_on import TrainedOn
 from heldout.survivorship.training_results import Amount, compare_conditions, correct_families
 
 __all__ = ["train"]
@@ -86,7 +88,8 @@ def train(
     found = read_material(source, material)
     tests = read_tests(test)
     cells = _cells(found, conditions, choice, material, learner)
-    root.describe(_description(found, choice, material, learner, test))
+    seen = tell_trained_on(found, tests)
+    root.describe({**_description(found, choice, material, learner, test), "seen": _seen(seen)})
     for one in tests:
         root.write_first(one.name, one.first)
     _compute(root, cells, found, tests, learner)
@@ -100,29 +103,17 @@ def _cells(
     material: TripleChoice,
     learner: LearnerChoice,
 ) -> tuple[Cell, ...]:
-    """Every seed of every condition; a whole seed before the next, so that early ends compare."""
-    limit = learner.steps * learner.batch
-    cells = tuple(
-        Cell(
-            condition=condition,
-            seed=seed,
-            selection=select(
-                found.triples, found.places, condition, seed=material.seed + seed, limit=limit
-            ),
-        )
-        for seed in range(choice.repetitions)
-        for condition in conditions
+    cells = plan_cells(
+        found.triples,
+        found.places,
+        conditions,
+        seeds=choice.repetitions,
+        seed=material.seed,
+        limit=learner.steps * learner.batch,
+        source=found.source,
     )
-    for cell in cells:
-        if not cell.selection.triples:
-            raise InputError(
-                Problem(
-                    code="no-triples",
-                    path=found.source,
-                    found=f"no triple for {cell.condition.name}",
-                    expected="at least one for each condition",
-                )
-            )
+    if choice.curve is not None:
+        check_shares(cells, found.triples, found.places, seed=material.seed, batch=learner.batch)
     return cells
 
 
@@ -216,6 +207,10 @@ def _description(
         "learner": asdict(learner),
         "test": asdict(test),
     }
+
+
+def _seen(found: Mapping[str, TrainedOn]) -> Mapping[str, Any]:
+    return {name: asdict(one) for name, one in found.items()}
 
 
 def _answer(

@@ -13,6 +13,7 @@ from heldout.cli.printing import plural, print_facts
 from heldout.cli.survive.annotation_source import AnnotationSource
 from heldout.cli.survive.places import find_first_stage, read_place
 from heldout.cli.survive.training_options import TestChoice, TripleChoice
+from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import Digest, DocId, QueryId
@@ -22,13 +23,15 @@ from heldout.rankers.first_stage import read_run
 from heldout.rankers.run import Run, Task
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.experiment import TestSet
+from heldout.survivorship.first_checks import check_first
 from heldout.survivorship.simulated import simulate_annotations
+from heldout.survivorship.trained_on import TrainedOn, find_trained_on
 from heldout.survivorship.triple_checks import Unknown, check_texts, known_triples
 from heldout.survivorship.triple_files import read_triples
 from heldout.survivorship.triples import Places, Triple, make_triples, places_of
 from heldout.trec.reading.streams import open_input
 
-__all__ = ["Material", "read_material", "read_tests"]
+__all__ = ["Material", "name_of", "read_material", "read_tests", "tell_trained_on"]
 
 _SHOWN = 10
 _FIRST = 100
@@ -67,7 +70,8 @@ def read_material(source: AnnotationSource, choice: TripleChoice) -> Material:
         raise click.UsageError("--types, --queries, --documents: texts come from --collection")
     collection = read_place(choice.collection)
     named = source.annotations is not None or source.shown is not None
-    ranked = None if named and choice.triples else _rank(collection, choice.negatives_from)
+    deepest = max(choice.negatives_from, source.shown_depth or _SHOWN)
+    ranked = None if named and choice.triples else _rank(collection, deepest)
     annotations = source.read() if named else _simulate(collection, ranked or {}, source, choice)
     places = places_of(annotations)
     if choice.triples is not None:
@@ -75,7 +79,10 @@ def read_material(source: AnnotationSource, choice: TripleChoice) -> Material:
         where = choice.triples
     else:
         rng = np.random.default_rng(choice.seed)
-        tops = {query: [hit.document for hit in hits] for query, hits in (ranked or {}).items()}
+        tops = {
+            query: [hit.document for hit in hits[: choice.negatives_from]]
+            for query, hits in (ranked or {}).items()
+        }
         triples = make_triples(places, tops, negatives=choice.negatives, rng=rng)
         where = annotations.source
     check_texts(triples, collection.queries, collection.documents, path=where)
@@ -111,6 +118,32 @@ def read_tests(choice: TestChoice) -> tuple[TestSet, ...]:
     return tuple(tests)
 
 
+def tell_trained_on(material: Material, tests: Sequence[TestSet]) -> Mapping[str, TrainedOn]:
+    """Say on standard error what of the test sets is seen in training.
+
+    Returns:
+        By the name of the test set.
+    """
+    found = {
+        test.name: find_trained_on(test, material.triples, material.queries, material.documents)
+        for test in tests
+    }
+    for name, one in found.items():
+        if one.queries:
+            told = (
+                f"{one.queries:,} of {plural(one.labelled, 'query', 'queries')} of {name} are "
+                "trained on, in the same words or nearly so: scores say little of other queries"
+            )
+            print_facts(messages(), [("warning", told)])
+        if one.negatives:
+            told = (
+                f"{one.negatives:,} of {plural(one.relevant, 'relevant document')} of {name} are "
+                "negatives of other queries in training"
+            )
+            print_facts(messages(), [("note", told)])
+    return found
+
+
 def _read_test(given: str, choice: TestChoice) -> TestSet:
     place, _, measures = given.partition("=")
     collection = read_place(place)
@@ -121,23 +154,39 @@ def _read_test(given: str, choice: TestChoice) -> TestSet:
     else:
         with open_input(path) as file:
             first = read_run(file, path=str(path))
+    labels = _as_text(collection)
+    unanswered = check_first(
+        first,
+        documents=collection.documents,
+        queries=collection.queries.keys(),
+        labelled=labels.keys(),
+        path=str(path or place),
+    )
+    if unanswered:
+        told = f"{unanswered:,} of {plural(len(labels), 'labelled query', 'labelled queries')}"
+        print_facts(messages(), [("note", f"{told} of {place} score 0: {path or 'BM25'} has none")])
     asked = _split_measures(measures) if measures else choice.measures
     return TestSet(
-        name=_name(place),
+        name=name_of(place),
         documents=collection.documents,
         queries={query: text for query, text in collection.queries.items() if query in first},
         first=first,
         first_name="BM25" if path is None else path.name,
-        qrels=_as_text(collection),
+        qrels=labels,
         measures=tuple(parse_measure(measure) for measure in asked),
         depth=choice.rerank,
-        passage=choice.passage,
+        passage=choice.passages,
     )
 
 
-def _name(place: str) -> str:
-    """Of a test set: the last part of its place, in characters that every file system takes."""
-    last = place.rstrip("/").rpartition("/")[2] or place
+def name_of(place: str) -> str:
+    """What a test set is called, in characters that every file system takes.
+
+    A folder is known by its last part, a published collection by its whole name: many of them
+    end alike.
+    """
+    name = place.removeprefix(PREFIX)
+    last = name if name != place else place.rstrip("/").rpartition("/")[2] or place
     return "".join(char if char.isascii() and char.isalnum() else "-" for char in last)
 
 

@@ -7,6 +7,7 @@ import click
 
 from heldout.cli.options import one_argument
 from heldout.cli.survive.places import PLACES
+from heldout.errors import InputError, Problem
 from heldout.survivorship.conditions import Condition, paper_conditions, share_conditions
 
 __all__ = [
@@ -91,7 +92,8 @@ class TestChoice:
         tests: collections, perhaps with measures behind an equals sign.
         measures: of those without.
         rerank: documents of each query to score anew.
-        passage: words of a passage, and from one to the next; `None` for none.
+        passage: words of a passage, where a document is as good as its best; `None` for none.
+        stride: words from one passage to the next; `None` for half a passage.
         family: what is corrected together.
         level: of intervals.
     """
@@ -101,9 +103,30 @@ class TestChoice:
     tests: tuple[str, ...]
     measures: tuple[str, ...]
     rerank: int
-    passage: tuple[int, int] | None
+    passage: int | None
+    stride: int | None
     family: Literal["measure", "all"]
     level: float
+
+    @property
+    def passages(self) -> tuple[int, int] | None:
+        """Words of a passage, and from one to the next.
+
+        Raises:
+            InputError: code `rank-passage`: words would be left out.
+        """
+        if self.stride is not None and self.stride > (self.passage or 0):
+            raise InputError(
+                Problem(
+                    code="rank-passage",
+                    path="--stride",
+                    found=f"{self.stride}, with --passage {self.passage or 'not given'}",
+                    expected="a stride of at most --passage, so that no word is left out",
+                )
+            )
+        if self.passage is None:
+            return None
+        return self.passage, self.stride or max(1, self.passage // 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,9 +248,15 @@ test_options = one_argument(
     _counted("--rerank", "rerank", 20, "Documents of each query that are scored anew."),
     click.option(
         "--passage",
-        type=(click.IntRange(min=1), click.IntRange(min=1)),
-        metavar="WORDS STEP",
+        type=click.IntRange(min=1),
+        metavar="WORDS",
         help="Long documents: as good as their best passage of so many words.",
+    ),
+    click.option(
+        "--stride",
+        type=click.IntRange(min=1),
+        metavar="WORDS",
+        help="From one passage to the next [half a passage].",
     ),
     click.option(
         "--family",
