@@ -17,6 +17,7 @@ from heldout.errors import InputError, Problem, printable
 from heldout.ids import Digest
 from heldout.rankers.checkpoints import (
     check_scores,
+    digest_tokenizer,
     digest_weights,
     limit_length,
     load_checkpoint,
@@ -114,6 +115,7 @@ class Colbert:
         total = hashlib.sha256(f"{self.length} {self.query_length} ".encode())
         total.update(f"{self.device} {self.precision} {self.settings.batch} ".encode())
         total.update(self.projection.cpu().numpy().tobytes())
+        total.update(digest_tokenizer(self.tokenizer).encode())
         total.update(digest_weights(self.model).encode())
         return Digest(total.hexdigest())
 
