@@ -413,4 +413,4 @@ def test_the_order_shown_is_told_to_be_favoured_in_table_json_and_picture(tmp_pa
 
     assert "favoured by labels that were chosen from it" in table.stdout
     assert "favoured by labels that were chosen from it" in value["warnings"][0]
-    assert "the order that labels were chosen from" in chart.read_text("utf-8")
+    assert "labels were chosen from this order, which favours it" in chart.read_text("utf-8")

@@ -68,6 +68,20 @@ def test_a_system_whose_scores_are_all_the_same_has_a_line_and_nothing_ahead(
     assert boxes - fewer == len(ahead)
 
 
+@pytest.mark.parametrize("of_shown", [False, True])
+def test_all_that_is_said_stands_within_the_picture(study: DepthStudy, *, of_shown: bool) -> None:
+    made = spec(replace(study, of_shown=of_shown))
+    above = made["padding"]["top"]
+    places = [one["mark"]["y"] for one in made["layer"] if one["mark"]["type"] == "text"]
+    texts = [
+        one["data"]["values"][0]["text"] for one in made["layer"] if one["mark"]["type"] == "text"
+    ]
+
+    assert any("shown: labels were chosen" in text for text in texts) == of_shown
+    assert all(10 - above <= y <= made["height"] + made["padding"]["bottom"] for y in places)
+    assert len(set(places)) == len(places)
+
+
 def test_depths_of_the_picture_rise(study: DepthStudy) -> None:
     places = [
         [spot["x"] for spot in one["data"]["values"]]

@@ -69,14 +69,7 @@ def spec(study: DepthStudy) -> dict[str, Any]:
             layer
             for row, (text, colour) in zip(rows, words, strict=True)
             for layer in draw_texts(
-                [
-                    Label(
-                        x=4 - frame.canvas.left,
-                        y=_LINE * (row - len(words)) - 22,
-                        text=text,
-                        align="left",
-                    )
-                ],
+                [Label(x=4 - frame.canvas.left, y=row - 22, text=text, align="left")],
                 colour,
             )
         ),
@@ -96,7 +89,11 @@ def _words(study: DepthStudy) -> list[tuple[str, str]]:
     return [
         ("filled: its queries differ from those with a label only deeper", RECORD),
         *([("dashed: extrapolated, with intervals", MUTED)] if _ahead(study) else []),
-        *([("shown: the order that labels were chosen from", MUTED)] if study.of_shown else []),
+        *(
+            [("shown: labels were chosen from this order, which favours it", MUTED)]
+            if study.of_shown
+            else []
+        ),
     ]
 
 
