@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -220,16 +222,48 @@ def test_a_run_that_was_changed_afterwards_is_refused(
     assert "not as it was written" in found.stderr
 
 
-def test_a_cell_at_which_another_process_works_is_left_to_it(
+def test_a_cell_at_which_another_process_works_is_waited_for(
+    call: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = TrainingFolder(tmp_path / "study").cell("all-seed0").taken()
+    assert taken.__enter__()
+    waited = []
+
+    def end_the_other(seconds: float) -> None:
+        waited.append(seconds)
+        taken.__exit__(None, None, None)
+
+    monkeypatch.setattr(time, "sleep", end_the_other)
+    found = call("-r", "1", "--seeds", "1")
+    assert found.exit_code == 0, found.stderr
+    assert len(waited) == 1
+    assert "all, seed 0: elsewhere" in found.stderr
+    assert "1 training is computed by another call" in found.stderr
+    assert "all, seed 0: done\n" in found.stderr
+
+
+def test_the_settings_of_trainings_are_told_where_they_were_done_before(
+    call: Callable[..., Result],
+) -> None:
+    for _ in range(2):
+        found = call("-r", "1", "--seeds", "1")
+        told = " ".join(found.stderr.split())
+        assert "3 trainings, each of 4 steps of 4 triples" in told
+        assert "16 tokens, pointwise loss" in told
+
+
+def test_a_disk_that_is_full_is_told_and_the_state_before_is_kept(
     call: Callable[..., Result], tmp_path: Path
 ) -> None:
-    with TrainingFolder(tmp_path / "study").cell("all-seed0").taken() as ours:
-        assert ours
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
         found = call("-r", "1", "--seeds", "1")
-    assert found.exit_code == 1
-    assert "all, seed 0: elsewhere" in found.stderr
-    assert "then call again" in found.stderr
-    assert call("-r", "1", "--seeds", "1").exit_code == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert found.exit_code == 2, found.output
+    assert "state.pt cannot be written" in " ".join(found.stderr.split())
+    assert not list((tmp_path / "study").rglob(".state*"))
 
 
 def test_a_kept_model_re_ranks_another_test_set_without_training(

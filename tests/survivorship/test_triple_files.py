@@ -3,6 +3,8 @@
 import bz2
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -132,6 +134,25 @@ def call(tmp_path: Path, places: list[str]) -> Callable[..., Result]:
     return run
 
 
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from heldout.survivorship.triple_files import write_triples
+with write_triples(Path(sys.argv[1])) as write:
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_writer_left_is_gone_after_the_next_call(
+    tmp_path: Path, call: Callable[..., Result]
+) -> None:
+    killed = [sys.executable, "-c", _KILLED, str(tmp_path / "out" / "r7.tsv.gz")]
+    assert subprocess.run(killed, check=False).returncode < 0
+    (left,) = (tmp_path / "out").iterdir()
+    assert call(str(tmp_path / "triples.tsv")).exit_code == 0
+    assert not left.exists()
+
+
 def test_the_command_writes_each_condition_and_counts_what_it_left(
     tmp_path: Path, call: Callable[..., Result]
 ) -> None:
@@ -160,7 +181,7 @@ def test_a_positive_that_nobody_selected_is_named_with_its_line_or_counted(
     assert found.exit_code == 2
     assert "unknown-positive" in found.stderr
     assert "odd.tsv:13" in found.stderr
-    assert not list((tmp_path / "out").glob("*"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".lock"]
     skipped = call(str(path), "--skip-unknown", "--sample-like", "5", "--json")
     assert skipped.exit_code == 0, skipped.stderr
     assert json.loads(skipped.stdout)["unknown"] == 2
@@ -174,7 +195,7 @@ def test_a_depth_that_leaves_nothing_writes_nothing(
     found = call(str(path), "-r", "1")
     assert found.exit_code == 2
     assert "no-triples" in found.stderr
-    assert not list((tmp_path / "out").glob("*"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".lock"]
 
 
 def test_triples_are_made_of_labels_and_a_run(tmp_path: Path, call: Callable[..., Result]) -> None:

@@ -5,8 +5,12 @@ the first steps and then falls, gradients cut at a norm. What it does depends on
 model, the triples and the settings, so a training that was killed goes on from its last state
 (`training_state`) to the same weights; bit for bit on the same machine with as many threads.
 
+The pointwise loss of a BERT is the published one. monoT5 was published with cross entropy over the
+whole vocabulary; here it is over the two answers alone, which are all that scores are made of, so
+that nothing pushes other words down.
+
 Sources: Nogueira and Cho 2019 (pointwise loss on BERT); Nogueira et al., EMNLP Findings 2020
-(monoT5: `true` against `false`).
+(monoT5).
 """
 
 import math

@@ -7,9 +7,9 @@ runs nothing.
 import io
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from heldout.errors import StoreError
 from heldout.ids import Digest
@@ -24,13 +24,24 @@ def write_state(path: Path, state: Mapping[str, Any]) -> None:
     Args:
         path: its folder is made where it is missing.
         state: tensors, numbers, text, and dicts and lists of them; has a `digest`.
+
+    Raises:
+        StoreError: it cannot be written; the state before is kept.
     """
     torch = import_neural("torch")
+    try:
+        _write(path, lambda file: torch.save(dict(state), file))
+    # What torch raises where a disk is full is a RuntimeError.
+    except (OSError, RuntimeError) as error:
+        raise StoreError(f"{path} cannot be written: {_reason(error)}") from error
+
+
+def _write(path: Path, save: Callable[[BinaryIO], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            torch.save(dict(state), file)
+            save(file)
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)
@@ -74,6 +85,12 @@ def read_state(path: Path, digest: Digest) -> dict[str, Any] | None:
             "are others; remove it to begin anew"
         )
     return dict(found)
+
+
+def _reason(error: OSError | RuntimeError) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _sweep(path: Path) -> None:

@@ -72,9 +72,13 @@ class CellFolder:
             raise StoreError(f"{path} cannot be read: {error}; remove its folder") from error
 
     def write_record(self, record: CellRecord) -> None:
-        """Store what became of it."""
+        """Store what became of it.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
         data = msgspec.json.format(msgspec.json.encode(record), indent=2)
-        write_whole(self.path / "cell.json", data + b"\n")
+        _write_whole(self.path / "cell.json", data + b"\n")
 
     def write_run(self, test: str, run: Run, record: CellRecord, *, inputs: Digest) -> CellRecord:
         """Write the run of a test set, then say so in the record.
@@ -136,15 +140,20 @@ class CellFolder:
 
         Args:
             save: writes the model into a folder.
+
+        Raises:
+            StoreError: it cannot be written.
         """
         aside = Path(tempfile.mkdtemp(dir=self.path, prefix=ASIDE))
         try:
             save(aside)
             aside.chmod(0o755)
             aside.replace(self.model)
-        except BaseException:
+        # Each library that writes weights has its own exception for a full disk.
+        except Exception as error:
+            raise StoreError(f"{self.model} cannot be written: {error}") from error
+        finally:
             shutil.rmtree(aside, ignore_errors=True)
-            raise
 
     @contextmanager
     def taken(self) -> Iterator[bool]:
@@ -190,12 +199,19 @@ class TrainingFolder:
     def describe(self, value: Mapping[str, Any]) -> None:
         """Write down what was asked."""
         text = json.dumps(value, indent=2, allow_nan=False) + "\n"
-        write_whole(self.root / "experiment.json", text.encode())
+        _write_whole(self.root / "experiment.json", text.encode())
 
     def keep_curve(self, curve: LearningCurve) -> None:
         """Keep a learning curve where `heldout rank` reads it."""
         data = msgspec.json.format(msgspec.json.encode(curve), indent=2)
-        write_whole(self.root / CURVE_FILE, data + b"\n")
+        _write_whole(self.root / CURVE_FILE, data + b"\n")
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _write_run(run: Run, path: Path, *, tag: str) -> None:

@@ -28,6 +28,8 @@ TRIPLE_LIMITS = Limits(compressed_bytes=1 << 36, bytes=1 << 38, lines=1 << 32)
 """How much of a file of triples is read: 64 GiB received, 256 GiB of text, 4 billion lines."""
 
 _COLUMNS = 3
+_ASIDE = ".writing-"
+"""What the names of files begin with that are being written, as in `store.files`."""
 _BUFFER = 1 << 16
 """Bytes given to a compressor at once: a line at a time takes twice as long."""
 
@@ -84,7 +86,7 @@ def write_triples(path: Path) -> Iterator[Callable[[Triple], None]]:
         OSError: the file cannot be written; one of this name that was there is kept.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_ASIDE)
     opener = _OPENERS.get(path.suffix)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -32,7 +32,7 @@ from heldout.cli.survive.training_options import (
     test_options,
     triple_options,
 )
-from heldout.pipeline.training_cells import Watch, compute_cell, score_cells
+from heldout.pipeline.training_cells import Fate, Watch, compute_cell, score_cells
 from heldout.pipeline.training_start import find_start
 from heldout.rankers.cross_encoder import CrossEncoderSettings
 from heldout.rankers.training import TrainingSettings
@@ -48,6 +48,9 @@ from heldout.survivorship.trained_on import TrainedOn
 from heldout.survivorship.training_results import Amount, compare_conditions, correct_families
 
 __all__ = ["train"]
+
+_WAIT = 2.0
+"""Seconds between two looks at what another call is at."""
 
 
 @click.command
@@ -124,24 +127,46 @@ def _compute(
     tests: Sequence[TestSet],
     learner: LearnerChoice,
 ) -> None:
-    """All cells; ends the call where another process is still at one of them."""
-    fates = []
+    """All cells; what another call is at is waited for, and taken up should that call end."""
     start = find_start(_model(learner))
-    for number, cell in enumerate(cells, 1):
+    print_facts(messages(), [("training", _settings(learner, len(cells)))])
+
+    def compute(cell: Cell) -> Fate:
         texts = texts_of(cell.selection.triples, found.queries, found.documents)
         steps = min(learner.steps, -(-len(texts) // learner.batch)) if learner.one_pass else None
         training = _training(learner, steps or learner.steps)
         with _watched(cell, tests, training.steps, learner.keep) as watch:
-            fate = compute_cell(
+            return compute_cell(
                 root, cell, texts, tests, start=start, training=training, watch=watch
             )
-        fates.append(fate)
+
+    def tell(number: int, cell: Cell, fate: Fate) -> None:
         told = f"{cell.condition.name}, seed {cell.seed}: {fate}"
         print_facts(messages(), [(f"{number}/{len(cells)}", told)])
-    if elsewhere := fates.count("elsewhere"):
-        at_work = plural(elsewhere, "training is", "trainings are")
-        print_facts(messages(), [("later", f"{at_work} computed by another call; then call again")])
-        raise click.exceptions.Exit(1)
+
+    elsewhere = []
+    for number, cell in enumerate(cells, 1):
+        fate = compute(cell)
+        tell(number, cell, fate)
+        if fate == "elsewhere":
+            elsewhere.append((number, cell))
+    if elsewhere:
+        at_work = plural(len(elsewhere), "training is", "trainings are")
+        print_facts(messages(), [("waiting", f"{at_work} computed by another call")])
+    for number, cell in elsewhere:
+        while (fate := compute(cell)) == "elsewhere":
+            time.sleep(_WAIT)
+        tell(number, cell, fate)
+
+
+def _settings(learner: LearnerChoice, cells: int) -> str:
+    rate = learner.rate or "its kind's"
+    each = "at most" if learner.one_pass else "each of"
+    return (
+        f"{plural(cells, 'training')}, {each} {plural(learner.steps, 'step')} of "
+        f"{plural(learner.batch, 'triple')}: {learner.model}, {learner.length} tokens, "
+        f"{learner.loss} loss, rate {rate}, {learner.schedule}"
+    )
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from heldout.errors import StoreError
 from heldout.ids import DocId, QueryId
 from heldout.report import triples as triple_report
 from heldout.report.triples import TripleReport
+from heldout.store.files import exclusive, sweep
 from heldout.survivorship.conditions import paper_conditions
 from heldout.survivorship.triple_checks import Unknown, known_triples
 from heldout.survivorship.triple_files import read_triples
@@ -135,13 +136,15 @@ def triples(
         read = made.__iter__
     suffix = "" if pack == "none" else f".{pack}"
     try:
-        written = filter_triples(
-            read,
-            places,
-            paper_conditions(within, controls=controls),
-            name_of=lambda condition: out / f"{condition.folder}.tsv{suffix}",
-            seed=seed,
-        )
+        with exclusive(out / ".lock"):
+            sweep(out)
+            written = filter_triples(
+                read,
+                places,
+                paper_conditions(within, controls=controls),
+                name_of=lambda condition: out / f"{condition.folder}.tsv{suffix}",
+                seed=seed,
+            )
     except OSError as error:
         raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
     report = TripleReport(
