@@ -101,6 +101,7 @@ def test_a_question_is_answered_by_keys_alone(browser: Browser, stages: Stages) 
     page.keyboard.press("3")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Question 2 of 2")).to_be_visible()
+    expect(page.get_by_label("Keys:")).to_be_visible()  # the script has come after the page
     page.keyboard.press("1")
     page.get_by_label("Note").press_sequentially("5 of 5, as said")
     page.keyboard.press("Tab")
