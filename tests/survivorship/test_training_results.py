@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.ids import Digest
-from heldout.report.training import TrainingResult, facts
+from heldout.report.training import TrainingResult, facts, tables
 from heldout.survivorship.conditions import ALL, Condition, paper_conditions
 from heldout.survivorship.experiment import CellRecord
 from heldout.survivorship.learning_curve import draw_curve
@@ -152,6 +152,7 @@ def test_one_seed_has_no_spread_and_says_so() -> None:
     assert one.averaged_corrected is not None
     result = TrainingResult(outcomes=(found,), records=(), family="measure", level=0.95)
     assert facts(result)[-1][1].endswith("of these two models only")
+    assert "no p or interval across: one seed says nothing of others" in tables(result)[-1].notes
 
 
 def test_the_same_scores_twice_have_no_p_and_no_detectable_difference() -> None:

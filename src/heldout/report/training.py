@@ -208,6 +208,7 @@ def _comparisons_table(outcome: TestOutcome, result: TrainingResult) -> Table:
         for one in outcome.comparisons
     )
     family = outcome.comparisons[0].family if outcome.comparisons else 0
+    whys = sorted({one.across.why for one in outcome.comparisons if one.across.why})
     scope = "this measure and test set" if result.family == "measure" else "all measures and sets"
     return Table(
         title=f"{outcome.measure} on {outcome.test}: differences",
@@ -219,6 +220,7 @@ def _comparisons_table(outcome: TestOutcome, result: TrainingResult) -> Table:
                 f"across: t with seeds and queries drawn, {result.level:.0%} interval uncorrected: "
                 "would other seeds and queries show it?"
             ),
+            *(f"no p or interval across: {why}" for why in whys),
             "averaged: paired t of the means over seeds: do these models differ on other queries?",
             (
                 "seed: paired t of two single models, as in the paper; it takes a seed's luck for "
