@@ -95,6 +95,13 @@ def test_a_worker_keeps_the_name_from_file_to_file(campaign: Path, tmp_path: Pat
     assert (len(judgments), len({one.worker for one in judgments})) == (6, 1)
 
 
+def test_names_are_not_made_with_a_key_that_was_cut(campaign: Path, tmp_path: Path) -> None:
+    (campaign / "workers.key").write_bytes(b"")
+    found = results(tmp_path / "a.csv", (TASKS[0], "W1", honest()))
+    assert "workers.key is no key" in prefer("import", found, campaign, status=2)
+    assert not CampaignFolder(campaign).judgments()
+
+
 def test_the_key_of_names_and_all_files_of_workers_are_private(
     campaign: Path, tmp_path: Path
 ) -> None:

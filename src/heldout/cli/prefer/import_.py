@@ -11,6 +11,7 @@ import click
 
 from heldout.cli.prefer.campaign import campaign_argument
 from heldout.cli.printing import answers, plural, print_facts, reports_errors
+from heldout.errors import StoreError
 from heldout.preferences.crowds.mturk_results import (
     Taken,
     WorkerResult,
@@ -122,6 +123,8 @@ def _pseudonyms(folder: CampaignFolder) -> Callable[[str], str]:
     if not place.is_file():
         write_whole(place, secrets.token_hex(_KEY_BYTES).encode() + b"\n", mode=_PRIVATE)
     key = place.read_bytes().strip()
+    if len(key) != 2 * _KEY_BYTES:
+        raise StoreError(f"{place} is no key; restore it, or workers would have other names")
 
     def name(worker: str) -> str:
         return hmac.new(key, worker.encode(), hashlib.sha256).hexdigest()[:16]
