@@ -115,7 +115,7 @@ def _axes(panel: _Panel, outcome: TestOutcome) -> list[Layer]:
         middle = (place + 0.5) / len(panel.names) * _WIDTH
         labels.append(panel.label(middle - 4 * len(name), _HEIGHT + 16, name))
     head = panel.label(-_LEFT + 8, -44, f"{outcome.measure} on {outcome.test}")
-    key = panel.label(-_LEFT + 8, -24, "square: as few labels, drawn at random")
+    key = panel.label(-_LEFT + 8, -24, "circle: a seed; square: as few labels, at random")
     return [*layers, *draw_texts([*labels, key], MUTED), *draw_texts([head], INK)]
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 import numpy as np
 
+from heldout.cli.context import reports_disk
 from heldout.cli.options import one_of
-from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.errors import StoreError
@@ -97,7 +97,7 @@ _MOST_DEPTH = 100
     help="Where r1.tsv.gz, r5.tsv.gz, all.tsv.gz, … are written.",
 )
 @output_options
-@reports_errors
+@reports_disk
 def triples(
     *,
     sequence: Path | None,
