@@ -21,7 +21,8 @@ def write_whole(path: Path, content: bytes) -> None:
         OSError: it cannot be written; one of this name that was there is kept. `filename` is
             `path`, not that of the file aside.
     """
-    if path.exists() and not path.is_file():
+    # A link is replaced itself: what it points to is left alone, whatever it is.
+    if path.exists() and not (path.is_file() or path.is_symlink()):
         raise StoreError(f"{path} is no file: give another name")
     try:
         _write_aside(path, content)

@@ -32,7 +32,8 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
     """
     if path.is_file() and path.read_bytes() == data:
         return False
-    if path.exists() and not path.is_file():
+    # A link is replaced itself: what it points to is left alone, whatever it is.
+    if path.exists() and not (path.is_file() or path.is_symlink()):
         raise StoreError(f"{path} is no file: give another name")
     try:
         _write_aside(path, data, mode)
