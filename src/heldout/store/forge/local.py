@@ -67,6 +67,8 @@ class FolderForge:
         if marker in before.splitlines():
             return "known"
         block = f"{text.rstrip()}\n\n{marker}\n"
+        if not path.is_file():
+            path.unlink(missing_ok=True)  # a pipe that a stranger left: a reply is no way to it
         write_whole(path, (f"{before}\n{block}" if before else block).encode())
         return "done"
 
