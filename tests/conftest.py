@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# A checkpoint that is not here is not looked for elsewhere: that waits, and tries again.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
 # How long an example takes says nothing on a shared machine; CI draws the same ones every time.
 settings.register_profile(
     "heldout",

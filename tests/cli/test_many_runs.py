@@ -183,12 +183,13 @@ def test_a_bug_is_no_failed_file() -> None:
 def readers(path: Path) -> list[int]:
     """Processes that have this file open."""
     found = []
-    for handle in Path("/proc").glob("[0-9]*/fd/*"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if handle.readlink() == path and int(handle.parts[2]) != os.getpid():
-                found.append(int(handle.parts[2]))
-        except OSError:
+            held = [handle.readlink() for handle in (process / "fd").iterdir()]
+        except OSError:  # it ended, or closed a file, meanwhile
             continue
+        if path in held and int(process.name) != os.getpid():
+            found.append(int(process.name))
     return found
 
 
