@@ -28,7 +28,7 @@ from heldout.rankers.fine_tuning import CURVE_FILE, LearningCurve
 from heldout.rankers.run import Run
 from heldout.rankers.runfile import write_run
 from heldout.store.files import ASIDE, exclusive, write_whole
-from heldout.survivorship.experiment import CellRecord
+from heldout.survivorship.experiment import CellRecord, RunRecord
 
 __all__ = ["CellFolder", "TrainingFolder"]
 
@@ -94,9 +94,8 @@ class CellFolder:
         """
         path = self.run(test)
         _write_run(run, path, tag=self.path.name)
-        runs = record.runs | {test: digest_bytes(path.read_bytes())}
-        made_of = record.inputs | {test: inputs}
-        changed = msgspec.structs.replace(record, runs=runs, inputs=made_of)
+        written = RunRecord(file=digest_bytes(path.read_bytes()), inputs=inputs)
+        changed = msgspec.structs.replace(record, runs=record.runs | {test: written})
         self.write_record(changed)
         return changed
 
@@ -111,12 +110,13 @@ class CellFolder:
         Raises:
             StoreError: it was made of something else.
         """
-        if record.inputs.get(test, inputs) != inputs:
+        found = record.runs.get(test)
+        if found is not None and found.inputs != inputs:
             raise StoreError(
                 f"{self.run(test)} was computed with another first run, depth or passage, or other "
-                "texts; take another folder, or remove it"
+                f"texts; take another folder, or remove {self.path}"
             )
-        return test in record.runs
+        return found is not None
 
     def check_run(self, test: str, record: CellRecord, *, inputs: Digest) -> Path:
         """The run file of a test set, as it was written.
@@ -129,9 +129,10 @@ class CellFolder:
         Raises:
             StoreError: it is missing or changed, or was made of something else.
         """
-        self.has_run(test, record, inputs=inputs)
+        known = self.has_run(test, record, inputs=inputs)
         path = self.run(test)
-        if not path.is_file() or digest_bytes(path.read_bytes()) != record.runs.get(test):
+        there = known and path.is_file()
+        if not there or digest_bytes(path.read_bytes()) != record.runs[test].file:
             raise StoreError(f"{path} is not as it was written; remove {self.path}, and call again")
         return path
 

@@ -18,7 +18,16 @@ from heldout.rankers.training import TextTriple, TrainingSettings
 from heldout.survivorship.conditions import Condition, Selection
 from heldout.survivorship.triples import Triple
 
-__all__ = ["Cell", "CellRecord", "Start", "TestSet", "cell_digest", "input_digest", "texts_of"]
+__all__ = [
+    "Cell",
+    "CellRecord",
+    "RunRecord",
+    "Start",
+    "TestSet",
+    "cell_digest",
+    "input_digest",
+    "texts_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +94,18 @@ class Cell:
         return f"{self.condition.folder}-seed{self.seed}"
 
 
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A run file of a cell.
+
+    Attributes:
+        file: SHA-256 of its bytes.
+        inputs: `input_digest` of what it was made of.
+    """
+
+    file: Digest
+    inputs: Digest
+
+
 class CellRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What became of a cell, as it is stored.
 
@@ -105,9 +126,7 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         peak_mib: most memory that the process had by then, in MiB.
         device: where it ran.
         precision: of its matrix products.
-        runs: test set -> SHA-256 of its run file, as far as they are written.
-        inputs: test set -> `input_digest` of what that run was made of. Runs of records from
-            before this was noted have none.
+        runs: test set -> its run file, as far as they are written.
     """
 
     schema: int = 1
@@ -126,8 +145,7 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     peak_mib: float
     device: str
     precision: str
-    runs: dict[str, Digest] = {}
-    inputs: dict[str, Digest] = {}
+    runs: dict[str, RunRecord] = {}
 
 
 def cell_digest(
@@ -146,9 +164,6 @@ def cell_digest(
     """
     settings = asdict(start.model)
     del settings["device"]
-    if settings["answers"] == "auto":
-        # It came later: cells that were computed before it are still known.
-        del settings["answers"]
     found = sha256(repr((cell.condition, cell.seed, settings, asdict(training))).encode())
     found.update((start.files or "").encode())
     for triple in triples:
