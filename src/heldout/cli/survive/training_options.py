@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import click
 
-from heldout.cli.options import one_argument
+from heldout.cli.options import level_option, one_argument
 from heldout.cli.survive.places import PLACES
 from heldout.errors import InputError, Problem
 from heldout.survivorship.conditions import Condition, paper_conditions, share_conditions
@@ -265,13 +265,7 @@ test_options = one_argument(
         show_default=True,
         help="What is corrected together: the comparisons on one measure of one test set, or all.",
     ),
-    click.option(
-        "--level",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        default=0.95,
-        show_default=True,
-        help="Of intervals.",
-    ),
+    level_option,
 )
 """What is re-ranked and how it is told, as one `test` argument."""
 
