@@ -1,9 +1,12 @@
 """Executors: threads, a real Dask cluster, and what is said where there is none."""
 
+import gc
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -109,6 +112,30 @@ def test_an_address_that_is_none_is_said(address: str, monkeypatch: pytest.Monke
     monkeypatch.setattr("heldout.store.compute._PATIENCE", 0.3)
     with pytest.raises(SetupError, match="no Dask scheduler answers"), open_executor(dask=address):
         pass
+
+
+def test_a_client_that_did_not_connect_is_gone_before_the_next_one_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("heldout.store.compute._PATIENCE", 0.3)
+    runners = distributed.utils.LoopRunner
+    start = runners._start_unlocked
+
+    def collect_and_start(runner: object) -> None:
+        gc.collect()  # the worst moment: the runner's lock is held
+        start(runner)
+
+    def fail() -> None:
+        with suppress(SetupError), open_executor(dask="nonsense"):
+            pass
+
+    fail()
+    monkeypatch.setattr(runners, "_start_unlocked", collect_and_start)
+    again = threading.Thread(target=fail, daemon=True)
+    again.start()
+    again.join(30)
+
+    assert not again.is_alive()
 
 
 def test_without_the_extra_the_command_that_brings_it_is_named(

@@ -6,6 +6,7 @@ threads multiplies on its own: threads of the linear algebra library below them 
 other, busily, and on a machine that does other things too take ten times as long.
 """
 
+import gc
 import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
@@ -70,6 +71,9 @@ def _open_cluster(address: str) -> Iterator[Executor]:
         raise SetupError(
             "a cluster needs distributed, which is not installed; pip install 'heldout[cluster]'"
         ) from error
+    # A client that did not connect closes itself when it is collected. In the middle of the next
+    # one's start it would wait for ever, for a lock that this start holds.
+    gc.collect()
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
