@@ -219,9 +219,14 @@ def reading(*pipes: Path) -> Iterator[subprocess.Popen[bytes]]:
     for pipe in pipes:
         os.mkfifo(pipe)
     arguments = command("r0.run", *map(str, pipes), "r1.run", "r2.run", "--jobs", "2")
-    process = subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
+    # What ignores interrupts hands that on, as a shell does to what it starts in the background.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
     writers = [os.open(pipe, os.O_RDWR) for pipe in pipes]  # so that to open one is not to wait
     try:
         for pipe in pipes:

@@ -1,17 +1,19 @@
 """The style sheet's colours: text at least 5.5:1, rules 3:1, on paper and on band."""
 
 import re
+from importlib.resources import files
 
 import pytest
 
 from heldout.site.render import _read
 
 CSS = _read("static", "heldout.css").decode()
+JUDGING = (files("heldout.web") / "static" / "judging.css").read_text("utf-8")
 
 
-def palette(number: int) -> dict[str, str]:
+def palette(number: int, css: str = CSS) -> dict[str, str]:
     """The colours of the n-th `:root` block: light, dark."""
-    block = re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)[number]
+    block = re.findall(r":root \{(.*?)\}", css, re.DOTALL)[number]
     return dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", block))
 
 
@@ -47,3 +49,9 @@ def test_a_reader_who_wants_no_theme_gets_the_light_one() -> None:
     assert palette(0)["paper"] == "#fcfcfa"
     assert palette(1)["paper"] == "#15181b"
     assert CSS.index("prefers-color-scheme: dark") > CSS.index(":root")
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_the_judging_pages_have_the_same_colours(theme: int) -> None:
+    # Two style sheets, since neither server may reach for the other's files.
+    assert palette(theme, JUDGING) == palette(theme)

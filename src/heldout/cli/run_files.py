@@ -1,12 +1,17 @@
-"""Which run files patterns name."""
+"""Run files as patterns name them, by the names that systems go by; and their first documents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from glob import glob
 from pathlib import Path
 
+from heldout.cli.console import progress
+from heldout.cli.files import run_name
 from heldout.errors import InputError, Problem, quote
+from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import open_input
+from heldout.trec.tops import Tops, read_tops
 
-__all__ = ["find_runs"]
+__all__ = ["find_runs", "name_paths", "name_runs", "read_each"]
 
 
 def find_runs(patterns: Sequence[str], *, place: str = "--runs") -> list[str]:
@@ -34,3 +39,38 @@ def find_runs(patterns: Sequence[str], *, place: str = "--runs") -> list[str]:
             )
         found |= dict.fromkeys(paths)
     return list(found)
+
+
+def name_runs(patterns: Sequence[str]) -> Mapping[str, str]:
+    """Name of each run -> its path; whole paths where names are the same.
+
+    Raises:
+        InputError: as `find_runs`.
+    """
+    return name_paths(find_runs(patterns))
+
+
+def name_paths(paths: Sequence[str]) -> Mapping[str, str]:
+    """Name of each run -> its path; whole paths where names are the same."""
+    names = [run_name(path) for path in paths]
+    return dict(zip(names if len(set(names)) == len(names) else paths, paths, strict=True))
+
+
+def read_each(paths: Mapping[str, str], *, depth: int, order: Order | None) -> Mapping[str, Tops]:
+    """The first documents of runs.
+
+    Args:
+        paths: by the run's name.
+        depth: how many of each query.
+        order: how documents are ordered; `None` for what fits a run's columns.
+
+    Raises:
+        InputError: a run has errors.
+    """
+    tops: dict[str, Tops] = {}
+    with progress("reading runs", len(paths)) as done:
+        for name, path in paths.items():
+            with open_input(Path(path)) as file:
+                tops[name] = read_tops(file, path=path, depth=depth, order=order)
+            done()
+    return tops

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
-from heldout.cli.console import progress
-from heldout.cli.files import order_option, run_name
+from heldout.cli.files import order_option
 from heldout.cli.options import one_argument
 from heldout.cli.printing import messages, plural, print_facts
-from heldout.cli.run_files import find_runs
+from heldout.cli.run_files import name_runs, read_each
 from heldout.errors import InputError, Problem
 from heldout.preferences.contests import PERFECT
 from heldout.preferences.judged_pools import pool_judged
@@ -24,7 +23,7 @@ from heldout.store.campaign_files import CampaignFolder
 from heldout.trec.qrels import read_qrels
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
-from heldout.trec.tops import Tops, read_tops
+from heldout.trec.tops import Tops
 
 __all__ = [
     "Judged",
@@ -33,8 +32,7 @@ __all__ = [
     "judged_options",
     "known_answers",
     "load_judged",
-    "name_runs",
-    "read_each",
+    "name_judged_runs",
     "read_first",
 ]
 
@@ -192,15 +190,13 @@ def known_answers(labels: Mapping[str, Mapping[str, int]]) -> Mapping[str, Seque
     }
 
 
-def name_runs(patterns: Sequence[str]) -> Mapping[str, str]:
-    """Name of each run -> its path; whole paths where names are the same.
+def name_judged_runs(patterns: Sequence[str]) -> Mapping[str, str]:
+    """As `name_runs`, for commands that show a perfect run beside those named.
 
     Raises:
         InputError: as `find_runs`; code `repeated-system`: a run has the name of the perfect one.
     """
-    paths = find_runs(patterns)
-    names = [run_name(path) for path in paths]
-    named = dict(zip(names if len(set(names)) == len(names) else paths, paths, strict=True))
+    named = name_runs(patterns)
     if PERFECT in named:
         raise InputError(
             Problem(
@@ -220,28 +216,8 @@ def read_first(source: JudgedSource, *, depth: int = 1) -> Mapping[str, Tops]:
     Raises:
         InputError: a run has errors.
     """
-    paths = name_runs(source.runs) if source.runs else {}
+    paths = name_judged_runs(source.runs) if source.runs else {}
     return read_each(paths, depth=depth, order=source.order)
-
-
-def read_each(paths: Mapping[str, str], *, depth: int, order: Order | None) -> Mapping[str, Tops]:
-    """The first documents of runs.
-
-    Args:
-        paths: by the run's name.
-        depth: how many of each query.
-        order: how documents are ordered; `None` for what fits a run's columns.
-
-    Raises:
-        InputError: a run has errors.
-    """
-    tops: dict[str, Tops] = {}
-    with progress("reading runs", len(paths)) as done:
-        for name, path in paths.items():
-            with open_input(Path(path)) as file:
-                tops[name] = read_tops(file, path=path, depth=depth, order=order)
-            done()
-    return tops
 
 
 def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tuple[Judgment, ...]:

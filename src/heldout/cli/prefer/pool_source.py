@@ -10,9 +10,10 @@ import click
 from heldout.cli.board_source import BoardSource, open_desk
 from heldout.cli.console import progress
 from heldout.cli.context import now_option
-from heldout.cli.files import order_option, run_name
+from heldout.cli.files import order_option
 from heldout.cli.options import one_argument
-from heldout.cli.prefer.judged import known_answers, read_each
+from heldout.cli.prefer.judged import known_answers
+from heldout.cli.run_files import name_paths, read_each
 from heldout.collections.tables import parse_documents
 from heldout.preferences.rows import read_text
 from heldout.trec.qrels import read_qrels
@@ -113,10 +114,7 @@ def load_pooled(source: PoolSource, *, depth: int) -> Pooled:
         known = known_answers(read_qrels(file, path=source.qrels).judgments)
     with open_input(Path(source.queries)) as file:
         texts = read_queries(file, path=source.queries).texts
-    names = [run_name(path) for path in source.runs]
-    once = len(set(names)) == len(names)
-    paths = dict(zip(names if once else source.runs, source.runs, strict=True))
-    tops = read_each(paths, depth=depth, order=source.order)
+    tops = read_each(name_paths(source.runs), depth=depth, order=source.order)
     return Pooled(tops=tops, known=known, queries=texts)
 
 

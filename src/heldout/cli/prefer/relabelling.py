@@ -9,7 +9,7 @@ from numpy.random import PCG64, Generator
 
 from heldout.cli.console import progress
 from heldout.cli.options import level_option, one_argument
-from heldout.cli.prefer.judged import Judged, JudgedSource, name_runs
+from heldout.cli.prefer.judged import Judged, JudgedSource, name_judged_runs
 from heldout.cli.reporting import seed_option
 from heldout.measures.spec import parse_measure
 from heldout.preferences.contests import PERFECT, stand_for
@@ -226,7 +226,7 @@ def read_runs(source: JudgedSource, judged: Judged) -> Mapping[str, Places]:
     """
     if not source.runs:
         return {}
-    paths, wanted = name_runs(source.runs), documents_to_find(judged)
+    paths, wanted = name_judged_runs(source.runs), documents_to_find(judged)
     runs: dict[str, Places] = {}
     with progress("reading runs", len(paths)) as done:
         for name, path in paths.items():

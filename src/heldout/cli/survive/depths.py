@@ -11,9 +11,9 @@ from heldout.cli.console import progress
 from heldout.cli.context import reports_disk
 from heldout.cli.files import order_option
 from heldout.cli.options import level_option, one_argument
-from heldout.cli.prefer.judged import name_runs
 from heldout.cli.printing import messages, print_facts
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.run_files import name_runs
 from heldout.cli.survive.annotation_source import (
     AnnotationSource,
     annotation_options,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from heldout.cli.prefer.judged import name_runs, read_each
+from heldout.cli.run_files import name_runs, read_each
 from heldout.cli.survive.annotation_source import AnnotationSource
 from heldout.collections.wanted_texts import read_wanted_texts
 from heldout.errors import InputError, Problem, StoreError

@@ -1,32 +1,20 @@
 // Keys, the time a question was looked at, and a choice that outlives a lost connection.
 // Without this script the page is a plain form that says and stores the same.
-"use strict";
+import { keySwitch, sendBySelf, store } from "./sending.js";
 
-(() => {
-  const form = document.getElementById("item");
-  if (!form) return;
+const form = document.getElementById("item");
+if (form) judging(form);
 
-  const PATIENCE = 20000; // milliseconds to wait for the server
-  const LOST = "Not saved yet: the connection is lost. Your choice is kept here. " +
-    "Press the button again, or wait: it is sent when the connection is back.";
-  const BUSY = "Not saved yet: the server can't save just now. Your choice is kept here. " +
-    "Press the button again in a moment.";
+function judging(form) {
   const WARNING = 300; // seconds before the place is given away
   const ENDING = "Your place is kept for a few minutes more. Press “Keep my place” to keep it longer.";
   const KEPT = "This choice is from before and not saved yet. Press the button to save it.";
 
   const status = document.getElementById("status");
-  const button = form.querySelector("button");
   const choices = [...form.elements.choice];
   const reason = form.elements.reason;
   const place = `heldout ${form.dataset.place}`;
-
-  // Storage may be switched off; then nothing outlives the page, and nothing else changes.
-  const store = {
-    get(key) { try { return localStorage.getItem(key); } catch { return null; } },
-    set(key, value) { try { localStorage.setItem(key, value); } catch { /* as above */ } },
-    remove(key) { try { localStorage.removeItem(key); } catch { /* as above */ } },
-  };
+  const useKeys = keySwitch();
 
   // The choice, until it is posted
 
@@ -77,11 +65,6 @@
 
   // Keys, which can be switched off
 
-  const useKeys = document.getElementById("use-keys");
-  document.getElementById("keys").hidden = false;
-  useKeys.checked = store.get("heldout keys") !== "off";
-  useKeys.addEventListener("change", () => store.set("heldout keys", useKeys.checked ? "on" : "off"));
-
   function press(key) {
     const choice = choices.find((one) => one.value === { 1: "a", 2: "b" }[key]);
     if (choice) {
@@ -102,9 +85,7 @@
     if (!event.target.closest?.(own) && press(event.key)) event.preventDefault();
   }, true);
 
-  // Sending: the page is left only once the server has the choice
-
-  let sending = false;
+  // Sending: not without a choice, and with the time that it took
 
   // As the server would say it, on this page: one that refused would stay behind the next.
   function ask(words) {
@@ -124,54 +105,31 @@
     return chosen() === "none" && !reason.value ? form.dataset.unreasoned : "";
   }
 
-  async function send() {
-    if (sending) return;
-    if (missing()) return ask(missing());
-    sending = true;
+  function ready() {
+    if (missing()) {
+      ask(missing());
+      return false;
+    }
     look();
     form.elements.active_ms.value = Math.round(looked);
-    button.setAttribute("aria-disabled", "true");
-    const answer = await post();
-    sending = false;
-    button.removeAttribute("aria-disabled");
-    if (answer === "saved") {
-      store.remove(place);
-      location.assign(form.dataset.next);
-    } else if (answer === "refused") {
-      form.submit(); // the server's own page says why; what it has already is not saved twice
-    } else {
-      keep();
-      status.textContent = answer === "lost" ? LOST : BUSY;
-    }
+    return true;
   }
 
-  async function post() {
-    try {
-      const response = await fetch(form.action, {
-        method: "POST",
-        body: new URLSearchParams(new FormData(form)),
-        redirect: "manual",
-        signal: AbortSignal.timeout(PATIENCE),
-      });
-      if (response.type === "opaqueredirect") return "saved";
-      return response.status === 503 ? "busy" : "refused";
-    } catch {
-      return "lost";
-    }
-  }
+  sendBySelf(form, {
+    what: "choice",
+    ready,
+    keep,
+    forget: () => store.remove(place),
+    refused: () => {}, // what the server has already it does not save twice
+  });
 
   // A warning before the place is given to somebody else
 
   const left = Number(form.dataset.left);
   setTimeout(() => { status.textContent = ENDING; }, 1000 * Math.max(left - WARNING, left / 2));
 
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    send();
-  });
-  addEventListener("online", () => { if (status.textContent === LOST) send(); });
   for (const name of ["focus", "blur", "pageshow"]) addEventListener(name, look);
   document.addEventListener("visibilitychange", look);
   restore();
   look();
-})();
+}
