@@ -15,9 +15,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.measures.spec import parse_measure
-from heldout.survivorship.depth_tests import nested_error
-from heldout.survivorship.depths import DepthScores
-from heldout.survivorship.extrapolation import extrapolate
+from heldout.survivorship.depths.depth_scores import DepthScores
+from heldout.survivorship.depths.depth_tests import nested_error
+from heldout.survivorship.depths.extrapolation import extrapolate
 
 SEEN, DEEP = 10, 20
 World = Literal["lines", "scatter", "turned"]

@@ -18,8 +18,8 @@ import numpy as np
 from detection_inputs import FUSIONS, Campaign, load, read_run, sign
 from detection_speed import describe_speed
 
-from heldout.board.ensembles import Ensemble, fit
-from heldout.board.similarity import DEPTH, Likeness, classify, compare
+from heldout.board.policy.ensembles import Ensemble, fit
+from heldout.board.policy.similarity import DEPTH, Likeness, classify, compare
 from heldout.ids import DocId, QueryId
 from heldout.rankers.bm25 import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 from heldout.rankers.run import Task

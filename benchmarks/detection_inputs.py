@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heldout.board.similarity import DEPTH
+from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
 from heldout.rankers.fusion import fuse_reciprocal, fuse_scores
 from heldout.rankers.run import Hit, Run

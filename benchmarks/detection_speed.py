@@ -9,8 +9,8 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from heldout.board.ensembles import fit
-from heldout.board.similarity import DEPTH, nearest
+from heldout.board.policy.ensembles import fit
+from heldout.board.policy.similarity import DEPTH, nearest
 from heldout.trec.scans import Signature
 
 __all__ = ["describe_speed"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.events import Draft, Entry, format_entry, link
-from heldout.board.history import History, identity_fields, read_history
-from heldout.board.manifest import Manifest, team_key
-from heldout.board.spec import BoardSpec
-from heldout.board.spec_file import parse_spec
+from heldout.board.log.events import Draft, Entry, format_entry, link
+from heldout.board.log.history import History, identity_fields, read_history
+from heldout.board.log.manifest import Manifest, team_key
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 

@@ -3,8 +3,8 @@
 import msgspec
 from boardlog import BoardLog, make_manifest
 
-from heldout.board.amendments import last_proposal, list_amendments
-from heldout.board.efficiency import Efficiency
+from heldout.board.log.amendments import last_proposal, list_amendments
+from heldout.board.log.efficiency import Efficiency
 
 NAME = "20261101-a"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.board import ensembles
-from heldout.board.ensembles import MOST_SYSTEMS, QUERIES, Ensemble, explain, fit
-from heldout.board.similarity import DEPTH
+from heldout.board.policy import ensembles
+from heldout.board.policy.ensembles import MOST_SYSTEMS, QUERIES, Ensemble, explain, fit
+from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
 from heldout.rankers.fusion import fuse_reciprocal, fuse_scores
 from heldout.rankers.run import Hit, Run

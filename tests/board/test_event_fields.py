@@ -9,11 +9,11 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.event_fields import FIELDS, IdentityFields, check_fields
-from heldout.board.events import KINDS, parse_log, redact
-from heldout.board.history import Identity, read_history
-from heldout.board.seasons import current_standings
-from heldout.board.spec_file import parse_spec
+from heldout.board.log.event_fields import FIELDS, IdentityFields, check_fields
+from heldout.board.log.events import KINDS, parse_log, redact
+from heldout.board.log.history import Identity, read_history
+from heldout.board.ranking.seasons import current_standings
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import HeldoutError, StoreError
 
 NOW = datetime(2028, 1, 1, tzinfo=UTC)

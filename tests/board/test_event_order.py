@@ -8,10 +8,10 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.event_fields import FIELDS
-from heldout.board.event_order import FOLLOWS
-from heldout.board.events import redact
-from heldout.board.history import read_history
+from heldout.board.log.event_fields import FIELDS
+from heldout.board.log.event_order import FOLLOWS
+from heldout.board.log.events import redact
+from heldout.board.log.history import read_history
 from heldout.errors import StoreError
 
 NAME = "20261101-a"

@@ -10,7 +10,7 @@ from boardlog import START, BoardLog, make_manifest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.events import (
+from heldout.board.log.events import (
     GENESIS,
     KINDS,
     Draft,

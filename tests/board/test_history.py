@@ -5,10 +5,10 @@ from datetime import date, timedelta
 import pytest
 from boardlog import RULES, START, BoardLog, make_manifest
 
-from heldout.board.event_fields import FIELDS
-from heldout.board.events import KINDS, redact
-from heldout.board.history import Submission, read_history
-from heldout.board.submission import _CHANGES
+from heldout.board.log.event_fields import FIELDS
+from heldout.board.log.events import KINDS, redact
+from heldout.board.log.history import Submission, read_history
+from heldout.board.log.submission import _CHANGES
 
 NAME = "20261101-a"
 

@@ -7,7 +7,7 @@ from boardlog import RULES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.spec_file import parse_spec
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 
 SOON = 5  # seconds; each took minutes, or ended in a traceback, before there were limits

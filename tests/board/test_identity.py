@@ -12,8 +12,8 @@ from boardlog import START, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.disclosure import resembles
-from heldout.board.identity import (
+from heldout.board.policy.disclosure import resembles
+from heldout.board.policy.identity import (
     Entrant,
     TieKind,
     key_digest,
@@ -24,8 +24,8 @@ from heldout.board.identity import (
     script_evidence,
     tie_evidence,
 )
-from heldout.board.links import link_key
-from heldout.board.names import without_fillers
+from heldout.board.policy.links import link_key
+from heldout.board.policy.names import without_fillers
 from heldout.envelope.bundle import Form, file_names, new_identity, open_key, seal
 from heldout.ids import SubmissionId
 

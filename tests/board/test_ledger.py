@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from boardlog import RULES, BoardLog, make_manifest
 
-from heldout.board.history import read_history
-from heldout.board.ledger import Ledger, make_ledger
-from heldout.board.release import ReleaseRule
-from heldout.board.standings import project
+from heldout.board.leaks.ledger import Ledger, make_ledger
+from heldout.board.log.history import read_history
+from heldout.board.ranking.standings import project
+from heldout.board.rules.release import ReleaseRule
 
 ROUNDED = ReleaseRule()
 LADDER = ReleaseRule(rule="ladder")

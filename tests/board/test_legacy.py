@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.legacy import REPAIRS, OldEntry, OldTable, Repair, parse_table
-from heldout.board.legacy_layouts import LAYOUTS
-from heldout.board.record import record_files
-from heldout.board.spec_file import parse_spec
+from heldout.board.old_boards.legacy import REPAIRS, OldEntry, OldTable, Repair, parse_table
+from heldout.board.old_boards.legacy_layouts import LAYOUTS
+from heldout.board.old_boards.record import record_files
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 
 DOC, PASSAGE = LAYOUTS

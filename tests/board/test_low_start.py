@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
-from heldout.board.case import Case, Distance
-from heldout.board.low_start import check_far_below, paired_distance
-from heldout.board.policy import RULES, judge
+from heldout.board.policy.case import Case, Distance
+from heldout.board.policy.low_start import check_far_below, paired_distance
+from heldout.board.policy.table import RULES, judge
 from heldout.ids import SubmissionId
 
 SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=40)

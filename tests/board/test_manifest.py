@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.manifest import (
+from heldout.board.log.manifest import (
     Manifest,
     empty_manifest,
     format_manifest,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.manifest import team_key
-from heldout.board.names import claims_name, compare_names, is_generic, look_alikes
-from heldout.board.skeleton import mixed_words, skeleton, spelling_words
+from heldout.board.log.manifest import team_key
+from heldout.board.policy.names import claims_name, compare_names, is_generic, look_alikes
+from heldout.board.policy.skeleton import mixed_words, skeleton, spelling_words
 
 HONEST = (
     "Baidu NLP",

@@ -9,13 +9,13 @@ from boardlog import START, BoardLog, make_manifest, make_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.case import Case
-from heldout.board.checks import add_months
-from heldout.board.history import History, read_history
-from heldout.board.manifest import Manifest
-from heldout.board.policy import RULES, Finding, judge
-from heldout.board.quota import quota_state
-from heldout.board.spec import BoardSpec, Policy
+from heldout.board.log.history import History, read_history
+from heldout.board.log.manifest import Manifest
+from heldout.board.policy.case import Case
+from heldout.board.policy.checks import add_months
+from heldout.board.policy.quota import quota_state
+from heldout.board.policy.table import RULES, Finding, judge
+from heldout.board.rules.spec import BoardSpec, Policy
 from heldout.errors import Problem
 from heldout.ids import SubmissionId
 

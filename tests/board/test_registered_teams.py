@@ -10,10 +10,9 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.events import Entry, redact
-from heldout.board.history import read_history
-from heldout.board.registered import registration_faults
-from heldout.board.registration import (
+from heldout.board.log.events import Entry, redact
+from heldout.board.log.history import read_history
+from heldout.board.log.registration import (
     Registrant,
     Statement,
     SubmissionSignature,
@@ -25,8 +24,9 @@ from heldout.board.registration import (
     team_handle,
     verify,
 )
-from heldout.board.spec_file import parse_spec
-from heldout.board.teams import Agreement, agreements_since
+from heldout.board.log.teams import Agreement, agreements_since
+from heldout.board.policy.registered import registration_faults
+from heldout.board.rules.spec_file import parse_spec
 from heldout.envelope.signing import new_signing_key, public_key, sign
 from heldout.errors import HeldoutError, InputError, StoreError
 from heldout.ids import digest_bytes

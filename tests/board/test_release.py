@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from heldout.board.release import (
+from heldout.board.rules.release import (
     Released,
     ReleaseRule,
     RuleName,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heldout.board.resolution import ASSUMED, measure_spread, resolve
+from heldout.board.query_sets.resolution import ASSUMED, measure_spread, resolve
 from heldout.scores import table_of
 
 

@@ -10,11 +10,11 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.ledger import Ledger, make_ledger
-from heldout.board.release import release_spread
-from heldout.board.seeds import compare_seeds, say_fault
-from heldout.board.spec_file import parse_spec
-from heldout.board.transcripts import count_spreads
+from heldout.board.leaks.ledger import Ledger, make_ledger
+from heldout.board.leaks.transcripts import count_spreads
+from heldout.board.policy.seeds import compare_seeds, say_fault
+from heldout.board.rules.release import release_spread
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 from heldout.trec.scans import Signature
 

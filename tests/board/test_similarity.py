@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from heldout.board.similarity import (
+from heldout.board.policy.similarity import (
     DEPTH,
     TOP,
     VARIANT,

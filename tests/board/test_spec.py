@@ -5,9 +5,9 @@ from datetime import date
 import pytest
 from boardlog import RULES
 
-from heldout.board.policy import RULES as POLICY
-from heldout.board.spec import RULE_NAMES
-from heldout.board.spec_file import parse_spec
+from heldout.board.policy.table import RULES as POLICY
+from heldout.board.rules.spec import RULE_NAMES
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError, Problem
 
 

@@ -11,11 +11,11 @@ from boardlog import RULES, START, BoardLog, make_manifest, make_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.efficiency import Efficiency
-from heldout.board.events import Entry, format_entry, parse_log
-from heldout.board.history import identity_fields
-from heldout.board.spec_file import parse_spec
-from heldout.board.standings import ANONYMOUS, Row, best_so_far, make_standings, project
+from heldout.board.log.efficiency import Efficiency
+from heldout.board.log.events import Entry, format_entry, parse_log
+from heldout.board.log.history import identity_fields
+from heldout.board.ranking.standings import ANONYMOUS, Row, best_so_far, make_standings, project
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 
 SPEC = make_spec()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.release import ReleaseRule, release
-from heldout.board.transcripts import bits_of, count_texts
+from heldout.board.leaks.transcripts import bits_of, count_texts
+from heldout.board.rules.release import ReleaseRule, release
 
 ROUNDED = ReleaseRule()
 LADDER = ReleaseRule(rule="ladder")

@@ -9,15 +9,15 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.comparable import choose_comparable, read_pairs
-from heldout.board.early_figures import list_early
-from heldout.board.events import parse_log
-from heldout.board.figures import FacetRanks, Facets, Figures, Ranges, Stability, count_bits
-from heldout.board.history import read_history
-from heldout.board.ledger import make_ledger
-from heldout.board.spec_file import parse_spec
-from heldout.board.standings import Standings, make_standings, project
-from heldout.board.trust import DEFAULT_PARTS, PARTS, Trust, due_day
+from heldout.board.leaks.ledger import make_ledger
+from heldout.board.log.events import parse_log
+from heldout.board.log.figures import FacetRanks, Facets, Figures, Ranges, Stability, count_bits
+from heldout.board.log.history import read_history
+from heldout.board.ranking.comparable import choose_comparable, read_pairs
+from heldout.board.ranking.standings import Standings, make_standings, project
+from heldout.board.rules.early_figures import list_early
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.trust import DEFAULT_PARTS, PARTS, Trust, due_day
 from heldout.errors import InputError, StoreError
 
 DAYS = st.dates(date(2026, 1, 1), date(2028, 1, 1))

@@ -3,7 +3,7 @@
 import pytest
 from boardlog import RULES
 
-from heldout.board.spec_file import parse_spec
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 
 FAIR = 'measure = "AWRF@10"\ngroups = "labels/eval.groups"\n'

@@ -5,11 +5,11 @@ from datetime import UTC, date, datetime
 
 from boardlog import RULES, BoardLog, make_manifest
 
-from heldout.board.efficiency import Efficiency
-from heldout.board.spec import BoardSpec
-from heldout.board.spec_file import parse_spec
-from heldout.board.standings import Row, Standings, make_standings
-from heldout.board.view_standings import listing_views, rank_listed
+from heldout.board.log.efficiency import Efficiency
+from heldout.board.ranking.standings import Row, Standings, make_standings
+from heldout.board.ranking.view_standings import listing_views, rank_listed
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
 
 VIEW = '[[views]]\nname = "small"\nset = "eval"\nmeasure = "RR@10"\ntraining_at_most = 1000\n'
 SMALL = RULES.replace("[policy]", f"{VIEW}[policy]")

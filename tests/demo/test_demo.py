@@ -12,7 +12,7 @@ from heldout.collections.collection import Collection, QuerySplit
 from heldout.demo.story import DENSE, PARTS, STORY, Scene, play_demo
 from heldout.errors import SetupError, StoreError
 from heldout.ids import DocId, QueryId
-from heldout.pipeline.audit import audit_board
+from heldout.pipeline.auditing.audit import audit_board
 from heldout.rankers.methods import choose_method
 from heldout.rankers.run import Run, Task
 from heldout.store.git import Git

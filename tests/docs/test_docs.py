@@ -9,11 +9,11 @@ import click
 import msgspec
 import pytest
 
-from heldout.board.events import KINDS
-from heldout.board.forge import ForgeSpec
-from heldout.board.policy import RULES
-from heldout.board.release import ReleaseRule
-from heldout.board.spec import (
+from heldout.board.log.events import KINDS
+from heldout.board.policy.table import RULES
+from heldout.board.rules.forge import ForgeSpec
+from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.spec import (
     Archive,
     Baselines,
     BoardSpec,
@@ -25,8 +25,8 @@ from heldout.board.spec import (
     Season,
     View,
 )
-from heldout.board.spec_file import parse_spec
-from heldout.board.trust import Trust
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.trust import Trust
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))

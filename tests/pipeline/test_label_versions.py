@@ -3,8 +3,8 @@
 import pytest
 
 from heldout.errors import InputError
-from heldout.pipeline.label_versions import format_labels
-from heldout.pipeline.maintaining import Campaign, draw_challenges, label, weigh_challenges
+from heldout.pipeline.labels.label_versions import format_labels
+from heldout.pipeline.labels.maintaining import Campaign, draw_challenges, label, weigh_challenges
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.maintenance import LeadRule
 from heldout.preferences.pools import Candidate, Pool

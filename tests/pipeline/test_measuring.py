@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.comparable import FEWEST_DIFFERENT
-from heldout.board.figures import Facets, list_wrong
-from heldout.board.trust import PARTS, TrustPart
-from heldout.pipeline.measured_ranks import find_near_scores, measure_ranges, measure_shares
-from heldout.pipeline.measuring import Compared, choose_compared, measure_ranking
-from heldout.pipeline.ranked_facets import QueryFacet
+from heldout.board.log.figures import Facets, list_wrong
+from heldout.board.ranking.comparable import FEWEST_DIFFERENT
+from heldout.board.rules.trust import PARTS, TrustPart
+from heldout.pipeline.ranking.measured_ranks import find_near_scores, measure_ranges, measure_shares
+from heldout.pipeline.ranking.measuring import Compared, choose_compared, measure_ranking
+from heldout.pipeline.ranking.ranked_facets import QueryFacet
 from heldout.scores import table_of
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
 from heldout.validity.ranges import rank_ranges

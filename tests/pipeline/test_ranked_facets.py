@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from heldout.board.spec import BoardSpec
-from heldout.board.spec_file import parse_spec
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import StoreError
-from heldout.pipeline.ranked_facets import FEWEST_IN_FACET, read_query_facets
+from heldout.pipeline.ranking.ranked_facets import FEWEST_IN_FACET, read_query_facets
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from heldout.errors import InputError
 from heldout.ids import query_set_of, run_name, seed_of
-from heldout.pipeline.score import ViewScore, average_seeds
-from heldout.pipeline.seeds import check_seeds, count_seeds, group_seeds, list_runs
+from heldout.pipeline.query_sets.seeds import check_seeds, count_seeds, group_seeds, list_runs
+from heldout.pipeline.scoring.score import ViewScore, average_seeds
 
 SETS = ("dev", "eval")
 

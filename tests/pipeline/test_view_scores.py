@@ -8,12 +8,12 @@ from statistics import fmean
 import msgspec
 import pytest
 
-from heldout.board.spec import BoardSpec, QuerySet, View
+from heldout.board.rules.spec import BoardSpec, QuerySet, View
 from heldout.errors import InputError
 from heldout.ids import digest_bytes
-from heldout.pipeline.score import ViewScore, score_views
-from heldout.pipeline.sets import SetData
-from heldout.pipeline.view_files import ViewFiles
+from heldout.pipeline.query_sets.sets import SetData
+from heldout.pipeline.query_sets.view_files import ViewFiles
+from heldout.pipeline.scoring.score import ViewScore, score_views
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
 from heldout.trec.runs import Scan, scan_run

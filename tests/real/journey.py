@@ -13,18 +13,18 @@ from typing import Literal
 import msgspec
 from real_collections import COLLECTIONS, Collection, Entry
 
-from heldout.board.template import NewBoard
+from heldout.board.rules.template import NewBoard
 from heldout.ids import SubmissionId
-from heldout.pipeline.decide import Decision, publish
-from heldout.pipeline.desk import Desk
-from heldout.pipeline.draft import draft, draft_folder, draft_id, read_metadata
-from heldout.pipeline.draft_checks import check
-from heldout.pipeline.found import found_board, sit_down
-from heldout.pipeline.rebuild import rebuild
-from heldout.pipeline.receive import Receipt, receive
-from heldout.pipeline.review import review
-from heldout.pipeline.send import deliver, pack, submit
-from heldout.pipeline.sets import load_sets
+from heldout.pipeline.deciding.decide import Decision, publish
+from heldout.pipeline.deciding.rebuild import rebuild
+from heldout.pipeline.deciding.receive import Receipt, receive
+from heldout.pipeline.deciding.review import review
+from heldout.pipeline.founding.found import found_board, sit_down
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.participant.draft import draft, draft_folder, draft_id, read_metadata
+from heldout.pipeline.participant.draft_checks import check
+from heldout.pipeline.participant.send import deliver, pack, submit
+from heldout.pipeline.query_sets.sets import load_sets
 from heldout.store.arrivals import Arrival, find_in_folder, find_in_git
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault

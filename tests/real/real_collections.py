@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from heldout.pipeline.found import GivenSet
+from heldout.pipeline.founding.found import GivenSet
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.reading.streams import open_input

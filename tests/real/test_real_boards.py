@@ -27,9 +27,9 @@ from tables import (
 )
 
 from heldout.ids import digest_bytes
-from heldout.pipeline.audit import audit_board
-from heldout.pipeline.decide import Decision, reject
-from heldout.pipeline.score_files import read_scores
+from heldout.pipeline.auditing.audit import audit_board
+from heldout.pipeline.deciding.decide import Decision, reject
+from heldout.pipeline.scoring.score_files import read_scores
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from heldout.cli.program import main
 from heldout.measures.spec import parse_measure
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.depth_qrels import read_depth_qrels
-from heldout.survivorship.depth_tests import compare_nested, compare_survivors
-from heldout.survivorship.depths import DepthScores, label_depths, score_depths
-from heldout.survivorship.extrapolation import extrapolate
+from heldout.survivorship.depths.depth_scores import DepthScores, label_depths, score_depths
+from heldout.survivorship.depths.depth_tests import compare_nested, compare_survivors
+from heldout.survivorship.depths.extrapolation import extrapolate
+from heldout.survivorship.reading.depth_qrels import read_depth_qrels
 from heldout.trec.places import Places
 
 pytestmark = [pytest.mark.real]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from reference_game import PLAYS, Game, ladder
 
-from heldout.board.release import ReleaseRule
+from heldout.board.rules.release import ReleaseRule
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.exchange import Exchange, exchange
 from heldout.redteam.game import Outcome, Plan, State, play

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from heldout.board.release import ReleaseRule
+from heldout.board.rules.release import ReleaseRule
 from heldout.cli.redteam import redteam
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.releases import COMPARED, parse_release

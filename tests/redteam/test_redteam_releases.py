@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.release import ReleaseRule, Told, release
+from heldout.board.rules.release import ReleaseRule, Told, release
 from heldout.errors import InputError
 from heldout.redteam.releases import COMPARED, name_rule, parse_release
 

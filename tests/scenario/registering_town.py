@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from town import TEAM, Town, copy_town, found_town, git
 
-from heldout.board.registration import (
+from heldout.board.log.registration import (
     Registrant,
     RegistrationFile,
     Statement,
@@ -29,10 +29,10 @@ from heldout.envelope.bundle import open_metadata, seal_metadata
 from heldout.envelope.letter import seal_letter
 from heldout.envelope.signing import public_key, sign
 from heldout.ids import SubmissionId, digest_bytes
-from heldout.pipeline.desk import Desk
-from heldout.pipeline.draft import read_metadata
-from heldout.pipeline.registration import receive_registrations
-from heldout.pipeline.send import pack, submit
+from heldout.pipeline.deciding.registration import receive_registrations
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.participant.draft import read_metadata
+from heldout.pipeline.participant.send import pack, submit
 from heldout.site import figures
 from heldout.store.registrations import find_registrations_in_folder
 from heldout.store.repository import Repository

@@ -356,7 +356,7 @@ def test_a_call_that_ended_after_the_event_is_gone_on_with(
     judge(folder, draw(town, folder), known_first, day="2026-11-03")
     told = ("prefer", "maintain", folder.path, "--publish-labels")
     with monkeypatch.context() as broken:
-        broken.setattr("heldout.pipeline.label_versions.correct", _die)
+        broken.setattr("heldout.pipeline.labels.label_versions.correct", _die)
         with pytest.raises(MemoryError):
             town.organiser(*told, now=NEXT)
     assert town.kinds()[-1] == "changed-rules"

@@ -10,9 +10,9 @@ import pytest
 from town import OTHER_TEAM, TEAM, Town, add_reserve, found_town, named, run_text
 
 from heldout.errors import StoreError
-from heldout.pipeline.board_scores import find_alike_runs, read_board_scores
-from heldout.pipeline.desk import Desk
-from heldout.pipeline.found import sit_down
+from heldout.pipeline.founding.found import sit_down
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.scoring.board_scores import find_alike_runs, read_board_scores
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 from heldout.validity.entries import BoardScores

@@ -7,7 +7,8 @@ from town import OTHER_TEAM, TEAM, Town, call, copy_town, found_town, git
 from trusting import DAY, DECIDED, LAST
 
 from heldout.ids import digest_bytes
-from heldout.pipeline import closing, desk, new_rules
+from heldout.pipeline.auditing import closing
+from heldout.pipeline.organiser import desk, new_rules
 
 pytestmark = pytest.mark.slow
 NEVER_THERE = """\

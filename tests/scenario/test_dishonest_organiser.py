@@ -10,8 +10,11 @@ import pytest
 from town import OTHER_TEAM, Town, copy_town, found_town, named
 from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
 
-from heldout.pipeline import archive, closing, commitments, decide, telling
-from heldout.pipeline.telling import Telling
+from heldout.pipeline.auditing import archive, closing
+from heldout.pipeline.deciding import decide
+from heldout.pipeline.organiser import commitments
+from heldout.pipeline.scoring import telling
+from heldout.pipeline.scoring.telling import Telling
 
 pytestmark = pytest.mark.slow
 RIVAL = "20261102-rival"

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from town import Town, found_town, git
 
-from heldout.board.policy import Finding
+from heldout.board.policy.table import Finding
 from heldout.ids import Digest
-from heldout.pipeline.answer import answer
-from heldout.pipeline.desk import Desk
+from heldout.pipeline.deciding.answer import answer
+from heldout.pipeline.organiser.desk import Desk
 from heldout.store.arrivals import Arrival
 from heldout.store.forge import Handle, Outcome, PullRequest
 from heldout.store.forge.local import FolderForge

@@ -14,10 +14,10 @@ import pytest
 from town import environment, found_town
 from trusting import BASELINE, LAST, ONE, Files, forge, read_files, settle
 
-from heldout.board.events import GENESIS, Entry, Event, Opening, format_entry, parse_log
+from heldout.board.log.events import GENESIS, Entry, Event, Opening, format_entry, parse_log
 from heldout.ids import commitment, digest_bytes
-from heldout.pipeline import archive_audit
-from heldout.pipeline.archive_audit import audit_archive
+from heldout.pipeline.auditing import archive_audit
+from heldout.pipeline.auditing.archive_audit import audit_archive
 from heldout.site import figures
 
 pytestmark = pytest.mark.slow

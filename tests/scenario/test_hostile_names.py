@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from town import OTHER_TEAM, TEAM, Town, found_town
 
-from heldout.board.history import Submission, read_history
-from heldout.board.quota import counted
-from heldout.board.release import best_released
+from heldout.board.log.history import Submission, read_history
+from heldout.board.policy.quota import counted
+from heldout.board.rules.release import best_released
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 

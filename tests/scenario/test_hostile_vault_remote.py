@@ -9,7 +9,7 @@ import pytest
 from town import OTHER_TEAM, git
 from two_organisers import DAY, Office, Pair, copy_pair
 
-from heldout.board.events import Draft, format_entry, link, parse_log
+from heldout.board.log.events import Draft, format_entry, link, parse_log
 from heldout.ids import digest_bytes
 from heldout.site import figures
 

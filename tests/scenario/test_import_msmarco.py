@@ -15,12 +15,12 @@ import pytest
 from click.testing import CliRunner
 from town import Answer, call, git
 
-from heldout.board.events import Draft, Entry
-from heldout.board.standings import Row, Standings, best_so_far, make_standings
+from heldout.board.log.events import Draft, Entry
+from heldout.board.ranking.standings import Row, Standings, best_so_far, make_standings
 from heldout.cli.importing import import_msmarco
 from heldout.ids import digest_bytes
-from heldout.pipeline.audit import audit_board
-from heldout.pipeline.import_msmarco import recover_table
+from heldout.pipeline.auditing.audit import audit_board
+from heldout.pipeline.founding.import_msmarco import recover_table
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from town import OTHER_TEAM, Town, found_town
 
-from heldout.board.events import Entry
-from heldout.board.release import UNTOLD
+from heldout.board.log.events import Entry
+from heldout.board.rules.release import UNTOLD
 from heldout.store.repository import Repository
 
 pytestmark = pytest.mark.slow

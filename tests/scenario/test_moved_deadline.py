@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from town import OTHER_TEAM, Town, found_town
 
-from heldout.pipeline import new_rules
+from heldout.pipeline.organiser import new_rules
 from heldout.site import figures
 
 pytestmark = pytest.mark.slow

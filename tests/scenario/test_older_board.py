@@ -8,9 +8,11 @@ import pytest
 from town import OTHER_TEAM, Town, found_town
 from trusting import DAY, LAST, ONE, add_baseline, read_files
 
-from heldout.pipeline import archive, closing, desk, rescoring
-from heldout.pipeline.commitments import FIRST_TIME
-from heldout.pipeline.desk import Desk
+from heldout.pipeline.auditing import archive, closing
+from heldout.pipeline.organiser import desk
+from heldout.pipeline.organiser.commitments import FIRST_TIME
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.scoring import rescoring
 from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from town import Town, found_town
 
 from heldout.errors import InputError
-from heldout.pipeline.draft import draft_id
+from heldout.pipeline.participant.draft import draft_id
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

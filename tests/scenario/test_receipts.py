@@ -11,9 +11,14 @@ import pytest
 from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git
 from trusting import DAY, DECIDED, LAST, ONE
 
-from heldout.board.events import Draft, Entry, format_entry, link
+from heldout.board.log.events import Draft, Entry, format_entry, link
 from heldout.errors import StoreError
-from heldout.pipeline.receipts import check_continues, check_receipt, keep_receipt, read_receipt
+from heldout.pipeline.participant.receipts import (
+    check_continues,
+    check_receipt,
+    keep_receipt,
+    read_receipt,
+)
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 

@@ -26,7 +26,7 @@ from registering_town import (
 )
 from town import OTHER_TEAM, TEAM, Town, git, named
 
-from heldout.board.registration import (
+from heldout.board.log.registration import (
     RegistrationFile,
     SubmissionSignature,
     join_signature,

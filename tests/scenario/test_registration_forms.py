@@ -6,7 +6,7 @@ import pytest
 from registering_town import DAY, NEXT, admitted_town, deliver, make_registration, refusal
 from town import Town, commit_tree, git
 
-from heldout.board.registration import team_handle
+from heldout.board.log.registration import team_handle
 from heldout.envelope.signing import new_signing_key, public_key
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from trusting import DAY, DECIDED, LAST, ONE, kill_at
 
 from heldout.envelope.bundle import new_identity, open_key
 from heldout.errors import InputError, TrustError
-from heldout.pipeline.key_plan import set_recipients
+from heldout.pipeline.founding.key_plan import set_recipients
 from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow

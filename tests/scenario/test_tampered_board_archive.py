@@ -12,8 +12,8 @@ from ended_board import Ended, audited, end_board
 from town import copy_town, git
 from trusting import BASELINE, ONE, Files, forge, read_files
 
-from heldout.board.events import Draft, Entry, format_entry, link
-from heldout.pipeline.archive_audit import audit_archive
+from heldout.board.log.events import Draft, Entry, format_entry, link
+from heldout.pipeline.auditing.archive_audit import audit_archive
 from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow

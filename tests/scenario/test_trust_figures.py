@@ -12,10 +12,10 @@ import pytest
 from town import OTHER_TEAM, QUERIES, TEAM, Town, call, copy_town, found_town
 from trusting import DAY, DECIDED, REVEAL, REVEALED, THIRD_TEAM, add_baseline, forge
 
-from heldout.board.comparable import Comparable, choose_comparable
-from heldout.board.figures import Figures
-from heldout.pipeline import measured_event, ranked_facets, trusting
-from heldout.pipeline.measuring import Compared, measure_ranking
+from heldout.board.log.figures import Figures
+from heldout.board.ranking.comparable import Comparable, choose_comparable
+from heldout.pipeline.ranking import measured_event, ranked_facets, trusting
+from heldout.pipeline.ranking.measuring import Compared, measure_ranking
 
 pytestmark = pytest.mark.slow
 DUE = "2026-12-01T10:00:00Z"

@@ -10,7 +10,7 @@ from registering_town import ask_for_registration, publish_board, register
 from town import OTHER_TEAM, TEAM, environment, found_town, git
 from two_organisers import DAY, HELDOUT, LATER, Pair, before_push, copy_pair, shell
 
-from heldout.board.events import parse_log
+from heldout.board.log.events import parse_log
 from heldout.cli import context
 from heldout.site import figures
 from heldout.store import git as git_module
@@ -231,7 +231,7 @@ ASK = """
 import sys, os
 from datetime import datetime
 from pathlib import Path
-from heldout.board.events import Draft
+from heldout.board.log.events import Draft
 from heldout.store.vault import Vault
 vault = Vault(Path(sys.argv[1]))
 told = {"public": {"why": f"Who are you, says process {os.getpid()}"}, "sealed": {}}

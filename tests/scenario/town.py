@@ -22,8 +22,8 @@ from click.testing import CliRunner
 
 from heldout.cli import main
 from heldout.ids import parse_submission_id
-from heldout.pipeline.draft import read_metadata
-from heldout.pipeline.send import pack, submit
+from heldout.pipeline.participant.draft import read_metadata
+from heldout.pipeline.participant.send import pack, submit
 from heldout.store.repository import Repository
 
 FOUNDED = "2026-11-01T09:00:00Z"

@@ -18,7 +18,7 @@ from typing import Any
 
 from town import Answer, Town, call, commit_tree, found_town, git
 
-from heldout.board.events import parse_log
+from heldout.board.log.events import parse_log
 from heldout.envelope.bundle import new_identity
 
 SHARED = "2026-11-01T12:00:00Z"

@@ -10,7 +10,7 @@ import jinja2
 import pytest
 from sample_boards import BOARDS, RULES, facts, spec, standings
 
-from heldout.board.standings import Row
+from heldout.board.ranking.standings import Row
 from heldout.site import render
 from heldout.site.entries import EntryPage, make_entry_page
 from heldout.site.pages import BoardPage

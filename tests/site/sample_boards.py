@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.efficiency import Efficiency
-from heldout.board.figures import FacetRanks, Facets, Figures, Outcome, Ranges, Stability, Step
-from heldout.board.measured import Measured
-from heldout.board.seasons import SeasonStandings
-from heldout.board.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, View
-from heldout.board.standings import Row, Standings
-from heldout.board.trust import Trust
+from heldout.board.log.efficiency import Efficiency
+from heldout.board.log.figures import FacetRanks, Facets, Figures, Outcome, Ranges, Stability, Step
+from heldout.board.log.measured import Measured
+from heldout.board.ranking.seasons import SeasonStandings
+from heldout.board.ranking.standings import Row, Standings
+from heldout.board.rules.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, View
+from heldout.board.rules.trust import Trust
 from heldout.ids import Digest
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board

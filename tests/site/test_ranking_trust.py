@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from sample_boards import AS_OF, BOARDS, RULES, busy, facts, seasonal, spec, trusted
 
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import Standings, best_so_far
-from heldout.board.trust import Trust
+from heldout.board.ranking.standings import Standings, best_so_far
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.trust import Trust
 from heldout.site.render import render_board
 
 

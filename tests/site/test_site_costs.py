@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_boards import HOSTILE, baseline, facts, row, spec, standings
 
-from heldout.board.efficiency import Efficiency
-from heldout.board.standings import Row
+from heldout.board.log.efficiency import Efficiency
+from heldout.board.ranking.standings import Row
 from heldout.site.costs import COSTS, Cost, list_costs, stated_columns
 from heldout.site.render import render_board
 from heldout.site.rows import public_row

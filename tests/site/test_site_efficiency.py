@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_boards import HOSTILE, baseline, busy, facts, row, spec, standings
 
-from heldout.board.efficiency import LIMITS, Efficiency, check_efficiency, read_efficiency
-from heldout.board.history import identity_fields
-from heldout.board.manifest import Manifest, empty_manifest, format_manifest, parse_manifest
-from heldout.board.standings import Row
+from heldout.board.log.efficiency import LIMITS, Efficiency, check_efficiency, read_efficiency
+from heldout.board.log.history import identity_fields
+from heldout.board.log.manifest import Manifest, empty_manifest, format_manifest, parse_manifest
+from heldout.board.ranking.standings import Row
 from heldout.charts.plots import Canvas, Names, Point, cost_spec
 from heldout.charts.svg import draw
 from heldout.charts.ticks import log_ticks

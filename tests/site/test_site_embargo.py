@@ -12,7 +12,7 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.standings import Standings
+from heldout.board.ranking.standings import Standings
 from heldout.site.pages import make_board_page
 from heldout.site.render import render_board
 

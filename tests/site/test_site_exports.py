@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sample_boards import baseline, busy, hostile, row, spec, standings
 
-from heldout.board.spec import View
+from heldout.board.rules.spec import View
 from heldout.preferences.csv_files import defuse
 from heldout.site.exports import format_csv, format_json
 from heldout.site.rows import public_rows

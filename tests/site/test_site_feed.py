@@ -25,8 +25,8 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.events import parse_time
-from heldout.board.standings import Row, Standings
+from heldout.board.log.events import parse_time
+from heldout.board.ranking.standings import Row, Standings
 from heldout.site.feed import FEED, format_feed
 from heldout.site.render import render_board
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import msgspec
 from sample_boards import facts, row, spec, standings
 
-from heldout.board.efficiency import Efficiency
-from heldout.board.spec import BoardSpec, View
-from heldout.board.standings import Row
+from heldout.board.log.efficiency import Efficiency
+from heldout.board.ranking.standings import Row
+from heldout.board.rules.spec import BoardSpec, View
 from heldout.site.pages import make_board_page
 from heldout.site.render import render_board
 from heldout.site.rows import make_columns

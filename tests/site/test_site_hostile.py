@@ -20,7 +20,7 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.spec import Example
+from heldout.board.rules.spec import Example
 from heldout.site import render
 from heldout.site.pages import make_board_page
 from heldout.site.render import STATIC, render_board

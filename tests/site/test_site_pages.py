@@ -21,7 +21,7 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.spec import Baselines
+from heldout.board.rules.spec import Baselines
 from heldout.errors import SetupError
 from heldout.site.pages import make_board_page
 from heldout.site.render import render_board

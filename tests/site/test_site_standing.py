@@ -19,8 +19,8 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.spec import Policy, QuerySet, Registration, Runs, View
-from heldout.board.standings import Row, Standings
+from heldout.board.ranking.standings import Row, Standings
+from heldout.board.rules.spec import Policy, QuerySet, Registration, Runs, View
 from heldout.site.figures import make_figures
 from heldout.site.pages import make_board_page
 from heldout.site.rows import make_columns, make_row, public_rows

@@ -10,8 +10,8 @@ import pytest
 from jinja2 import meta
 from page_documents import sources
 
-from heldout.board.event_fields import FIELDS
-from heldout.board.events import KINDS
+from heldout.board.log.event_fields import FIELDS
+from heldout.board.log.events import KINDS
 from heldout.site import render
 from heldout.site.entries import HISTORY_WORDS, EntryPage
 from heldout.site.pages import BoardPage

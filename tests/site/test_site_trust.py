@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from sample_boards import BOARDS, RULES, facts
 
-from heldout.board.events import Draft, Entry, link, redact
+from heldout.board.log.events import Draft, Entry, link, redact
 from heldout.site.render import render_board
 from heldout.site.trust import list_trust
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.similarity import _overlap
+from heldout.board.policy.similarity import _overlap
 from heldout.errors import InputError
 from heldout.stats import rbo
 from heldout.stats.rbo import RboTies, rank_biased_overlap

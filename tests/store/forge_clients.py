@@ -11,7 +11,7 @@ import httpx
 import pytest
 from forge_server import KINDS, PROJECTS, TOKEN, Forge, Kind, serve
 
-from heldout.board.forge import ForgeSpec
+from heldout.board.rules.forge import ForgeSpec
 from heldout.ids import digest_bytes
 from heldout.store.forge import Forge as ForgeProtocol
 from heldout.store.forge import Handle, Surroundings, open_forge

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from heldout.board.policy import Finding
+from heldout.board.policy.table import Finding
 from heldout.errors import Problem
 from heldout.ids import SubmissionId
 from heldout.store.forge import Comment, ScoreLine, format_comment

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
 
-from heldout.board.forge import ForgeSpec
+from heldout.board.rules.forge import ForgeSpec
 from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId, digest_bytes
 from heldout.store.arrivals import fetch

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.forge import ForgeKind, ForgeSpec, api_root, check_forge, parse_forge
+from heldout.board.rules.forge import ForgeKind, ForgeSpec, api_root, check_forge, parse_forge
 from heldout.store.forge.waits import is_rate_limited, seconds_to_wait
 
 KNOWN: dict[str, tuple[ForgeKind, str]] = {

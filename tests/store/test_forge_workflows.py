@@ -12,8 +12,8 @@ from typing import Any, TypeGuard
 import pytest
 import yaml
 
-from heldout.board.forge import ForgeKind, ForgeSpec
-from heldout.board.workflows import WORKFLOW_PATHS, format_workflow, workflow_files
+from heldout.board.rules.forge import ForgeKind, ForgeSpec
+from heldout.board.rules.workflows import WORKFLOW_PATHS, format_workflow, workflow_files
 from heldout.errors import StoreError
 from heldout.ids import SubmissionId
 from heldout.store.forge.form import find_request

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.events import Draft, Entry, link
+from heldout.board.log.events import Draft, Entry, link
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 from heldout.store.git import Change

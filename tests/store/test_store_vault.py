@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from heldout.board.events import Draft
+from heldout.board.log.events import Draft
 from heldout.errors import StoreError
 from heldout.store.git import Git
 from heldout.store.vault import Vault

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.questions import Answer, Question, ShownPassage
+from heldout.survivorship.discarded.questions import Answer, Question, ShownPassage
 
 NOW = "2026-11-22T12:00:00.000Z"
 

@@ -10,8 +10,13 @@ from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.measures.spec import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.depths import DepthScores, label_depths, pick_depths, score_depths
-from heldout.survivorship.shown import shown_places
+from heldout.survivorship.depths.depth_scores import (
+    DepthScores,
+    label_depths,
+    pick_depths,
+    score_depths,
+)
+from heldout.survivorship.depths.shown import shown_places
 from heldout.trec.places import Places
 
 RR = parse_measure("RR@10")

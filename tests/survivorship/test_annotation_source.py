@@ -16,8 +16,15 @@ from heldout.preferences.judgments import Judgment
 from heldout.preferences.pools import Candidate, Pool
 from heldout.store.campaign_files import CampaignFolder
 from heldout.store.question_folder import QuestionFolder
-from heldout.survivorship.passage_ids import passage_id
-from heldout.survivorship.questions import ANSWERABLE, TRIAGE, Answer, Form, Question, ShownPassage
+from heldout.survivorship.discarded.questions import (
+    ANSWERABLE,
+    TRIAGE,
+    Answer,
+    Form,
+    Question,
+    ShownPassage,
+)
+from heldout.survivorship.reading.passage_ids import passage_id
 
 QUERIES = [query(1, [0, 1]), query(2, [0, 0])]
 IDS = [passage_id(f"passage {place} of 1") for place in (1, 2)]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.survivorship.annotator_words import (
+from heldout.survivorship.discarded.annotator_words import (
     annotator_name,
     note_fault,
     visible_note,

@@ -9,10 +9,10 @@ from question_samples import answer, question
 
 from heldout.report import answerable as answerable_report
 from heldout.report import triage as triage_report
-from heldout.survivorship.answerable import SystemTop, compare_reach, first_ranks, reach
-from heldout.survivorship.passage_judging import judge_agreement, judged_passages
-from heldout.survivorship.questions import Answer
-from heldout.survivorship.triage import count_labels, triage_agreement
+from heldout.survivorship.discarded.answerable import SystemTop, compare_reach, first_ranks, reach
+from heldout.survivorship.discarded.passage_judging import judge_agreement, judged_passages
+from heldout.survivorship.discarded.questions import Answer
+from heldout.survivorship.discarded.triage import count_labels, triage_agreement
 
 ASKED = [question(f"q{n}", "d1", "d2") for n in range(3)]
 

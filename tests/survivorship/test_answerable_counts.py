@@ -12,16 +12,16 @@ from question_samples import answer, question
 from statsmodels.stats.contingency_tables import mcnemar
 
 from heldout.errors import InputError
-from heldout.survivorship.answerable import (
+from heldout.survivorship.discarded.answerable import (
     SystemTop,
     compare_reach,
     first_ranks,
     pool_questions,
     reach,
 )
-from heldout.survivorship.first_ranks import read_first_ranks
-from heldout.survivorship.passage_judging import judge_agreement, judged_passages
-from heldout.survivorship.questions import Question, ShownPassage
+from heldout.survivorship.discarded.first_ranks import read_first_ranks
+from heldout.survivorship.discarded.passage_judging import judge_agreement, judged_passages
+from heldout.survivorship.discarded.questions import Question, ShownPassage
 
 TABLE_2 = {
     "BM25": (22, 28, 17),

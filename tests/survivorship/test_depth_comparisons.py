@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.measures.spec import parse_measure
-from heldout.survivorship.depth_tests import (
+from heldout.survivorship.depths.depth_scores import DepthScores
+from heldout.survivorship.depths.depth_tests import (
     Family,
     compare_nested,
     compare_steps,
@@ -17,7 +18,6 @@ from heldout.survivorship.depth_tests import (
     order_of_systems,
     split_change,
 )
-from heldout.survivorship.depths import DepthScores
 
 
 def scores_of(

@@ -10,7 +10,7 @@ from heldout.ids import DocId, QueryId
 from heldout.measures.spec import parse_measure
 from heldout.report.depth_chart import spec
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.depth_study import DepthQuestion, DepthStudy, study_depths
+from heldout.survivorship.depths.depth_study import DepthQuestion, DepthStudy, study_depths
 from heldout.trec.places import Places
 
 QUERIES = 300

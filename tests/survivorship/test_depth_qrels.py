@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.survivorship.depth_qrels import has_depth_qrels, read_depth_qrels
+from heldout.survivorship.reading.depth_qrels import has_depth_qrels, read_depth_qrels
 from heldout.trec.qrels import format_qrels
 
 Selected = Mapping[str, Mapping[str, int]]

@@ -11,7 +11,7 @@ from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.report.query_types import facts, tables, value
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.query_types import TypeCount, compare_types, count_types
+from heldout.survivorship.discarded.query_types import TypeCount, compare_types, count_types
 
 TABLE_3 = {
     "description": (54_616, 25_519, 46.7),

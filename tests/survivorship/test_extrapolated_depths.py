@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.measures.spec import parse_measure
-from heldout.survivorship.depths import DepthScores
-from heldout.survivorship.extrapolation import Outlook, extrapolate
+from heldout.survivorship.depths.depth_scores import DepthScores
+from heldout.survivorship.depths.extrapolation import Outlook, extrapolate
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

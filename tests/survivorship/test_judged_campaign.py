@@ -5,7 +5,7 @@ import pytest
 from heldout.errors import InputError
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.pools import Candidate, Pool
-from heldout.survivorship.judged_campaign import annotate_campaign
+from heldout.survivorship.reading.judged_campaign import annotate_campaign
 
 
 def pool(query: str, *docs: str, known: str = "") -> Pool:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from heldout.errors import InputError
 from heldout.ids import QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.passage_ids import mend_encoding, passage_id
-from heldout.survivorship.passage_names import (
+from heldout.survivorship.reading.passage_ids import mend_encoding, passage_id
+from heldout.survivorship.reading.passage_names import (
     missing_texts,
     name_passages,
     read_names,

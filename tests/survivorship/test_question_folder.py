@@ -9,7 +9,7 @@ from question_samples import answer, question
 
 from heldout.errors import InputError, StoreError
 from heldout.store.question_folder import QuestionFolder
-from heldout.survivorship.questions import ANSWERABLE, TRIAGE
+from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE
 
 
 def test_many_annotators_at_once_lose_nothing(tmp_path: Path) -> None:

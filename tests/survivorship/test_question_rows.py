@@ -5,7 +5,7 @@ from question_samples import answer, question
 
 from heldout.errors import InputError
 from heldout.preferences.rows import format_rows
-from heldout.survivorship.questions import (
+from heldout.survivorship.discarded.questions import (
     ANSWERABLE,
     TRIAGE,
     Answer,

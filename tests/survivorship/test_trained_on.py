@@ -8,9 +8,9 @@ from heldout.collections.collection import near_duplicate_groups
 from heldout.ids import DocId, QueryId
 from heldout.measures.spec import parse_measure
 from heldout.rankers.run import Hit
-from heldout.survivorship.experiment import TestSet
-from heldout.survivorship.trained_on import find_near_copies, find_trained_on
-from heldout.survivorship.triples import Triple
+from heldout.survivorship.training.experiment import TestSet
+from heldout.survivorship.training.trained_on import find_near_copies, find_trained_on
+from heldout.survivorship.training.triples import Triple
 
 _texts = st.lists(
     st.lists(st.sampled_from(["a", "B", "b", "c", "d", "e", "f"]), max_size=7).map(" ".join),

@@ -9,10 +9,10 @@ from scipy import stats
 
 from heldout.ids import Digest
 from heldout.report.training import TrainingResult, facts, tables
-from heldout.survivorship.conditions import ALL, Condition, paper_conditions
-from heldout.survivorship.experiment import CellRecord
-from heldout.survivorship.learning_curve import draw_curve
-from heldout.survivorship.training_results import (
+from heldout.survivorship.training.conditions import ALL, Condition, paper_conditions
+from heldout.survivorship.training.experiment import CellRecord
+from heldout.survivorship.training.learning_curve import draw_curve
+from heldout.survivorship.training.training_results import (
     Amount,
     TestOutcome,
     compare_conditions,

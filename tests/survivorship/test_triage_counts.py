@@ -9,8 +9,8 @@ from statsmodels.stats.inter_rater import cohens_kappa, to_table
 from statsmodels.stats.proportion import proportion_confint
 
 from heldout.errors import InputError
-from heldout.survivorship.questions import Answer
-from heldout.survivorship.triage import (
+from heldout.survivorship.discarded.questions import Answer
+from heldout.survivorship.discarded.triage import (
     TriageLabel,
     count_labels,
     draw_discarded,

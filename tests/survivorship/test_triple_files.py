@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from heldout.cli.program import main
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
-from heldout.survivorship.triple_files import PlacedTriple, read_triples, write_triples
-from heldout.survivorship.triples import Triple
+from heldout.survivorship.training.triple_files import PlacedTriple, read_triples, write_triples
+from heldout.survivorship.training.triples import Triple
 
 _id = st.text("abc019_-", min_size=1, max_size=4)
 
@@ -137,7 +137,7 @@ def call(tmp_path: Path, places: list[str]) -> Callable[..., Result]:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from heldout.survivorship.triple_files import write_triples
+from heldout.survivorship.training.triple_files import write_triples
 with write_triples(Path(sys.argv[1])) as write:
     os.kill(os.getpid(), signal.SIGKILL)
 """

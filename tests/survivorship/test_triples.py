@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.conditions import ALL, Condition, paper_conditions, select
-from heldout.survivorship.triples import (
+from heldout.survivorship.training.conditions import ALL, Condition, paper_conditions, select
+from heldout.survivorship.training.triples import (
     Places,
     Sampler,
     Triple,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.board.resolution import measure_spread, resolve
+from heldout.board.query_sets.resolution import measure_spread, resolve
 from heldout.cli.analyses.power import power as command
 from heldout.errors import InputError
 from heldout.report import power as report

@@ -10,7 +10,7 @@ from httpx import Response
 from judging_stage import Caller, Clock, Stages
 
 from heldout.store.question_folder import QuestionFolder
-from heldout.survivorship.questions import (
+from heldout.survivorship.discarded.questions import (
     TRIAGE,
     Answer,
     Form,

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import chromium
 from chromium import AXE
-from heldout.survivorship.questions import ANSWERABLE, TRIAGE, Form, Question
+from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE, Form, Question
 
 pytestmark = pytest.mark.browser
 

@@ -15,7 +15,7 @@ from judging_stage import Stages, words_of
 
 from heldout.errors import InputError
 from heldout.store.question_folder import QuestionFolder
-from heldout.survivorship.questions import ANSWERABLE, TRIAGE
+from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE
 from heldout.web.annotator_tokens import AnnotatorSigner
 
 

@@ -13,7 +13,7 @@ from heldout.cli.printing import plural
 from heldout.errors import StoreError
 
 if TYPE_CHECKING:
-    from heldout.pipeline.desk import Desk
+    from heldout.pipeline.organiser.desk import Desk
     from heldout.validity.entries import BoardScores, ViewScores
     from heldout.validity.teams import AlikeRuns
 
@@ -73,7 +73,7 @@ def load_board(source: BoardSource) -> "BoardScores":
     Raises:
         StoreError: no board or vault there, or nothing is published yet.
     """
-    from heldout.pipeline.board_scores import read_board_scores  # noqa: PLC0415 - heavy, --help is not
+    from heldout.pipeline.scoring.board_scores import read_board_scores  # noqa: PLC0415 - heavy, --help is not
 
     return read_board_scores(open_desk(source), unpublished=source.unpublished)
 
@@ -85,7 +85,7 @@ def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, .
         source: names the board and its vault.
         known: what `load_board` gave for it.
     """
-    from heldout.pipeline.board_scores import find_alike_runs  # noqa: PLC0415 - the same
+    from heldout.pipeline.scoring.board_scores import find_alike_runs  # noqa: PLC0415 - the same
 
     return find_alike_runs(open_desk(source), known)
 
@@ -96,7 +96,7 @@ def open_desk(source: BoardSource) -> "Desk":
     Raises:
         StoreError: no board or vault there.
     """
-    from heldout.pipeline.found import sit_down  # noqa: PLC0415 - the same
+    from heldout.pipeline.founding.found import sit_down  # noqa: PLC0415 - the same
     from heldout.store.repository import find_board  # noqa: PLC0415 - the same
     from heldout.store.vault import Vault  # noqa: PLC0415 - the same
 

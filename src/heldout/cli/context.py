@@ -15,7 +15,7 @@ from heldout.cli.printing import messages, plural, print_facts, reports_errors
 from heldout.errors import StoreError
 
 if TYPE_CHECKING:
-    from heldout.pipeline.desk import Desk
+    from heldout.pipeline.organiser.desk import Desk
     from heldout.store.repository import Repository
     from heldout.store.vault import Vault
 
@@ -95,8 +95,8 @@ class Place:
                 vault cannot be followed, or board.toml was edited and names a missing file.
             InputError: board.toml was edited in a way that cannot hold; nothing was done.
         """
-        from heldout.pipeline.found import sit_down  # noqa: PLC0415 - heavy, --help is not
-        from heldout.pipeline.new_rules import check_new_rules  # noqa: PLC0415 - the same
+        from heldout.pipeline.founding.found import sit_down  # noqa: PLC0415 - heavy, --help is not
+        from heldout.pipeline.organiser.new_rules import check_new_rules  # noqa: PLC0415 - the same
         from heldout.store.sharing import OvertakenError  # noqa: PLC0415 - the same
         from heldout.store.vault import Vault  # noqa: PLC0415 - the same
 
@@ -160,8 +160,8 @@ def _check_let_in(desk: "Desk") -> None:
     Raises:
         StoreError: no key in this vault is one of the board's recipients.
     """
-    from heldout.pipeline.key_plan import among  # noqa: PLC0415 - heavy, --help is not
-    from heldout.pipeline.recipients import own_recipients  # noqa: PLC0415 - the same
+    from heldout.pipeline.founding.key_plan import among  # noqa: PLC0415 - heavy, --help is not
+    from heldout.pipeline.organiser.recipients import own_recipients  # noqa: PLC0415 - the same
 
     spec = desk.repository.spec()
     ours = list(own_recipients(spec.envelope, desk.vault))

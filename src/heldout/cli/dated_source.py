@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import click
 
-from heldout.board.legacy import parse_table
+from heldout.board.old_boards.legacy import parse_table
 from heldout.cli.board_source import BoardSource, load_board
 from heldout.cli.files import tell_orders
 from heldout.cli.options import one_argument
 from heldout.cli.score_source import Source, load_scores, source_options
-from heldout.pipeline.board_scores import scores_of_old_table
+from heldout.pipeline.scoring.board_scores import scores_of_old_table
 from heldout.scores import ScoreTable
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input

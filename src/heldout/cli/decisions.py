@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heldout.board.held_out import held_out_file
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import Row, Standings
+from heldout.board.ranking.standings import Row, Standings
+from heldout.board.rules.held_out import held_out_file
+from heldout.board.rules.spec import BoardSpec
 from heldout.cli.printing import answers, plural, print_facts, print_json
 from heldout.cli.scores import say_released
-from heldout.pipeline.decide import Decision
-from heldout.pipeline.desk import Desk, NotedRules
-from heldout.pipeline.rebuild import Rebuilt
+from heldout.pipeline.deciding.decide import Decision
+from heldout.pipeline.deciding.rebuild import Rebuilt
+from heldout.pipeline.organiser.desk import Desk, NotedRules
 from heldout.store.repository import Repository
 
 if TYPE_CHECKING:
-    from heldout.pipeline.maintaining import Waiting
+    from heldout.pipeline.labels.maintaining import Waiting
 
 __all__ = [
     "print_next",

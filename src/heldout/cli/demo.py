@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from heldout.board.standings import Standings
+from heldout.board.ranking.standings import Standings
 from heldout.cli.context import json_option, now_option
 from heldout.cli.printing import (
     answers,

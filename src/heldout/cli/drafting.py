@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from heldout.board.manifest import parse_day
-from heldout.board.quota import QuotaState
+from heldout.board.log.manifest import parse_day
+from heldout.board.policy.quota import QuotaState
 from heldout.cli.context import Place, in_clone
 from heldout.cli.forms import check_form
 from heldout.cli.printing import (
@@ -24,10 +24,10 @@ from heldout.cli.printing import (
 )
 from heldout.cli.scores import say_true
 from heldout.ids import parse_submission_id, run_name, submission_date
-from heldout.pipeline.draft import check_embargo, draft_id
-from heldout.pipeline.draft import draft as make_draft
-from heldout.pipeline.draft_checks import Check
-from heldout.pipeline.draft_checks import check as check_draft
+from heldout.pipeline.participant.draft import check_embargo, draft_id
+from heldout.pipeline.participant.draft import draft as make_draft
+from heldout.pipeline.participant.draft_checks import Check
+from heldout.pipeline.participant.draft_checks import check as check_draft
 from heldout.store.repository import Repository
 
 __all__ = ["check", "check_json", "draft", "print_check", "print_seen", "read_runs"]

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from heldout.cli.printing import messages, print_facts
 from heldout.errors import HeldoutError
-from heldout.pipeline.answer import answer, answer_registration
-from heldout.pipeline.desk import Desk
-from heldout.pipeline.review import Review
+from heldout.pipeline.deciding.answer import answer, answer_registration
+from heldout.pipeline.deciding.review import Review
+from heldout.pipeline.organiser.desk import Desk
 from heldout.store.arrivals import Arrival
 from heldout.store.forge import Forge, Surroundings, new_client, open_forge
 

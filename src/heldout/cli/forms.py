@@ -2,11 +2,11 @@
 
 import click
 
-from heldout.board.registration import read_registration, team_handle
+from heldout.board.log.registration import read_registration, team_handle
 from heldout.cli.context import Place
 from heldout.cli.printing import answers, print_facts, print_json, print_problems, problem_json
 from heldout.errors import InputError, Problem
-from heldout.pipeline.registering import require_registration
+from heldout.pipeline.participant.registering import require_registration
 from heldout.store.arrivals import Arrival
 from heldout.store.forge.form import find_registration, find_request
 from heldout.store.repository import Repository

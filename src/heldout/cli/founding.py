@@ -10,16 +10,16 @@ from typing import get_args
 import click
 import msgspec
 
-from heldout.board.describe import (
+from heldout.board.leaks.ledger import make_ledger
+from heldout.board.query_sets.describe import (
     Description,
     as_document,
     describe_sets,
     list_columns,
     list_notes,
 )
-from heldout.board.forge import ForgeSpec, parse_forge
-from heldout.board.ledger import make_ledger
-from heldout.board.template import NewBoard
+from heldout.board.rules.forge import ForgeSpec, parse_forge
+from heldout.board.rules.template import NewBoard
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.drafting import read_runs
@@ -33,12 +33,12 @@ from heldout.cli.printing import (
     reports_errors,
 )
 from heldout.envelope.bundle import Form
-from heldout.pipeline.baseline import add_baseline
-from heldout.pipeline.found import GivenSet, found_board, is_founded
-from heldout.pipeline.rebuild import catch_up
-from heldout.pipeline.recipients import check_recipients
-from heldout.pipeline.sets import load_sets
-from heldout.pipeline.view_facts import describe_views, list_view_notes
+from heldout.pipeline.deciding.baseline import add_baseline
+from heldout.pipeline.deciding.rebuild import catch_up
+from heldout.pipeline.founding.found import GivenSet, found_board, is_founded
+from heldout.pipeline.organiser.recipients import check_recipients
+from heldout.pipeline.query_sets.sets import load_sets
+from heldout.pipeline.query_sets.view_facts import describe_views, list_view_notes
 from heldout.redteam.report import ADVICE
 from heldout.store.vault import Vault
 from heldout.trec.qrels import read_qrels

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from heldout.board.legacy import OldTable, Repair, parse_table
+from heldout.board.old_boards.legacy import OldTable, Repair, parse_table
 from heldout.cli.context import json_option, now_option, reports_disk
 from heldout.cli.printing import answers, plural, print_facts, print_json
 from heldout.errors import InputError, Problem, quote
-from heldout.pipeline.import_msmarco import (
+from heldout.pipeline.founding.import_msmarco import (
     Source,
     TakenOver,
     differing_trophies,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from heldout.board.history import Submission
+from heldout.board.log.history import Submission
 from heldout.cli.context import Place, at_board
 from heldout.cli.decisions import print_next, rebuilt_facts, rules_facts
 from heldout.cli.forging import answer_all, answer_registrations, fetch_requests
@@ -23,10 +23,10 @@ from heldout.cli.printing import (
 from heldout.cli.registering import find_registrations
 from heldout.cli.reviews import waited
 from heldout.errors import HeldoutError
-from heldout.pipeline.desk import Desk, note_rules
-from heldout.pipeline.rebuild import catch_up
-from heldout.pipeline.receive import Receipt, note_told, receive
-from heldout.pipeline.registration import receive_registrations
+from heldout.pipeline.deciding.rebuild import catch_up
+from heldout.pipeline.deciding.receive import Receipt, note_told, receive
+from heldout.pipeline.deciding.registration import receive_registrations
+from heldout.pipeline.organiser.desk import Desk, note_rules
 from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
 
 __all__ = ["inbox"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from heldout.board.ledger import STATEMENT, Ledger, LedgerRow
+from heldout.board.leaks.ledger import STATEMENT, Ledger, LedgerRow
 from heldout.cli.console import Console
 from heldout.cli.printing import print_facts, print_table
 

@@ -6,29 +6,34 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heldout.board.manifest import parse_day
+from heldout.board.log.manifest import parse_day
 from heldout.cli.context import Place, at_board
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json, report
 from heldout.cli.forging import answer_all
 from heldout.cli.printing import answers, print_facts, print_json, reports_errors
 from heldout.cli.reviews import print_review, review_json
 from heldout.errors import printable
-from heldout.pipeline.decide import Decision, check_published, check_rejectable, check_scored
-from heldout.pipeline.decide import ask as ask_team
-from heldout.pipeline.decide import correct as correct_entry
-from heldout.pipeline.decide import extend as extend_embargo
-from heldout.pipeline.decide import publish as publish_submission
-from heldout.pipeline.decide import reject as reject_submission
-from heldout.pipeline.desk import Desk, note_labels
-from heldout.pipeline.rebuild import catch_up, rebuild_public
-from heldout.pipeline.rebuild import rebuild as rebuild_board
-from heldout.pipeline.rescoring import list_earlier, rescore
-from heldout.pipeline.review import Review, show_score
-from heldout.pipeline.review import review as review_submission
-from heldout.pipeline.sets import load_sets
+from heldout.pipeline.deciding.decide import (
+    Decision,
+    check_published,
+    check_rejectable,
+    check_scored,
+)
+from heldout.pipeline.deciding.decide import ask as ask_team
+from heldout.pipeline.deciding.decide import correct as correct_entry
+from heldout.pipeline.deciding.decide import extend as extend_embargo
+from heldout.pipeline.deciding.decide import publish as publish_submission
+from heldout.pipeline.deciding.decide import reject as reject_submission
+from heldout.pipeline.deciding.rebuild import catch_up, rebuild_public
+from heldout.pipeline.deciding.rebuild import rebuild as rebuild_board
+from heldout.pipeline.deciding.review import Review, show_score
+from heldout.pipeline.deciding.review import review as review_submission
+from heldout.pipeline.organiser.desk import Desk, note_labels
+from heldout.pipeline.query_sets.sets import load_sets
+from heldout.pipeline.scoring.rescoring import list_earlier, rescore
 
 if TYPE_CHECKING:
-    from heldout.pipeline.maintaining import Waiting
+    from heldout.pipeline.labels.maintaining import Waiting
 
 __all__ = [
     "ask",
@@ -300,7 +305,7 @@ def _count_waiting(desk: Desk, entries: Sequence[str]) -> "Sequence[Waiting]":
     """What the board's preference labels were made without; mostly it has none."""
     if not any(view.labels for view in desk.repository.spec().views):
         return ()
-    from heldout.pipeline.maintaining import count_waiting  # noqa: PLC0415 - mostly not needed
+    from heldout.pipeline.labels.maintaining import count_waiting  # noqa: PLC0415 - mostly not needed
 
     return count_waiting(desk, entries)
 

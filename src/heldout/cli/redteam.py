@@ -8,8 +8,8 @@ from typing import get_args
 import click
 import msgspec
 
-from heldout.board.release import ReleaseRule
-from heldout.board.spec import BoardSpec
+from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.spec import BoardSpec
 from heldout.charts.extras import need
 from heldout.cli.console import progress
 from heldout.cli.context import reports_disk

@@ -6,26 +6,26 @@ from typing import Any
 
 import click
 
-from heldout.board.history import read_history
-from heldout.board.registered import revoked_before
-from heldout.board.registration import LONGEST_NAME
-from heldout.board.teams import Agreement, Team
+from heldout.board.log.history import read_history
+from heldout.board.log.registration import LONGEST_NAME
+from heldout.board.log.teams import Agreement, Team
+from heldout.board.policy.registered import revoked_before
 from heldout.cli.context import Place, at_board, in_clone
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
 from heldout.cli.printing import answers, fail, messages, plural, print_facts, print_json
 from heldout.errors import HeldoutError, InputError, StoreError, printable
-from heldout.pipeline.desk import Desk
-from heldout.pipeline.rebuild import catch_up
-from heldout.pipeline.registering import (
+from heldout.pipeline.deciding.rebuild import catch_up
+from heldout.pipeline.deciding.registration import revoke as revoke_team
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.participant.registering import (
     current_agreement,
     deliver_registration,
     push_registration,
     team_standing,
 )
-from heldout.pipeline.registering import register as register_team
-from heldout.pipeline.registration import revoke as revoke_team
-from heldout.pipeline.send import main_commit
-from heldout.pipeline.team import OwnTeam
+from heldout.pipeline.participant.registering import register as register_team
+from heldout.pipeline.participant.send import main_commit
+from heldout.pipeline.participant.team import OwnTeam
 from heldout.store.arrivals import Arrival
 from heldout.store.registrations import (
     fetch_registrations,

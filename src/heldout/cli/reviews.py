@@ -6,17 +6,17 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.manifest import Manifest
-from heldout.board.policy import Finding
-from heldout.board.release import release_score
-from heldout.board.spec import BoardSpec
+from heldout.board.log.manifest import Manifest
+from heldout.board.policy.table import Finding
+from heldout.board.rules.release import release_score
+from heldout.board.rules.spec import BoardSpec
 from heldout.cli.console import Console
 from heldout.cli.printing import ago, plural, print_facts, print_problems, problem_json
 from heldout.cli.scores import say_true
 from heldout.errors import quote
-from heldout.pipeline.review import Review
-from heldout.pipeline.score import ViewScore
-from heldout.pipeline.score_files import RunReport
+from heldout.pipeline.deciding.review import Review
+from heldout.pipeline.scoring.score import ViewScore
+from heldout.pipeline.scoring.score_files import RunReport
 
 __all__ = ["print_review", "review_json", "waited"]
 

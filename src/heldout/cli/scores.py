@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from heldout.board.release import release_spread
+from heldout.board.rules.release import release_spread
 from heldout.cli.printing import number
-from heldout.pipeline.score import ViewScore
+from heldout.pipeline.scoring.score import ViewScore
 
 __all__ = ["say_released", "say_true"]
 

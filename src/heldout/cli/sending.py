@@ -11,14 +11,14 @@ from heldout.cli.printing import answers, fail, plural, print_facts, print_json,
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId, parse_submission_id
-from heldout.pipeline.amending import check_update
-from heldout.pipeline.draft import read_metadata, require_draft
-from heldout.pipeline.draft_checks import Check
-from heldout.pipeline.draft_checks import check as check_draft
-from heldout.pipeline.receipts import keep_receipt
-from heldout.pipeline.send import Packed, deliver, mark_sent, update
-from heldout.pipeline.send import pack as pack_draft
-from heldout.pipeline.send import submit as submit_draft
+from heldout.pipeline.participant.amending import check_update
+from heldout.pipeline.participant.draft import read_metadata, require_draft
+from heldout.pipeline.participant.draft_checks import Check
+from heldout.pipeline.participant.draft_checks import check as check_draft
+from heldout.pipeline.participant.receipts import keep_receipt
+from heldout.pipeline.participant.send import Packed, deliver, mark_sent, update
+from heldout.pipeline.participant.send import pack as pack_draft
+from heldout.pipeline.participant.send import submit as submit_draft
 from heldout.store.repository import Repository
 
 __all__ = ["amend", "pack", "submit", "withdraw"]

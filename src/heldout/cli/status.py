@@ -7,21 +7,21 @@ from typing import Any
 
 import click
 
-from heldout.board.amendments import LastProposal, last_proposal
-from heldout.board.deadlines import one_shot_deadline
-from heldout.board.events import Entry
-from heldout.board.history import History, Submission, read_history
+from heldout.board.log.amendments import LastProposal, last_proposal
+from heldout.board.log.events import Entry
+from heldout.board.log.history import History, Submission, read_history
+from heldout.board.rules.deadlines import one_shot_deadline
 from heldout.cli.context import Place, in_clone
 from heldout.cli.printing import answers, fail, plural, print_facts, print_json, reports_errors
 from heldout.cli.scores import say_released
 from heldout.errors import InputError, Problem
 from heldout.ids import SubmissionId, parse_submission_id
-from heldout.pipeline.amending import check_update
-from heldout.pipeline.draft import draft_folder, drafts, read_metadata
-from heldout.pipeline.draft_checks import quota_of
-from heldout.pipeline.receipts import keep_receipt
-from heldout.pipeline.sealed import read_sealed
-from heldout.pipeline.send import receipt_of
+from heldout.pipeline.participant.amending import check_update
+from heldout.pipeline.participant.draft import draft_folder, drafts, read_metadata
+from heldout.pipeline.participant.draft_checks import quota_of
+from heldout.pipeline.participant.receipts import keep_receipt
+from heldout.pipeline.participant.sealed import read_sealed
+from heldout.pipeline.participant.send import receipt_of
 from heldout.store.repository import Repository
 
 __all__ = ["status"]

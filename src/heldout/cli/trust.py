@@ -7,20 +7,22 @@ from typing import Any
 
 import click
 
-from heldout.board.events import Entry, parse_log
+from heldout.board.log.events import Entry, parse_log
 from heldout.cli.context import Place, at_board
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
 from heldout.cli.printing import answers, plural, print_facts, print_json
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import HeldoutError, StoreError
-from heldout.pipeline.archive import Archived, write_archive
-from heldout.pipeline.archive_audit import audit_archive
-from heldout.pipeline.audit import Audit, audit_board
-from heldout.pipeline.closing import close_board
-from heldout.pipeline.desk import Desk
-from heldout.pipeline.key_plan import KeyChange
-from heldout.pipeline.rebuild import catch_up
-from heldout.pipeline.receipts import (
+from heldout.pipeline.auditing.archive import Archived, write_archive
+from heldout.pipeline.auditing.archive_audit import audit_archive
+from heldout.pipeline.auditing.audit import Audit, audit_board
+from heldout.pipeline.auditing.closing import close_board
+from heldout.pipeline.deciding.rebuild import catch_up
+from heldout.pipeline.founding.key_plan import KeyChange
+from heldout.pipeline.founding.rekey import Rekeyed, ensure_key, is_begun
+from heldout.pipeline.founding.rekey import rekey as change_keys
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.participant.receipts import (
     Receipt,
     ReceiptCheck,
     check_continues,
@@ -28,8 +30,6 @@ from heldout.pipeline.receipts import (
     list_changes,
     read_receipt,
 )
-from heldout.pipeline.rekey import Rekeyed, ensure_key, is_begun
-from heldout.pipeline.rekey import rekey as change_keys
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 

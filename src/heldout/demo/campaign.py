@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Literal
 import httpx
 import numpy as np
 
-from heldout.board.standings import Standings
+from heldout.board.ranking.standings import Standings
 from heldout.collections.collection import QuerySplit
 from heldout.demo.page_judge import Decide, Ending, PageJudge, Question
 from heldout.errors import SetupError
 from heldout.ids import digest_bytes
-from heldout.pipeline.desk import Desk
-from heldout.pipeline.label_changes import Change, compare_version
-from heldout.pipeline.label_versions import publish_labels, score_versions
-from heldout.pipeline.maintaining import Campaign, make_record
-from heldout.pipeline.rebuild import rebuild
+from heldout.pipeline.deciding.rebuild import rebuild
+from heldout.pipeline.labels.label_changes import Change, compare_version
+from heldout.pipeline.labels.label_versions import publish_labels, score_versions
+from heldout.pipeline.labels.maintaining import Campaign, make_record
+from heldout.pipeline.organiser.desk import Desk
 from heldout.preferences.contests import (
     Contests,
     first_documents,

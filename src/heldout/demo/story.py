@@ -13,25 +13,25 @@ from pathlib import Path
 
 import numpy as np
 
-from heldout.board.manifest import Manifest, format_manifest
-from heldout.board.spec import Example
-from heldout.board.standings import Standings
-from heldout.board.template import NewBoard
+from heldout.board.log.manifest import Manifest, format_manifest
+from heldout.board.ranking.standings import Standings
+from heldout.board.rules.spec import Example
+from heldout.board.rules.template import NewBoard
 from heldout.collections.collection import QuerySplit, split_queries
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
 from heldout.errors import SetupError, StoreError
 from heldout.ids import SubmissionId
-from heldout.pipeline.baseline import add_baseline
-from heldout.pipeline.decide import publish, reject
-from heldout.pipeline.desk import Desk
-from heldout.pipeline.draft import METADATA, draft, draft_folder, draft_id
-from heldout.pipeline.draft_checks import check
-from heldout.pipeline.found import GivenSet, found_board, sit_down
-from heldout.pipeline.rebuild import rebuild
-from heldout.pipeline.receive import receive
-from heldout.pipeline.review import Review, review
-from heldout.pipeline.send import pack, submit
-from heldout.pipeline.sets import load_sets
+from heldout.pipeline.deciding.baseline import add_baseline
+from heldout.pipeline.deciding.decide import publish, reject
+from heldout.pipeline.deciding.rebuild import rebuild
+from heldout.pipeline.deciding.receive import receive
+from heldout.pipeline.deciding.review import Review, review
+from heldout.pipeline.founding.found import GivenSet, found_board, sit_down
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.participant.draft import METADATA, draft, draft_folder, draft_id
+from heldout.pipeline.participant.draft_checks import check
+from heldout.pipeline.participant.send import pack, submit
+from heldout.pipeline.query_sets.sets import load_sets
 from heldout.rankers.methods import choose_method
 from heldout.rankers.run import Task
 from heldout.rankers.runfile import format_run

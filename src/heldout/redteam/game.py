@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from heldout.board.release import Released, Told
+from heldout.board.rules.release import Released, Told
 from heldout.redteam.attacks import Attack, Heard, Moves, Published, Target
 from heldout.redteam.exchange import Exchange, Labels, Scores, coins, guess
 from heldout.redteam.releases import Release

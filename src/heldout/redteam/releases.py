@@ -1,7 +1,7 @@
 """What the attackers play against: a board's rule, and raw scores to compare it with.
 
-Nothing of a rule is built anew here: `heldout.board.release` decides, and the attackers hear the
-text that it lets out.
+Nothing of a rule is built anew here: `heldout.board.rules.release` decides, and the attackers hear
+the text that it lets out.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from heldout.board.release import Released, ReleaseRule, Told, check_rule, release
+from heldout.board.rules.release import Released, ReleaseRule, Told, check_rule, release
 from heldout.errors import InputError, Problem, quote
 from heldout.redteam.exchange import Scores
 

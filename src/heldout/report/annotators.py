@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from heldout.stats.agreement import Agreement
-from heldout.survivorship.shares import Share
+from heldout.survivorship.discarded.shares import Share
 
 __all__ = ["agreement_value", "share_value"]
 

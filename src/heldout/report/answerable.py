@@ -7,9 +7,9 @@ from typing import Any
 from heldout.errors import plural
 from heldout.report.annotators import agreement_value, share_value
 from heldout.report.table import Cell, Column, Table
-from heldout.survivorship.answerable import Answered, SystemPair, SystemReach
-from heldout.survivorship.passage_judging import PassageJudging
-from heldout.survivorship.shares import Share
+from heldout.survivorship.discarded.answerable import Answered, SystemPair, SystemReach
+from heldout.survivorship.discarded.passage_judging import PassageJudging
+from heldout.survivorship.discarded.shares import Share
 
 __all__ = ["facts", "judging_facts", "judging_value", "tables", "unseen_note", "value"]
 

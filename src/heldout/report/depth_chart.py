@@ -22,8 +22,8 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import Tick, score_span, score_ticks
 from heldout.errors import plural
-from heldout.survivorship.depth_study import DepthStudy
-from heldout.survivorship.extrapolation import Extrapolation, Predicted
+from heldout.survivorship.depths.depth_study import DepthStudy
+from heldout.survivorship.depths.extrapolation import Extrapolation, Predicted
 
 __all__ = ["MOST_LINES", "spec", "title"]
 

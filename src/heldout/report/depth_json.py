@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heldout.report.outlook import outlook_value
-from heldout.survivorship.depth_study import NO_QUERY, DepthStudy
-from heldout.survivorship.depth_tests import DepthTest
-from heldout.survivorship.shown import SHOWN_IS_FAVOURED
+from heldout.survivorship.depths.depth_study import NO_QUERY, DepthStudy
+from heldout.survivorship.depths.depth_tests import DepthTest
+from heldout.survivorship.depths.shown import SHOWN_IS_FAVOURED
 
 __all__ = ["value"]
 

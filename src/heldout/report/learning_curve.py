@@ -22,7 +22,7 @@ from heldout.errors import plural
 from heldout.rankers.fine_tuning import CurveBaseline, LearningCurve
 from heldout.rankers.fine_tuning import CurvePoint as KeptPoint
 from heldout.report.table import Column, Table
-from heldout.survivorship.learning_curve import Curve, CurvePoint
+from heldout.survivorship.training.learning_curve import Curve, CurvePoint
 
 __all__ = ["facts", "kept", "spec", "tables", "title", "value"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from heldout.errors import plural
 from heldout.report.table import UNDEFINED, Cell, Column, Table
-from heldout.survivorship.depth_study import DepthStudy
-from heldout.survivorship.extrapolation import Backtest, Outlook, Predicted
+from heldout.survivorship.depths.depth_study import DepthStudy
+from heldout.survivorship.depths.extrapolation import Backtest, Outlook, Predicted
 
 __all__ = ["outlook_facts", "outlook_tables", "outlook_value"]
 

@@ -18,7 +18,7 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import Tick
 from heldout.errors import plural
-from heldout.survivorship.query_types import QueryTypes, TypeShare
+from heldout.survivorship.discarded.query_types import QueryTypes, TypeShare
 
 __all__ = ["spec", "title"]
 

@@ -7,9 +7,9 @@ from typing import Any
 from heldout.errors import plural
 from heldout.report.table import Cell, Column, Table, format_p
 from heldout.stats.result import TestResult
-from heldout.survivorship.conditions import ALL
-from heldout.survivorship.experiment import CellRecord
-from heldout.survivorship.training_results import Comparison, Family, Level, TestOutcome
+from heldout.survivorship.training.conditions import ALL
+from heldout.survivorship.training.experiment import CellRecord
+from heldout.survivorship.training.training_results import Comparison, Family, Level, TestOutcome
 
 __all__ = ["TrainingResult", "facts", "tables", "title", "value"]
 

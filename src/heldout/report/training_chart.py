@@ -24,7 +24,7 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import score_span, score_ticks
 from heldout.report.training import TrainingResult
-from heldout.survivorship.training_results import Level, TestOutcome
+from heldout.survivorship.training.training_results import Level, TestOutcome
 
 __all__ = ["spec"]
 

@@ -5,8 +5,8 @@ from typing import Any
 from heldout.errors import plural
 from heldout.report.annotators import agreement_value, share_value
 from heldout.report.table import Cell, Column, Table
-from heldout.survivorship.shares import Share
-from heldout.survivorship.triage import TriageAgreement, TriageCounts, TriageResult
+from heldout.survivorship.discarded.shares import Share
+from heldout.survivorship.discarded.triage import TriageAgreement, TriageCounts, TriageResult
 
 __all__ = ["facts", "tables", "value"]
 

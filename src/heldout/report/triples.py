@@ -6,7 +6,7 @@ from typing import Any
 
 from heldout.errors import plural
 from heldout.report.table import Column, Table
-from heldout.survivorship.triple_filter import Written
+from heldout.survivorship.training.triple_filter import Written
 
 __all__ = ["TripleReport", "facts", "tables", "value"]
 

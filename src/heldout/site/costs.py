@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from heldout.board.efficiency import Efficiency
-from heldout.board.standings import Row
+from heldout.board.log.efficiency import Efficiency
+from heldout.board.ranking.standings import Row
 from heldout.charts.labels import cut
 
 __all__ = ["COSTS", "Cost", "CostColumn", "list_costs", "stated_columns"]

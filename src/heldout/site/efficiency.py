@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from heldout.board.efficiency import Efficiency
-from heldout.board.standings import Row
+from heldout.board.log.efficiency import Efficiency
+from heldout.board.ranking.standings import Row
 from heldout.charts.layers import Canvas
 from heldout.charts.plots import Names, Point, cost_spec
 from heldout.charts.svg import draw

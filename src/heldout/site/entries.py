@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from heldout.board.events import format_time
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import ANONYMOUS, Row, Standings
+from heldout.board.log.events import format_time
+from heldout.board.ranking.standings import ANONYMOUS, Row, Standings
+from heldout.board.rules.spec import BoardSpec
 from heldout.charts.days import day_words
 from heldout.site.efficiency import say_cost
 from heldout.site.facts import BoardFacts

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.efficiency import Efficiency
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import Row, Standings
+from heldout.board.log.efficiency import Efficiency
+from heldout.board.ranking.standings import Row, Standings
+from heldout.board.rules.spec import BoardSpec
 from heldout.preferences.csv_files import defuse
 from heldout.site.rows import Column, make_columns, public_rows, released
 from heldout.site.wording import clean

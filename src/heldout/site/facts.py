@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from heldout.board.spec import Example
+from heldout.board.rules.spec import Example
 from heldout.ids import Digest
 from heldout.site.trust import TrustLine
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from xml.etree import ElementTree as ET
 
-from heldout.board.events import format_time
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import Row, Standings, best_so_far
+from heldout.board.log.events import format_time
+from heldout.board.ranking.standings import Row, Standings, best_so_far
+from heldout.board.rules.spec import BoardSpec
 from heldout.site.facts import BoardFacts
 from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
 from heldout.site.wording import clean, count, safe_link

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from statistics import median
 
-from heldout.board.standings import ANONYMOUS, Row, Standings, best_so_far
+from heldout.board.ranking.standings import ANONYMOUS, Row, Standings, best_so_far
 from heldout.charts.plots import Canvas, Names, Point, progress_spec, scatter_spec
 from heldout.charts.svg import draw
 from heldout.site.ranking_marks import stars_of

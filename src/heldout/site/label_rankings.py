@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import pairwise
 
-from heldout.board.spec import BoardSpec, View
-from heldout.board.standings import Row
+from heldout.board.ranking.standings import Row
+from heldout.board.rules.spec import BoardSpec, View
 from heldout.site.wording import clean, count
 
 __all__ = ["say_label_changes"]

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from heldout.board.spec import BoardSpec, View
-from heldout.board.standings import Row, Standings
-from heldout.board.view_standings import listing_views, rank_listed
+from heldout.board.ranking.standings import Row, Standings
+from heldout.board.ranking.view_standings import listing_views, rank_listed
+from heldout.board.rules.spec import BoardSpec, View
 from heldout.site.exports import format_csv, format_json
 from heldout.site.label_rankings import say_label_changes
 from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from heldout.board.spec import BoardSpec, Example
-from heldout.board.standings import Row, Standings
+from heldout.board.ranking.standings import Row, Standings
+from heldout.board.rules.spec import BoardSpec, Example
 from heldout.charts.days import day_words
 from heldout.charts.labels import cut
 from heldout.site.costs import CostColumn, stated_columns

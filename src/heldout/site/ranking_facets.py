@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heldout.board.figures import FacetRanks, Facets
-from heldout.board.measured import Measured
+from heldout.board.log.figures import FacetRanks, Facets
+from heldout.board.log.measured import Measured
 from heldout.site.rows import TableRow
 from heldout.site.sentences import name_entry
 from heldout.site.wording import Part, clean, count

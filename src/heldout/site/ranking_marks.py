@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from heldout.board.measured import Measured
-from heldout.board.standings import Standings
+from heldout.board.log.measured import Measured
+from heldout.board.ranking.standings import Standings
 from heldout.site.rows import TableRow
 
 __all__ = ["STARS", "add_marks", "stars_of"]

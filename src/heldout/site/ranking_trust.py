@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import msgspec
 
-from heldout.board.figures import Ranges, Step
-from heldout.board.measured import Measured
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import Standings, best_so_far
+from heldout.board.log.figures import Ranges, Step
+from heldout.board.log.measured import Measured
+from heldout.board.ranking.standings import Standings, best_so_far
+from heldout.board.rules.spec import BoardSpec
 from heldout.charts.days import day_words
 from heldout.site.ranking_facets import FacetTable, make_facet_tables, say_range
 from heldout.site.ranking_marks import STARS

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from heldout.board.figures import Drift, LeftOut, Outcome
-from heldout.board.measured import Measured
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import Standings
-from heldout.board.trust import TrustPart, due_day, say_after
+from heldout.board.log.figures import Drift, LeftOut, Outcome
+from heldout.board.log.measured import Measured
+from heldout.board.ranking.standings import Standings
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.trust import TrustPart, due_day, say_after
 from heldout.charts.days import day_words
 from heldout.site.ranking_facets import note_facets
 from heldout.site.rows import TableRow

@@ -7,9 +7,9 @@ from importlib import resources
 from types import ModuleType
 from typing import Any
 
-from heldout.board.seasons import SeasonStandings
-from heldout.board.spec import BoardSpec
-from heldout.board.standings import Standings
+from heldout.board.ranking.seasons import SeasonStandings
+from heldout.board.ranking.standings import Standings
+from heldout.board.rules.spec import BoardSpec
 from heldout.charts.extras import need
 from heldout.site.entries import EntryPage, make_entry_page
 from heldout.site.exports import format_csv, format_json

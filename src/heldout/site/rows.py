@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from heldout.board.efficiency import Efficiency
-from heldout.board.spec import BoardSpec, View
-from heldout.board.standings import ANONYMOUS, Row, Standings
+from heldout.board.log.efficiency import Efficiency
+from heldout.board.ranking.standings import ANONYMOUS, Row, Standings
+from heldout.board.rules.spec import BoardSpec, View
 from heldout.charts.days import day_words
 from heldout.charts.labels import cut
 from heldout.measures.spec import parse_measure

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from heldout.board.spec import BoardSpec, QuerySet
+from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.charts.days import day_words
 from heldout.site.facts import BoardFacts
 from heldout.site.rows import make_columns

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from heldout.board.seasons import OverallRow, SeasonStandings, rank_overall
-from heldout.board.spec import BoardSpec, Season
-from heldout.board.standings import Standings
+from heldout.board.ranking.seasons import OverallRow, SeasonStandings, rank_overall
+from heldout.board.ranking.standings import Standings
+from heldout.board.rules.spec import BoardSpec, Season
 from heldout.charts.days import day_words
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame

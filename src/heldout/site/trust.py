@@ -7,7 +7,7 @@ when the board has ended.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from heldout.board.events import Entry
+from heldout.board.log.events import Entry
 from heldout.charts.days import day_words
 from heldout.site.wording import clean, count
 

@@ -20,9 +20,9 @@ from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest
 from heldout.preferences.rows import format_rows, parse_rows
 from heldout.store.files import append_line, read_lines, write_whole
-from heldout.survivorship.answerable import SystemTop
-from heldout.survivorship.discarded_labels import MadeLabels
-from heldout.survivorship.questions import (
+from heldout.survivorship.discarded.answerable import SystemTop
+from heldout.survivorship.discarded.discarded_labels import MadeLabels
+from heldout.survivorship.discarded.questions import (
     Answer,
     Form,
     Question,

@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from heldout.board.events import Entry, parse_log
-from heldout.board.spec import BoardSpec
-from heldout.board.spec_file import parse_spec
+from heldout.board.log.events import Entry, parse_log
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError, Problem, StoreError
 from heldout.store.files import exclusive, read_lines, sweep, write_whole
 from heldout.store.git import Git

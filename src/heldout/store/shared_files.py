@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from heldout.board.events import Entry
-from heldout.board.held_out import held_out_file, held_out_name
-from heldout.board.history import read_history
+from heldout.board.log.events import Entry
+from heldout.board.log.history import read_history
+from heldout.board.rules.held_out import held_out_file, held_out_name
 from heldout.errors import StoreError, quote
 from heldout.ids import digest_bytes
 from heldout.store.git import Change

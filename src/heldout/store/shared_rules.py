@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from heldout.board.events import Entry
+from heldout.board.log.events import Entry
 from heldout.errors import StoreError
 
 __all__ = ["newer_rules"]

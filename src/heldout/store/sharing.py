@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heldout.board.events import Entry, parse_log
+from heldout.board.log.events import Entry, parse_log
 from heldout.errors import StoreError, quote
 from heldout.store.files import read_lines, write_whole
 from heldout.store.git import Author, Change, Git

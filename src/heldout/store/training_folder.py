@@ -28,7 +28,7 @@ from heldout.rankers.fine_tuning import CURVE_FILE, LearningCurve
 from heldout.rankers.run import Run
 from heldout.rankers.runfile import write_run
 from heldout.store.files import ASIDE, exclusive, write_whole
-from heldout.survivorship.experiment import CellRecord, RunRecord
+from heldout.survivorship.training.experiment import CellRecord, RunRecord
 
 __all__ = ["CellFolder", "TrainingFolder"]
 

@@ -23,9 +23,9 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from heldout.board.events import Draft, Entry, format_entry, format_time, link, parse_log
-from heldout.board.held_out import held_out_name, stem_of
-from heldout.board.history import History, read_history
+from heldout.board.log.events import Draft, Entry, format_entry, format_time, link, parse_log
+from heldout.board.log.history import History, read_history
+from heldout.board.rules.held_out import held_out_name, stem_of
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep, write_whole

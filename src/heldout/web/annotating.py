@@ -18,12 +18,12 @@ from starlette.staticfiles import StaticFiles
 
 from heldout.errors import InputError, StoreError
 from heldout.store.question_folder import QuestionFolder
-from heldout.survivorship.annotator_words import (
+from heldout.survivorship.discarded.annotator_words import (
     annotator_fault,
     annotator_name,
     visible_note,
 )
-from heldout.survivorship.questions import (
+from heldout.survivorship.discarded.questions import (
     Answer,
     Question,
     answer_fault,

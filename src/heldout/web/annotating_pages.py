@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heldout.survivorship.annotator_words import LONGEST_NAME, LONGEST_NOTE
-from heldout.survivorship.questions import Form
+from heldout.survivorship.discarded.annotator_words import LONGEST_NAME, LONGEST_NOTE
+from heldout.survivorship.discarded.questions import Form
 from heldout.web.pages import Study
 from heldout.web.rendering import render_template
 

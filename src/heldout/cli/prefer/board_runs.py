@@ -94,9 +94,9 @@ def load_board_runs(source: JudgedSource, board: PublishedSource) -> tuple[Judge
             "--board has runs and labels, and needs a campaign: name no --runs, --qrels or "
             "--judgments with it"
         )
-    from heldout.pipeline.published_readings import read_published  # noqa: PLC0415 - heavy
-    from heldout.pipeline.published_tops import check_set, list_published  # noqa: PLC0415 - heavy
-    from heldout.pipeline.sets import load_sets  # noqa: PLC0415 - heavy
+    from heldout.pipeline.labels.published_readings import read_published  # noqa: PLC0415 - heavy
+    from heldout.pipeline.labels.published_tops import check_set, list_published  # noqa: PLC0415 - heavy
+    from heldout.pipeline.query_sets.sets import load_sets  # noqa: PLC0415 - heavy
 
     desk = open_desk(
         BoardSource(

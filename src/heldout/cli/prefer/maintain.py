@@ -20,14 +20,14 @@ from heldout.cli.prefer.maintained import (
 )
 from heldout.cli.prefer.pool_source import read_documents
 from heldout.cli.printing import answers, print_facts, print_json, reports_errors
-from heldout.pipeline.desk import Desk
-from heldout.pipeline.label_changes import compare_version
-from heldout.pipeline.label_versions import (
+from heldout.pipeline.deciding.rebuild import catch_up
+from heldout.pipeline.labels.label_changes import compare_version
+from heldout.pipeline.labels.label_versions import (
     list_versions,
     publish_labels,
     score_versions,
 )
-from heldout.pipeline.maintaining import (
+from heldout.pipeline.labels.maintaining import (
     Campaign,
     check_judged,
     count_unseen,
@@ -38,8 +38,8 @@ from heldout.pipeline.maintaining import (
     make_record,
     weigh_challenges,
 )
-from heldout.pipeline.published_tops import check_set, list_published
-from heldout.pipeline.rebuild import catch_up
+from heldout.pipeline.labels.published_tops import check_set, list_published
+from heldout.pipeline.organiser.desk import Desk
 from heldout.preferences.judgments import format_time
 from heldout.preferences.maintenance import LEAD, LeadRule
 from heldout.preferences.settings import Mode

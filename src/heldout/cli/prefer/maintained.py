@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heldout.cli.printing import plural
-from heldout.pipeline.label_changes import Change
-from heldout.pipeline.label_versions import BoardLabels
+from heldout.pipeline.labels.label_changes import Change
+from heldout.pipeline.labels.label_versions import BoardLabels
 from heldout.preferences.challenges import Challenge
 from heldout.preferences.maintenance import LeadRule, Replacement
 from heldout.preferences.pricing import format_money

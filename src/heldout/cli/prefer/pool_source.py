@@ -126,12 +126,12 @@ def read_documents(path: str) -> Mapping[str, str]:
 
 
 def _load_board(source: PoolSource, depth: int) -> Pooled:
-    from heldout.pipeline.published_tops import (  # noqa: PLC0415 - heavy, --help is not
+    from heldout.pipeline.labels.published_tops import (  # noqa: PLC0415 - heavy, --help is not
         check_set,
         list_published,
         read_published_tops,
     )
-    from heldout.pipeline.sets import load_sets  # noqa: PLC0415 - the same
+    from heldout.pipeline.query_sets.sets import load_sets  # noqa: PLC0415 - the same
 
     desk = open_desk(
         BoardSource(

@@ -12,21 +12,21 @@ from heldout.cli.printing import messages, print_problems
 from heldout.cli.survive.annotation_places import by_text, read_place
 from heldout.collections.wanted_texts import read_wanted_texts
 from heldout.store.files import write_whole
-from heldout.survivorship.annotation_file import format_annotations
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.passage_names import (
+from heldout.survivorship.reading.annotation_file import format_annotations
+from heldout.survivorship.reading.passage_names import (
     missing_texts,
     name_passages,
     read_names,
     seen_documents,
 )
-from heldout.survivorship.query_details import (
+from heldout.survivorship.reading.query_details import (
     add_kinds,
     add_texts,
     keep_queries,
     kinds_by_query,
 )
-from heldout.survivorship.simulated import select_anew, simulate_annotations
+from heldout.survivorship.reading.simulated import select_anew, simulate_annotations
 from heldout.trec.groups import read_facets, read_query_list
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries

@@ -32,17 +32,17 @@ from heldout.cli.survive.label_writing import (
 from heldout.errors import printable
 from heldout.report import answerable as report
 from heldout.store.question_folder import QuestionFolder
-from heldout.survivorship.answerable import (
+from heldout.survivorship.discarded.answerable import (
     FirstRanks,
     compare_reach,
     deepest_rank,
     first_ranks,
     reach,
 )
-from heldout.survivorship.first_ranks import read_first_ranks
-from heldout.survivorship.long_passages import note_long_passages
-from heldout.survivorship.passage_judging import judge_agreement, judged_passages
-from heldout.survivorship.questions import ANSWERABLE
+from heldout.survivorship.discarded.first_ranks import read_first_ranks
+from heldout.survivorship.discarded.long_passages import note_long_passages
+from heldout.survivorship.discarded.passage_judging import judge_agreement, judged_passages
+from heldout.survivorship.discarded.questions import ANSWERABLE
 from heldout.trec.reading.streams import open_input
 
 __all__ = ["answerable"]

@@ -29,10 +29,10 @@ from heldout.report.depth_json import value
 from heldout.report.depths import facts, tables
 from heldout.stats.student import Variances
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.depth_study import DepthQuestion, study_depths
-from heldout.survivorship.depth_tests import Family
-from heldout.survivorship.extrapolation import FARTHEST
-from heldout.survivorship.shown import SHOWN, shown_documents
+from heldout.survivorship.depths.depth_study import DepthQuestion, study_depths
+from heldout.survivorship.depths.depth_tests import Family
+from heldout.survivorship.depths.extrapolation import FARTHEST
+from heldout.survivorship.depths.shown import SHOWN, shown_documents
 from heldout.trec.groups import read_query_list
 from heldout.trec.places import Places, read_places
 from heldout.trec.ranking import Order

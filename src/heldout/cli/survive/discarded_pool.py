@@ -15,9 +15,9 @@ from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest
 from heldout.store.question_folder import PoolRecord, QuestionFolder
 from heldout.survivorship.annotations import Annotation
-from heldout.survivorship.answerable import SystemTop, pool_questions
-from heldout.survivorship.questions import TRIAGE, Question
-from heldout.survivorship.triage import count_labels, sound_queries
+from heldout.survivorship.discarded.answerable import SystemTop, pool_questions
+from heldout.survivorship.discarded.questions import TRIAGE, Question
+from heldout.survivorship.discarded.triage import count_labels, sound_queries
 from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input

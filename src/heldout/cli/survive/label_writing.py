@@ -16,16 +16,16 @@ from heldout.errors import InputError, Problem, quote
 from heldout.ids import digest_bytes
 from heldout.preferences.rows import format_rows
 from heldout.store.question_folder import PoolRecord, QuestionFolder
-from heldout.survivorship.discarded_labels import (
+from heldout.survivorship.discarded.discarded_labels import (
     PSEUDO,
     LabelSource,
     MadeLabels,
     PseudoSource,
     human_labels,
 )
-from heldout.survivorship.passage_judging import Judged, judged_passages
-from heldout.survivorship.pseudo_labels import mixed_labels, pseudo_labels
-from heldout.survivorship.questions import CANNOT, Answer, Question
+from heldout.survivorship.discarded.passage_judging import Judged, judged_passages
+from heldout.survivorship.discarded.pseudo_labels import mixed_labels, pseudo_labels
+from heldout.survivorship.discarded.questions import CANNOT, Answer, Question
 from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import Tops, read_tops
 

@@ -32,20 +32,24 @@ from heldout.cli.survive.training_options import (
     test_options,
     triple_options,
 )
-from heldout.pipeline.training_cells import Fate, Watch, compute_cell, score_cells
-from heldout.pipeline.training_start import find_start
+from heldout.pipeline.training.training_cells import Fate, Watch, compute_cell, score_cells
+from heldout.pipeline.training.training_start import find_start
 from heldout.rankers.cross_encoder import CrossEncoderSettings
 from heldout.rankers.training import TrainingSettings
 from heldout.report import learning_curve as curve_report
 from heldout.report import training as training_report
 from heldout.report import training_chart
 from heldout.store.training_folder import TrainingFolder
-from heldout.survivorship.cells import check_shares, plan_cells
-from heldout.survivorship.conditions import Condition
-from heldout.survivorship.experiment import Cell, CellRecord, TestSet, texts_of
-from heldout.survivorship.learning_curve import draw_curve
-from heldout.survivorship.trained_on import TrainedOn
-from heldout.survivorship.training_results import Amount, compare_conditions, correct_families
+from heldout.survivorship.training.cells import check_shares, plan_cells
+from heldout.survivorship.training.conditions import Condition
+from heldout.survivorship.training.experiment import Cell, CellRecord, TestSet, texts_of
+from heldout.survivorship.training.learning_curve import draw_curve
+from heldout.survivorship.training.trained_on import TrainedOn
+from heldout.survivorship.training.training_results import (
+    Amount,
+    compare_conditions,
+    correct_families,
+)
 
 __all__ = ["train"]
 

@@ -22,13 +22,13 @@ from heldout.rankers.bm25 import Bm25Settings, rank_bm25
 from heldout.rankers.first_stage import read_run
 from heldout.rankers.run import Run, Task
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.experiment import TestSet
-from heldout.survivorship.first_checks import check_first
-from heldout.survivorship.simulated import simulate_annotations
-from heldout.survivorship.trained_on import TrainedOn, find_trained_on
-from heldout.survivorship.triple_checks import Unknown, check_texts, known_triples
-from heldout.survivorship.triple_files import read_triples
-from heldout.survivorship.triples import Places, Triple, make_triples, places_of
+from heldout.survivorship.reading.simulated import simulate_annotations
+from heldout.survivorship.training.experiment import TestSet
+from heldout.survivorship.training.first_checks import check_first
+from heldout.survivorship.training.trained_on import TrainedOn, find_trained_on
+from heldout.survivorship.training.triple_checks import Unknown, check_texts, known_triples
+from heldout.survivorship.training.triple_files import read_triples
+from heldout.survivorship.training.triples import Places, Triple, make_triples, places_of
 from heldout.trec.reading.streams import open_input
 
 __all__ = ["Material", "name_of", "read_material", "read_tests", "tell_trained_on"]

@@ -8,7 +8,7 @@ import click
 from heldout.cli.options import level_option, one_argument
 from heldout.cli.survive.places import PLACES
 from heldout.errors import InputError, Problem
-from heldout.survivorship.conditions import Condition, paper_conditions, share_conditions
+from heldout.survivorship.training.conditions import Condition, paper_conditions, share_conditions
 
 __all__ = [
     "ConditionChoice",

@@ -24,9 +24,9 @@ from heldout.cli.survive.annotation_source import AnnotationSource, annotation_o
 from heldout.errors import quote
 from heldout.report import triage as report
 from heldout.store.question_folder import QuestionFolder
-from heldout.survivorship.long_passages import note_long_passages
-from heldout.survivorship.questions import TRIAGE
-from heldout.survivorship.triage import count_labels, draw_discarded, triage_agreement
+from heldout.survivorship.discarded.long_passages import note_long_passages
+from heldout.survivorship.discarded.questions import TRIAGE
+from heldout.survivorship.discarded.triage import count_labels, draw_discarded, triage_agreement
 
 __all__ = ["triage"]
 

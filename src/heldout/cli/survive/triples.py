@@ -15,11 +15,11 @@ from heldout.ids import DocId, QueryId
 from heldout.report import triples as triple_report
 from heldout.report.triples import TripleReport
 from heldout.store.files import exclusive, sweep
-from heldout.survivorship.conditions import paper_conditions
-from heldout.survivorship.triple_checks import Unknown, known_triples
-from heldout.survivorship.triple_files import read_triples
-from heldout.survivorship.triple_filter import filter_triples
-from heldout.survivorship.triples import Places, Triple, make_triples, places_of
+from heldout.survivorship.training.conditions import paper_conditions
+from heldout.survivorship.training.triple_checks import Unknown, known_triples
+from heldout.survivorship.training.triple_files import read_triples
+from heldout.survivorship.training.triple_filter import filter_triples
+from heldout.survivorship.training.triples import Places, Triple, make_triples, places_of
 from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import read_tops
 

@@ -8,7 +8,7 @@ from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.report.query_type_chart import spec, title
 from heldout.report.query_types import facts, tables, value
-from heldout.survivorship.query_types import compare_types, count_types
+from heldout.survivorship.discarded.query_types import compare_types, count_types
 
 __all__ = ["types"]
 

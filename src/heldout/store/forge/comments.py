@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from heldout.board.manifest import is_link
-from heldout.board.policy import Finding
-from heldout.board.release import UNTOLD
+from heldout.board.log.manifest import is_link
+from heldout.board.policy.table import Finding
+from heldout.board.rules.release import UNTOLD
 from heldout.errors import Problem, printable
 
 __all__ = ["Comment", "CommentKind", "ScoreLine", "format_comment"]

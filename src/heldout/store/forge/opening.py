@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 
 import heldout
-from heldout.board.forge import ForgeSpec, api_root
+from heldout.board.rules.forge import ForgeSpec, api_root
 from heldout.envelope.bundle import Form
 from heldout.store.forge.access import TokenGit, git_environment, read_token
 from heldout.store.forge.api import Api

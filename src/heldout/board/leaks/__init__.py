@@ -1,0 +1,1 @@
+"""How much of the held-out labels what was told could have carried, in bits."""

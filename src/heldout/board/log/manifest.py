@@ -1,0 +1,290 @@
+"""The metadata file of a submission: what a team says of its run.
+
+The fields of the MS MARCO boards (fostering-coopetition, sections 3.1 and 3.3), with the
+institution named by itself, the training data disclosed, and what binds the file to its runs.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from heldout.board.log.efficiency import Efficiency, check_efficiency, read_efficiency
+from heldout.errors import InputError, Problem, quote
+
+__all__ = [
+    "Manifest",
+    "empty_manifest",
+    "format_manifest",
+    "is_link",
+    "parse_day",
+    "parse_manifest",
+    "read_manifest",
+    "team_key",
+]
+
+_MOST_CHARACTERS = 2000
+_MOST_UNKNOWN = 10
+_MOST_REVISIONS = 1_000_000
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+# Letters, marks and symbols that show nothing: one of them would make another team of a name.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
+    map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """A submission's metadata, version 1.
+
+    Attributes:
+        team: the group and those in it, so that a web search finds them.
+        institution: the university, company or other organisation of the team.
+        model_description: the system, as it stands on the page.
+        paper: http(s) address or "".
+        code: http(s) address or "".
+        type: one of the board's submission types.
+        training_data: what the system was trained or tuned on; "none" is an answer.
+        efficiency: what the system cost, `None` where nothing is stated.
+        embargo_until: the day on which the identity is revealed, or `None`.
+        open_runs: whether the team agrees that its runs are opened at the board's end; `None`
+            where it has not said, which is no agreement.
+        revision: 1, then higher with each update.
+        withdrawn: true in an update that takes the submission back.
+        id: the submission it belongs to; "" where the MS MARCO boards' own scripts sealed it.
+        digests: query set -> SHA-256 of the run file as packed; empty there too.
+        schema: version of this format.
+    """
+
+    team: str
+    model_description: str
+    type: str
+    institution: str = ""
+    paper: str = ""
+    code: str = ""
+    training_data: str = ""
+    efficiency: Efficiency | None = None
+    embargo_until: date | None = None
+    open_runs: bool | None = None
+    revision: int = 1
+    withdrawn: bool = False
+    id: str = ""
+    digests: dict[str, str] = msgspec.field(default_factory=dict)
+    schema: int = 1
+
+
+_TEXTS = ("team", "institution", "model_description", "paper", "code", "type", "training_data")
+_OTHERS = (
+    *("efficiency", "embargo_until", "open_runs", "revision", "withdrawn", "id", "digests"),
+    *("schema", "date"),
+)
+_KNOWN = frozenset((*_TEXTS, *_OTHERS))
+
+
+def empty_manifest(*, types: tuple[str, ...], embargo_until: date | None) -> Manifest:
+    """What `draft` writes for a team to fill in; only the type is guessed."""
+    return Manifest(
+        team="",
+        model_description="",
+        type=types[0],
+        efficiency=Efficiency(),
+        embargo_until=embargo_until,
+    )
+
+
+def format_manifest(manifest: Manifest) -> bytes:
+    """The metadata as indented JSON, newline at the end."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+
+
+def parse_manifest(data: bytes, *, path: str = "metadata.json") -> Manifest:
+    """Read and check a metadata file; every problem is told at once.
+
+    Args:
+        data: the file's bytes.
+        path: its name, for errors.
+
+    Raises:
+        InputError: not JSON, a field missing, unknown or of the wrong kind, a link that is not
+            http(s), text that is too long or holds invisible characters.
+    """
+    manifest, problems = read_manifest(data, path=path)
+    if problems:
+        raise InputError(problems)
+    return manifest
+
+
+def read_manifest(
+    data: bytes, *, path: str = "metadata.json"
+) -> tuple[Manifest, tuple[Problem, ...]]:
+    """As `parse_manifest`, with a field that is wrong or missing read as if it were empty.
+
+    Raises:
+        InputError: it is no JSON object.
+    """
+    fields = _decode(data, path)
+    problems = [*_check_names(fields, path), *_check_texts(fields, path)]
+    problems += [*_check_links(fields, path), *_check_others(fields, path)]
+    problems += check_efficiency(fields.get("efficiency"), path=f"{path}:efficiency")
+    places = (problem.path.removeprefix(f"{path}:") for problem in problems)
+    wrong = {"date", *(place.partition(".")[0] for place in places)}
+    known = {name: value for name, value in fields.items() if name in _KNOWN - wrong}
+    day = known.get("embargo_until") or None
+    known["embargo_until"] = parse_day(day) if day else None
+    known["efficiency"] = read_efficiency(known.get("efficiency"))
+    empty = {"team": "", "model_description": "", "type": ""}
+    return Manifest(**{**empty, **known}), tuple(problems)
+
+
+def parse_day(text: str) -> date:
+    """A day as `yyyy-mm-dd` or, as the MS MARCO boards write it, `yyyy/mm/dd`."""
+    if not re.fullmatch(r"\d{4}([-/])\d{2}\1\d{2}", text, re.ASCII):
+        raise ValueError(text)
+    return date.fromisoformat(text.replace("/", "-"))
+
+
+def team_key(team: str) -> str:
+    """The name under which a team's submissions are counted: case, width and spaces folded."""
+    folded = unicodedata.normalize("NFKC", team).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+def _decode(data: bytes, path: str) -> Mapping[str, Any]:
+    try:
+        value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        line, found = _explain(error, data)
+        raise InputError(
+            Problem(
+                code="not-json",
+                path=path,
+                line=line,
+                found=found,
+                expected="one JSON object",
+                hint="a comma or quote is missing, or a comment is left in",
+            )
+        ) from None
+    if isinstance(value, dict):
+        return value
+    raise InputError(
+        Problem(code="not-json", path=path, found=quote(value), expected="one JSON object")
+    )
+
+
+def _explain(error: Exception, data: bytes) -> tuple[int | None, str]:
+    """The line and the fault of what is no JSON."""
+    if isinstance(error, UnicodeDecodeError):
+        return None, "bytes that are not UTF-8"
+    if isinstance(error, RecursionError):
+        return None, "brackets in brackets without end"
+    text, _, place = str(error).removeprefix("JSON is malformed: ").partition(" (byte ")
+    if not place[:-1].isdigit():
+        return data.count(b"\n") + 1, quote(text)
+    return data[: int(place[:-1])].count(b"\n") + 1, quote(text)
+
+
+def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    unknown = [name for name in fields if name not in _TEXTS and name not in _OTHERS]
+    found = [quote(name) for name in unknown[:_MOST_UNKNOWN]]
+    if len(unknown) > _MOST_UNKNOWN:
+        found.append(f"{len(unknown) - _MOST_UNKNOWN:,} more unknown fields")
+    for name in found:
+        yield Problem(
+            code="unknown-field",
+            path=path,
+            found=name,
+            expected="one of " + ", ".join((*_TEXTS, *_OTHERS)),
+            hint="remove it, or mend its spelling",
+        )
+    for name in ("team", "model_description", "type"):
+        if name not in fields:
+            yield Problem(
+                code="missing-field", path=f"{path}:{name}", found="nothing", expected="some text"
+            )
+
+
+def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    texts = {name: fields[name] for name in (*_TEXTS, "id", "date") if name in fields}
+    efficiency = fields.get("efficiency")
+    if isinstance(efficiency, dict) and "hardware" in efficiency:
+        texts["efficiency.hardware"] = efficiency["hardware"]
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            yield _wrong(path, name, value, "text in quotes")
+        elif len(value) > _MOST_CHARACTERS:
+            yield _wrong(
+                path, name, f"{len(value):,} characters", f"at most {_MOST_CHARACTERS:,} characters"
+            )
+        elif bad := next((c for c in value if _is_invisible(c)), None):
+            yield Problem(
+                code="invisible-character",
+                path=f"{path}:{name}",
+                found=f"U+{ord(bad):04X} {unicodedata.name(bad, 'control character')}",
+                expected="text that shows all it holds, on one line",
+                hint="retype the text by hand",
+            )
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character) in _INVISIBLE or character in _BLANKS
+
+
+def _check_links(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    for name in ("paper", "code"):
+        value = fields.get(name, "")
+        if isinstance(value, str) and value and not is_link(value):
+            bare = value.split("://")[-1]
+            yield Problem(
+                code="not-a-link",
+                path=f"{path}:{name}",
+                found=quote(value),
+                expected='an http or https address, or ""',
+                hint=f'"https://{bare[:100]}"' if is_link(f"https://{bare}") else "",
+            )
+
+
+def is_link(text: str) -> bool:
+    """Whether a text is an http or https address that is safe to show as a link."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    host = parts.hostname or ""
+    tidy = not any(not c.isprintable() or c in " <>\"'`\\" for c in text)
+    return parts.scheme in ("http", "https") and "." in host and parts.username is None and tidy
+
+
+def _check_others(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    day = fields.get("embargo_until")
+    if day not in (None, "") and not _is_day(day):
+        yield _wrong(path, "embargo_until", day, "a day as yyyy-mm-dd, or null")
+    if not isinstance(fields.get("open_runs"), bool | None):
+        yield _wrong(path, "open_runs", fields["open_runs"], "true, false, or null")
+    revision = fields.get("revision", 1)
+    if type(revision) is not int or not 1 <= revision <= _MOST_REVISIONS:
+        yield _wrong(path, "revision", revision, "a whole number from 1 up")
+    if not isinstance(fields.get("withdrawn", False), bool):
+        yield _wrong(path, "withdrawn", fields["withdrawn"], "true or false")
+    schema = fields.get("schema", 1)
+    if type(schema) is not int or schema != 1:
+        yield _wrong(path, "schema", fields["schema"], "1")
+    digests = fields.get("digests", {})
+    if not isinstance(digests, dict) or not all(
+        isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in digests.values()
+    ):
+        yield _wrong(path, "digests", digests, "query set -> 64 hexadecimal digits")
+
+
+def _is_day(value: object) -> bool:
+    try:
+        return isinstance(value, str) and parse_day(value) is not None
+    except ValueError:
+        return False
+
+
+def _wrong(path: str, name: str, found: object, expected: str) -> Problem:
+    return Problem(code="wrong-field", path=f"{path}:{name}", found=quote(found), expected=expected)

@@ -1,0 +1,240 @@
+"""What a team signs: its registration, with the agreement, and each of its submissions.
+
+A registration's statement is public. It binds the team's key to this board, to the agreement's
+text and to the private fields, of which it shows a salted digest alone. A submission's signature
+travels inside the seal, around the metadata: seen in public, one key under two submissions would
+tie an embargoed one to an open one.
+
+Source: RFC 8032 (Ed25519); each message begins with its purpose, so that none passes for another.
+"""
+
+from typing import Annotated
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from heldout.board.log.events import parse_time
+from heldout.errors import InputError, Problem, quote
+from heldout.ids import Digest, commitment, digest_bytes
+
+__all__ = [
+    "LONGEST_NAME",
+    "Registrant",
+    "RegistrationFile",
+    "Statement",
+    "SubmissionSignature",
+    "bad_signature",
+    "join_signature",
+    "parse_statement",
+    "read_registration",
+    "registrant_digest",
+    "registration_message",
+    "split_signature",
+    "submission_message",
+    "team_handle",
+    "verify",
+]
+
+_PURPOSE = b"heldout registration\n"
+_SUBMISSION_PURPOSE = b"heldout submission\n"
+_HANDLE_DIGITS = 16
+
+Hex32 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+Hex64 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Hex128 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{128}$")]
+LONGEST_NAME = 200
+"""Most characters of a name in a registration."""
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a team signs to register; all of it is public.
+
+    Attributes:
+        board: hash of the board's first event, so that it counts nowhere else.
+        key: the team's public key.
+        agreement: SHA-256 of the agreement's text, "" where the board has none.
+        at: when it was signed, by the team's clock, UTC; a later one replaces an earlier one.
+        private: of `registrant_digest`.
+        schema: version of this format.
+    """
+
+    board: Hex64
+    key: Hex64
+    agreement: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
+    at: str
+    private: Hex64
+    schema: int = 1
+
+
+class Registrant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who registers: for the organisers alone.
+
+    Attributes:
+        team: the name that its submissions have.
+        institution: of the team; may be "".
+        contact: where to reach it; may be "".
+        salt: 16 random bytes as hexadecimal, so that nobody can try names on the digest.
+    """
+
+    team: str
+    institution: str
+    contact: str
+    salt: Hex32
+
+
+class RegistrationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file that a team sends.
+
+    Attributes:
+        statement: the text of a `Statement`, byte for byte as it was signed.
+        signature: of `registration_message(statement)`.
+        key: the file's own secret, sealed for the organisers, base64.
+        registrant: a `Registrant`, sealed under that secret, base64.
+    """
+
+    statement: str
+    signature: Hex128
+    key: bytes
+    registrant: bytes
+
+
+class SubmissionSignature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A team's signature of one revision of a submission.
+
+    Attributes:
+        team: of `team_handle`.
+        agreement: the one that the team had agreed to when it signed, "" for none.
+        value: of `submission_message`.
+        metadata: SHA-256 of the metadata that was signed; the reader takes it of what came.
+    """
+
+    team: Annotated[str, msgspec.Meta(pattern="^team-[0-9a-f]{16}$")]
+    agreement: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
+    value: Hex128
+    metadata: str = ""
+
+
+class _SignedMetadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    signed: str
+    signature: SubmissionSignature
+
+
+def team_handle(key: str) -> str:
+    """What a team is called in public: a digest of its public key says nothing of its name."""
+    return f"team-{digest_bytes(bytes.fromhex(key))[:_HANDLE_DIGITS]}"
+
+
+def registrant_digest(registrant: Registrant) -> Digest:
+    """The salted digest by which a statement commits to who made it."""
+    return commitment(registrant.salt, msgspec.json.encode(registrant, order="deterministic"))
+
+
+def registration_message(statement: str) -> bytes:
+    """The bytes that are signed for a registration."""
+    return _PURPOSE + statement.encode()
+
+
+def submission_message(
+    board: str, submission: str, *, revision: int, agreement: str, metadata: str
+) -> bytes:
+    """The bytes that are signed for a submission.
+
+    Args:
+        board: hash of the board's first event.
+        submission: its id.
+        revision: of its metadata.
+        agreement: what the team had agreed to, "" for nothing.
+        metadata: SHA-256 of the metadata, which holds the digests of the runs.
+    """
+    parts = [board, submission, str(revision), agreement, metadata]
+    return _SUBMISSION_PURPOSE + msgspec.json.encode(parts)
+
+
+def verify(key: str, message: bytes, signature: str) -> bool:
+    """Whether a signature of a message was made with the private half of a public key."""
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(
+            bytes.fromhex(signature), message
+        )
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def parse_statement(text: str) -> Statement:
+    """Read a statement's text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        statement = msgspec.json.decode(text.encode(), type=Statement)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    parse_time(statement.at)
+    if statement.schema != 1:
+        raise ValueError(f"schema {statement.schema}")
+    return statement
+
+
+def read_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Statement]:
+    """Read a registration file as far as everybody can: what is sealed in it is left alone.
+
+    Args:
+        data: the file.
+        path: where it lies; its name is that of the team, `team-0123456789abcdef.json`.
+
+    Raises:
+        InputError: it is none, its key did not sign it, or it is named after another team.
+    """
+    try:
+        file = msgspec.json.decode(data, type=RegistrationFile)
+        statement = parse_statement(file.statement)
+    except (msgspec.MsgspecError, UnicodeError, ValueError, RecursionError):
+        raise InputError(
+            Problem(
+                code="not-a-registration",
+                path=quote(path),
+                found="a file that is no registration",
+                expected="the file that heldout register writes, unchanged",
+            )
+        ) from None
+    if not verify(statement.key, registration_message(file.statement), file.signature):
+        raise bad_signature(path, "a signature that is not of the key that it names")
+    if path.rpartition("/")[2] != f"{team_handle(statement.key)}.json":
+        raise bad_signature(path, f"a registration of {team_handle(statement.key)}")
+    return file, statement
+
+
+def bad_signature(path: str, found: str) -> InputError:
+    """That a registration is not the team's own, for this board."""
+    return InputError(
+        Problem(
+            code="bad-signature",
+            path=quote(path),
+            found=found,
+            expected="the team's own, signed for this board, in a file that is named after it",
+            hint="heldout register, in a clone of this board",
+        )
+    )
+
+
+def join_signature(metadata: bytes, signature: SubmissionSignature) -> bytes:
+    """The metadata with its signature around it, as it goes into the seal."""
+    signed = _SignedMetadata(signed=metadata.decode(), signature=signature)
+    return msgspec.json.format(msgspec.json.encode(signed), indent=2) + b"\n"
+
+
+def split_signature(data: bytes) -> tuple[bytes, SubmissionSignature | None]:
+    """The metadata in what came out of the seal, and its signature, `None` where it has none.
+
+    The signature names the digest of this metadata, whatever it was made for.
+    """
+    try:
+        found = msgspec.json.decode(data, type=_SignedMetadata)
+        metadata = found.signed.encode()
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return data, None
+    digest = str(digest_bytes(metadata))
+    return metadata, msgspec.structs.replace(found.signature, metadata=digest)

@@ -1,0 +1,307 @@
+"""The tables of the MS MARCO leaderboards: read as published, every repair reported.
+
+Each of the two boards was one CSV file in a git repository (fostering-coopetition, section 3).
+Nobody checked what was typed into it, so ids, scores and types are missing or misspelt. Every cell
+is kept as it stands; what is made of it is said beside it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Literal
+
+from heldout.board.log.manifest import is_link, parse_day
+from heldout.board.old_boards.legacy_csv import Record, read_records
+from heldout.board.old_boards.legacy_layouts import Layout, find_layout
+from heldout.errors import InputError, Problem, quote
+from heldout.ids import Digest, digest_bytes
+
+__all__ = [
+    "REPAIRS",
+    "TYPES",
+    "Mark",
+    "OldEntry",
+    "OldTable",
+    "Repair",
+    "parse_table",
+]
+
+Mark = Literal["", "trophy", "baseline"]
+"""What stood in the column without a name."""
+
+REPAIRS: Mapping[str, str] = {
+    "byte-order-mark": "the file begins with a byte order mark, which is skipped",
+    "invisible-character": "characters that show nothing are left out, line ends become a space",
+    "white-space": "blanks around a cell are left out, several in a row become one",
+    "made-id": "a row without an id gets one, of its date and its number",
+    "unfit-id": "an id that cannot be part of a file name is replaced by a made one",
+    "repeated-id": "an id that stands above already is replaced by a made one",
+    "date-from-id": "a date that cannot be read is taken from the id",
+    "misspelt-type": "a type with a letter missing is written out",
+    "unknown-type": "a type that the old board did not have stays as it is",
+    "unknown-mark": "a sign that is neither trophy nor baseline means nothing",
+    "not-a-link": "an address that is not http or https is not shown",
+    "no-score": "an entry without a score on a set has none here",
+    "not-a-score": "what is no decimal number from 0 to 1 counts as no score",
+}
+"""Every kind of repair, with what it does."""
+
+TYPES = ("full ranking", "reranking")
+"""What the old boards had in the column `type`."""
+
+_MISSPELT = {"reraking": "reranking"}
+_MARKS: Mapping[str, Mark] = {"": "", "🏆": "trophy", "🏛": "baseline"}
+_VARIATION = "\ufe0f"  # asks for the coloured form of the sign before it
+_INVISIBLE = ("Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,72}", re.ASCII)
+_SCORE = re.compile(r"0(\.[0-9]{1,16})?|1(\.0{1,16})?", re.ASCII)
+_FIRST_YEAR = 1990
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """One place where what is used is not what stands in the file.
+
+    Attributes:
+        line: of the file, 1-based; that of the row's first cell.
+        column: heading of the cell; "mark" for the column without a name.
+        kind: a key of `REPAIRS`.
+        found: the cell as it stands.
+        made: what is used for it; "" for nothing.
+    """
+
+    line: int
+    column: str
+    kind: str
+    found: str
+    made: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldEntry:
+    """One row of an old board.
+
+    Attributes:
+        line: of the file, 1-based.
+        cells: the row as it stands, in the order of the header.
+        id: as given, or made.
+        day: the day that the old board claims.
+        mark: trophy or baseline, as the old board gave it.
+        description, team: as given, without what nobody can see.
+        paper, code: http or https addresses, or "".
+        type: as given, a known misspelling aside.
+        scores: `dev` and `eval` with the digits that were published; a missing one is left out.
+    """
+
+    line: int
+    cells: tuple[str, ...]
+    id: str
+    day: date
+    mark: Mark
+    description: str
+    team: str
+    paper: str
+    code: str
+    type: str
+    scores: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldTable:
+    """A whole table.
+
+    Attributes:
+        layout: which board it is.
+        digest: SHA-256 of the file.
+        header: its headings in their order.
+        entries: its rows in their order.
+        repairs: everything that was not used as it stands, in the order of the lines.
+    """
+
+    layout: Layout
+    digest: Digest
+    header: tuple[str, ...]
+    entries: tuple[OldEntry, ...]
+    repairs: tuple[Repair, ...]
+
+
+def parse_table(data: bytes, *, path: str) -> OldTable:
+    """Read the CSV file of an old board.
+
+    Args:
+        data: the file's bytes.
+        path: its name, for errors.
+
+    Raises:
+        InputError: `unknown-table` for headings of another table, `no-date` for rows that cannot be
+            dated, and those of `read_records`; each with its line.
+    """
+    header, *rows = read_records(data, path=path)
+    layout = find_layout(header, path=path)
+    read = [_Row(line=r.line, raw=dict(zip(header.cells, r.cells, strict=True))) for r in rows]
+    days = [_read_day(row) for row in read]
+    problems = [_undated(row, path) for row, day in zip(read, days, strict=True) if day is None]
+    if problems:
+        raise InputError(problems)
+    known = [day for day in days if day is not None]
+    ids = _read_ids(read, known)
+    parts = zip(rows, read, known, ids, strict=True)
+    entries = tuple(_read_entry(*part, layout=layout) for part in parts)
+    return OldTable(
+        layout=layout,
+        digest=digest_bytes(data),
+        header=header.cells,
+        entries=entries,
+        repairs=(*_tell_mark(data), *(repair for row in read for repair in row.repairs)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """A row's cells by heading, and what was repaired in it so far."""
+
+    line: int
+    raw: Mapping[str, str]
+    repairs: list[Repair] = field(default_factory=list)
+
+    def read(self, column: str) -> str:
+        """A cell without what nobody can see."""
+        found = self.raw[column]
+        shown = _drop_invisible(found)
+        made = " ".join(shown.split())
+        if shown != found:
+            self.report("invisible-character", column, made)
+        elif made != found:
+            self.report("white-space", column, made)
+        return made
+
+    def report(self, kind: str, column: str, made: str) -> None:
+        """Note a repair of a cell."""
+        found = self.raw[column]
+        named = column or "mark"
+        self.repairs.append(Repair(line=self.line, column=named, kind=kind, found=found, made=made))
+
+
+def _tell_mark(data: bytes) -> Iterator[Repair]:
+    if data.startswith(b"\xef\xbb\xbf"):
+        yield Repair(line=1, column="id", kind="byte-order-mark", found="\ufeff", made="")
+
+
+def _undated(row: _Row, path: str) -> Problem:
+    return Problem(
+        code="no-date",
+        path=f"{path}:date",
+        line=row.line,
+        found=quote(row.raw["date"]),
+        expected=f"a day as yyyy/mm/dd from {_FIRST_YEAR} on, in the date or before the id's name",
+    )
+
+
+def _read_day(row: _Row) -> date | None:
+    day = _as_day(row.read("date"))
+    if day is not None:
+        return day
+    digits = re.match(r"(\d{4})(\d{2})(\d{2})", row.raw["id"].strip(), re.ASCII)
+    day = _as_day("-".join(digits.groups())) if digits else None
+    if day is not None:
+        row.report("date-from-id", "date", day.isoformat())
+    return day
+
+
+def _as_day(text: str) -> date | None:
+    try:
+        day = parse_day(text)
+    except ValueError:
+        return None
+    return day if day.year >= _FIRST_YEAR else None
+
+
+def _read_ids(rows: Sequence[_Row], days: Sequence[date]) -> list[str]:
+    """The given ids where they are fit and the first of their name, else made ones."""
+    ids: list[str | None] = []
+    kinds: list[str] = []
+    taken: set[str] = set()
+    for row in rows:
+        given = row.read("id")
+        kind = "made-id" if not given else ""
+        if given and (not _ID.fullmatch(given) or ".." in given):
+            kind = "unfit-id"
+        elif given.casefold() in taken:
+            kind = "repeated-id"
+        kinds.append(kind)
+        ids.append(None if kind else given)
+        taken |= set() if kind else {given.casefold()}
+    made = [
+        name or _make_id(day, number, taken)
+        for number, (name, day) in enumerate(zip(ids, days, strict=True), 1)
+    ]
+    for row, kind, name in zip(rows, kinds, made, strict=True):
+        if kind:
+            row.report(kind, "id", name)
+    return made
+
+
+def _make_id(day: date, number: int, taken: set[str]) -> str:
+    """`yyyymmdd-row-NNN`: the claimed day and the row's number below the header."""
+    made = f"{day:%Y%m%d}-row-{number:03d}"
+    while made in taken:
+        made += "-again"
+    taken.add(made)
+    return made
+
+
+def _read_entry(record: Record, row: _Row, day: date, name: str, *, layout: Layout) -> OldEntry:
+    scores = {"dev": _read_score(row, layout.dev), "eval": _read_score(row, layout.eval)}
+    return OldEntry(
+        line=record.line,
+        cells=record.cells,
+        id=name,
+        day=day,
+        mark=_read_mark(row),
+        description=row.read("description"),
+        team=row.read("team"),
+        paper=_read_link(row, "paper"),
+        code=_read_link(row, "code"),
+        type=_read_type(row),
+        scores={view: score for view, score in scores.items() if score is not None},
+    )
+
+
+def _read_mark(row: _Row) -> Mark:
+    mark = row.read("").removesuffix(_VARIATION)
+    if mark not in _MARKS:
+        row.report("unknown-mark", "", "")
+    return _MARKS.get(mark, "")
+
+
+def _read_type(row: _Row) -> str:
+    given = row.read("type")
+    if given in _MISSPELT:
+        row.report("misspelt-type", "type", _MISSPELT[given])
+        return _MISSPELT[given]
+    if given not in TYPES:
+        row.report("unknown-type", "type", given)
+    return given
+
+
+def _read_link(row: _Row, column: str) -> str:
+    given = row.read(column)
+    if not given or is_link(given):
+        return given
+    row.report("not-a-link", column, "")
+    return ""
+
+
+def _read_score(row: _Row, column: str) -> str | None:
+    given = row.read(column)
+    if _SCORE.fullmatch(given):
+        return given
+    row.report("not-a-score" if given else "no-score", column, "")
+    return None
+
+
+def _drop_invisible(text: str) -> str:
+    spaced = (" " if unicodedata.category(c) == "Cc" else c for c in text)
+    return "".join(c for c in spaced if unicodedata.category(c) not in _INVISIBLE)

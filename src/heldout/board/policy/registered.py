@@ -1,0 +1,221 @@
+"""The rule that submissions come from registered teams, and what an audit asks of registrations."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from heldout.board.log.events import GENESIS, Entry
+from heldout.board.log.history import History, Submission
+from heldout.board.log.manifest import team_key
+from heldout.board.log.registration import (
+    LONGEST_NAME,
+    Registrant,
+    SubmissionSignature,
+    parse_statement,
+    registrant_digest,
+    registration_message,
+    submission_message,
+    team_handle,
+    verify,
+)
+from heldout.board.log.teams import Team, agreements_since, read_agreement
+from heldout.board.policy.case import Case
+from heldout.board.policy.identity import name_evidence
+from heldout.board.policy.names import compare_names
+from heldout.board.rules.spec import BoardSpec
+from heldout.errors import Problem, quote
+from heldout.ids import digest_bytes
+
+__all__ = [
+    "check_registered",
+    "check_registrant",
+    "is_signed",
+    "registration_faults",
+    "revoked_before",
+    "signature_faults",
+]
+
+_AGAIN = "heldout register"
+
+
+def check_registered(case: Case) -> Iterator[str]:
+    """The submission is signed by a registered team that agreed to what is in force."""
+    if case.spec.registration is None:
+        return
+    submission = case.history.submissions.get(case.id) or Submission(
+        id=case.id, received=case.received, files={}, status="received"
+    )
+    yield from _evidence(case.spec, case.history, submission, case.manifest.team)
+
+
+def check_registrant(registrant: Registrant, spec: BoardSpec) -> Iterator[Problem]:
+    """What is wrong with the names in a registration.
+
+    Args:
+        registrant: who registers.
+        spec: the board's rules; a team may not be called as the board.
+    """
+    fields = {"institution": registrant.institution, "contact": registrant.contact}
+    reserved = (spec.name, spec.title)
+    for evidence in name_evidence(registrant.team, "team", reserved=reserved):
+        yield Problem(
+            code="team-named",
+            path="registration:team",
+            found=evidence,
+            expected="the name of the team, as its submissions will have it",
+            hint="the organisers alone see it until an entry shows it",
+        )
+    for name, text in {"team": registrant.team, **fields}.items():
+        if not text.isprintable() or len(text) > LONGEST_NAME:
+            yield Problem(
+                code="wrong-field",
+                path=f"registration:{name}",
+                found=quote(text),
+                expected=f"text that shows all it holds, up to {LONGEST_NAME} characters",
+            )
+
+
+def revoked_before(team: Team, teams: Iterable[Team]) -> Iterator[str]:
+    """What a team has in common with those whose registration was revoked: for the organisers.
+
+    The same institution says little by itself; a lost key is a good reason for the same name.
+
+    Args:
+        team: as it registered, opened.
+        teams: all of the board.
+    """
+    for other in teams:
+        if other.revoked is None or other.handle == team.handle:
+            continue
+        shared = [*_shared(team.registrant, other.registrant)]
+        if shared:
+            day = f"{other.revoked:%d %b %Y}"
+            yield f"{', '.join(shared)}: {other.handle}, revoked on {day} ({other.why})"
+
+
+def _shared(one: Registrant | None, other: Registrant | None) -> Iterator[str]:
+    if one is None or other is None:
+        return
+    pairs = {
+        "name": (one.team, other.team),
+        "institution": (one.institution, other.institution),
+        "contact": (one.contact, other.contact),
+    }
+    for field, (mine, theirs) in pairs.items():
+        if not team_key(mine) or not team_key(theirs):
+            continue
+        if team_key(mine) == team_key(theirs):
+            yield f"the same {field}"
+        elif compare_names(mine, theirs) is not None:
+            yield f"nearly the same {field}, {quote(theirs)}"
+
+
+def registration_faults(entries: Iterable[Entry]) -> Iterator[str]:
+    """What does not hold of the registrations and agreements in a log."""
+    board = ""
+    for entry in entries:
+        board = board or str(entry.hash)
+        place = f"event {entry.event.seq}"
+        if entry.event.kind == "registered":
+            yield from (f"{place}: {fault}" for fault in _statement_faults(entry, board))
+        elif entry.event.kind == "changed-agreement":
+            agreement = read_agreement(entry)
+            if digest_bytes(agreement.text.encode()) != agreement.digest:
+                yield f"{place}: the agreement's text is not that of its digest"
+
+
+def signature_faults(spec: BoardSpec, history: History, submission: Submission) -> Iterator[str]:
+    """What does not hold of a published submission's signature, where its day asked for one."""
+    asked = spec.registration is not None and "team-registered" not in spec.policy.off
+    if asked and not submission.baseline and submission.identity is not None:
+        for fault in _evidence(spec, history, submission, submission.identity.team):
+            yield f"{submission.id}: {fault}"
+
+
+def _evidence(
+    spec: BoardSpec, history: History, submission: Submission, name: str
+) -> Iterator[str]:
+    signature = submission.signature
+    if signature is None:
+        if spec.registration is not None and spec.registration.required:
+            yield (
+                "not signed by a registered team; register once, then send it anew: "
+                f'{_AGAIN} --team "NAME"'
+            )
+        return
+    team = history.teams.get(signature.team)
+    if team is None:
+        yield f"signed by {signature.team}, which is not registered: {_AGAIN}"
+    elif not is_signed(history, submission):
+        yield f"the signature of {signature.team} is not one of this submission"
+    else:
+        yield from _standing(submission, team)
+        yield from _agreed(spec, history, submission, signature, team)
+        yield from _named(team.registrant, name)
+
+
+def is_signed(history: History, submission: Submission) -> bool:
+    """Whether a submission's signature is one of its revision in force, by a registered key."""
+    signature = submission.signature
+    team = None if signature is None else history.teams.get(signature.team)
+    if signature is None or team is None:
+        return False
+    message = submission_message(
+        history.board,
+        submission.id,
+        revision=submission.revision,
+        agreement=signature.agreement,
+        metadata=signature.metadata,
+    )
+    return verify(team.key, message, signature.value)
+
+
+def _standing(submission: Submission, team: Team) -> Iterator[str]:
+    """A registration that was revoked after publication takes nothing back."""
+    decided = submission.published
+    if team.revoked is not None and (decided is None or team.revoked <= decided):
+        yield f"the registration of {team.handle} was revoked on {team.revoked:%d %b %Y}"
+
+
+def _agreed(
+    spec: BoardSpec,
+    history: History,
+    submission: Submission,
+    signature: SubmissionSignature,
+    team: Team,
+) -> Iterator[str]:
+    """What a team agreed to later than it had to is good too, when it amends a submission."""
+    if spec.registration is None or spec.registration.agreement is None:
+        return
+    known = agreements_since(history.agreements, submission.received)
+    if not known:
+        return
+    if signature.agreement not in {one.digest for one in known} & {*team.agreements}:
+        yield (
+            f"{team.handle} has not agreed to {known[0].path} as it stands since "
+            f"{known[0].since:%d %b %Y}; agree, then send it anew: {_AGAIN}"
+        )
+
+
+def _named(registrant: Registrant | None, name: str) -> Iterator[str]:
+    if registrant is not None and team_key(registrant.team) != team_key(name):
+        yield f"the team is {quote(name)}, but the key is registered for {quote(registrant.team)}"
+
+
+def _statement_faults(entry: Entry, board: str) -> Iterator[str]:
+    text = str(entry.get("statement"))
+    try:
+        statement = parse_statement(text)
+    except ValueError:
+        yield "holds no registration"
+        return
+    if statement.board != board or board == GENESIS:
+        yield "the registration is for another board"
+    if team_handle(statement.key) != entry.get("team"):
+        yield "the registration is not of the key that its team is named after"
+    if not verify(statement.key, registration_message(text), str(entry.get("signature"))):
+        yield "the registration's signature is not that of its key"
+    sealed = entry.get("registrant")
+    registrant = None if sealed is None else msgspec.convert(sealed, Registrant)
+    if registrant is not None and registrant_digest(registrant) != statement.private:
+        yield "the registrant is not the one that was signed for"

@@ -1,0 +1,1 @@
+"""The rows of the leaderboard, of its views and of its seasons, on a given day."""

@@ -1,0 +1,51 @@
+"""Figures of a ranking that were told before the day that the rules of the time allow."""
+
+from collections.abc import Iterator
+from datetime import date
+
+from heldout.board.log.history import History, Submission
+from heldout.board.log.measured import Measured
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.trust import due_day
+
+__all__ = ["list_early"]
+
+
+def list_early(history: History) -> Iterator[str]:
+    """What was told too early, or though no rule allows it.
+
+    Args:
+        history: what a log says, the public one too.
+
+    Yields:
+        A sentence for each event.
+    """
+    for one in history.measured:
+        spec = parse_spec(history.rules_at(one.at).encode(), path="the rules in the log")
+        place = f"event {one.event} ('measured')"
+        if spec.trust is None or not one.figures.told <= set(spec.trust.show):
+            yield f"{place} tells what board.toml did not allow to be told"
+            continue
+        early = sorted(
+            name
+            for name in one.covered
+            if not _is_due(history.submissions[name], one, spec, history)
+        )
+        if early:
+            yield f"{place} tells of {', '.join(early[:3])} before the day of board.toml"
+
+
+def _is_due(submission: Submission, one: Measured, spec: BoardSpec, history: History) -> bool:
+    if spec.trust is None or submission.published is None:
+        return False
+    closed: date | None = None
+    if history.closed is not None and history.closed <= one.at:
+        closed = history.closed.date()
+    day = due_day(
+        spec.trust,
+        submission.published.date(),
+        last=spec.last_day_of(one.season),
+        closed=closed,
+    )
+    return day is not None and day <= one.at.date()

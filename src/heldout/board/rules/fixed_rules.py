@@ -1,0 +1,124 @@
+"""What a later board.toml may not change: what told scores mean, which rank, days that are over.
+
+A score keeps the name of its view for ever. If the view could become another one, old numbers would
+stand under a name that says something else, and no audit could tell.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from heldout.board.log.history import History, Submission
+from heldout.board.rules.deadlines import list_terms
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.rules.spec_checks import Wrong
+from heldout.board.rules.spec_file import parse_spec
+
+__all__ = ["list_changed_terms", "list_moved_days"]
+
+_VIEW = (
+    *("set", "measure", "labels", "queries", "facets"),
+    *("summary", "min_group", "groups", "target"),
+)
+"""The keys of a view that say what its score is; the others say who sees it."""
+
+_SET = ("queries", "qrels")
+_HINT = "a view that has told scores stays: add one under a new name"
+
+
+def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
+    """What new rules would change of the scores that were told, or are about to be.
+
+    Args:
+        history: what the organisers' log says, with every field opened.
+        after: the new rules.
+    """
+    rules = [parse_spec(text.encode()) for _, text in reversed(history.rules)]
+    named = _list_views(history)
+    for index, view in enumerate(after.views):
+        if view.name in named:
+            # The last rules that had it: what was taken away may not come back as another.
+            before = next((old for old in rules if _find(old, view.name) is not None), None)
+            if before is not None:
+                yield from _compare_views(before, after, view, f"views[{index}]")
+    if named and after.denominator != rules[0].denominator:
+        hint = "older scores are means over other queries: found a board anew"
+        yield ("denominator", after.denominator, f'"{rules[0].denominator}", as before', hint)
+    yield from _compare_ranks(history, rules[0], after)
+
+
+def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Iterator[Wrong]:
+    """The last days that are over and that new rules would move: what waited for them was told.
+
+    Args:
+        history: what the organisers' log says.
+        after: the new rules.
+        now: the moment, UTC.
+    """
+    today, term = now.date(), list_terms(history, now)[-1]
+    before = term.spec
+    hint = "what was told after that day stays told, and what came after it came late"
+    if term.deadline is not None and today > term.deadline and after.kind != "one-shot":
+        yield ("kind", after.kind, '"one-shot", as before', hint)
+    was = term.deadline or (before.closes if before.final_views else None)
+    if was is not None and today > was and after.closes != was:
+        yield ("closes", _say(after.closes), f"{was}, as before", hint)
+    seasons = {season.name: (i, season) for i, season in enumerate(after.seasons)}
+    for season in before.seasons if before.final_views else ():
+        index, now_it_is = seasons.get(season.name, (None, None))
+        closed = season.closes is not None and today > season.closes
+        if closed and now_it_is is not None and now_it_is.closes != season.closes:
+            told = f"{season.closes}, as before"
+            yield (f"seasons[{index}].closes", _say(now_it_is.closes), told, hint)
+
+
+def _list_views(history: History) -> frozenset[str]:
+    """The views whose scores were told, or will be by the rules of a submission that waits."""
+    told = {
+        view
+        for s in history.submissions.values()
+        for view in (*s.scores, *s.not_above, *s.untold, *s.final)
+    }
+    waiting = (s for s in history.submissions.values() if s.pending)
+    specs = (parse_spec(history.rules_at(s.received).encode()) for s in waiting)
+    return frozenset(told.union(*({v.name for v in s.views if v.public or v.final} for s in specs)))
+
+
+def _find(spec: BoardSpec, name: str) -> View | None:
+    return next((view for view in spec.views if view.name == name), None)
+
+
+def _compare_views(before: BoardSpec, after: BoardSpec, view: View, place: str) -> Iterator[Wrong]:
+    old = before.view(view.name)
+    for key in _VIEW:
+        was, now = getattr(old, key), getattr(view, key)
+        if was != now:
+            yield (f"{place}.{key}", _say(now), f"{_say(was)}, as before", _HINT)
+    if old.set != view.set:
+        return
+    for key in _SET:
+        was, now = (getattr(spec.sets[view.set], key) for spec in (before, after))
+        if was != now:
+            yield (f"sets.{view.set}.{key}", _say(now), f"{_say(was)}, as before", _HINT)
+
+
+def _compare_ranks(history: History, before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
+    """The view by which an entry is ranked stays the same."""
+    ranks: dict[str, str] = {}
+    for submission in filter(_is_entry, history.submissions.values()):
+        day = submission.received.date()
+        was, now = before.on(day).primary, after.on(day).primary
+        if was != now:
+            ranks.setdefault(now, was)
+    for now, was in ranks.items():
+        index = next((i for i, one in enumerate(after.seasons) if one.view == now), None)
+        key = "primary" if index is None else f"seasons[{index}].view"
+        hint = "entries are published, and what ranks them stays"
+        yield (key, now, f'"{was}", as before', hint)
+
+
+def _is_entry(submission: Submission) -> bool:
+    return submission.status in ("published", "imported") and not submission.baseline
+
+
+def _say(value: object) -> str:
+    return "none" if value is None else str(value)

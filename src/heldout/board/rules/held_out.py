@@ -1,0 +1,94 @@
+"""What a vault holds out and scores depend on: labels, masks, groups, as a commitment names them.
+
+Every file `labels/STEM.SUFFIX` counts whose stem a board names: a query set, or the labels of a
+view. In a commitment `eval` stands for `labels/eval.qrels`, as boards have had it from the start,
+and any other file for itself: `eval.exclude`. The names are narrow on purpose: a commitment is safe
+only where its text cannot be cut in two ways (docs/trust.md).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from heldout.board.rules.spec import BoardSpec, View
+
+__all__ = [
+    "held_out_file",
+    "held_out_name",
+    "is_commitment",
+    "list_stems",
+    "names_of_board",
+    "names_of_view",
+    "open_labels",
+    "stem_of",
+]
+
+_FILE = re.compile(r"([A-Za-z0-9_-]{1,32})\.([a-z]{1,16})", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}(\.[a-z]{1,16})?", re.ASCII)
+_DIGEST = re.compile("[0-9a-f]{64}", re.ASCII)
+_FOLDER = "labels/"
+_LABELS = ".qrels"
+
+
+def held_out_name(file: str) -> str | None:
+    """What a file of `labels/` is called in a commitment; `None` for one that decides no score."""
+    return file.removesuffix(_LABELS) if _FILE.fullmatch(file) else None
+
+
+def held_out_file(name: str) -> str:
+    """The inverse of `held_out_name`."""
+    return name if "." in name else name + _LABELS
+
+
+def stem_of(name: str) -> str:
+    """The query set, or the labels, that a name in a commitment belongs to."""
+    return name.partition(".")[0]
+
+
+def open_labels(name: str) -> str:
+    """Where a board has further labels of a set whose own are public."""
+    return f"qrels/{name}.qrels"
+
+
+def names_of_view(view: View) -> frozenset[str]:
+    """The held-out files that a view's scores depend on, as far as there are such files."""
+    files = (path.removeprefix(_FOLDER) for path in view.files if path.startswith(_FOLDER))
+    named = {name for file in files if (name := held_out_name(file)) is not None}
+    return frozenset({view.labels or view.set, f"{view.set}.exclude", *named})
+
+
+def names_of_board(spec: BoardSpec) -> frozenset[str]:
+    """The same for all views of some rules; a set with public labels has none of its own here."""
+    public = {name for name, files in spec.sets.items() if not files.held_out}
+    names = (
+        names_of_view(view) - ({view.labels, view.set} if view.set in public else set())
+        for view in spec.views
+    )
+    return frozenset[str]().union(*names)
+
+
+def list_stems(spec: BoardSpec, *sets: str) -> frozenset[str]:
+    """What the names of all held-out files begin with that query sets may depend on.
+
+    Args:
+        spec: the rules.
+        sets: names of query sets; none for all.
+    """
+    chosen = sets or tuple(spec.sets)
+    names = [names_of_view(view) for view in spec.views if view.set in chosen]
+    return frozenset(map(stem_of, frozenset(chosen).union(*names)))
+
+
+def is_commitment(value: Any) -> bool:
+    """Whether opened digests have the one form that binds: no other split of salt and value does.
+
+    The digest is of the salt followed by the value. In this form no end of a value is itself one,
+    so that a salt and a value cannot be cut elsewhere to say something else.
+    """
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str)
+        and _NAME.fullmatch(name)
+        and isinstance(digest, str)
+        and _DIGEST.fullmatch(digest)
+        for name, digest in value.items()
+    )

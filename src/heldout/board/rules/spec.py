@@ -1,0 +1,358 @@
+"""What a board is: the tables of board.toml as values."""
+
+from datetime import date
+from typing import Literal
+
+import msgspec
+
+from heldout.board.rules.forge import ForgeSpec
+from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.trust import Trust
+from heldout.measures.facets import Summary
+from heldout.trec.ranking import Order
+
+__all__ = [
+    "RULE_NAMES",
+    "Archive",
+    "Baselines",
+    "BoardSpec",
+    "EnvelopeForm",
+    "Example",
+    "Kind",
+    "OpenRuns",
+    "Policy",
+    "QuerySet",
+    "Registration",
+    "Runs",
+    "Season",
+    "View",
+]
+
+RULE_NAMES = (
+    "board-open",
+    "post-hoc",
+    "id-date",
+    "team-named",
+    "team-registered",
+    "mixed-scripts",
+    "look-alike",
+    "several-names",
+    "shared-key",
+    "name-taken",
+    "telling-id",
+    "institution-named",
+    "description",
+    "type-known",
+    "training-data",
+    "open-runs",
+    "embargo",
+    "quota",
+    "candidates",
+    "runs",
+    "copied-seeds",
+    "unlike-seeds",
+    "same-run",
+    "others-run",
+    "small-change",
+    "near-others",
+    "ensemble",
+    "far-below",
+)
+"""The rules that a board may switch off: the keys of `policy.RULES`, which imports this module."""
+
+
+Kind = Literal["sequential", "one-shot"]
+"""`sequential`: scores are released one by one, as on MS MARCO. `one-shot`: all at once after the
+last day, as at TREC."""
+
+OpenRuns = Literal["never", "with-consent", "always"]
+"""Whose runs are opened at a board's end: nobody's, of teams that agree, of every entry."""
+
+EnvelopeForm = Literal["age", "openssl"]
+"""The forms of `heldout.envelope`, named here so that nothing above needs to reach it."""
+
+
+class QuerySet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[sets.NAME]`: one set of queries that every submission answers.
+
+    Attributes:
+        queries: path in the board, `qid<TAB>text`.
+        qrels: path of public labels in the board; absent where they are held out.
+        candidates: path in the board of the official documents for re-ranking, if there are any.
+    """
+
+    queries: str
+    qrels: str | None = None
+    candidates: str | None = None
+
+    @property
+    def held_out(self) -> bool:
+        """Whether the labels lie in the vault and nowhere else."""
+        return self.qrels is None
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[[views]]`: query set, labels, measure, who may see it.
+
+    The paths of `queries`, `facets` and `groups` lead into the vault where they begin with
+    `labels/`, else into the board.
+
+    Attributes:
+        name: what the column is called, and the key in every JSON.
+        set: a name of `[sets.NAME]`.
+        measure: as ir_measures names it, `RR@10`.
+        public: whether its score is released when a submission is published. One that is not is
+            scored with every submission and never leaves the vault.
+        labels: other labels of the same queries, by name; absent, the set's own. They lie where the
+            set's own lie: in the vault, or, of an open set, in the board.
+        final: of a view that is not public: whether its score is released after all on the day
+            after the last of the board, or of the season.
+        queries: path of a list of queries of the set: the mean is over those of them that count.
+        facets: path of groups of queries, for `summary`.
+        summary: what of the groups' means is told: the mean over all queries, that of the worst
+            group, or the gap between the best group and the worst.
+        min_group: fewest queries that count of a group; smaller ones are left out.
+        groups: path of groups of documents, for AWRF.
+        target: group of documents -> the exposure that is fair; absent, the share of the
+            documents that each group has.
+        training_at_most: lists only entries that state at most so many training pairs.
+    """
+
+    name: str
+    set: str
+    measure: str
+    public: bool = True
+    labels: str | None = None
+    final: bool = False
+    queries: str | None = None
+    facets: str | None = None
+    summary: Summary = "mean"
+    min_group: int = 10
+    groups: str | None = None
+    target: dict[str, float] | None = None
+    training_at_most: int | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths that it names."""
+        return tuple(file for file in (self.queries, self.facets, self.groups) if file is not None)
+
+
+class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[[seasons]]`: some of a board's days, with a held-out set of their own.
+
+    Attributes:
+        name: as in addresses and on the page.
+        view: the public view that ranks its entries. Its query set is asked of them alone.
+        opens: first day.
+        closes: last day; may be absent for the last season.
+    """
+
+    name: str
+    view: str
+    opens: date
+    closes: date | None = None
+
+
+class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[runs]`: what a run file must be.
+
+    Attributes:
+        order: how documents are ordered: `msmarco`, `trec` or `trec9`.
+        depth: most documents per query.
+        min_depth: fewest documents per answered query.
+        complete: whether every query must be answered.
+        seeds: most runs over a query set that may differ by their seed alone and be one
+            submission, shown as mean and spread; 1 for none.
+    """
+
+    order: Order = "msmarco"
+    depth: int = 1000
+    min_depth: int = 1
+    complete: bool = True
+    seeds: int = 1
+
+
+class Baselines(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[baselines]`: what the organisers' own runs do; they never have rank, trophy or quota.
+
+    Attributes:
+        bar: whether a trophy and the record line have to be above them.
+    """
+
+    bar: bool = True
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[example]`: a query with its answer, for the top of the page.
+
+    Attributes:
+        query: text of a query with public labels.
+        document: id of a document that answers it.
+        text: the document's text, or a part of it.
+    """
+
+    query: str
+    document: str
+    text: str = ""
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[policy]`: the rules' numbers; docs/policy.md has each rule and its reason.
+
+    Attributes:
+        quota: most submissions of one team within `quota_days`.
+        quota_days: length of the rolling window.
+        embargo_months: longest embargo, counted from the day of submission.
+        id_days: how far the date in an id may be from the day of submission.
+        off: names of rules that this board does not apply, of `RULE_NAMES`.
+    """
+
+    quota: int = 2
+    quota_days: int = 30
+    embargo_months: int = 9
+    id_days: int = 7
+    off: tuple[str, ...] = ()
+
+
+class Archive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[archive]`: what is opened when the board ends, besides labels, log and scores.
+
+    Attributes:
+        runs: whose runs; those of baselines too unless it is `never`.
+    """
+
+    runs: OpenRuns = "with-consent"
+
+
+class Registration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[registration]`: whether teams register, and what they agree to.
+
+    Attributes:
+        required: whether a submission has to come from a registered team.
+        agreement: path in the board of the text that a team agrees to, if there is one.
+        closes: last day on which a new team is taken, UTC.
+    """
+
+    required: bool = False
+    agreement: str | None = None
+    closes: date | None = None
+
+
+class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole board.toml, version 1.
+
+    Attributes:
+        name: short name of letters, digits, `.`, `_`, `-`: used in file names and feeds.
+        title: heading of the page.
+        task: one or two sentences that say what a system has to do.
+        opens: first day of the board.
+        closes: last day, or absent; the deadline of a one-shot board.
+        kind: whether scores are released one by one or all together.
+        primary: the view whose released score ranks the entries.
+        decimals: digits after the point of every released score.
+        denominator: what a mean is taken over: the queries that count, or `all` judged ones, of
+            which those that don't count score 0, as the MS MARCO scripts have it.
+        types: submission types; `reranking` ones keep to the candidates where a set has them.
+        envelope: `age` or `openssl`.
+        recipients: public keys of the organisers: age recipients, or one PEM key.
+        contact: where to reach the organisers; may be empty.
+        submit: how and where to submit, for the page; may be empty.
+        repository: address of the board's repository; may be empty.
+        home: address under which `leaderboard/` is published, for permalinks; may be empty.
+        install: address from which participants and the forge's check install heldout; may be
+            empty. A name alone could be anybody's on a package index.
+        runs: what a run file must be.
+        sets: the query sets by name.
+        views: at least one, in the order of their columns.
+        policy: the rules' numbers.
+        release: what a team is told of a true score.
+        archive: whose runs are opened when the board ends.
+        baselines: what the organisers' own runs do.
+        example: a query with its answer; absent, the first with public labels is shown.
+        seasons: none, or the board's days one after the other; then `primary` is that of none of
+            its own, but the first season's view.
+        forge: where submissions are opened as pull requests; absent, git alone is asked.
+        registration: whether teams register; absent, there is no registration.
+        trust: what is told of the ranking beside the scores; absent, nothing is.
+    """
+
+    schema: int = 1
+    name: str
+    title: str
+    task: str
+    opens: date
+    closes: date | None = None
+    kind: Kind = "sequential"
+    primary: str
+    decimals: int = 3
+    denominator: Literal["counted", "all"] = "counted"
+    types: tuple[str, ...] = ("full ranking", "reranking")
+    envelope: EnvelopeForm = "age"
+    recipients: tuple[str, ...]
+    contact: str = ""
+    submit: str = ""
+    repository: str = ""
+    home: str = ""
+    install: str = ""
+    runs: Runs = Runs()
+    sets: dict[str, QuerySet]
+    views: tuple[View, ...]
+    policy: Policy = Policy()
+    release: ReleaseRule = ReleaseRule()
+    archive: Archive = Archive()
+    baselines: Baselines = Baselines()
+    example: Example | None = None
+    seasons: tuple[Season, ...] = ()
+    forge: ForgeSpec | None = None
+    registration: Registration | None = None
+    trust: Trust | None = None
+
+    def view(self, name: str) -> View:
+        """The view of that name; raises KeyError."""
+        return next(view for view in self.views if view.name == name)
+
+    def season_on(self, day: date) -> Season | None:
+        """The season that takes submissions on a day; `None` for a board without seasons."""
+        return next((s for s in self.seasons if _is_within(day, s)), None)
+
+    def on(self, day: date) -> "BoardSpec":
+        """The rules for what is submitted on a day: those of its season, or of the last before."""
+        begun = [season for season in self.seasons if season.opens <= day]
+        season = begun[-1] if begun else next(iter(self.seasons), None)
+        return self if season is None else self.in_season(season)
+
+    def in_season(self, season: Season) -> "BoardSpec":
+        """The rules of one season: its view ranks, and the sets of other seasons are not there."""
+        own = self.view(season.view).set
+        others = {self.view(other.view).set for other in self.seasons} - {own}
+        return msgspec.structs.replace(
+            self,
+            primary=season.view,
+            sets={name: queries for name, queries in self.sets.items() if name not in others},
+            views=tuple(view for view in self.views if view.set not in others),
+        )
+
+    def last_day(self, day: date) -> date | None:
+        """The last day of the board, or of the season that a day is in; `None` if there is none."""
+        season = self.season_on(day)
+        return self.closes if season is None else season.closes
+
+    def last_day_of(self, season: str) -> date | None:
+        """The last day of the season of that name, of the board for ""; `None` if there is none."""
+        closes = next((one.closes for one in self.seasons if one.name == season), None)
+        return self.closes if closes is None else closes
+
+    @property
+    def final_views(self) -> tuple[View, ...]:
+        """The views whose scores are released after the last day."""
+        return tuple(view for view in self.views if view.final)
+
+    @property
+    def public_views(self) -> tuple[View, ...]:
+        """The views whose scores are released, in the order of their columns."""
+        return tuple(view for view in self.views if view.public)
+
+
+def _is_within(day: date, season: Season) -> bool:
+    return season.opens <= day and (season.closes is None or day <= season.closes)

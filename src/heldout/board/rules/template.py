@@ -1,0 +1,146 @@
+"""The files that a new board begins with, as text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.resources import files
+from string import Template
+
+import msgspec
+
+from heldout.board.rules.forge import ForgeSpec
+from heldout.board.rules.spec import EnvelopeForm, Example
+from heldout.board.rules.workflows import workflow_files
+from heldout.trec.ranking import Order
+
+__all__ = ["NewBoard", "format_recipients", "new_board_files"]
+
+_SEEDS: Mapping[EnvelopeForm, int] = {"age": 5, "openssl": 1}
+"""Most seeds on a new board: five, as is usual; none where MS MARCO's scripts read the runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBoard:
+    """What an organiser says of a board that does not exist yet.
+
+    Attributes:
+        name: short name.
+        title: heading of the page.
+        task: what a system has to do.
+        opens: first day.
+        envelope: form of the sealed files.
+        recipients: the organisers' public keys.
+        measure: of every view.
+        order: of documents.
+        depth: most documents per query.
+        sets: query set -> whether its labels are public, in the order of the views' columns.
+        primary: the set whose view ranks.
+        example: a query with its answer, `None` for the first with public labels.
+        forge: where submissions will be opened, `None` where git alone is asked.
+        install: address from which heldout is installed, "" where it is stated later.
+    """
+
+    name: str
+    title: str
+    task: str
+    opens: date
+    envelope: EnvelopeForm
+    recipients: Sequence[str]
+    measure: str
+    order: Order
+    depth: int
+    sets: Mapping[str, bool]
+    primary: str
+    example: Example | None = None
+    forge: ForgeSpec | None = None
+    install: str = ""
+
+
+def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
+    """Path in the board -> content: board.toml, README.md, .gitignore, the public keys."""
+    words = {
+        "name": _quote(board.name),
+        "title": _quote(board.title),
+        "task": _quote(board.task),
+        "opens": board.opens.isoformat(),
+        "primary": _quote(board.primary),
+        "envelope": _quote(board.envelope),
+        "recipients": _quote(list(board.recipients)),
+        "order": _quote(board.order),
+        "depth": str(board.depth),
+        "seeds": str(_SEEDS[board.envelope]),
+        "sets": "\n".join(_set_table(name, public=p) for name, p in board.sets.items()),
+        "forge": _forge_table(board.forge),
+        "repository": _quote("" if board.forge is None else _address(board.forge)),
+        "install": _quote(board.install),
+        "example": _example_table(board.example),
+        "views": "\n".join(_view_table(name, board.measure) for name in board.sets),
+    }
+    plain = {
+        "title": board.title,
+        "task": board.task,
+        "install": _say_install(board.install),
+        "runs": " ".join(f"--run {name}=FILE" for name in board.sets),
+    }
+    return {
+        **workflow_files(board.forge, install=board.install),
+        "board.toml": _fill("board.toml", words),
+        "README.md": _fill("README.md", plain),
+        ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
+        "keys/organisers.txt": format_recipients(board.recipients),
+    }
+
+
+def format_recipients(recipients: Sequence[str]) -> bytes:
+    """`keys/organisers.txt`: a public key after the other, as `age -R` takes it."""
+    return "".join(f"{recipient.strip()}\n" for recipient in recipients).encode()
+
+
+def _set_table(name: str, *, public: bool) -> str:
+    lines = [f"[sets.{name}]", f'queries = "queries/{name}.tsv"']
+    lines += [f'qrels = "qrels/{name}.qrels"'] if public else ["# labels: in the vault"]
+    return "\n".join(lines) + "\n"
+
+
+def _view_table(name: str, measure: str) -> str:
+    return f'[[views]]\nname = "{name}"\nset = "{name}"\nmeasure = {_quote(measure)}\n'
+
+
+def _example_table(example: Example | None) -> str:
+    """The table, with a line of its own behind it; nothing where there is no example."""
+    if example is None:
+        return ""
+    pairs = msgspec.structs.asdict(example).items()
+    return "[example]\n" + "".join(f"{key} = {_quote(value)}\n" for key, value in pairs) + "\n"
+
+
+def _forge_table(forge: ForgeSpec | None) -> str:
+    """The table, with an empty line before it; nothing where there is no forge."""
+    if forge is None:
+        return ""
+    pairs = msgspec.structs.asdict(forge).items()
+    return "\n[forge]\n" + "".join(f"{key} = {_quote(value)}\n" for key, value in pairs)
+
+
+def _say_install(address: str) -> str:
+    """A paragraph of the README: an index may give anything under a name."""
+    if address:
+        return f'```\npip install "{address}"\n```'
+    return (
+        "The organisers have not stated the address yet. They fill in `install` in board.toml,\n"
+        "and the command here."
+    )
+
+
+def _address(forge: ForgeSpec) -> str:
+    return f"{forge.url.rstrip('/')}/{forge.project}" if forge.hosted else ""
+
+
+def _quote(value: object) -> str:
+    """A string, or a list of them, as TOML: JSON's escapes are TOML's."""
+    return msgspec.json.encode(value).decode()
+
+
+def _fill(name: str, words: Mapping[str, str]) -> bytes:
+    text = files("heldout.board").joinpath("templates", name).read_text("utf-8")
+    return Template(text).substitute(words).encode()

@@ -1,0 +1,250 @@
+"""Verifies both logs and what was made from them; changes nothing."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.log.events import Entry, parse_time
+from heldout.board.log.history import History, Submission, read_history
+from heldout.board.policy.registered import registration_faults, signature_faults
+from heldout.board.ranking.seasons import current_standings
+from heldout.board.rules.deadlines import list_moved
+from heldout.board.rules.early_figures import list_early
+from heldout.board.rules.held_out import held_out_file
+from heldout.board.rules.label_views import rules_told_by
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.errors import HeldoutError
+from heldout.ids import digest_bytes
+from heldout.pipeline.auditing.replay import Replay, replay_releases
+from heldout.pipeline.organiser.commitments import compare_held_out
+from heldout.pipeline.scoring.evidence import Evidence, follows_on, make_evidence, parse_evidence
+from heldout.pipeline.scoring.score import ViewScore
+from heldout.pipeline.scoring.score_files import ScoreFile, read_scores
+from heldout.pipeline.scoring.telling import released
+from heldout.site.exports import format_csv, format_json
+from heldout.store.repository import LEADERBOARD, Repository
+from heldout.store.shared_files import kept_path
+from heldout.store.vault import Vault
+
+__all__ = ["Audit", "audit_board", "count_releases"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        events: events in the public log.
+        checked: what was verified, in words.
+        faults: what does not hold.
+        notes: what holds and is worth telling.
+    """
+
+    events: int
+    checked: tuple[str, ...]
+    faults: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def count_releases(replay: Replay) -> str:
+    """How many releases were gone over, in words."""
+    return "1 release" if replay.releases == 1 else f"{replay.releases:,} releases"
+
+
+def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
+    """Verify a board's public log, and its vault where one is given."""
+    checked = [
+        "chain, order, times and openings of the public log",
+        "sealed files and leaderboard.json and .csv against it",
+    ]
+    try:
+        public = repository.log()
+        if not public:
+            return Audit(events=0, checked=(), faults=("log.jsonl is missing or empty",))
+        history = read_history(public)
+        faults = [*_check_files(repository, history), *_check_leaderboard(repository, public)]
+        faults += [*list_moved(history), *list_early(history)]
+        if history.teams or history.agreements:
+            checked.append("registrations and the agreements' texts")
+            faults += registration_faults(public)
+        notes = [*_tell_rules(repository, history)]
+        if vault_root is not None:
+            checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
+            vault = Vault.open(vault_root, board=repository.root)
+            faults += _check_vault(vault, public)
+            replay = _check_releases(vault, vault.entries())
+            faults += replay.faults
+            notes += [*_tell_held_out(vault, vault.history()), *replay.notes]
+            checked.append(f"{count_releases(replay)} by the release rule of the day")
+            later = len(vault.entries()) - len(public)
+            notes += [f"{_events(later)} not public yet: heldout rebuild"] * (later > 0)
+    except HeldoutError as error:
+        return Audit(events=0, checked=(), faults=(str(error),))
+    return Audit(
+        events=len(public), checked=tuple(checked), faults=tuple(faults), notes=tuple(notes)
+    )
+
+
+def _check_files(repository: Repository, history: History) -> Iterator[str]:
+    """Every published submission's sealed files are there, as they were received."""
+    for submission in history.submissions.values():
+        for name, digest in submission.files.items() if submission.status == "published" else ():
+            file = repository.root / "submissions" / name
+            if not file.is_file():
+                yield f"submissions/{name} is missing"
+            elif digest_bytes(file.read_bytes()) != digest:
+                yield f"submissions/{name} is not the file that was received"
+
+
+def _check_leaderboard(repository: Repository, public: Sequence[Entry]) -> Iterator[str]:
+    """The leaderboard's data are what the log gives at the time that they name."""
+    folder = repository.root / LEADERBOARD
+    try:
+        table = folder.joinpath("leaderboard.json").read_bytes()
+        rows = folder.joinpath("leaderboard.csv").read_bytes()
+        as_of = parse_time(msgspec.json.decode(table)["as_of"])
+    except (OSError, msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        yield "leaderboard.json or leaderboard.csv is missing or unreadable: heldout rebuild"
+        return
+    spec = parse_spec(read_history(public).rules[-1][1].encode(), path="the rules in the log")
+    standings, spec = current_standings(public, spec, now=as_of)
+    for name, found, expected in (
+        ("leaderboard.json", table, format_json(standings, spec)),
+        ("leaderboard.csv", rows, format_csv(standings, spec)),
+    ):
+        if found != expected:
+            yield f"{name} is not what the log gives as of {as_of:%d %b %Y %H:%M:%S} UTC"
+
+
+def _tell_rules(repository: Repository, history: History) -> Iterator[str]:
+    if repository.rules() != history.rules[-1][1]:
+        yield "board.toml was edited since the last event: heldout rebuild logs it"
+
+
+def _events(count: int) -> str:
+    return "1 event is" if count == 1 else f"{count:,} events are"
+
+
+def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
+    entries = vault.entries()
+    for ours, theirs in zip(entries, public, strict=False):
+        if ours.hash != theirs.hash:
+            yield f"event {ours.event.seq} differs between the two logs"
+            return
+    if len(entries) < len(public):
+        hint = "; another organiser may have logged them: heldout rebuild takes them over"
+        missing = f"{_events(len(public) - len(entries))} missing in the vault's log"
+        yield missing + (hint if vault.is_shared() else "")
+    history = read_history(entries)
+    for submission in history.submissions.values():
+        for digest in (*submission.files.values(), *submission.runs.values()):
+            try:
+                vault.sealed(digest)
+            except HeldoutError as error:
+                yield str(error)
+    yield from registration_faults(entries)
+    yield from _check_signatures(history)
+    yield from _check_scores(vault, history)
+    yield from _check_kept(vault, history)
+    yield from _check_held_out(vault, history)
+
+
+def _check_kept(vault: Vault, history: History) -> Iterator[str]:
+    """What is kept of a submission is what the log was told of it, published or not."""
+    for submission in history.submissions.values():
+        now = vault.kept(submission.id)
+        for folder, digest in submission.kept.items():
+            if now.get(folder) != digest:
+                found = "is missing" if folder not in now else "is not the file that was logged"
+                yield f"{kept_path(folder, submission.id)} in the vault {found}"
+
+
+def _check_held_out(vault: Vault, history: History) -> Iterator[str]:
+    """What decides scores today is what was committed to last."""
+    spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
+    held = compare_held_out(vault, history, spec)
+    for name in held.changed:
+        yield f"labels/{held_out_file(name)} in the vault is not the file that was committed to"
+
+
+def _check_releases(vault: Vault, entries: Sequence[Entry]) -> Replay:
+    """Every release was what the rule of its day gives, by the scores that were kept for it."""
+    return replay_releases(entries, lambda digest: _read_evidence(vault, digest))
+
+
+def _tell_held_out(vault: Vault, history: History) -> Iterator[str]:
+    """What cannot be gone over any more, or was not committed to yet."""
+    spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
+    for name in compare_held_out(vault, history, spec).new:
+        yield f"labels/{held_out_file(name)} in the vault is not committed to yet: heldout rebuild"
+    lost = {
+        (name, digest)
+        for commitment in history.commitments
+        for name, digest in (commitment.files or {}).items()
+        if history.labels.get(name) != digest and not vault.has_sealed(digest)
+    }
+    for name, digest in sorted(lost):
+        yield f"labels/{held_out_file(name)} of before, SHA-256 {digest[:12]}…, was not kept"
+
+
+def _check_signatures(history: History) -> Iterator[str]:
+    """Every published submission is signed by a registered team, where its day asked for that."""
+    for submission in history.submissions.values():
+        if submission.status == "published":
+            rules = parse_spec(history.rules_at(submission.received).encode(), path="board.toml")
+            yield from signature_faults(rules, history, submission)
+
+
+def _check_scores(vault: Vault, history: History) -> Iterator[str]:
+    """What was released is what the vault's true scores give by the rules of the day."""
+    for submission in history.submissions.values():
+        if submission.status != "published" or (submission.baseline and not submission.runs):
+            continue
+        scores = read_scores(vault, submission.id)
+        spec = rules_told_by(history, submission, submission.evidence)
+        if scores is None:
+            yield f"the vault has no scores of {submission.id}; restore them from the backup"
+        elif not scores.views or not _is_told(spec, scores, submission):
+            yield f"the released score of {submission.id} is not that of the vault"
+        elif not all(map(_adds_up, scores.views.values())):
+            yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
+        elif not _is_told_for(vault, history, spec, submission, scores):
+            yield f"{submission.id} was not told for the per-query scores in the vault"
+
+
+def _is_told_for(
+    vault: Vault, history: History, spec: BoardSpec, submission: Submission, scores: ScoreFile
+) -> bool:
+    """Whether the scores of today are those of the last event, or of labels mended since."""
+    told = [view for view in spec.views if view.name in submission.evidence]
+    return all(
+        view.name in scores.views
+        and follows_on(
+            _read_evidence(vault, submission.evidence[view.name]),
+            make_evidence(submission.id, view, scores),
+            history.labels,
+        )
+        for view in told
+    )
+
+
+def _read_evidence(vault: Vault, digest: str) -> Evidence:
+    return parse_evidence(vault.sealed(digest).read_bytes(), path=f"sealed/{digest}")
+
+
+def _adds_up(score: ViewScore) -> bool:
+    values = [value for value in score.per_query.values() if value is not None]
+    return score.mean == math.fsum(values) / score.n
+
+
+def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool:
+    """Whether scores and spreads would be told the same today."""
+    held = () if submission.baseline else submission.untold
+    told = released(spec, scores.views, held=held)
+    known = {v: text for v, text in submission.spreads.items() if v in submission.scores}
+    spreads = told.get("seeds", {}).get("spreads", {})
+    return (told["scores"], spreads) == (submission.scores, known)

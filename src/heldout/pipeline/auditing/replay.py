@@ -1,0 +1,314 @@
+"""Goes over every release of a log by the rule of its day: was each told just what it had to be?
+
+Event by event, with what the log said before it: which score the new one had to be above, what the
+rule makes of the two, and what was told. A score that was withheld must have been rightly withheld,
+a number must be the one that the rule gives, and labels must be those that held on the day.
+
+It needs the scores by query that the events name. The organisers have them, and the archive of a
+closed board. Where names are under an embargo nobody else knows who is one team; what hangs on that
+is a note and not a fault.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from heldout.board.log.events import Entry
+from heldout.board.log.history import History, Submission, follow_history
+from heldout.board.rules.held_out import names_of_view
+from heldout.board.rules.label_views import rules_told_by
+from heldout.board.rules.release import (
+    Told,
+    best_released,
+    first_bar,
+    not_above,
+    release,
+    release_score,
+    score_vector,
+)
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.errors import HeldoutError, quote
+from heldout.pipeline.scoring.evidence import Evidence
+from heldout.pipeline.scoring.score_checks import is_score_of
+from heldout.pipeline.scoring.telling import rule_of
+
+__all__ = ["Replay", "replay_releases"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What going over a log gave.
+
+    Attributes:
+        releases: scores that were gone over, told or withheld.
+        faults: what was told and is not right, or cannot be shown to be: entry, view, what was
+            told, what is right.
+        notes: what could not be gone over, and why.
+    """
+
+    releases: int
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Findings:
+    """What was found so far, and where its evidence is."""
+
+    read: Callable[[str], Evidence]
+    releases: int = 0
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
+    """An event that tells scores.
+
+    Attributes:
+        entry: as it is logged.
+        before: what the log said before it.
+        submission: with the names that its team had had until then.
+        spec: the rules of its day.
+        scores, held, final: view -> text.
+        untold: the views that are told to be no rise.
+        queries: view -> how many.
+    """
+
+    entry: Entry
+    before: History
+    submission: Submission
+    spec: BoardSpec
+    scores: Mapping[str, str]
+    held: Mapping[str, str]
+    untold: tuple[str, ...]
+    final: Mapping[str, str]
+    queries: Mapping[str, int]
+
+    @property
+    def place(self) -> str:
+        """How a finding names it."""
+        return f"event {self.entry.event.seq}: {quote(self.submission.id)}"
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """What it has to tell, now or later."""
+        later = tuple(view for view in self.spec.final_views if view.name in self.final)
+        return (*self.spec.public_views, *later)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its scores are sealed until a day."""
+        return "scores" in self.entry.event.sealed and "scores" not in self.entry.opened
+
+    def is_hidden(self, view: str) -> bool:
+        """Whether an embargo hides what a score had to be above."""
+        sealed = self.entry.event.sealed.keys() - self.entry.opened.keys()
+        if self.entry.event.kind == "published":
+            return "compared" in sealed or (view in self.untold and view not in self.held)
+        return view in self.untold and view not in self.held
+
+    def climbs(self, view: View) -> bool:
+        """Whether the score has to be above another: errata and baselines are told as they are."""
+        new = self.entry.event.kind == "published"
+        return new and rule_of(self.spec, view.name).rule != "rounded"
+
+
+def replay_releases(entries: Iterable[Entry], read: Callable[[str], Evidence]) -> Replay:
+    """Go over every release of a log.
+
+    Args:
+        entries: a verified log, with as many fields opened as may be.
+        read: gives the evidence of a digest, or raises StoreError where it is not here.
+
+    Raises:
+        StoreError: the log is not one of events as heldout writes them.
+    """
+    found = _Findings(read=read)
+    for entry, before in follow_history(entries):
+        name = quote(entry.event.submission)
+        digests = entry.get("evidence")
+        known = before.submissions.get(str(entry.event.submission))
+        if "evidence" not in entry.event.sealed and known is not None and known.evidence:
+            found.faults.append(
+                f"event {entry.event.seq}: {name}: does not say what it was told for, as before"
+            )
+        elif "evidence" not in entry.event.sealed:
+            found.notes.append(f"{name}: what its scores were told for was not kept in those days")
+        elif digests is None:
+            found.notes.append(f"{name}: what its scores were told for is not opened")
+        else:
+            _go_over(_read_event(entry, before), digests, found)
+    return Replay(
+        releases=found.releases,
+        faults=tuple(dict.fromkeys(found.faults)),
+        notes=tuple(dict.fromkeys(found.notes)),
+    )
+
+
+def _read_event(entry: Entry, before: History) -> _Event:
+    name = str(entry.event.submission)
+    known = before.submissions.get(name)
+    submission = known or Submission(id=name, received=entry.time, files={}, status="received")
+    identity = entry.get("identity")
+    named = () if identity is None else (str(identity["team"]),)
+    final = entry.get("final") or {"scores": {}, "queries": {}}
+    return _Event(
+        entry=entry,
+        before=before,
+        submission=replace(submission, teams=(*submission.teams, *named)),
+        spec=rules_told_by(before, submission, entry.get("evidence") or ()),
+        scores=entry.get("scores") or {},
+        held=entry.get("not_above") or {},
+        untold=tuple(entry.get("untold") or entry.get("not_above") or ()),
+        final=final["scores"],
+        queries={**(entry.get("queries") or {}), **final["queries"]},
+    )
+
+
+def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> None:
+    """Every view that is told, and none besides."""
+    named = {view.name for view in event.views}
+    for name in sorted({*event.scores, *event.held, *event.untold, *event.final} - named):
+        found.faults.append(f"{event.place}: tells {quote(name)}, which no rule releases")
+    for view in event.views:
+        where = f"{event.place}, view {view.name}"
+        try:
+            score = _read_score(event, view, digests, found)
+            found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
+            _check_release(event, view, score, found, where)
+        except (HeldoutError, ValueError) as error:
+            found.faults.append(f"{where}: cannot be gone over: {error}")
+        found.releases += 1
+
+
+def _read_score(
+    event: _Event, view: View, digests: Mapping[str, str], found: _Findings
+) -> Evidence:
+    """What a view was told for.
+
+    Raises:
+        StoreError: it is not here.
+        ValueError: it is of something else.
+    """
+    if view.name not in digests:
+        raise ValueError("the event does not say what it was told for")
+    score = found.read(digests[view.name])
+    if (score.id, score.view) != (event.submission.id, view.name):
+        raise ValueError(f"told for the scores of {quote(score.id)} in view {quote(score.view)}")
+    return score
+
+
+def _check_score(event: _Event, view: View, evidence: Evidence) -> Iterator[str]:
+    """It is a score of that view, by labels that were committed to then."""
+    score = evidence.score
+    if score.measure != view.measure:
+        yield f"measured as {quote(score.measure)}, by the rules it is {view.measure}"
+    elif not is_score_of(view, score):
+        yield f"its mean is not that of its scores by query, or they are none of {view.measure}"
+    told = event.queries.get(view.name, score.n)
+    if told != score.n:
+        yield f"told as a mean over {told} queries, it is one over {score.n}"
+    yield from _check_labels(evidence, view, event.before)
+
+
+def _check_labels(evidence: Evidence, view: View, before: History) -> Iterator[str]:
+    needed = names_of_view(view) & before.labels.keys()
+    for name in sorted(needed | evidence.labels.keys()):
+        if before.labels.get(name) != evidence.labels.get(name):
+            yield f"scored with other labels than were committed to on that day: {quote(name)}"
+
+
+def _check_release(
+    event: _Event, view: View, score: Evidence, found: _Findings, where: str
+) -> None:
+    """What was told is what the rule gives."""
+    name = view.name
+    if event.waits and view.public:
+        found.notes.append(f"{where}: not told yet")
+        return
+    if view.public and event.is_hidden(name):
+        found.notes.append(f"{where}: what it had to be above is under an embargo")
+        return
+    if not view.public:
+        right = release_score(score.score.mean, decimals=event.spec.decimals)
+        told = event.final[name]
+    else:
+        right = _held_before(event, name) or _apply_rule(event, view, score, found, where)
+        told = event.scores.get(name) or not_above(event.held.get(name, "anything"))
+    if told != right or (name in event.scores and name in event.untold):
+        found.faults.append(f"{where}: told {quote(told)}, right is {quote(right)}")
+
+
+def _held_before(event: _Event, view: str) -> str:
+    """What an erratum says of a view that was withheld: the same as before; "" for any other."""
+    known = event.before.submissions.get(event.submission.id)
+    if event.entry.event.kind != "corrected" or known is None or view not in known.not_above:
+        return ""
+    return not_above(known.not_above[view])
+
+
+def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
+    """What the rule lets out, in the words of the page."""
+    values = score_vector(score.score.per_query, n=score.score.n)
+    rule = rule_of(event.spec, view.name)
+    bar = _find_bar(event, view, found, where) if event.climbs(view) else None
+    outcome = release(values, bar, rule, decimals=event.spec.decimals)
+    return outcome.text if outcome.text is not None else not_above(outcome.told.text)
+
+
+def _find_bar(event: _Event, view: View, found: _Findings, where: str) -> Told | None:
+    """The score that the new one had to be above: by the rule, and as the event says it was.
+
+    Raises:
+        StoreError: that score is not here.
+        ValueError: what it was told for was not kept.
+    """
+    right = best_released(event.before, event.submission.teams, view.name)
+    right = right or first_bar(event.before, rule_of(event.spec, view.name), view.name)
+    digest = (event.entry.get("compared") or {}).get(view.name)
+    used = None if digest is None else found.read(digest)
+    hidden = None if used is None else _hidden_bar(event, view, used)
+    if used is not None and hidden is not None and (right is None or right.id != used.id):
+        found.notes.append(
+            f"{where}: held against {quote(used.id)}; whether that is of the same team is under "
+            "an embargo"
+        )
+        right = hidden
+    if _name(used) != _name(right):
+        found.faults.append(f"{where}: held against {_name(used)}, right is {_name(right)}")
+        used = None
+    return None if right is None else _told_by(right, used, event, view, found)
+
+
+def _told_by(
+    bar: Submission, used: Evidence | None, event: _Event, view: View, found: _Findings
+) -> Told:
+    """What a team had been told by an entry; its scores may have been made anew since."""
+    logged = found.read(bar.evidence[view.name]) if view.name in bar.evidence else None
+    kept = used or logged
+    if kept is None:
+        raise ValueError(f"what {bar.id} was told for was not kept")
+    if used is not None and logged is not None and used != logged:
+        place = f"{event.place}, view {view.name}: {quote(bar.id)}"
+        found.faults += [f"{place} {fault}" for fault in _check_anew(used, logged, view, event)]
+    values = score_vector(kept.score.per_query, n=kept.score.n)
+    return Told(text=bar.scores[view.name], values=values)
+
+
+def _check_anew(used: Evidence, logged: Evidence, view: View, event: _Event) -> Iterator[str]:
+    """An entry that a new one was held against may have been scored anew, by mended labels."""
+    if used.labels == logged.labels:
+        yield "has other scores by query there than those that it was told for"
+    yield from _check_labels(used, view, event.before)
+
+
+def _hidden_bar(event: _Event, view: View, used: Evidence) -> Submission | None:
+    """The entry that a new one was held against, where an embargo hides whose one of them is."""
+    bar = event.before.submissions.get(used.id)
+    if bar is None or bar.baseline or view.name not in bar.scores:
+        return None
+    return bar if not bar.teams or not event.submission.teams else None
+
+
+def _name(of: Evidence | Submission | None) -> str:
+    return "nothing" if of is None else quote(of.id)

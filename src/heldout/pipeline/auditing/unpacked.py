@@ -1,0 +1,186 @@
+"""An archive of a board in a folder of its own: its files are those listed, its log is whole.
+
+It is laid out as a board and its vault are, so that both are read from it as from the real ones.
+Whoever made it may be an enemy: no file is used before it was held against the list, and no id
+from the log names a file that is not on it.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.log.events import Entry, parse_log
+from heldout.board.log.history import History, Submission, read_history
+from heldout.board.rules.held_out import held_out_file, is_commitment, names_of_board
+from heldout.board.rules.spec import BoardSpec
+from heldout.errors import StoreError, quote
+from heldout.ids import Digest, digest_bytes
+from heldout.pipeline.auditing.archive import MANIFEST, Contents
+from heldout.pipeline.auditing.opening import EARLIER, list_open_runs, open_specs, published
+from heldout.pipeline.query_sets.sets import SetData, load_sets
+from heldout.pipeline.scoring.evidence import Evidence, parse_evidence
+from heldout.pipeline.scoring.score_files import ScoreFile, read_scores
+from heldout.store.repository import LOG, Repository
+from heldout.store.vault import Vault
+from heldout.store.zipped import unpack_zip
+
+__all__ = ["Unpacked", "unpack_archive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """An unpacked archive.
+
+    Attributes:
+        folder: where.
+        names: its files.
+        log: verified.
+        history: what the log says.
+        specs: id of everything published -> the opened part of the rules of its day.
+    """
+
+    folder: Path
+    names: frozenset[str]
+    log: tuple[Entry, ...]
+    history: History
+    specs: Mapping[str, BoardSpec]
+    _loaded: dict[bytes, Mapping[str, SetData]] = field(default_factory=dict)
+
+    @property
+    def published(self) -> list[Submission]:
+        """Published entries and baselines."""
+        return published(self.history)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Names of the held-out files that an opened view depends on, if they are there."""
+        return frozenset[str]().union(*map(names_of_board, self.specs.values()))
+
+    def digest(self, name: str) -> Digest:
+        """SHA-256 of a file."""
+        return digest_bytes((self.folder / name).read_bytes())
+
+    def sets(self, spec: BoardSpec) -> Mapping[str, SetData]:
+        """The opened query sets by the rules of a day, with the labels of the end."""
+        return self._load(self.folder, spec)
+
+    def sets_of(self, spec: BoardSpec, scores: ScoreFile) -> Mapping[str, SetData] | None:
+        """The same with the labels that scores were made with; `None` where they are not here."""
+        if not scores.held_out:  # from before every version was kept
+            now = self.sets(spec)
+            same = all(
+                scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
+                == now[view.set].digests.get(view.labels or "")
+                for view in spec.views
+            )
+            return now if same else None
+        files = {name: self._version(name, digest) for name, digest in scores.held_out.items()}
+        found = {name: file for name, file in files.items() if file is not None}
+        if len(found) < len(files):
+            return None
+        key = digest_bytes(msgspec.json.encode(scores.held_out, order="deterministic"))
+        vault = self.folder.with_name("versions") / key
+        if not vault.is_dir():
+            (vault / "labels").mkdir(parents=True)
+            for name, file in found.items():
+                shutil.copyfile(file, vault / "labels" / held_out_file(name))
+        return self._load(vault, spec)
+
+    def _version(self, name: str, digest: str) -> Path | None:
+        """The file of a committed version, if it is here."""
+        if not is_commitment({name: digest}):
+            return None
+        for member in (f"labels/{held_out_file(name)}", f"{EARLIER}{digest}"):
+            if member in self.names and self.digest(member) == digest:
+                return self.folder / member
+        return None
+
+    def _load(self, vault: Path, spec: BoardSpec) -> Mapping[str, SetData]:
+        """Each is read once."""
+        key = msgspec.json.encode([vault.name, spec.sets, spec.views])
+        if key not in self._loaded:
+            self._loaded[key] = load_sets(Repository(self.folder), spec, vault=Vault(vault))
+        return self._loaded[key]
+
+    def evidence(self, digest: str) -> Evidence:
+        """What a score was told for.
+
+        Raises:
+            StoreError: it is not here, or is none.
+        """
+        name = f"evidence/{digest}.json"
+        if name not in self.names or self.digest(name) != digest:
+            raise StoreError(f"{name} is missing, or not what the log names")
+        return parse_evidence((self.folder / name).read_bytes(), path=name)
+
+    def has_scores(self, submission: Submission) -> bool:
+        """Whether its scores by query are here."""
+        return f"scores/{submission.id}.json" in self.names
+
+    def scores(self, submission: Submission) -> ScoreFile:
+        """Its scores by query.
+
+        Raises:
+            StoreError: they are not here, or damaged.
+        """
+        kept = (
+            read_scores(Vault(self.folder), submission.id) if self.has_scores(submission) else None
+        )
+        if kept is None:
+            raise StoreError(f"the scores by query of {quote(submission.id)} are missing")
+        return kept
+
+    def runs(self, submission: Submission) -> Mapping[str, str]:
+        """Run -> its file, as far as they are here."""
+        folder = f"runs/{submission.id}/"
+        names = [name for name in self.names if name.startswith(folder)]
+        return {name.removeprefix(folder).partition(".")[0]: name for name in names}
+
+    def shows_runs(self, submission: Submission) -> bool:
+        """Whether its runs should be here."""
+        return submission.identity is not None and submission.id in list_open_runs(self.log)
+
+
+def unpack_archive(path: Path, folder: Path) -> Unpacked:
+    """Unpack an archive below an empty folder and check its files and its log.
+
+    Raises:
+        InputError: it is no zip file of ours.
+        StoreError: it is no archive of a board, or its log is broken.
+    """
+    folder = folder / "archive"
+    folder.mkdir()
+    names = frozenset(unpack_zip(path, folder))
+    contents = _check_contents(folder, names)
+    log = parse_log((folder / LOG).read_bytes(), path=LOG)
+    if not log:
+        raise StoreError(f"{LOG} is empty")
+    if (contents.head, contents.events) != (log[-1].hash, len(log)):
+        raise StoreError(f"{MANIFEST} names another last event than {LOG} has")
+    history = read_history(log)
+    specs = open_specs(history)
+    return Unpacked(folder=folder, names=names, log=log, history=history, specs=specs)
+
+
+def _check_contents(folder: Path, names: frozenset[str]) -> Contents:
+    """Hold the files against the list of them.
+
+    Raises:
+        StoreError: one is missing, too many, or another.
+    """
+    if not {MANIFEST, LOG} <= names:
+        raise StoreError(f"no archive of a board: {MANIFEST} or {LOG} is not in it")
+    try:
+        contents = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Contents)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise StoreError(f"{MANIFEST} is not the list of an archive's files") from None
+    different = names - {MANIFEST} ^ contents.files.keys()
+    if different:
+        raise StoreError(f"{quote(min(different))} is listed or here, but not both")
+    for name, member in contents.files.items():
+        if digest_bytes((folder / name).read_bytes()) != member.sha256:
+            raise StoreError(f"{name} is not the file that {MANIFEST} lists")
+    return contents

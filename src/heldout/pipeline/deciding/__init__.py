@@ -1,0 +1,1 @@
+"""The organisers' side of a submission: received, reviewed, decided, answered, made public."""

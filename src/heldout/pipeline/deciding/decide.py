@@ -1,0 +1,324 @@
+"""A person's decisions: publish, reject, ask, correct, extend. Each is one event.
+
+`publish` and `reject` decide too on what the team of a published entry proposes.
+
+The event is the decision. What follows from it (files, page, commit) is made by `rebuild`, so a
+crash after the event costs nothing: the next call finds it in the log and goes on from there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from heldout.board.log.history import Identity, Proposal, Submission, identity_fields
+from heldout.board.rules.label_views import add_label_views
+from heldout.errors import InputError, Problem
+from heldout.pipeline.deciding.review import Review
+from heldout.pipeline.organiser.desk import Desk, commit_held_out
+from heldout.pipeline.scoring.evidence import keep_told
+from heldout.pipeline.scoring.score import signature_field
+from heldout.pipeline.scoring.score_files import ScoreFile, keep_scores
+from heldout.pipeline.scoring.telling import Telling, released, tell, tell_again
+
+__all__ = [
+    "Decision",
+    "ask",
+    "check_published",
+    "check_rejectable",
+    "check_scored",
+    "correct",
+    "extend",
+    "publish",
+    "publish_baseline",
+    "reject",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What became of a submission.
+
+    Attributes:
+        id: the submission.
+        done: whether it stands now as was asked for.
+        done_before: whether it stood so before this call.
+        why_not: what stands against it.
+        event: number of the event that was logged, `None` where none was.
+        kind: its kind; "" where none was.
+        before: the released scores before a correction; empty for anything else.
+    """
+
+    id: str
+    done: bool
+    done_before: bool = False
+    why_not: tuple[str, ...] = ()
+    event: int | None = None
+    kind: str = ""
+    before: Mapping[str, str] = field(default_factory=dict)
+
+
+def publish(desk: Desk, result: Review, *, why: str) -> Decision:
+    """Release the scores of a reviewed submission; cannot be taken back.
+
+    Args:
+        desk: its lock is held, so that two organisers cannot overshoot a quota together.
+        result: a review made under the same lock.
+        why: the reason, needed where a finding asks for one.
+    """
+    submission = result.submission
+    if submission.proposal is not None:
+        return _amend(desk, result, submission.proposal, why=why)
+    if submission.status == "published":
+        return Decision(id=submission.id, done=True, done_before=True)
+    obstacles = _obstacles(result, why)
+    if obstacles or result.manifest is None:
+        return Decision(id=submission.id, done=False, why_not=obstacles)
+    manifest = result.manifest
+    until = manifest.embargo_until
+    spec = desk.spec_at(submission.received)
+    commit_held_out(desk)
+    told = tell(desk, spec, submission, result.scores.views)
+    public = {
+        **told.public,
+        "type": manifest.type,
+        "embargo_until": None if until is None else until.isoformat(),
+        "revision": manifest.revision,
+    }
+    sealed = {
+        **told.sealed,
+        "evidence": keep_told(desk.vault, submission.id, spec, result.scores),
+        "kept": desk.vault.kept(submission.id),
+        "identity": identity_fields(manifest),
+        "why": why,
+        "findings": [finding.rule for finding in result.findings if finding.public],
+    }
+    return _log(desk, "published", submission.id, public=public, sealed=sealed)
+
+
+def _amend(desk: Desk, result: Review, proposal: Proposal, *, why: str) -> Decision:
+    """Put what the team proposed on the page; scores and times stay."""
+    submission, manifest = result.submission, result.manifest
+    obstacles = _unanswered(result, why)
+    if obstacles or manifest is None:
+        return Decision(id=submission.id, done=False, why_not=obstacles)
+    sealed = {
+        "identity": identity_fields(manifest),
+        "revision": manifest.revision,
+        "why": why,
+        "findings": [finding.rule for finding in result.findings if finding.public],
+        **signature_field(desk.spec_at(submission.received), proposal.signature),
+    }
+    public = {"files": dict(proposal.files)}
+    return _log(desk, "amended", submission.id, public=public, sealed=sealed)
+
+
+def publish_baseline(
+    desk: Desk, name: str, scores: ScoreFile, identity: Identity, runs: Mapping[str, Path]
+) -> Decision:
+    """Show an organiser's own run: no rank, no trophy, no quota.
+
+    The runs are kept, so that the entry can be corrected when labels are mended.
+
+    Raises:
+        InputError: the name is taken.
+    """
+    before = desk.history().in_any_case(name)
+    asked = (name, identity, True)
+    same = before is not None and (before.id, before.identity, before.baseline) == asked
+    if before is not None and same and before.runs in ({}, scores.files):
+        return Decision(id=name, done=True, done_before=True)
+    if before is not None:
+        raise InputError(_refusal("id-taken", name, before, "a name of its own"))
+    commit_held_out(desk)
+    spec = desk.repository.spec().on(desk.now.date())
+    public = released(spec, scores.views)
+    kept = {key: str(desk.vault.keep_sealed(path.read_bytes())) for key, path in runs.items()}
+    keep_scores(desk.vault, name, scores)
+    return _log(
+        desk,
+        "baseline",
+        name,
+        public={**public, "type": "baseline", "embargo_until": None},
+        sealed={
+            "identity": asdict(identity),
+            "runs": kept,
+            "evidence": keep_told(desk.vault, name, spec, scores),
+            "kept": desk.vault.kept(name),
+        },
+    )
+
+
+def reject(desk: Desk, submission_id: str, *, why: str) -> Decision:
+    """Refuse a submission, or what an entry's team proposed; the reason is public, for the team."""
+    submission = check_rejectable(desk, submission_id)
+    if submission.proposal is not None:
+        return _log(desk, "declined", submission_id, public={"why": why})
+    if submission.status == "rejected":
+        return Decision(id=submission_id, done=True, done_before=True)
+    return _log(desk, "rejected", submission_id, public={"why": why})
+
+
+def check_rejectable(desk: Desk, submission_id: str) -> Submission:
+    """A submission that waits for a decision, itself or its proposal, or was rejected before.
+
+    Raises:
+        InputError: it was published or withdrawn.
+    """
+    submission = desk.find(submission_id)
+    if submission.status != "rejected" and submission.proposal is None:
+        _check_pending(submission)
+    return submission
+
+
+def ask(desk: Desk, submission_id: str, *, text: str) -> Decision:
+    """Put a question to the team; it is public, and the submission waits for an answer."""
+    submission = desk.find(submission_id)
+    if submission.status == "asked" and submission.why == text:
+        return Decision(id=submission_id, done=True, done_before=True)
+    _check_pending(submission)
+    return _log(desk, "asked", submission_id, public={"why": text})
+
+
+def correct(
+    desk: Desk, submission_id: str, scores: ScoreFile, *, why: str, anyway: bool = False
+) -> Decision:
+    """Publish an erratum: scores made anew with today's labels and code, and the reason.
+
+    Args:
+        desk: its lock is held.
+        submission_id: an entry, or a baseline.
+        scores: what scoring it anew gave; kept also where no released score changes.
+        why: the reason; it is public.
+        anyway: log it also where no released score changes; so too while scores are sealed, for
+            who has an erratum must not tell whose score changed.
+
+    Raises:
+        InputError: the submission is not published, or its run has errors now.
+    """
+    submission = check_published(desk, submission_id)
+    check_scored(submission, scores)
+    spec = add_label_views(desk.spec_at(submission.received), desk.repository.spec())
+    told = tell_again(desk, spec, submission, scores.views)
+    before = submission.scores
+    same = _is_as_before(submission, told)
+    keep_scores(desk.vault, submission_id, scores)
+    kept = {"kept": desk.vault.kept(submission_id)}
+    done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
+    anew = kept["kept"] != submission.kept
+    # While a score is sealed, an erratum only where it changed would tell that it did.
+    silent = anew and not told.sealed.keys().isdisjoint(("scores", "final"))
+    if same and not silent and (done_before or not anyway):
+        if anew:  # nothing is told, and the log vouches for what is kept
+            desk.log("reviewed", submission_id, sealed=kept)
+        return Decision(
+            id=submission_id,
+            done=True,
+            done_before=done_before,
+            before={} if done_before else before,
+        )
+    public = {**told.public, "why": why}
+    evidence = keep_told(desk.vault, submission_id, spec, scores)
+    sealed = {**told.sealed, "evidence": evidence, **kept}
+    logged = _log(desk, "corrected", submission_id, public=public, sealed=sealed)
+    return replace(logged, before=before)
+
+
+def _is_as_before(submission: Submission, told: Telling) -> bool:
+    """Whether an erratum would tell, now or later, what was told before."""
+    known = {view: text for view, text in submission.spreads.items() if view in submission.scores}
+    final = told.public.get("final", {"scores": submission.final})["scores"]
+    now = (told.scores, told.spreads, final)
+    return now == (dict(submission.scores), known, dict(submission.final))
+
+
+def check_published(desk: Desk, submission_id: str) -> Submission:
+    """An entry whose score was released; a baseline too, if the vault has its runs.
+
+    Raises:
+        InputError: it is not published, or cannot be scored anew.
+    """
+    found = desk.history().submissions.get(submission_id)
+    submission = found if found is not None and found.baseline else desk.find(submission_id)
+    if submission.status != "published":
+        raise InputError(_refusal("not-published", submission_id, submission, "a published entry"))
+    if submission.baseline and not submission.runs:
+        expected = "an entry whose runs the vault has; add this one under a new name"
+        raise InputError(_refusal("not-scored", submission_id, submission, expected))
+    return submission
+
+
+def check_scored(submission: Submission, scores: ScoreFile) -> None:
+    """Refuse an erratum without a score.
+
+    Raises:
+        InputError: the run or its metadata has errors today, or no score is defined.
+    """
+    if not scores.views:
+        expected = "a run that can be scored with today's labels and code"
+        told = _refusal("not-scored", submission.id, submission, expected)
+        raise InputError([*scores.metadata_problems, told])
+
+
+def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision:
+    """Move the end of an embargo, for a reason.
+
+    Raises:
+        InputError: the entry is not published under an embargo that still holds.
+    """
+    submission = desk.find(submission_id)
+    if submission.status == "published" and submission.embargo_until == until:
+        return Decision(id=submission_id, done=True, done_before=True)
+    today = desk.now.date()
+    end = submission.embargo_until
+    if submission.status != "published" or end is None or end <= today or until <= today:
+        expected = "a published entry under an embargo, and a day to come"
+        refusal = _refusal("no-embargo", submission_id, submission, expected)
+        if submission.status == "published" and end is not None and end <= today:
+            refusal = replace(refusal, found=f"an embargo that ended on {end}")
+        raise InputError(refusal)
+    public = {"embargo_until": until.isoformat(), "why": why}
+    return _log(desk, "extended", submission_id, public=public)
+
+
+def _log(
+    desk: Desk,
+    kind: str,
+    name: str,
+    *,
+    public: Mapping[str, Any],
+    sealed: Mapping[str, Any] | None = None,
+) -> Decision:
+    entry = desk.log(kind, name, public=public, sealed=sealed)
+    return Decision(id=name, done=True, event=entry.event.seq, kind=kind)
+
+
+def _obstacles(result: Review, why: str) -> tuple[str, ...]:
+    submission = result.submission
+    if not submission.pending:
+        return (f"it is {submission.status}",)
+    if not result.stands_against and not result.scores.views:
+        return ("there is no score: a run has errors",)
+    return _unanswered(result, why)
+
+
+def _unanswered(result: Review, why: str) -> tuple[str, ...]:
+    """The findings that stand against it, or that nobody has given a reason for."""
+    against = tuple(f"{f.rule}: {f.evidence}" for f in result.stands_against)
+    if against or not result.needs_reason or why.strip():
+        return against
+    asks = ", ".join(dict.fromkeys(finding.rule for finding in result.needs_reason))
+    return (f"a reason is needed (--why) for: {asks}",)
+
+
+def _check_pending(submission: Submission) -> None:
+    if not submission.pending:
+        raise InputError(
+            _refusal("already-decided", submission.id, submission, "one that waits for a decision")
+        )
+
+
+def _refusal(code: str, name: str, submission: Submission, expected: str) -> Problem:
+    found = "a baseline" if submission.baseline else f"a submission that is {submission.status}"
+    return Problem(code=code, path=name, found=found, expected=expected)

@@ -1,0 +1,265 @@
+"""Everything public, made anew from log, board.toml and now: a crash in it costs nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from heldout.board.log.events import Entry, format_entry, format_time, parse_log
+from heldout.board.log.history import History, read_history
+from heldout.board.ranking.seasons import current_standings, list_seasons
+from heldout.board.ranking.standings import Standings, project
+from heldout.board.rules.spec import BoardSpec, Example
+from heldout.board.rules.template import format_recipients
+from heldout.board.rules.workflows import WORKFLOW_PATHS, workflow_files
+from heldout.errors import StoreError
+from heldout.pipeline.organiser.desk import Desk, NotedRules, is_behind, list_unlogged, note_rules
+from heldout.pipeline.ranking.trusting import measure_due
+from heldout.site.facts import BoardFacts, SetFacts
+from heldout.site.render import render_board
+from heldout.site.trust import list_trust
+from heldout.store.git import Author
+from heldout.store.repository import KEYS, LEADERBOARD, LOG, SPEC, Repository
+
+__all__ = ["Rebuilt", "catch_up", "rebuild", "rebuild_public"]
+
+_PUBLIC = (
+    *(SPEC, "README.md", ".gitignore", "keys", "queries", "qrels", "candidates"),
+    *("submissions", LOG, LEADERBOARD, *WORKFLOW_PATHS.values()),
+)
+_MOST_LOG = 1 << 30
+_LATER = datetime.max.replace(tzinfo=UTC)
+_KEEPER = Author(name="heldout", email="heldout@localhost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What a rebuild left.
+
+    Attributes:
+        standings: the leaderboard of the moment.
+        changed: how many public files changed.
+        commit: the new commit, `None` where nothing differed.
+        revealed: entries whose embargo has ended since the last commit.
+        rules: the edited board.toml that was logged first, `None` where it was not edited.
+        unlogged: held-out files that are others than the log commits to, and wait for a reason.
+    """
+
+    standings: Standings
+    changed: int
+    commit: str | None
+    revealed: tuple[str, ...] = ()
+    rules: NotedRules | None = None
+    unlogged: tuple[str, ...] = ()
+
+
+def rebuild(desk: Desk) -> Rebuilt:
+    """Bring the board up to the vault's log: sealed files, public log, page, one commit.
+
+    An embargo that ended is revealed here. A board.toml that was edited is logged first, and then
+    what it allows by now to be told of the ranking beside the scores.
+
+    Raises:
+        StoreError: the clock is behind: what the committed log shows would be sealed again.
+    """
+    before = _committed_log(desk.repository)
+    _check_clock(desk, before or ())
+    rules = note_rules(desk)
+    measure_due(desk)
+    entries = desk.vault.entries()
+    public = project(entries, now=desk.now)
+    changed = int(
+        desk.repository.write_file(KEYS, format_recipients(desk.repository.spec().recipients))
+    )
+    changed += _write_workflow(desk.repository)
+    changed += _write_submissions(desk, read_history(entries))
+    standings, pages = _write_pages(desk.repository, public, desk.now)
+    # The log comes last: that it is whole and committed says that all the rest is (is_behind).
+    changed += desk.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
+    revealed = () if before is None else _find_revealed(before, public)
+    commit = _commit(desk, _message(desk, before, public, revealed))
+    return Rebuilt(
+        standings=standings,
+        changed=changed + pages,
+        commit=commit,
+        revealed=revealed,
+        rules=rules,
+        unlogged=list_unlogged(desk),
+    )
+
+
+def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
+    """Rebuild where there is news or the public side is behind; else leave everything alone."""
+    if news or is_behind(desk):
+        return rebuild(desk)
+    entries = desk.vault.entries()
+    standings, _ = current_standings(entries, desk.repository.spec(), now=desk.now)
+    return Rebuilt(standings=standings, changed=0, commit=None, unlogged=list_unlogged(desk))
+
+
+def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
+    """The page alone, from the public log: what anybody with a clone can make.
+
+    What is sealed stays so; an embargo past its day is shown as `reveal due`.
+
+    Raises:
+        StoreError: the public log is missing or damaged.
+    """
+    public = repository.log()
+    if not public:
+        raise StoreError(f"{LOG} is missing or empty; fetch it anew: git checkout {LOG}")
+    standings, pages = _write_pages(repository, public, now)
+    return Rebuilt(standings=standings, changed=pages, commit=None)
+
+
+def _write_workflow(repository: Repository) -> int:
+    """The forge's check where there is none; one that lies there may be the organisers' own."""
+    spec = repository.spec()
+    return sum(
+        repository.write_file(path, text)
+        for path, text in workflow_files(spec.forge, install=spec.install).items()
+        if not (repository.root / path).exists()
+    )
+
+
+def _write_submissions(desk: Desk, history: History) -> int:
+    """The sealed files of published submissions, as they were received."""
+    return sum(
+        desk.repository.write_file(f"submissions/{name}", desk.vault.sealed(digest).read_bytes())
+        for submission in history.submissions.values()
+        if submission.status == "published"
+        for name, digest in submission.files.items()
+    )
+
+
+def _write_pages(
+    repository: Repository, public: tuple[Entry, ...], now: datetime
+) -> tuple[Standings, int]:
+    spec = repository.spec()
+    seasons = list_seasons(public, spec, now=now)
+    standings, here = current_standings(public, spec, now=now)
+    facts = _facts(repository, here, public, standings)
+    pages = render_board(standings, spec, facts, seasons=seasons)
+    return standings, repository.write_leaderboard(pages)
+
+
+def _facts(
+    repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], standings: Standings
+) -> BoardFacts:
+    counts = _count_judged(spec, standings)
+    sets = {
+        name: SetFacts(
+            queries=len(repository.queries(files.queries).texts),
+            judged=counts.get(name),
+        )
+        for name, files in spec.sets.items()
+        if (repository.root / files.queries).is_file()  # the record of an old board has none
+    }
+    return BoardFacts(
+        sets=sets,
+        events=len(public),
+        head=public[-1].hash,
+        example=spec.example or _example(repository, spec),
+        repository=spec.repository,
+        home=spec.home,
+        trust=list_trust(public),
+        closed=read_history(public).closed,
+    )
+
+
+def _count_judged(spec: BoardSpec, standings: Standings) -> Mapping[str, int]:
+    """Query set -> queries that a mean is taken over, by the view that ranks or the set's first.
+
+    Another view of the same set may be of some of its queries only.
+    """
+    ranks = next(view for view in spec.views if view.name == spec.primary)
+    others = [view for view in spec.views if view.name != spec.primary and view.set != ranks.set]
+    return {
+        view.set: row.counts[view.name]
+        for view in (*reversed(others), ranks)
+        for row in standings.every
+        if view.name in row.counts
+    }
+
+
+def _example(repository: Repository, spec: BoardSpec) -> Example | None:
+    """The first query with public labels that has a relevant document."""
+    for files in spec.sets.values():
+        if files.qrels is None or not (repository.root / files.qrels).is_file():
+            continue
+        qrels = repository.qrels(files.qrels).judgments
+        for query, text in repository.queries(files.queries).texts.items():
+            relevant = [d for d, grade in qrels.get(query, {}).items() if grade > 0]
+            if relevant:
+                return Example(query=text, document=relevant[0])
+    return None
+
+
+def _committed_log(repository: Repository) -> tuple[Entry, ...] | None:
+    """The public log as it was last committed; `None` where it is damaged there."""
+    git = repository.git
+    head = git.head() if git.is_repository() else None
+    data = None if head is None else git.read_path(head, LOG, limit=_MOST_LOG)
+    try:
+        return parse_log(data or b"", path=LOG)
+    except StoreError:
+        return None
+
+
+def _find_revealed(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple[str, ...]:
+    """Entries whose identity was sealed in the log before and is open now."""
+    return tuple(
+        str(new.event.submission)
+        for old, new in zip(before, after, strict=False)
+        if new.event.kind == "published" and "identity" in new.opened.keys() - old.opened.keys()
+    )
+
+
+def _check_clock(desk: Desk, shown: tuple[Entry, ...]) -> None:
+    """Refuse to hide what was shown and is shown on a later day: whoever has pulled knows it."""
+    entries = desk.vault.entries()
+    today, later = (project(entries, now=moment) for moment in (desk.now, _LATER))
+    hidden = [
+        f"{', '.join(lost)} of {old.event.submission or f'event {old.event.seq}'}"
+        for old, new, ever in zip(shown, today, later, strict=False)
+        if (lost := sorted((old.opened.keys() & ever.opened.keys()) - new.opened.keys()))
+    ]
+    if hidden:
+        raise StoreError(
+            f"the clock here says {format_time(desk.now)}, and the committed {LOG} shows what is "
+            f"sealed until later: {'; '.join(hidden[:3])}; nothing was rebuilt: set the clock"
+        )
+
+
+def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
+    registration = spec.registration
+    if registration is None or registration.agreement is None:
+        return _PUBLIC
+    return (*_PUBLIC, registration.agreement)
+
+
+def _message(
+    desk: Desk,
+    before: tuple[Entry, ...] | None,
+    after: tuple[Entry, ...],
+    revealed: tuple[str, ...],
+) -> str:
+    """What a commit brings, told from the logs: the same after a crash."""
+    parts = [f"revealed {', '.join(revealed)}"] if revealed else []
+    fresh = () if before is None else after[len(before) :]
+    if fresh:
+        last = fresh[-1].event
+        same = {e.event.submission for e in fresh if e.event.kind == last.kind}
+        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+        about = last.submission or desk.repository.spec().name
+        parts.append(f"{last.kind} {about}{more} (event {last.seq})")
+    return "; ".join(parts) or f"rebuilt {desk.repository.spec().name}"
+
+
+def _commit(desk: Desk, message: str) -> str | None:
+    git = desk.repository.git
+    if not git.is_repository():
+        return None
+    author = git.configured_author() or _KEEPER
+    return git.commit_paths(
+        _public_paths(desk.repository.spec()), message=message, author=author, at=desk.now
+    )

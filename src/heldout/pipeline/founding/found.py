@@ -1,0 +1,171 @@
+"""Founds a board: both directories, from given queries and judgments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from heldout.board.log.events import format_entry, redact
+from heldout.board.rules.held_out import list_stems
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.template import NewBoard, new_board_files
+from heldout.envelope.bundle import new_identity, recipient_of, short_recipient
+from heldout.errors import StoreError
+from heldout.ids import digest_bytes
+from heldout.pipeline.deciding.rebuild import rebuild
+from heldout.pipeline.organiser.commitments import keep_versions
+from heldout.pipeline.organiser.desk import Desk, check_same
+from heldout.pipeline.organiser.recipients import check_recipients, own_recipients
+from heldout.pipeline.query_sets.set_checks import check_sets
+from heldout.pipeline.query_sets.sets import SetData
+from heldout.store.files import read_lines, write_whole
+from heldout.store.repository import LOG, SPEC, Repository
+from heldout.store.vault import Vault, check_apart
+from heldout.trec.qrels import Qrels, format_qrels
+from heldout.trec.queries import Queries, format_queries
+
+__all__ = ["GivenSet", "found_board", "is_founded", "organiser_name", "sit_down"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenSet:
+    """A query set that an organiser gives.
+
+    Attributes:
+        queries: its queries.
+        qrels: its labels.
+        public: whether the labels may be published; else they go into the vault.
+    """
+
+    queries: Queries
+    qrels: Qrels
+    public: bool
+
+
+def found_board(
+    root: Path,
+    vault_root: Path,
+    plan: NewBoard,
+    sets: Mapping[str, GivenSet],
+    *,
+    now: datetime,
+) -> Desk:
+    """Make board and vault, the first key, the first event, the first page, the first commit.
+
+    Args:
+        root: the board's folder, which must not hold a board.
+        vault_root: the vault's folder, which must be new and outside the board.
+        plan: what the board is; its `recipients` are replaced by the new key.
+        sets: its query sets by name.
+        now: the moment of the founding.
+
+    Raises:
+        StoreError: a folder is taken, or the vault would lie inside the board; nothing is made.
+        InputError: the plan is no board, its sets give no score, or its held-out labels are in the
+            open; likewise.
+    """
+    check_apart(vault_root, root)
+    repository = Repository(root)
+    if is_founded(root, vault_root, plan, sets):
+        return sit_down(repository, Vault(vault_root), now=now)
+    going_on = Vault(vault_root).is_unfinished(root)
+    if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
+        raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
+    Vault(vault_root).check_new(board=root)
+    spec = parse_spec(new_board_files(replace(plan, recipients=["made later"]))[SPEC])
+    check_sets(spec, {name: _as_data(given) for name, given in sets.items()})
+    root.mkdir(parents=True, exist_ok=True)
+    vault = Vault.create(vault_root, board=root)
+    with vault.locked(), repository.locked():
+        files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
+        for name, given in sets.items():
+            _write_set(repository, vault, name, given)
+        for path, data in files.items():
+            write_whole(root / path, data)
+        desk = sit_down(repository, vault, now=now)
+        _open(desk, files[SPEC].decode())
+        vault.finish()
+    return desk
+
+
+def is_founded(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, GivenSet]) -> bool:
+    """Whether an earlier call founded just this board, so that a second one finds it done."""
+    repository, vault = Repository(root), Vault(vault_root)
+    entries = vault.entries()
+    if vault.is_unfinished(repository.root) or not entries or not vault.identities():
+        return False
+    files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
+    labels = {
+        name: digest_bytes(format_qrels(given.qrels.judgments))
+        for name, given in sets.items()
+        if not given.public
+    }
+    same = (
+        entries[0].get("board.toml") == files[SPEC].decode() and entries[0].get("labels") == labels
+    )
+    public = read_lines(repository.root / LOG)
+    return same and public.startswith(format_entry(redact(entries[0], ())))
+
+
+def _as_data(given: GivenSet) -> SetData:
+    return SetData(
+        queries=given.queries,
+        qrels=given.qrels,
+        digest=None,
+        excluded=frozenset(),
+        candidates=None,
+    )
+
+
+def _recipient(vault: Vault, plan: NewBoard) -> str:
+    """The public half of the vault's first key, which is made where there is none yet."""
+    if not vault.identities():
+        vault.add_identity("organiser", new_identity(plan.envelope).private)
+    return recipient_of(plan.envelope, vault.identities()[0])
+
+
+def sit_down(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
+    """The desk of whoever holds the vault's first key.
+
+    Raises:
+        StoreError: the vault has no key, or lacks events of the board's public log.
+    """
+    check_same(repository, vault)
+    return Desk(repository=repository, vault=vault, now=now, by=organiser_name(repository, vault))
+
+
+def organiser_name(repository: Repository, vault: Vault) -> str:
+    """How this organiser is named in the log: the vault's first key, cut short."""
+    spec = repository.spec()
+    if not vault.identities():
+        raise StoreError(
+            "the vault has no key; restore identities/ from the backup, "
+            "or make a new one: heldout board rekey"
+        )
+    own = next(own_recipients(spec.envelope, vault), None)
+    if own is None:  # the envelope was changed to a form that the vault has no key of
+        check_recipients(spec, repository.rules(), vault)
+        raise StoreError(f'the vault has no key of the form envelope = "{spec.envelope}"')
+    return short_recipient(spec.envelope, own)
+
+
+def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet) -> None:
+    repository.write_file(f"queries/{name}.tsv", format_queries(given.queries.texts))
+    labels = format_qrels(given.qrels.judgments)
+    if given.public:
+        repository.write_file(f"qrels/{name}.qrels", labels)
+    else:
+        write_whole(vault.labels_file(name), labels, mode=0o600)
+
+
+def _open(desk: Desk, rules: str) -> None:
+    """The first event: the rules in the open, the digests of all that is held out sealed.
+
+    The salted digest commits the organiser to it without showing anything of it.
+    """
+    if not desk.vault.entries():
+        labels = desk.vault.held_out(list_stems(parse_spec(rules.encode())))
+        keep_versions(desk.vault, labels)
+        desk.log("opened-board", None, public={"board.toml": rules}, sealed={"labels": labels})
+    desk.repository.git.init()
+    rebuild(desk)

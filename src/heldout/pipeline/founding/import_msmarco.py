@@ -1,0 +1,220 @@
+"""Takes over an old MS MARCO board: its table becomes the log of a board of its own.
+
+Nothing is scored: neither the runs nor the held-out labels are at hand. The board is a record. Its
+first event opens it, the second says which file was read and what was repaired, and each further
+one is an entry, all at the time of the import. The day of an entry is a field of its event, since
+it is only claimed, and no event is dated before the one above it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from heldout.board.log.events import Entry
+from heldout.board.log.history import Identity
+from heldout.board.old_boards.legacy import OldEntry, OldTable
+from heldout.board.old_boards.record import record_files
+from heldout.board.ranking.standings import Standings, make_standings
+from heldout.board.rules.spec_file import parse_spec
+from heldout.envelope.bundle import new_identity, recipient_of
+from heldout.errors import InputError, Problem, StoreError
+from heldout.pipeline.deciding.rebuild import rebuild
+from heldout.pipeline.founding.found import sit_down
+from heldout.pipeline.organiser.desk import Desk
+from heldout.store.files import write_whole
+from heldout.store.repository import SPEC, Repository
+from heldout.store.vault import Vault, check_apart
+
+__all__ = ["Source", "TakenOver", "differing_trophies", "import_board", "recover_table"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The file of an old board.
+
+    Attributes:
+        name: the file's name, without folders.
+        data: its bytes; the vault keeps them.
+        table: what was read from them.
+    """
+
+    name: str
+    data: bytes
+    table: OldTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOver:
+    """What an import left.
+
+    Attributes:
+        desk: of the new board.
+        standings: its rows.
+        done_before: whether an earlier call had done all of it.
+    """
+
+    desk: Desk
+    standings: Standings
+    done_before: bool
+
+
+def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime) -> TakenOver:
+    """Make a board and a vault of an old board's table; a crash is made good by a second call.
+
+    Args:
+        root: the board's folder, which must not hold anything else.
+        vault_root: the vault's folder, outside of it.
+        source: the old board.
+        now: the moment of the import, UTC.
+
+    Raises:
+        StoreError: a folder is taken, also by the import of another file.
+        InputError: `future-date`: an entry claims a day after the import.
+    """
+    check_apart(vault_root, root)
+    _check_days(source, now)
+    repository, vault = Repository(root), Vault(vault_root)
+    done_before = _is_done(repository, vault, source.table)
+    if not done_before:
+        _check_folders(repository, vault)
+        root.mkdir(parents=True, exist_ok=True)
+        Vault.create(vault_root, board=root)
+    with vault.locked(), repository.locked():
+        if not done_before:
+            _write_rules(repository, vault, source)
+        desk = sit_down(repository, vault, now=now)
+        if not done_before:
+            _log(desk, source)
+            repository.git.init()
+            rebuild(desk)
+            vault.finish()
+        standings = make_standings(vault.entries(), repository.spec(), now=now)
+    return TakenOver(desk=desk, standings=standings, done_before=done_before)
+
+
+def recover_table(entries: Iterable[Entry]) -> tuple[tuple[str, ...], ...]:
+    """The old board's table as it stood: the header, then its rows in the order of the file.
+
+    Args:
+        entries: of an imported board's log, public or the vault's.
+    """
+    header: tuple[str, ...] = ()
+    rows: dict[int, tuple[str, ...]] = {}
+    for entry in entries:
+        if entry.event.kind == "imported-board":
+            header = tuple(entry.get("header"))
+        elif entry.event.kind == "imported":
+            rows[int(entry.get("line"))] = tuple(entry.get("cells"))
+    return (header, *(rows[line] for line in sorted(rows)))
+
+
+def differing_trophies(standings: Standings) -> tuple[str, ...]:
+    """Ids of the entries whose trophy, as the old board gave it or not, is not what the rule says.
+
+    The rule: strictly above everything before it, baselines too; of entries of the same day the
+    one whose id sorts first comes first, for the old boards gave no times.
+    """
+    return tuple(row.id for row in standings.rows if row.trophy != row.trophy_by_rule)
+
+
+def _check_days(source: Source, now: datetime) -> None:
+    problems = [
+        Problem(
+            code="future-date",
+            path=f"{source.name}:date",
+            line=entry.line,
+            found=entry.day.isoformat(),
+            expected=f"a day up to that of the import, {now:%Y-%m-%d}",
+        )
+        for entry in source.table.entries
+        if entry.day > now.date()
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _is_done(repository: Repository, vault: Vault, table: OldTable) -> bool:
+    """Whether an earlier call imported just this file to its end."""
+    return (
+        not vault.is_unfinished(repository.root)
+        and _imported_digest(vault.entries()) == table.digest
+        and len(repository.log()) == len(vault.entries())
+    )
+
+
+def _imported_digest(entries: Sequence[Entry]) -> str | None:
+    """Which file a log was begun with, `None` where it has no import."""
+    found = (str(e.get("sha256")) for e in entries if e.event.kind == "imported-board")
+    return next(found, None)
+
+
+def _check_folders(repository: Repository, vault: Vault) -> None:
+    root = repository.root
+    going_on = vault.is_unfinished(root)
+    if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
+        raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
+    vault.check_new(board=root)
+
+
+def _write_rules(repository: Repository, vault: Vault, source: Source) -> None:
+    if not vault.identities():
+        vault.add_identity("organiser", new_identity("age").private)
+    recipient = recipient_of("age", vault.identities()[0])
+    files = record_files(source.table, source=source.name, recipient=recipient)
+    _check_begun(vault.entries(), source.table, files[SPEC].decode())
+    for path, data in files.items():
+        write_whole(repository.root / path, data)
+    parse_spec((repository.root / SPEC).read_bytes())
+
+
+def _check_begun(entries: Sequence[Entry], table: OldTable, rules: str) -> None:
+    """Refuse to go on with what a killed import of another file began."""
+    same = _imported_digest(entries) in (None, table.digest)
+    if not same or (entries and entries[0].get("board.toml") != rules):
+        raise StoreError("another file's import was begun here; remove both folders, or finish it")
+
+
+def _log(desk: Desk, source: Source) -> None:
+    """Every event that an earlier call did not log: the opening, the file, its rows by day."""
+    entries = desk.vault.entries()
+    if not entries:
+        public = {"board.toml": desk.repository.rules()}
+        desk.log("opened-board", None, public=public, sealed={"labels": {}})
+    if _imported_digest(entries) is None:
+        desk.vault.keep_sealed(source.data)
+        desk.log("imported-board", None, public=_table_fields(source))
+    known = desk.history().submissions
+    for entry in sorted(source.table.entries, key=lambda entry: (entry.day, entry.line)):
+        if entry.id not in known:
+            desk.log("imported", entry.id, public=_entry_fields(entry))
+
+
+def _table_fields(source: Source) -> dict[str, object]:
+    return {
+        "source": source.name,
+        "sha256": source.table.digest,
+        "header": list(source.table.header),
+        "repairs": [asdict(repair) for repair in source.table.repairs],
+    }
+
+
+def _entry_fields(entry: OldEntry) -> dict[str, object]:
+    identity = Identity(
+        team=entry.team,
+        institution="",
+        description=entry.description,
+        paper=entry.paper,
+        code=entry.code,
+        training_data="",
+    )
+    return {
+        "line": entry.line,
+        "cells": list(entry.cells),
+        "day": entry.day.isoformat(),
+        "trophy": entry.mark == "trophy",
+        "baseline": entry.mark == "baseline",
+        "identity": asdict(identity),
+        "type": entry.type,
+        "scores": dict(entry.scores),
+    }

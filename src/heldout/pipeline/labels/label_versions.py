@@ -1,0 +1,307 @@
+"""Versions of a board's preference labels: each a file of the vault, a view, and its origin.
+
+`labels/SET-pref-N.qrels` has the labels and `labels/SET-pref-N.json` their origin; the log commits
+to both. Of a set whose labels are in the open both lie in the board's `qrels/`. No version is ever
+edited: the next one has the next number and a view of its own, and every published run is scored on
+it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import msgspec
+
+from heldout.board.rules.held_out import open_labels
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.rules.spec_file import parse_spec
+from heldout.errors import HeldoutError, InputError, Problem, StoreError
+from heldout.ids import digest_bytes
+from heldout.pipeline.deciding.decide import Decision, correct
+from heldout.pipeline.labels.published_tops import check_set, list_published
+from heldout.pipeline.organiser.commitments import check_unchanged, compare_held_out
+from heldout.pipeline.organiser.desk import Desk, note_rules
+from heldout.pipeline.organiser.new_rules import check_new_rules
+from heldout.pipeline.query_sets.sets import load_sets
+from heldout.pipeline.scoring.rescoring import rescore
+from heldout.pipeline.scoring.score_files import ScoreFile, read_kept
+from heldout.preferences.maintenance import Replacement
+from heldout.preferences.settings import Exclusion
+from heldout.preferences.versions import Algorithm
+from heldout.store.files import write_whole
+from heldout.store.repository import SPEC
+from heldout.trec.qrels import format_qrels, read_qrels
+
+__all__ = [
+    "BoardLabels",
+    "LabelRecord",
+    "format_labels",
+    "list_versions",
+    "publish_labels",
+    "score_versions",
+]
+
+_MARK = "-pref-"
+_PRIVATE, _OPEN = 0o600, 0o644
+
+
+class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a version's labels come from: with the campaign's files they can be made again.
+
+    Attributes:
+        set: the query set.
+        version: from 1.
+        parent: the version before; empty for the first one.
+        algorithm: found the best of each pool before any challenge.
+        lead: a challenger had to lead by so many votes.
+        cap: of so many at most.
+        exclusion: what a failed test excluded.
+        failures: so many failed tests in a task excluded.
+        until: the last judgment's time, ISO 8601 in UTC; empty where none has a time.
+        judgments: SHA-256 of the judgments up to then.
+        pools: SHA-256 of the pools.
+        replaced: best known answers that challengers replaced, since the first version.
+        seen: query -> every document that was looked at.
+    """
+
+    set: str
+    version: int
+    parent: str
+    algorithm: Algorithm
+    lead: int
+    cap: int
+    exclusion: Exclusion
+    failures: int
+    until: str
+    judgments: str
+    pools: str
+    replaced: tuple[Replacement, ...]
+    seen: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardLabels:
+    """A version that a view of the board names.
+
+    Attributes:
+        name: of labels and view.
+        view: of board.toml.
+        record: where its labels come from.
+        digest: SHA-256 of the labels.
+    """
+
+    name: str
+    view: View
+    record: LabelRecord
+    digest: str
+
+
+def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:
+    """A qrels file of labels without grades.
+
+    Raises:
+        InputError: code `label-id`: an id would be read as something else.
+    """
+    graded = {query: dict.fromkeys(docs, 1) for query, docs in sorted(labels.items()) if docs}
+    data = format_qrels(graded)
+    try:
+        again = read_qrels(BytesIO(data), path="labels").judgments if graded else {}
+    except InputError:
+        again = {}
+    if again != graded:
+        raise InputError(
+            Problem(
+                code="label-id",
+                path="pool.jsonl",
+                found="a query or document whose id cannot stand in qrels",
+                expected="ids without blanks or control characters",
+            )
+        )
+    return data
+
+
+def list_versions(desk: Desk) -> Mapping[str, tuple[BoardLabels, ...]]:
+    """Query set -> its versions of preference labels, in order; only sets that have some.
+
+    Raises:
+        StoreError: a record is missing or damaged.
+    """
+    found: defaultdict[str, list[BoardLabels]] = defaultdict(list)
+    for view in desk.repository.spec().views:
+        if view.labels is not None and view.labels.startswith(f"{view.set}{_MARK}"):
+            found[view.set].append(_read_version(desk, view, view.labels))
+    return {
+        name: tuple(sorted(versions, key=lambda one: one.record.version))
+        for name, versions in found.items()
+    }
+
+
+def publish_labels(
+    desk: Desk,
+    labels: Mapping[str, Sequence[str]],
+    record: LabelRecord,
+    *,
+    measure: str | None,
+    public: bool,
+) -> BoardLabels | None:
+    """Make a new version: labels and record in the vault, a view in board.toml, one event.
+
+    Scores are not made here: `score_versions`.
+
+    Args:
+        desk: its lock is held.
+        labels: query -> best documents.
+        record: where they come from; version and parent are set here.
+        measure: of the view; `None` for that of the version before, or of the set's first view.
+        public: whether scores on the labels are told.
+
+    Returns:
+        `None` where the labels are those of the latest version.
+
+    Raises:
+        InputError: code `unknown-set`; `ladder-view`: every entry's score would be told where a
+            Ladder tells some; `no-labels`, `label-id`; and those of `check_new_rules`.
+        StoreError: a file that decides scores is not what the log commits to.
+    """
+    spec = desk.repository.spec()
+    _check(spec, record.set, public=public)
+    check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
+    if not any(labels.values()):
+        raise InputError(_tell_no_labels())
+    versions = list_versions(desk).get(record.set, ())
+    data = format_labels(labels)
+    if versions and versions[-1].digest == digest_bytes(data):
+        return None
+    number = versions[-1].record.version + 1 if versions else 1
+    name = f"{record.set}{_MARK}{number}"
+    if measure is None:
+        own = (view.measure for view in spec.views if view.set == record.set)
+        measure = versions[-1].view.measure if versions else next(own)
+    view = View(name=name, set=record.set, measure=measure, labels=name, public=public)
+    before = desk.repository.rules()
+    after = f"{before.rstrip()}\n\n{_format_view(view)}"
+    parse_spec(after.encode(), path=SPEC)
+    parent = versions[-1].name if versions else ""
+    record = msgspec.structs.replace(record, version=number, parent=parent)
+    folder, mode = _folder(desk, record.set), _PRIVATE if _is_held_out(desk, record.set) else _OPEN
+    write_whole(folder / f"{name}.qrels", data, mode=mode)
+    write_whole(folder / f"{name}.json", msgspec.json.encode(record), mode=mode)
+    try:
+        _take_rules(desk, before, after, why=f"preference labels {name}: version {number}")
+    except HeldoutError:
+        for suffix in ("qrels", "json"):
+            (folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        raise
+    return BoardLabels(name=name, view=view, record=record, digest=str(digest_bytes(data)))
+
+
+def score_versions(
+    desk: Desk, *, why: str, done: Callable[[], None] = lambda: None
+) -> tuple[Decision, ...]:
+    """Score every published run again that is not scored on all versions.
+
+    What was scored is not scored again, so a call after a crash goes on. Public scores are told by
+    an erratum; of others the log vouches for the file alone.
+
+    Args:
+        desk: its lock is held; the rules were logged.
+        why: the reason; it is public where a score is told.
+        done: called after each run.
+
+    Raises:
+        StoreError: a file that decides scores is not what the log commits to; or as below.
+        TrustError, InputError: a run cannot be scored.
+    """
+    spec = desk.repository.spec()
+    check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
+    versions = [one for each in list_versions(desk).values() for one in each]
+    sets = load_sets(desk.repository, spec, vault=desk.vault)
+    decisions = []
+    for entry in list_published(desk):
+        kept = read_kept(desk.vault, entry)
+        if kept is None or _lacks(kept, versions, desk.spec_at(entry.received)):
+            scores = rescore(desk, sets, entry.id)
+            mended = kept is not None and not kept.labels.items() <= scores.labels.items()
+            reason = f"{why}, and on labels that were mended" if mended else why
+            decisions.append(correct(desk, entry.id, scores, why=reason))
+        done()
+    return tuple(decisions)
+
+
+def _lacks(kept: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) -> bool:
+    """Whether scores lack a version of a set that the entry had to answer."""
+    return any(
+        kept.labels.get(f"{one.view.set}/{one.view.labels}") != one.digest
+        for one in versions
+        if one.view.set in spec.sets
+    )
+
+
+def _is_held_out(desk: Desk, query_set: str) -> bool:
+    return desk.repository.spec().sets[query_set].held_out
+
+
+def _folder(desk: Desk, query_set: str) -> Path:
+    """Where the labels of a set lie."""
+    if _is_held_out(desk, query_set):
+        return desk.vault.root / "labels"
+    return (desk.repository.root / open_labels("any")).parent
+
+
+def _read_version(desk: Desk, view: View, labels: str) -> BoardLabels:
+    file = _folder(desk, view.set) / f"{labels}.json"
+    if not file.is_file():
+        raise StoreError(f"{file} is missing; restore it from the backup")
+    try:
+        record = msgspec.json.decode(file.read_bytes(), type=LabelRecord)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(f"{file} is damaged; restore it from the backup") from None
+    qrels = file.with_suffix(".qrels")
+    if not qrels.is_file():
+        raise StoreError(f"{qrels} is missing; restore it from the backup")
+    digest = str(digest_bytes(qrels.read_bytes()))
+    return BoardLabels(name=view.name, view=view, record=record, digest=digest)
+
+
+def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
+    check_set(spec, query_set)
+    if public and spec.sets[query_set].held_out and spec.release.rule != "rounded":
+        raise InputError(
+            Problem(
+                code="ladder-view",
+                path="--public",
+                found=f'release.rule = "{spec.release.rule}"',
+                expected="rounded scores, for every entry's score is told",
+                hint="without --public the labels are a reserve, for analyses alone",
+            )
+        )
+
+
+def _tell_no_labels() -> Problem:
+    return Problem(
+        code="no-labels",
+        path="judgments",
+        found="no query has a best known answer",
+        expected="pools with known answers, or judgments of their pairs",
+    )
+
+
+def _take_rules(desk: Desk, before: str, after: str, *, why: str) -> None:
+    """Put new rules in force, or leave the old ones."""
+    desk.repository.write_file(SPEC, after.encode())
+    try:
+        check_new_rules(desk.repository, desk.vault, now=desk.now)
+        note_rules(desk, why=why)
+    except HeldoutError:
+        desk.repository.write_file(SPEC, before.encode())
+        raise
+
+
+def _format_view(view: View) -> str:
+    told = "" if view.public else "public = false\n"
+    return (
+        f'[[views]]\nname = "{view.name}"\nset = "{view.set}"\nmeasure = "{view.measure}"\n'
+        f'labels = "{view.labels}"\n{told}'
+    )

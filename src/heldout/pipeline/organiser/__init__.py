@@ -1,0 +1,1 @@
+"""Where an organiser sits: a board, its vault, its keys and rules, the time."""

@@ -1,0 +1,300 @@
+"""The organiser's desk: a board, its vault, the time, and who sits there."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from heldout.board.log.events import AFTER_CLOSING, Draft, Entry
+from heldout.board.log.history import History, Submission
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.errors import InputError, Problem, StoreError, quote
+from heldout.ids import digest_bytes
+from heldout.pipeline.organiser.commitments import (
+    FIRST_TIME,
+    HeldOut,
+    check_unchanged,
+    compare_held_out,
+    keep_versions,
+)
+from heldout.pipeline.organiser.new_rules import check_new_rules
+from heldout.pipeline.organiser.recipients import check_recipients
+from heldout.store.repository import LOG, SPEC, Repository
+from heldout.store.vault import Vault
+
+__all__ = [
+    "Desk",
+    "NotedRules",
+    "check_same",
+    "commit_held_out",
+    "is_behind",
+    "list_unlogged",
+    "note_labels",
+    "note_rules",
+]
+
+_LONGEST_AGREEMENT = 1 << 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What every step of an organiser needs.
+
+    Attributes:
+        repository: the board.
+        vault: its vault; the caller holds its lock while anything is written.
+        now: the moment of the call, UTC.
+        by: how the organiser is named in the log.
+    """
+
+    repository: Repository
+    vault: Vault
+    now: datetime
+    by: str
+
+    def history(self) -> History:
+        """What the vault's log says."""
+        return self.vault.history()
+
+    def find(self, submission: str) -> Submission:
+        """A submission of the log; a baseline is none.
+
+        Raises:
+            InputError: the log knows none of this id.
+        """
+        found = self.history().submissions.get(submission)
+        if found is not None and not found.baseline:
+            return found
+        raise InputError(
+            Problem(
+                code="unknown-submission",
+                path="submission id",
+                found=quote(submission) if found is None else f"{submission}, a baseline",
+                expected="the id of a submission that has been received",
+                hint="heldout inbox",
+            )
+        )
+
+    def log(
+        self,
+        kind: str,
+        submission: str | None,
+        *,
+        public: Mapping[str, Any] | None = None,
+        sealed: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """Append an event to the vault's log; when this returns, it has happened.
+
+        Raises:
+            InputError: the board is closed, and takes nothing of this kind any more.
+        """
+        self.check_open(kind)
+        draft = Draft(
+            kind=kind, by=self.by, submission=submission, public=public or {}, sealed=sealed or {}
+        )
+        return self.vault.append(draft, now=self.now)
+
+    def check_open(self, kind: str) -> None:
+        """Refuse an event of a kind that a closed board does not take.
+
+        Raises:
+            InputError: the board is closed.
+        """
+        closed = self.history().closed
+        if closed is not None and kind not in AFTER_CLOSING:
+            raise InputError(
+                Problem(
+                    code="board-closed",
+                    path=self.repository.spec().name,
+                    found=f"'{kind}' on a board that was closed on {closed:%d %b %Y}",
+                    expected="an erratum, or nothing: its labels are opened",
+                )
+            )
+
+    def spec_at(self, moment: datetime) -> BoardSpec:
+        """The rules for what was submitted at a moment."""
+        rules = parse_spec(self.history().rules_at(moment).encode(), path=SPEC)
+        return rules.on(moment.date())
+
+
+def check_same(repository: Repository, vault: Vault) -> None:
+    """Refuse a vault that lacks events of the board's public log: they would be lost.
+
+    Raises:
+        StoreError: it is another board's, or was restored from an old backup.
+    """
+    try:
+        public = repository.log()
+    except StoreError:
+        return  # damaged; rebuild writes it anew and audit tells
+    ours = [entry.hash for entry in vault.entries()[: len(public)]]
+    if ours != [entry.hash for entry in public]:
+        raise StoreError(
+            "the board's log.jsonl has events that this vault lacks: it is another board's vault, "
+            "or an old copy; heldout audit says more, nothing was done"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotedRules:
+    """What was logged because it had been edited: board.toml, or what the vault holds out.
+
+    Attributes:
+        event: number of the event.
+        keys: the top-level keys that changed; none where only comments or layout did.
+        files: names of held-out files that are committed to anew.
+    """
+
+    event: int
+    keys: tuple[str, ...]
+    files: tuple[str, ...] = ()
+
+
+def note_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
+    """Log a board.toml that was edited, so that it holds from now on and not before.
+
+    In the same event stands the commitment to held-out files that are new. What was committed to
+    and is another file now waits for a reason (`note_labels`), once a score was told. An agreement
+    whose text is new or was edited has an event of its own.
+
+    Args:
+        desk: its lock is held.
+        why: the reason, where held-out files are new; it is public.
+
+    Returns:
+        What was logged of board.toml and held-out files, `None` where nothing was edited.
+
+    Raises:
+        InputError: the new text is wrong, does not fit what was told, or names recipients that
+            nobody here can open for, or the agreement is no text or too long; nothing is logged
+            of what is wrong.
+        StoreError: a file that the new text names is missing, or labels that were committed to.
+    """
+    check_new_rules(desk.repository, desk.vault, now=desk.now)
+    noted = _note_spec(desk, why)
+    _note_agreement(desk)
+    return noted
+
+
+def _note_agreement(desk: Desk) -> None:
+    registration, history = desk.repository.spec().registration, desk.history()
+    if registration is None or registration.agreement is None or history.closed is not None:
+        return
+    path = registration.agreement
+    data = desk.repository.file(path).read_bytes()
+    digest = str(digest_bytes(data))
+    if not history.agreements or history.agreements[-1].digest != digest:
+        text = _agreement_text(path, data)
+        public = {"path": path, "sha256": digest, "text": text}
+        desk.log("changed-agreement", None, public=public)
+
+
+def _agreement_text(path: str, data: bytes) -> str:
+    if len(data) > _LONGEST_AGREEMENT:
+        found = f"{len(data):,} bytes"
+        expected = f"at most {_LONGEST_AGREEMENT:,} bytes"
+        raise InputError(Problem(code="too-large", path=path, found=found, expected=expected))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(
+            Problem(code="bad-utf8", path=path, found="bytes that are not UTF-8", expected="UTF-8")
+        ) from None
+
+
+def _note_spec(desk: Desk, why: str) -> NotedRules | None:
+    text = desk.repository.rules()
+    spec = desk.repository.spec()
+    history = desk.history()
+    before = history.rules[-1][1]
+    held = compare_held_out(desk.vault, history, spec)
+    files = held.grown if _has_told(history) else held.files
+    keep_versions(desk.vault, files)
+    if before == text and files == held.before:
+        return None
+    if before != text:
+        check_recipients(spec, text, desk.vault)
+    entry = _log_rules(desk, text, held, files, why=why or _say_why(held))
+    names = () if files == held.before else (*held.new, *held.changed)
+    return NotedRules(event=entry.event.seq, keys=_changed_keys(before, text), files=names)
+
+
+def commit_held_out(desk: Desk) -> None:
+    """Commit to every held-out file that a score is about to be told by.
+
+    Raises:
+        StoreError: one was changed after scores had been told by it.
+    """
+    history = desk.history()
+    held = compare_held_out(desk.vault, history, desk.repository.spec())
+    if _has_told(history):
+        check_unchanged(held)
+    keep_versions(desk.vault, held.files)
+    if held.files != held.before:
+        _log_rules(desk, history.rules[-1][1], held, held.files, why=_say_why(held))
+
+
+def list_unlogged(desk: Desk) -> tuple[str, ...]:
+    """The held-out files that were changed after scores had been told, which wait for a reason.
+
+    Raises:
+        StoreError: labels that were committed to are missing.
+    """
+    history = desk.history()
+    if not _has_told(history):
+        return ()
+    return compare_held_out(desk.vault, history, desk.repository.spec()).changed
+
+
+def _has_told(history: History) -> bool:
+    return any(submission.status == "published" for submission in history.submissions.values())
+
+
+def _say_why(held: HeldOut) -> str:
+    return "changed before any score was told" if held.changed else FIRST_TIME
+
+
+def _log_rules(
+    desk: Desk, text: str, held: HeldOut, files: Mapping[str, str], *, why: str
+) -> Entry:
+    """One event for the rules in force and, where they changed, the held-out files."""
+    if files == held.before:
+        return desk.log("changed-rules", None, public={"board.toml": text})
+    public = {"board.toml": text, "why": why}
+    return desk.log("changed-rules", None, public=public, sealed={"labels": dict(files)})
+
+
+def _changed_keys(before: str, after: str) -> tuple[str, ...]:
+    old, new = tomllib.loads(before), tomllib.loads(after)
+    return tuple(key for key in {**old, **new} if old.get(key) != new.get(key))
+
+
+def note_labels(desk: Desk, *, why: str) -> bool:
+    """Log held-out files that were changed, so that an audit knows them; their digests are sealed.
+
+    Raises:
+        StoreError: labels are missing.
+    """
+    history = desk.history()
+    held = compare_held_out(desk.vault, history, desk.repository.spec())
+    keep_versions(desk.vault, held.files)
+    if held.files == held.before:
+        return False
+    _log_rules(desk, history.rules[-1][1], held, held.files, why=why)
+    return True
+
+
+def is_behind(desk: Desk) -> bool:
+    """Whether the public log lacks events, was not committed (both after a crash), or is damaged.
+
+    `rebuild` writes the log after the page and then commits, so the log tells for all of it.
+    """
+    repository = desk.repository
+    try:
+        behind = len(repository.log()) != len(desk.vault.entries())
+    except StoreError:
+        return True
+    head = repository.git.head() if repository.git.is_repository() else None
+    return behind or (head is not None and repository.is_uncommitted(LOG, head))

@@ -1,0 +1,272 @@
+"""A participant's draft: its id, and its folder with run files and metadata."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+from heldout.board.log.history import read_history
+from heldout.board.log.manifest import (
+    Manifest,
+    empty_manifest,
+    format_manifest,
+    parse_manifest,
+    read_manifest,
+)
+from heldout.board.policy.checks import add_months
+from heldout.board.rules.spec import BoardSpec
+from heldout.errors import InputError, Problem, quote
+from heldout.ids import SubmissionId, parse_submission_id, query_set_of, submission_date
+from heldout.pipeline.participant.amending import refuse_closed
+from heldout.pipeline.query_sets.seeds import check_seeds
+from heldout.store.files import write_whole
+from heldout.store.repository import Repository
+
+__all__ = [
+    "METADATA",
+    "check_embargo",
+    "draft",
+    "draft_folder",
+    "draft_id",
+    "drafts",
+    "find_runs",
+    "read_metadata",
+    "require_draft",
+    "run_files",
+    "try_metadata",
+]
+
+METADATA = "metadata.json"
+
+
+def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
+    """The dated id for a name; an embargoed one says nothing but a random suffix.
+
+    Raises:
+        InputError: the name has characters that an id may not have, or an end that git does not
+            allow in a branch.
+    """
+    if embargoed:
+        return parse_submission_id(f"{today:%Y%m%d}-anon-{secrets.token_hex(4)}")
+    dated = name[:8].isdigit() and name[8:9] == "-"
+    submission = parse_submission_id(name if dated else f"{today:%Y%m%d}-{name}", path="NAME")
+    if submission.endswith((".", ".lock")):
+        raise InputError(
+            Problem(
+                code="submission-id",
+                path="NAME",
+                found=quote(name),
+                expected="a name that does not end in '.' or '.lock': git allows no such branch",
+            )
+        )
+    return submission
+
+
+def draft_folder(repository: Repository, submission: SubmissionId) -> Path:
+    """Where a draft lies; git ignores it."""
+    return repository.root / "drafts" / submission
+
+
+def draft(
+    repository: Repository,
+    submission: SubmissionId,
+    runs: Mapping[str, Path],
+    *,
+    embargo_until: date | None,
+) -> Path:
+    """Make the folder of a submission: its run files, and metadata to fill in.
+
+    Args:
+        repository: the clone.
+        submission: its id.
+        runs: run (`SET`, `SET~2` and so on) -> its file.
+        embargo_until: for the metadata.
+
+    Raises:
+        InputError: a query set of the board has no run or other seeds than the others, or the id
+            has a folder already, or the board is closed.
+    """
+    refuse_closed(read_history(repository.log()))
+    spec = repository.spec().on(submission_date(submission))
+    folder = draft_folder(repository, submission)
+    _check_new(folder, spec, runs)
+    for name, source in runs.items():
+        write_whole(folder / f"{name}{_suffixes(source)}", _read_run(name, source))
+    manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
+    write_whole(folder / METADATA, format_manifest(manifest))
+    return folder
+
+
+def run_files(
+    repository: Repository, spec: BoardSpec, submission: SubmissionId
+) -> Mapping[str, Path]:
+    """Run -> file of a draft; the run's name is what stands before the first dot.
+
+    Raises:
+        InputError: no such draft, a run that is missing or there twice, or a misnamed seed.
+    """
+    files, problems = find_runs(require_draft(repository, submission), spec)
+    if problems:
+        raise InputError(problems)
+    return files
+
+
+def find_runs(folder: Path, spec: BoardSpec) -> tuple[Mapping[str, Path], tuple[Problem, ...]]:
+    """Run -> file, of the runs that have one; and what is wrong with the others."""
+    found: dict[str, list[Path]] = {name: [] for name in spec.sets}
+    for path in sorted(folder.iterdir()):
+        name = path.name.split(".")[0]
+        if query_set_of(name) in spec.sets:
+            found.setdefault(name, []).append(path)
+    whole = {n: paths[0] for n, paths in found.items() if len(paths) == 1 and paths[0].is_file()}
+    problems = [_run_problem(folder, n, paths) for n, paths in found.items() if n not in whole]
+    place = f"drafts/{folder.name}"
+    seeds = [*check_seeds(found, sets=spec.sets, most=spec.runs.seeds, path=place)]
+    # Runs whose seeds are not clear cannot be averaged: the first ones are looked at.
+    kept = {n: path for n, path in whole.items() if not seeds or n in spec.sets}
+    return kept, (*problems, *seeds)
+
+
+def drafts(repository: Repository) -> tuple[str, ...]:
+    """Ids of the drafts in this clone."""
+    folders = (repository.root / "drafts").glob("*/")
+    return tuple(sorted(path.name for path in folders))
+
+
+def require_draft(repository: Repository, submission: SubmissionId) -> Path:
+    """The folder of a draft.
+
+    Raises:
+        InputError: there is no such draft.
+    """
+    folder = draft_folder(repository, submission)
+    if folder.is_dir():
+        return folder
+    known = drafts(repository)
+    raise InputError(
+        Problem(
+            code="no-draft",
+            path=f"drafts/{submission}",
+            found="no draft of this id here",
+            expected="one of " + ", ".join(known) if known else "a draft; there is none yet",
+            hint="" if known else "make one: heldout draft NAME --dev FILE --eval FILE",
+        )
+    )
+
+
+def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
+    """Refuse an embargo that would be refused later, or hide nothing.
+
+    Raises:
+        InputError: the day is not after today, or beyond the board's limit.
+    """
+    latest = add_months(today, spec.policy.embargo_months)
+    limited = "embargo" not in spec.policy.off
+    if today < until and (until <= latest or not limited):
+        return
+    raise InputError(
+        Problem(
+            code="embargo-day",
+            path="--embargo",
+            found=f"{until}, which is over" if until <= today else f"{until}, too late",
+            expected=f"a day after {today}" + (f", up to {latest}" if limited else ""),
+            hint=f"this board allows {spec.policy.embargo_months} months" if limited else "",
+        )
+    )
+
+
+def read_metadata(repository: Repository, submission: SubmissionId) -> Manifest:
+    """The metadata of a draft.
+
+    Raises:
+        InputError: it is missing or wrong.
+    """
+    file = draft_folder(repository, submission) / METADATA
+    return parse_manifest(_read(file), path=METADATA)
+
+
+def try_metadata(
+    repository: Repository, submission: SubmissionId
+) -> tuple[Manifest | None, tuple[Problem, ...]]:
+    """The metadata of a draft as far as it can be read, and what is wrong with its form."""
+    file = draft_folder(repository, submission) / METADATA
+    try:
+        return read_manifest(_read(file), path=METADATA)
+    except InputError as error:
+        return None, error.problems
+
+
+def _check_new(folder: Path, spec: BoardSpec, runs: Mapping[str, Path]) -> None:
+    problems = [
+        Problem(
+            code="missing-run",
+            path="draft",
+            found=f"no run for '{name}'" if name in spec.sets else f"a run for '{name}'",
+            expected="one run for each of: " + ", ".join(spec.sets),
+        )
+        for name in sorted(set(spec.sets) ^ {name for name in runs if "~" not in name})
+    ]
+    problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="draft")
+    if (folder / METADATA).exists():  # written last: without it a crash left the draft unfinished
+        problems.append(
+            Problem(
+                code="draft-exists",
+                path=f"drafts/{folder.name}",
+                found="a draft of this id",
+                expected="a new id",
+                hint=f"edit it, or remove it: rm -r drafts/{folder.name}",
+            )
+        )
+    if problems:
+        raise InputError(problems)
+
+
+def _run_problem(folder: Path, name: str, paths: list[Path]) -> Problem:
+    code, found, hint = "missing-run", f"no run for '{name}'", f"copy it to drafts/{folder.name}/"
+    if len(paths) > 1:
+        code, found = "two-runs", " and ".join(path.name for path in paths)
+        hint = f"remove one, as: rm drafts/{folder.name}/{paths[-1].name}"
+    elif paths:
+        found = f"{paths[0].name}, which is no file"
+        hint = "put the run file itself there, not a folder"
+    return Problem(
+        code=code,
+        path=f"drafts/{folder.name}",
+        found=found,
+        expected=f"one file {name}.* with the run over the queries of '{query_set_of(name)}'",
+        hint=hint,
+    )
+
+
+def _read_run(name: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        problem = Problem(
+            code="unreadable-file",
+            path=str(path),
+            found=f"{error.strerror or 'an error'}, of the run for '{name}'",
+            expected="a file that can be read",
+            hint=f"--run {name}=FILE names it",
+        )
+        raise InputError(problem) from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        problem = Problem(
+            code="unreadable-file",
+            path=path.name,
+            found=error.strerror or "an error",
+            expected="a file that can be read",
+        )
+        raise InputError(problem) from None
+
+
+def _suffixes(source: Path) -> str:
+    """The last two suffixes of a run's name, as far as a tarball's member may have them."""
+    plain = [s for s in source.suffixes[-2:] if re.fullmatch(r"\.[A-Za-z0-9_-]{1,16}", s, re.ASCII)]
+    return "".join(plain)

@@ -1,0 +1,259 @@
+"""The organisers' own checks on a draft, as far as they go without held-out labels."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from heldout.board.log.history import History, Submission, read_history
+from heldout.board.log.manifest import Manifest, team_key
+from heldout.board.policy.case import Case
+from heldout.board.policy.identity import list_entrants
+from heldout.board.policy.quota import QuotaState, quota_state
+from heldout.board.policy.seeds import SeedFault, compare_seeds
+from heldout.board.policy.table import Finding, judge
+from heldout.board.rules.spec import BoardSpec
+from heldout.errors import Problem
+from heldout.ids import SubmissionId, query_set_of, submission_date
+from heldout.pipeline.participant.amending import refuse_closed
+from heldout.pipeline.participant.draft import METADATA, find_runs, require_draft, try_metadata
+from heldout.pipeline.participant.sealed import read_sealed
+from heldout.pipeline.participant.team import with_own_registration
+from heldout.pipeline.query_sets.sets import SetData, load_sets
+from heldout.pipeline.scoring.score import ViewScore, score_run, score_views
+from heldout.store.repository import Repository
+from heldout.trec.runs import Scan
+
+__all__ = ["Check", "check", "quota_of", "with_own_teams"]
+
+_SOURCE = {
+    "team-named": ("team", "the team and those in it, so that a web search finds them"),
+    "institution-named": ("institution", "the university, company or other organisation"),
+    "description": ("model_description", "the system, as it should stand on the page"),
+    "type-known": ("type", "a submission type of this board"),
+    "training-data": ("training_data", "what the system was trained or tuned on"),
+    "open-runs": ("open_runs", "true, or no submission to this board"),
+    "embargo": ("embargo_until", "a day within the board's limit, or null"),
+}
+"""Rule of the policy -> the field of the metadata that it looks at, and what belongs there."""
+
+_HINTS = {
+    "team-named": "an embargo hides it for a while: embargo_until",
+    "institution-named": "an embargo hides it for a while: embargo_until",
+    "training-data": '"none" is an answer',
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What the organisers' own checks say, as far as they go without held-out labels.
+
+    Attributes:
+        id: the submission.
+        scans: run (`SET`, `SET~2` and so on) -> what its scan found.
+        files: problems of the draft's folder: a set without a run file, a run with two, a seed
+            that is missing or misnamed.
+        scores: view -> score, of the views with public labels whose run has no errors.
+        metadata: problems of the metadata file, by its form and by the policy; notes among them.
+        manifest: the metadata as far as it can be read, `None` where not at all.
+        findings: what else the policy says, by the public log and what this clone sent; the
+            runs' problems are in `scans`.
+        quota: the team's, `None` where no team is named.
+        undecided: how many of those that use the quota are not published.
+        warnings: what would give an embargoed team away.
+        hidden: what is kept from sight for an embargoed team.
+    """
+
+    id: SubmissionId
+    files: tuple[Problem, ...]
+    scans: Mapping[str, Scan]
+    scores: Mapping[str, ViewScore]
+    metadata: tuple[Problem, ...]
+    manifest: Manifest | None
+    findings: tuple[Finding, ...]
+    quota: QuotaState | None
+    undecided: int
+    warnings: tuple[str, ...]
+    hidden: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it may be sealed and sent."""
+        rejected = any(finding.severity == "reject" for finding in self.findings)
+        wrong = any(problem.severity == "error" for problem in (*self.files, *self.metadata))
+        return not wrong and not rejected and all(s.ok for s in self.scans.values())
+
+
+def check(repository: Repository, submission: SubmissionId, *, now: datetime) -> Check:
+    """Run the organisers' own checks on a draft.
+
+    Raises:
+        InputError: there is no such draft, a set has no run, or the board is closed.
+    """
+    public = read_history(repository.log())
+    refuse_closed(public)
+    spec = repository.spec().on(submission_date(submission))
+    files, wrong = find_runs(require_draft(repository, submission), spec)
+    sets = load_sets(repository, spec, vault=None)
+    manifest, metadata = try_metadata(repository, submission)
+    kind = "" if manifest is None else manifest.type
+    scans = {
+        name: _scan(spec, sets[query_set_of(name)], path, kind) for name, path in files.items()
+    }
+    history = with_own_teams(repository, public)
+    seeds = compare_seeds({name: scan.signature for name, scan in scans.items() if scan.ok})
+    signed = with_own_registration(repository, history, submission, manifest, now=now)
+    findings = _judge(spec, signed, submission, manifest, now=now, seeds=seeds)
+    quota = _quota(spec, history, manifest, now)
+    return Check(
+        id=submission,
+        files=wrong,
+        scans=scans,
+        scores=_score(spec, sets, scans),
+        metadata=(*metadata, *_field_problems(findings, metadata, manifest, now)),
+        manifest=manifest,
+        findings=tuple(finding for finding in findings if finding.rule not in _SOURCE),
+        quota=quota,
+        undecided=0
+        if quota is None
+        else sum(history.submissions[name].status != "published" for name in quota.used),
+        warnings=tuple(_giveaways(submission, manifest)),
+        hidden=tuple(_kept_secret(repository, manifest)),
+    )
+
+
+def with_own_teams(repository: Repository, history: History) -> History:
+    """The public history, with what this clone knows besides: its own teams, and what it sent.
+
+    Else a team's own submissions that wait, or are embargoed, would not count for its quota.
+    """
+    submissions = dict(history.submissions)
+    for name in repository.own_ids():
+        note = read_sealed(repository, name)
+        known = submissions.get(name)
+        if known is None and note is not None and note.sent_at and not note.withdrawn:
+            known = Submission(id=name, received=note.sent_at, files={}, status="received")
+        manifest, _ = try_metadata(repository, SubmissionId(name))
+        if known is not None and manifest is not None:
+            submissions[name] = replace(
+                known,
+                teams=(*known.teams, manifest.team),
+                counts_for=(*known.counts_for, manifest.team),
+            )
+    return replace(history, submissions=submissions)
+
+
+def quota_of(
+    repository: Repository, history: History, submission: SubmissionId, *, now: datetime
+) -> QuotaState | None:
+    """The quota of the team that drafted a submission here; `None` where its draft is not here."""
+    manifest, _ = try_metadata(repository, submission)
+    return _quota(repository.spec(), with_own_teams(repository, history), manifest, now)
+
+
+def _scan(spec: BoardSpec, data: SetData, path: Path, kind: str) -> Scan:
+    with path.open("rb") as file:
+        return score_run(spec, data, file, path=path.name, submission_type=kind)
+
+
+def _score(
+    spec: BoardSpec, sets: Mapping[str, SetData], scans: Mapping[str, Scan]
+) -> Mapping[str, ViewScore]:
+    """A set of which a run has errors has no score; that of the others stays."""
+    return {
+        view: score
+        for query_set in spec.sets
+        for view, score in score_views(
+            spec, sets, {n: scan for n, scan in scans.items() if query_set_of(n) == query_set}
+        ).items()
+    }
+
+
+def _judge(
+    spec: BoardSpec,
+    history: History,
+    submission: SubmissionId,
+    manifest: Manifest | None,
+    *,
+    now: datetime,
+    seeds: tuple[SeedFault, ...],
+) -> tuple[Finding, ...]:
+    if manifest is None:
+        return ()
+    case = Case(
+        spec=spec,
+        history=history,
+        id=submission,
+        received=now,
+        manifest=manifest,
+        problems={},
+        entrants=list_entrants(history, day=now.date(), keys={}),
+        seeds=seeds,
+    )
+    return judge(case)
+
+
+def _quota(
+    spec: BoardSpec, history: History, manifest: Manifest | None, now: datetime
+) -> QuotaState | None:
+    if manifest is None or not manifest.team.strip():
+        return None
+    return quota_state(history, manifest.team, spec, now=now)
+
+
+def _field_problems(
+    findings: tuple[Finding, ...],
+    told: tuple[Problem, ...],
+    manifest: Manifest | None,
+    now: datetime,
+) -> Iterator[Problem]:
+    """What the policy says of single fields, at their places; a field is told once."""
+    places = {problem.path for problem in told}
+    for finding in findings:
+        field, expected = _SOURCE.get(finding.rule, ("", ""))
+        if field and f"{METADATA}:{field}" not in places:
+            yield Problem(
+                code=finding.rule,
+                path=f"{METADATA}:{field}",
+                found=finding.evidence,
+                expected=expected,
+                hint=_HINTS.get(finding.rule, ""),
+            )
+    until = None if manifest is None else manifest.embargo_until
+    if until is not None and until <= now.date():
+        yield Problem(
+            code="embargo-over",
+            path=f"{METADATA}:embargo_until",
+            found=f"{until}, which is over",
+            expected="a day that is still to come, or null",
+            hint="nothing would stay hidden",
+            severity="note",
+        )
+
+
+def _giveaways(submission: SubmissionId, manifest: Manifest | None) -> Iterator[str]:
+    """What stays visible of an embargoed team, beside what is sealed."""
+    if manifest is None or manifest.embargo_until is None:
+        return
+    words = {w for name in (manifest.team, manifest.institution) for w in _words(name)}
+    shown = sorted(word for word in words if word in submission.casefold())
+    if not re.fullmatch(r"\d{8}-anon-[0-9a-f]{8}", submission):
+        said = shown[0] if shown else submission.partition("-")[2]
+        yield f"the id says '{said}'; heldout draft --embargo makes a neutral one"
+    yield "the account that pushes the branch or opens the pull request stays visible"
+
+
+def _kept_secret(repository: Repository, manifest: Manifest | None) -> Iterator[str]:
+    """What would be visible of an embargoed team, and is not."""
+    embargoed = manifest is not None and manifest.embargo_until is not None
+    if embargoed and repository.git.configured_author() is not None:
+        yield "your git name (submit commits as Anonymous)"
+
+
+def _words(name: str) -> Iterator[str]:
+    """Words that could be recognised in an id."""
+    shortest = 3
+    for word in team_key(name).replace("-", " ").replace(",", " ").split():
+        if len(word) >= shortest and word not in ("the", "and", "lab", "for", "group", "team"):
+            yield word

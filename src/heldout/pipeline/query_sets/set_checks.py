@@ -1,0 +1,83 @@
+"""What query sets must hold, so that a board can give scores and keep its labels to itself."""
+
+from collections.abc import Iterator, Mapping
+
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.errors import InputError, Problem
+from heldout.measures.evaluate import prepare
+from heldout.measures.spec import parse_measure
+from heldout.pipeline.query_sets.sets import SetData
+
+__all__ = ["check_sets"]
+
+Judgments = Mapping[str, Mapping[str, int]]
+
+
+def check_sets(spec: BoardSpec, sets: Mapping[str, SetData]) -> None:
+    """Refuse sets over which a view has no score, or whose held-out labels are in the open.
+
+    Args:
+        spec: the rules.
+        sets: the query sets with all their labels.
+
+    Raises:
+        InputError: `undefined-score` or `open-labels`.
+    """
+    problems = [*_list_undefined(spec, sets), *_list_open(spec, sets)]
+    if problems:
+        raise InputError(problems)
+
+
+def _list_undefined(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem]:
+    for view in spec.views:
+        why = _find_undefined(view, sets[view.set])
+        if why is not None:
+            yield Problem(
+                code="undefined-score",
+                path=f"view {view.name}",
+                found=why,
+                expected=f"a query of '{view.set}' over which {view.measure} can be averaged",
+                hint="are the labels those of other queries?",
+            )
+
+
+def _find_undefined(view: View, data: SetData) -> str | None:
+    """Why no run can have a score, or any but 0; `None` where one can."""
+    measure = parse_measure(view.measure)
+    judged = prepare(data.judgments_of(view), [measure], excluded=data.excluded)
+    count = len(judged.queries)
+    if not count:
+        return f"0 of {len(data.queries.texts):,} queries are judged and count"
+    if judged.without_relevant[measure] == count and not measure.kind.exposure:
+        return f"no relevant document for any of {count:,} judged queries"
+    return None
+
+
+def _list_open(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem]:
+    public = {
+        name: data.judgments(None) or {}
+        for name, data in sets.items()
+        if not spec.sets[name].held_out
+    }
+    for view in spec.views:
+        if not spec.sets[view.set].held_out:
+            continue
+        mine = sets[view.set].judgments_of(view)
+        for name, theirs in public.items():
+            if any(mine.values()) and _is_within(mine, theirs):
+                yield _tell_open(view, name)
+
+
+def _is_within(inner: Judgments, outer: Judgments) -> bool:
+    """Whether every judgment is also one of the others, with the same grade."""
+    return all(grades.items() <= outer.get(query, {}).items() for query, grades in inner.items())
+
+
+def _tell_open(view: View, name: str) -> Problem:
+    return Problem(
+        code="open-labels",
+        path=f"view {view.name}",
+        found=f"every label of '{view.labels or view.set}' is also one of '{name}', in the open",
+        expected="held-out labels that nobody has",
+        hint="who knows the labels writes the perfect run",
+    )

@@ -1,0 +1,182 @@
+"""Query sets as a run is checked and scored with them: queries, labels, candidates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from heldout.board.rules.held_out import list_stems, open_labels
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.ids import Digest, digest_bytes
+from heldout.pipeline.query_sets.view_files import ViewFiles, load_view_files
+from heldout.store.repository import Repository
+from heldout.store.vault import Vault
+from heldout.trec.grades import GradeBook, combine, regrade
+from heldout.trec.qrels import Qrels
+from heldout.trec.queries import Queries
+from heldout.trec.ranking import Rankings
+from heldout.trec.runs import Expected
+
+__all__ = ["RERANKING", "Labels", "SetData", "expected_run", "load_sets"]
+
+RERANKING = "reranking"
+"""The submission type whose runs keep to the official candidates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """Labels of a query set that a view names: others than its own.
+
+    Attributes:
+        qrels: what they say.
+        digest: of their file.
+    """
+
+    qrels: Qrels
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetData:
+    """One query set in memory.
+
+    Attributes:
+        queries: the ids that a run must answer, and their texts.
+        qrels: the labels, `None` where they are held out from whoever asks.
+        digest: of the labels' file, `None` likewise.
+        excluded: queries that do not count.
+        candidates: query -> official documents for re-ranking, `None` where there are none.
+        others: name -> further labels of the same queries.
+        book: its own labels, under "", and the others under one code; `None` without others.
+        files: what its views name besides.
+        held_out: every file of the vault that its scores depend on, as `board.held_out` names it
+            -> SHA-256.
+    """
+
+    queries: Queries
+    qrels: Qrels | None
+    digest: Digest | None
+    excluded: frozenset[str]
+    candidates: Mapping[str, frozenset[str]] | None
+    others: Mapping[str, Labels] = field(default_factory=dict)
+    book: GradeBook | None = None
+    files: ViewFiles = field(default_factory=ViewFiles)
+    held_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def grades(self) -> Mapping[str, Mapping[str, int]] | None:
+        """What a run is scanned with: grades, or codes for them where there are others."""
+        if self.book is not None:
+            return self.book.codes
+        return None if self.qrels is None else self.qrels.judgments
+
+    def judgments(self, labels: str | None) -> Mapping[str, Mapping[str, int]] | None:
+        """What some labels say, by their name, or the set's own; `None` where they are not here."""
+        if labels is not None:
+            return self.others[labels].qrels.judgments if labels in self.others else None
+        return None if self.qrels is None else self.qrels.judgments
+
+    def can_score(self, view: View) -> bool:
+        """Whether the labels of a view are here, and all else that it names."""
+        return self.judgments(view.labels) is not None and self.files.has(view)
+
+    def judgments_of(self, view: View) -> Mapping[str, Mapping[str, int]]:
+        """What a view is scored by: its labels, for its queries.
+
+        Judgments of queries that the set does not have would count 0 for every run.
+
+        Raises:
+            ValueError: they are not here.
+        """
+        given = self.judgments(view.labels)
+        if given is None:
+            raise ValueError(view.name)
+        asked = set(self.queries.texts)
+        if view.queries is not None:
+            asked &= self.files.queries[view.queries]
+        return {query: grades for query, grades in given.items() if query in asked}
+
+    def rankings(self, scanned: Rankings, labels: str | None) -> Rankings:
+        """A run that was scanned with `grades`, as these labels see it."""
+        if self.book is None:
+            return scanned
+        return regrade(scanned, self.book.grades[labels or ""])
+
+    @property
+    def digests(self) -> Mapping[str, Digest]:
+        """Name of labels, or path of what a view names -> digest; the set's own labels are ""."""
+        own = {} if self.digest is None else {"": self.digest}
+        others = {name: labels.digest for name, labels in self.others.items()}
+        return {**own, **others, **self.files.digests}
+
+
+def load_sets(
+    repository: Repository, spec: BoardSpec, *, vault: Vault | None
+) -> Mapping[str, SetData]:
+    """Read every query set of a board.
+
+    Args:
+        repository: the board.
+        spec: names the files.
+        vault: gives the held-out labels; `None` on a participant's side.
+    """
+    return {name: _load(repository, spec, name, vault) for name in spec.sets}
+
+
+def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | None) -> SetData:
+    files = spec.sets[name]
+    qrels = digest = None
+    if files.qrels is not None:
+        qrels = repository.qrels(files.qrels)
+        digest = digest_bytes(repository.file(files.qrels).read_bytes())
+    elif vault is not None:
+        qrels, digest = vault.labels(name), vault.labels_digest(name)
+    given = files.candidates
+    others = _load_others(repository, spec, name, vault)
+    return SetData(
+        queries=repository.queries(files.queries),
+        qrels=qrels,
+        digest=digest,
+        excluded=frozenset() if vault is None else vault.excluded(name),
+        candidates=None if given is None else repository.candidates(given),
+        others=others,
+        book=_combine(qrels, others) if others and qrels is not None else None,
+        files=load_view_files(repository, (v for v in spec.views if v.set == name), vault=vault),
+        held_out={} if vault is None else vault.held_out(list_stems(spec, name)),
+    )
+
+
+def _load_others(
+    repository: Repository, spec: BoardSpec, name: str, vault: Vault | None
+) -> dict[str, Labels]:
+    """Labels that views name: where the set's own lie, in the open or in the vault."""
+    named = {view.labels for view in spec.views if view.set == name and view.labels is not None}
+    if not spec.sets[name].held_out:
+        return {
+            labels: Labels(
+                qrels=repository.qrels(open_labels(labels)),
+                digest=digest_bytes(repository.file(open_labels(labels)).read_bytes()),
+            )
+            for labels in sorted(named)
+        }
+    if vault is None:
+        return {}
+    return {
+        labels: Labels(qrels=vault.labels(labels), digest=vault.labels_digest(labels))
+        for labels in sorted(named)
+    }
+
+
+def _combine(own: Qrels, others: Mapping[str, Labels]) -> GradeBook:
+    return combine(
+        {"": own.judgments, **{name: labels.qrels.judgments for name, labels in others.items()}}
+    )
+
+
+def expected_run(spec: BoardSpec, data: SetData, *, submission_type: str) -> Expected:
+    """What a run over a set must be like, by board.toml and the type of its submission."""
+    return Expected(
+        queries=data.queries.texts,
+        min_depth=spec.runs.min_depth,
+        max_depth=spec.runs.depth,
+        candidates=data.candidates if submission_type == RERANKING else None,
+        complete=spec.runs.complete,
+    )

@@ -1,0 +1,1 @@
+"""What a board tells of its ranking beside the scores."""

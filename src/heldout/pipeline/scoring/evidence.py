@@ -1,0 +1,96 @@
+"""What a score was told for: scores by query and the labels they were made with, kept for good.
+
+Each lies in the vault as a file named by its digest, and the event that tells the score holds that
+digest, sealed. So neither can be changed afterwards, and whoever gets to see the files can go over
+every release: the organisers at any time, everybody in the archive.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from heldout.board.rules.held_out import names_of_view
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.errors import StoreError, quote
+from heldout.pipeline.scoring.score import ViewScore
+from heldout.pipeline.scoring.score_files import ScoreFile
+from heldout.store.vault import Vault
+
+__all__ = [
+    "Evidence",
+    "follows_on",
+    "keep_evidence",
+    "keep_told",
+    "make_evidence",
+    "parse_evidence",
+]
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one score was told, or withheld, for.
+
+    Attributes:
+        id: the submission or baseline.
+        view: name of the view.
+        score: by query.
+        labels: held-out file, as `board.held_out` names it -> SHA-256, as it was scored with.
+    """
+
+    id: str
+    view: str
+    score: ViewScore
+    labels: dict[str, str]
+
+
+def make_evidence(submission: str, view: View, scores: ScoreFile) -> Evidence:
+    """Out of what the vault knows of a submission; the view must be among its scores."""
+    names = names_of_view(view)
+    return Evidence(
+        id=submission,
+        view=view.name,
+        score=scores.views[view.name],
+        labels={n: digest for n, digest in scores.held_out.items() if n in names},
+    )
+
+
+def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> bool:
+    """Whether scores of today are those that were told, or made anew by mended labels.
+
+    Args:
+        told: what the last event about them was told for.
+        now: what is kept as their scores.
+        committed: what the log commits to today.
+    """
+    if told.labels == now.labels:
+        return told == now
+    return committed.items() >= now.labels.items()
+
+
+def keep_evidence(vault: Vault, evidence: Evidence) -> str:
+    """Store it by its digest, which is given back."""
+    return vault.keep_sealed(msgspec.json.encode(evidence, order="deterministic"))
+
+
+def keep_told(
+    vault: Vault, submission: str, spec: BoardSpec, scores: ScoreFile
+) -> Mapping[str, str]:
+    """Store what every view was told for that is released now or later; view -> digest."""
+    views: Iterable[View] = (*spec.public_views, *spec.final_views)
+    return {
+        view.name: keep_evidence(vault, make_evidence(submission, view, scores))
+        for view in views
+        if view.name in scores.views
+    }
+
+
+def parse_evidence(data: bytes, *, path: str) -> Evidence:
+    """Read such a file.
+
+    Raises:
+        StoreError: it is none.
+    """
+    try:
+        return msgspec.json.decode(data, type=Evidence)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        told = f"{path} does not say what a score was told for: {quote(str(error))}"
+        raise StoreError(told) from None

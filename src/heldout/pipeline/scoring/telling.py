@@ -1,0 +1,228 @@
+"""What a decision tells: which scores leave the vault, as which text, and which of them later."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from heldout.board.log.history import Submission
+from heldout.board.rules.deadlines import one_shot_deadline
+from heldout.board.rules.release import (
+    ReleaseRule,
+    Told,
+    best_released,
+    first_bar,
+    release,
+    release_score,
+    release_spread,
+    score_vector,
+)
+from heldout.board.rules.spec import BoardSpec, View
+from heldout.errors import StoreError
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.scoring.evidence import keep_evidence, make_evidence
+from heldout.pipeline.scoring.score import ViewScore
+from heldout.pipeline.scoring.score_files import read_kept
+
+__all__ = ["Telling", "released", "rule_of", "tell", "tell_again"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """The fields of an event that hold scores.
+
+    Attributes:
+        public: told at once.
+        sealed: told once the last day of the board, or of the season, is over.
+        scores: view -> text, as the public views have it, whenever they are told.
+        spreads: view -> standard deviation over the seeds as text, likewise; empty for one run.
+    """
+
+    public: Mapping[str, Any] = field(default_factory=dict)
+    sealed: Mapping[str, Any] = field(default_factory=dict)
+    scores: Mapping[str, str]
+    spreads: Mapping[str, str]
+
+
+def tell(
+    desk: Desk, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
+) -> Telling:
+    """What a new entry's team is told, by the board's release rule.
+
+    Args:
+        desk: the organiser's; the history says what the team was told before.
+        spec: the rules of its day.
+        submission: the entry.
+        views: its true scores.
+
+    Raises:
+        StoreError: the vault lacks the scores of what the team was told before.
+    """
+    scores: dict[str, str] = {}
+    held: dict[str, str] = {}
+    compared: dict[str, str] = {}
+    bars: dict[str, str] = {}
+    for name in (view.name for view in spec.public_views):
+        values = score_vector(views[name].per_query, n=views[name].n)
+        rule = rule_of(spec, name)
+        told = None
+        bar = None if rule.rule == "rounded" else _find_bar(desk, rule, submission, name)
+        if bar is not None:
+            bars[name] = bar.id
+            told, compared[name] = _told(desk, bar, submission, spec.view(name), views[name])
+        outcome = release(values, told, rule, decimals=spec.decimals)
+        if outcome.text is None:
+            held[name] = outcome.told.text
+        else:
+            scores[name] = outcome.text
+    entry = replace(submission, not_above=held, bars=bars)
+    told_now = _place(desk, spec, entry, views, scores=scores)
+    sealed = {**told_now.sealed, **({"compared": compared} if compared else {})}
+    return replace(told_now, sealed=sealed)
+
+
+def tell_again(
+    desk: Desk, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
+) -> Telling:
+    """What an erratum tells: the views that were told before, and no other."""
+    scores = released(spec, views, held=submission.not_above)["scores"]
+    return _place(desk, spec, submission, views, scores=scores)
+
+
+def released(
+    spec: BoardSpec, views: Mapping[str, ViewScore], *, held: Collection[str] = ()
+) -> dict[str, dict[str, Any]]:
+    """The public views' scores, as they are told where nobody climbs, their n, and their seeds.
+
+    Args:
+        spec: the rules.
+        views: the true scores.
+        held: views whose score is not told; where every score is told nothing is held.
+    """
+    scores = {}
+    for name in (view.name for view in spec.public_views):
+        rule = rule_of(spec, name)
+        if name in held and rule.rule != "rounded":
+            continue
+        values = score_vector(views[name].per_query, n=views[name].n)
+        outcome = release(values, None, rule, decimals=spec.decimals)
+        scores[name] = outcome.told.text
+    return _told_fields(spec, views, scores)
+
+
+def _told_fields(
+    spec: BoardSpec, views: Mapping[str, ViewScore], scores: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """The fields with released scores: beside each what it is a mean over, queries and seeds."""
+    queries = {name: views[name].n for name in scores}
+    fields: dict[str, dict[str, Any]] = {"scores": dict(scores), "queries": queries}
+    seeds = max((len(score.seeds) for score in views.values()), default=0)
+    if not seeds:
+        return fields
+    return {**fields, "seeds": {"runs": seeds, "spreads": _spreads(spec, views, scores)}}
+
+
+def _spreads(
+    spec: BoardSpec, views: Mapping[str, ViewScore], names: Iterable[str]
+) -> dict[str, str]:
+    """View -> spread over the seeds; empty for single runs."""
+    return {
+        name: release_spread(views[name].seeds, decimals=spec.decimals)
+        for name in names
+        if views[name].seeds
+    }
+
+
+def _place(
+    desk: Desk,
+    spec: BoardSpec,
+    submission: Submission,
+    views: Mapping[str, ViewScore],
+    *,
+    scores: Mapping[str, str],
+) -> Telling:
+    """Every score where it belongs: told now, or later."""
+    known, hidden = _withheld(desk, submission)
+    fields: dict[str, Any] = {**_told_fields(spec, views, scores), **known}
+    final = _final(spec, views)
+    last = spec.last_day(submission.received.date())
+    over = last is not None and desk.now.date() > last
+    deadline = one_shot_deadline(desk.history())
+    waits = deadline is not None and desk.now.date() <= deadline and not submission.baseline
+    later = {**(fields if waits else {}), **hidden, **(final if not over else {})}
+    return Telling(
+        public={**({} if waits else fields), **(final if over else {})},
+        sealed=later,
+        scores=scores,
+        spreads=_spreads(spec, views, scores),
+    )
+
+
+def _withheld(desk: Desk, submission: Submission) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is said of scores that are not told: now, and once no embargo hides anything.
+
+    The best score that a team was told is on the page, beside the entry that has it: to say it of
+    another entry says that both are of one team.
+    """
+    submissions = desk.history().submissions
+    bars = [submissions[name] for name in submission.bars.values()]
+    hidden = any(one.is_hidden(desk.now.date()) for one in (submission, *bars))
+    held = dict(submission.not_above)
+    sealed: dict[str, Any] = {"bars": dict(submission.bars)} if submission.bars else {}
+    if not held:
+        return {}, sealed
+    if not hidden:
+        return {"not_above": held}, sealed
+    return {"untold": list(held)}, {**sealed, "not_above": held}
+
+
+def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
+    """The field `final`, where the board has such views."""
+    given = {view.name: scores[view.name] for view in spec.final_views if view.name in scores}
+    if not given:
+        return {}
+    texts = {name: release_score(one.mean, decimals=spec.decimals) for name, one in given.items()}
+    told = {"scores": texts, "queries": {name: one.n for name, one in given.items()}}
+    spreads = _spreads(spec, given, given)
+    return {"final": {**told, **({"spreads": spreads} if spreads else {})}}
+
+
+def rule_of(spec: BoardSpec, view: str) -> ReleaseRule:
+    """The board's rule, or plain rounding where anybody can compute the score of a public view."""
+    held_out = spec.sets[spec.view(view).set].held_out
+    return spec.release if held_out else ReleaseRule(rule="rounded")
+
+
+def _queries(score: ViewScore) -> set[str]:
+    return {query for query, value in score.per_query.items() if value is not None}
+
+
+def _find_bar(
+    desk: Desk, rule: ReleaseRule, submission: Submission, view: str
+) -> Submission | None:
+    """What a score has to be above: the best that its team was told, or a baseline."""
+    history = desk.history()
+    return best_released(history, submission.teams, view) or first_bar(history, rule, view)
+
+
+def _told(
+    desk: Desk, bar: Submission, submission: Submission, view: View, new: ViewScore
+) -> tuple[Told, str]:
+    """What a team was told by an earlier entry, and the digest of the scores that say so.
+
+    Raises:
+        StoreError: the vault lacks its scores, or they are of other queries than the new ones.
+    """
+    kept = read_kept(desk.vault, bar)
+    if kept is None or view.name not in kept.views:
+        raise StoreError(
+            f"the vault has no scores of {bar.id} that the log vouches for; restore them from the "
+            f'backup, or score it anew: heldout correct {bar.id} --why "…"'
+        )
+    before = kept.views[view.name]
+    if _queries(before) != _queries(new):
+        raise StoreError(
+            f"{bar.id}, above which this score has to be, was scored on other queries than "
+            f'{submission.id}; score it anew first: heldout correct {bar.id} --why "…"'
+        )
+    told = Told(text=bar.scores[view.name], values=score_vector(before.per_query, n=before.n))
+    return told, keep_evidence(desk.vault, make_evidence(bar.id, view, kept))

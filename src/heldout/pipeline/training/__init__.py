@@ -1,0 +1,1 @@
+"""A training experiment, cell by cell."""

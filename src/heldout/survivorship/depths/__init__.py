@@ -1,0 +1,1 @@
+"""What evaluation loses: scores on the labels that shallower annotation would have left."""

@@ -1,0 +1,264 @@
+"""Why were queries discarded? A sample of them for people to look at, and what they found.
+
+Source: survivorship-bias, section 3 and table 1.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+
+from heldout.errors import InputError, Problem, plural
+from heldout.stats.agreement import (
+    Agreement,
+    cohen_kappa,
+    krippendorff_alpha,
+    krippendorff_interval,
+)
+from heldout.survivorship.annotations import Annotation, Annotations
+from heldout.survivorship.discarded.questions import CANNOT, Answer, Question, ShownPassage, latest
+from heldout.survivorship.discarded.shares import Share, share_of
+from heldout.trec.problems import show
+
+__all__ = [
+    "TriageAgreement",
+    "TriageCounts",
+    "TriageLabel",
+    "TriageResult",
+    "count_labels",
+    "draw_discarded",
+    "sound_queries",
+    "triage_agreement",
+]
+
+TriageLabel = Literal["no_ans", "partial_ans", "wrong_lab", "ill_form"]
+"""Nothing shown answers it; something does in part; something does fully; the query is unsound."""
+
+_LABELS: tuple[TriageLabel, ...] = get_args(TriageLabel)
+_SHOWN = 20
+_TWO = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageCounts:
+    """Why the queries of one split were discarded.
+
+    Attributes:
+        split: its name; empty where there is one; `all` for all together.
+        labels: label -> its share of the queries with a label.
+        total: queries with a label.
+        disputed: queries on which as many annotators say another thing.
+        open: queries that nobody has labelled.
+    """
+
+    split: str
+    labels: Mapping[TriageLabel, Share]
+    total: int
+    disputed: int
+    open: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageResult:
+    """What people found.
+
+    Attributes:
+        splits: in the order of their first query.
+        all: all splits together, which weighs each by how many were drawn from it.
+        labels: query -> the label that most annotators gave, where there is one.
+        annotators: those with an answer that counts, sorted.
+        cannot: answers of people who could not judge.
+    """
+
+    splits: tuple[TriageCounts, ...]
+    all: TriageCounts
+    labels: Mapping[str, TriageLabel]
+    annotators: tuple[str, ...]
+    cannot: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageAgreement:
+    """How far annotators agree.
+
+    Attributes:
+        alpha: Krippendorff's, nominal, over queries.
+        interval: of alpha, from drawing queries; `None` where undefined.
+        kappa: Cohen's, of each two annotators with queries in common.
+    """
+
+    alpha: Agreement
+    interval: tuple[float, float] | None
+    kappa: Mapping[tuple[str, str], Agreement]
+
+
+def draw_discarded(
+    annotations: Annotations,
+    *,
+    count: int,
+    rng: np.random.Generator,
+    split: str = "",
+    known: Collection[str] = (),
+) -> tuple[Question, ...]:
+    """A random sample of the discarded queries, in the order drawn.
+
+    Whoever stops early has then seen a random sample too. Queries of which no passage was shown
+    are left out: there is nothing to look at. Two draws of the same seed, the second one with the
+    first as `known`, are one draw of as many.
+
+    Args:
+        annotations: with texts.
+        count: how many queries, >= 1.
+        rng: where the draw comes from.
+        split: what the sample is of, as `dev`.
+        known: queries that were drawn before, and are not drawn again.
+
+    Raises:
+        InputError: codes `no-discarded`: the source leaves discarded queries out; `no-text`: a
+            drawn query or passage has none; `too-few-queries`: there are not so many.
+    """
+    if not annotations.counts_discarded:
+        raise _refused(
+            annotations, "no-discarded", "queries with an answer alone", "discarded ones too"
+        )
+    fit = [one for one in annotations.records if not one.selected and one.shown]
+    order = rng.permutation(len(fit)).tolist()
+    left = [fit[place] for place in order if str(fit[place].query) not in known]
+    if count > len(left):
+        found = f"{plural(len(left), 'discarded query', 'discarded queries')} with passages"
+        if len(left) < len(fit):
+            found += f", besides {len(fit) - len(left):,} that are drawn already"
+        raise _refused(annotations, "too-few-queries", found, f"{count:,} to draw")
+    drawn = left[:count]
+    _check_texts(annotations.source, drawn)
+    return tuple(
+        Question(
+            query=str(one.query),
+            text=one.text or "",
+            passages=tuple(ShownPassage(doc=str(doc), text=one.texts[doc]) for doc in one.shown),
+            split=split,
+        )
+        for one in drawn
+    )
+
+
+def count_labels(
+    questions: Sequence[Question], answers: Iterable[Answer], *, level: float = 0.95
+) -> TriageResult:
+    """Count why queries were discarded, by split: table 1.
+
+    Of several annotators most decide; where as many say another thing, the query is disputed and
+    has no label.
+
+    Args:
+        questions: all of the sample.
+        answers: all that were given; of each annotator the last one to a query counts.
+        level: of the intervals.
+    """
+    given = latest(answers)
+    valid = [one for one in given.values() if one.choice != CANNOT]
+    votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for one in valid:
+        votes[one.query][one.choice] += 1
+    labels = {query: label for query, cast in votes.items() if (label := _most(cast)) is not None}
+    splits = {one.split: None for one in questions}
+    return TriageResult(
+        splits=tuple(
+            _count(split, [one for one in questions if one.split == split], labels, votes, level)
+            for split in splits
+        ),
+        all=_count("all", questions, labels, votes, level),
+        labels=labels,
+        annotators=tuple(sorted({one.annotator for one in valid})),
+        cannot=len(given) - len(valid),
+    )
+
+
+def sound_queries(questions: Sequence[Question], result: TriageResult) -> tuple[Question, ...]:
+    """The questions that are sound and were rightly discarded: what table 2 is drawn from."""
+    return tuple(
+        one for one in questions if result.labels.get(one.query) in ("no_ans", "partial_ans")
+    )
+
+
+def triage_agreement(
+    answers: Iterable[Answer], rng: np.random.Generator, *, level: float = 0.95
+) -> TriageAgreement:
+    """How far annotators give queries the same label.
+
+    Args:
+        answers: all that were given; of each annotator the last one to a query counts.
+        rng: of the draws of the interval.
+        level: of the interval.
+    """
+    given = {place: one.choice for place, one in latest(answers).items() if one.choice != CANNOT}
+    annotators = sorted({annotator for _, annotator in given})
+    queries = sorted({query for query, _ in given})
+    table = np.full((len(annotators), len(queries)), np.nan)
+    for row, annotator in enumerate(annotators):
+        for column, query in enumerate(queries):
+            if (query, annotator) in given:
+                table[row, column] = _LABELS.index(given[query, annotator])
+    return TriageAgreement(
+        alpha=krippendorff_alpha(table),
+        interval=krippendorff_interval(table, rng, level=level),
+        kappa={
+            (annotators[i], annotators[j]): cohen_kappa(
+                [_LABELS[int(table[i, place])] for place in both],
+                [_LABELS[int(table[j, place])] for place in both],
+            )
+            for i, j in combinations(range(len(annotators)), _TWO)
+            if len(both := np.flatnonzero(~np.isnan(table[i]) & ~np.isnan(table[j])))
+        },
+    )
+
+
+def _most(cast: Counter[str]) -> TriageLabel | None:
+    """The label with most votes, if it is one alone."""
+    best = max(cast.values())
+    found = [label for label in _LABELS if cast[label] == best]
+    return found[0] if len(found) == 1 else None
+
+
+def _count(
+    split: str,
+    questions: Sequence[Question],
+    labels: Mapping[str, TriageLabel],
+    votes: Mapping[str, Counter[str]],
+    level: float,
+) -> TriageCounts:
+    found = Counter(labels[one.query] for one in questions if one.query in labels)
+    total = found.total()
+    opened = sum(one.query not in votes for one in questions)
+    return TriageCounts(
+        split=split,
+        labels={label: share_of(found[label], total, level=level) for label in _LABELS},
+        total=total,
+        disputed=len(questions) - total - opened,
+        open=opened,
+    )
+
+
+def _refused(annotations: Annotations, code: str, found: str, expected: str) -> InputError:
+    return InputError(Problem(code=code, path=annotations.source, found=found, expected=expected))
+
+
+def _check_texts(source: str, drawn: Sequence[Annotation]) -> None:
+    missing = [str(one.query) for one in drawn if not one.text]
+    missing += [str(doc) for one in drawn for doc in one.shown if doc not in one.texts]
+    if missing:
+        raise InputError(
+            [
+                Problem(
+                    code="no-text",
+                    path=source,
+                    found=f"no text for {show(name)}",
+                    expected="the text of every query and passage that people look at",
+                )
+                for name in missing[:_SHOWN]
+            ],
+            counts={"no-text": len(missing)},
+        )

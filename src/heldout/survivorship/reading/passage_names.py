@@ -1,0 +1,128 @@
+"""Ids of a collection for passages that are known by their text alone."""
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import BinaryIO
+
+from heldout.errors import InputError, Problem, plural
+from heldout.ids import DocId
+from heldout.survivorship.annotations import Annotation, Annotations
+from heldout.survivorship.reading.passage_ids import passage_id
+from heldout.survivorship.reading.record_lines import LIMITS, id_fault
+from heldout.trec.problems import ProblemLog, show
+from heldout.trec.reading.streams import TextReader, read_lines
+
+__all__ = ["missing_texts", "name_passages", "read_names", "seen_documents"]
+
+
+def seen_documents(annotations: Annotations) -> frozenset[DocId]:
+    """Every document that was shown or selected."""
+    return frozenset(
+        doc for record in annotations.records for doc in (*record.shown, *record.selected)
+    )
+
+
+def missing_texts(annotations: Annotations) -> frozenset[DocId]:
+    """Those of `seen_documents` whose text is not known."""
+    return frozenset(
+        doc
+        for record in annotations.records
+        for doc in (*record.shown, *record.selected)
+        if doc not in record.texts
+    )
+
+
+def read_names(source: BinaryIO, wanted: AbstractSet[DocId], *, path: str) -> Mapping[DocId, DocId]:
+    """Ids that a collection has for passages known by their text alone.
+
+    Args:
+        source: rows of `id<TAB>text`, plain or compressed.
+        wanted: ids by text, of `passage_id`; of several documents with one text the first counts.
+        path: its name for messages.
+
+    Returns:
+        Id by text -> id in the collection, for those that are there.
+
+    Raises:
+        InputError: codes `collection-row`, `collection-id`, `collection-encoding`, and those of
+            `TextReader`.
+    """
+    names: dict[DocId, DocId] = {}
+    for doc, text in _rows(source, path):
+        by_text = passage_id(text)
+        if by_text in wanted:
+            names.setdefault(by_text, doc)
+    return names
+
+
+def name_passages(
+    annotations: Annotations, names: Mapping[DocId, DocId], *, path: str
+) -> Annotations:
+    """The same with the ids of a collection; passages that it lacks keep theirs, and are told.
+
+    Args:
+        annotations: whose documents are known by their text.
+        names: of `read_names`.
+        path: the collection, for messages.
+
+    Returns:
+        With the note `unmatched-passage` where the collection lacks some.
+
+    Raises:
+        InputError: code `no-common-document`: it has none of them.
+    """
+    seen = seen_documents(annotations)
+    found = plural(len(seen - names.keys()), "passage")
+    expected = "each passage that was shown, with the same words"
+    if not names:
+        raise InputError(
+            Problem(
+                code="no-common-document", path=path, found=f"none of {found}", expected=expected
+            )
+        )
+    unmatched = Problem(
+        code="unmatched-passage",
+        path=path,
+        found=f"{found} missing of {len(seen):,} that were shown",
+        expected=expected,
+        hint="these keep ids made from their texts, and match no label",
+        severity="note",
+    )
+    return replace(
+        annotations,
+        records=tuple(_named(record, names) for record in annotations.records),
+        notes=(*annotations.notes, *([unmatched] if seen - names.keys() else [])),
+    )
+
+
+def _named(record: Annotation, names: Mapping[DocId, DocId]) -> Annotation:
+    return replace(
+        record,
+        shown=tuple(names.get(doc, doc) for doc in record.shown),
+        selected={names.get(doc, doc): place for doc, place in record.selected.items()},
+        texts={names.get(doc, doc): text for doc, text in record.texts.items()},
+    )
+
+
+def _rows(source: BinaryIO, path: str) -> Iterator[tuple[DocId, str]]:
+    log = ProblemLog(LIMITS.problems)
+    with TextReader(source, path=path, limits=LIMITS) as reader:
+        for number, line in read_lines(reader):
+            doc, tab, text = line.rstrip(b"\r").partition(b"\t")
+            try:
+                row = DocId(doc.decode()), text.decode()
+            except UnicodeDecodeError:
+                log.add(_problem("collection-encoding", line, path, number, "UTF-8 text"))
+                continue
+            if not tab:
+                log.add(_problem("collection-row", line, path, number, "id, tab, text"))
+            elif id_fault(row[0]):
+                log.add(_problem("collection-id", doc, path, number, "an id without white space"))
+            else:
+                yield row
+    log.raise_errors()
+
+
+def _problem(code: str, found: bytes, path: str, line: int, expected: str) -> Problem:
+    return Problem(code=code, path=path, line=line, found=show(found), expected=expected)

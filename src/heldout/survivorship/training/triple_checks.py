@@ -1,0 +1,98 @@
+"""Triples that pass by, checked: labels that nobody knows, ids without a text."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from heldout.errors import InputError, Problem
+from heldout.ids import DocId, QueryId
+from heldout.survivorship.training.triple_files import PlacedTriple
+from heldout.survivorship.training.triples import Places, Triple, shown_within
+from heldout.trec.problems import ProblemLog, show
+
+__all__ = ["Unknown", "check_texts", "known_triples"]
+
+_MOST = 20
+
+
+@dataclass(slots=True)
+class Unknown:
+    """Triples whose positive the annotations do not know, counted while they pass by.
+
+    Attributes:
+        triples: how many.
+        first: the first of them with its line, `None` where there is none.
+    """
+
+    triples: int = 0
+    first: PlacedTriple | None = field(default=None)
+
+
+def known_triples(
+    rows: Iterable[PlacedTriple], places: Places, *, path: str, unknown: Unknown | None
+) -> Iterator[Triple]:
+    """The triples whose positive the annotations know, in their order.
+
+    Args:
+        rows: triples with their lines.
+        places: where selected documents were shown.
+        path: the file of the triples, for messages.
+        unknown: counts the others, which are passed over; `None` where there may be none.
+
+    Raises:
+        InputError: code `unknown-positive`, at the first of them, where there may be none.
+    """
+    for row in rows:
+        if shown_within(places, None, row.triple) is not None:
+            yield row.triple
+        elif unknown is None:
+            raise InputError(_unknown(row, places, path))
+        else:
+            unknown.triples += 1
+            unknown.first = unknown.first or row
+
+
+def check_texts(
+    triples: Sequence[Triple],
+    queries: Mapping[QueryId, str],
+    documents: Mapping[DocId, str],
+    *,
+    path: str,
+) -> None:
+    """Make sure that every id of the triples has a text.
+
+    Raises:
+        InputError: code `triple-without-text`, the first twenty ids and how many there are.
+    """
+    log = ProblemLog(_MOST)
+    asked: dict[str, None] = {triple.query: None for triple in triples}
+    used: dict[str, None] = {
+        one: None for triple in triples for one in (triple.positive, triple.negative)
+    }
+    missing = [("query", query) for query in asked if query not in queries]
+    missing += [("document", document) for document in used if document not in documents]
+    for kind, identity in missing:
+        log.add(
+            Problem(
+                code="triple-without-text",
+                path=path,
+                found=f"no text of {kind} {show(identity)}",
+                expected="triples of the collection's queries and documents",
+            )
+        )
+    log.raise_errors()
+
+
+def _unknown(row: PlacedTriple, places: Places, path: str) -> Problem:
+    triple = row.triple
+    known = triple.query in places
+    found = f"positive {show(triple.positive)} of query {show(triple.query)}"
+    return Problem(
+        code="unknown-positive",
+        path=path,
+        line=row.line,
+        found=f"{found}, which annotators did not select"
+        if known
+        else f"{found}, a query without labels in the annotations",
+        expected="positives that the annotations tell the place of",
+        hint="are both of the same collection? --skip-unknown leaves such triples out",
+    )
