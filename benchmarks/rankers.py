@@ -1,11 +1,14 @@
-"""What each class of neural ranker costs on one core: time to re-rank and to index, and memory.
+"""What each class of ranker costs on one core: time to rank, to re-rank and to index, and memory.
 
 Processor time of one thread is taken, so that what else a machine does changes little. Cost does
 not depend on the values of weights, so models that are not installed are built from the
-published configuration with random weights; their scores mean nothing and are not shown.
+published configuration with random weights; their scores mean nothing and are not shown. What
+ranks without a first stage is measured as `heldout rank` on the embedded collection, from the
+start of Python to the run file.
 """
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
@@ -21,8 +24,10 @@ from typing import Any
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
 from heldout.rankers.cross_encoder import CrossEncoderSettings, load_cross_encoder
 from heldout.rankers.dense import DenseSettings, load_encoder
+from heldout.rankers.duo import DuoT5Settings, load_duo
 from heldout.rankers.late_interaction import ColbertSettings, load_colbert
 from heldout.rankers.pairs import Reranker, TextPair
+from heldout.rankers.passages import score_best_passage
 
 _MEGABYTE = 1 << 20
 _BASE = {"hidden": 768, "layers": 12, "heads": 12, "inner": 3072}
@@ -98,12 +103,29 @@ def _load_dense(_folder: Path, precision: Any) -> Reranker:
     return load_encoder(DenseSettings(precision=precision))
 
 
+def _load_duo(folder: Path, precision: Any) -> Reranker:
+    return load_duo(DuoT5Settings(model=str(folder), precision=precision))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranker:
-    """How one is built, unless it is installed, and loaded."""
+    """How one is built, unless it is installed, loaded, and asked.
+
+    Attributes:
+        build: the model in a folder.
+        load: it, with a precision.
+        shown: documents of a query that are scored anew.
+        questions: what so many documents of a query are to the model.
+        sample: how many documents to time it on, where not all that are there.
+        passages: words of a passage and from one to the next; documents are then 1,000 words long.
+    """
 
     build: Callable[[Path], None]
     load: Callable[[Path, Any], Reranker]
+    shown: int = 100
+    questions: Callable[[int], int] = int
+    sample: int | None = None
+    passages: tuple[int, int] | None = None
 
 
 _RANKERS: dict[str, Ranker] = {
@@ -114,8 +136,30 @@ _RANKERS: dict[str, Ranker] = {
     "cross-encoder, BERT-base": Ranker(
         build=lambda folder: _build_cross_encoder(folder, _BASE), load=_load_cross_encoder
     ),
+    "cross-encoder, MiniLM, MaxP": Ranker(
+        build=lambda folder: _build_cross_encoder(folder, _MINILM),
+        load=_load_cross_encoder,
+        sample=5,
+        passages=(150, 75),
+    ),
     "monoT5, T5-base": Ranker(build=_build_monot5, load=_load_cross_encoder),
+    "duoT5, T5-base": Ranker(
+        build=_build_monot5,
+        load=_load_duo,
+        shown=20,
+        questions=lambda documents: documents * (documents - 1),
+        sample=7,
+    ),
     "ColBERT, BERT-base": Ranker(build=_build_colbert, load=_load_colbert),
+}
+
+
+_FIRST_STAGES = {
+    "bm25": ["--method", "bm25"],
+    "query-likelihood": ["--method", "query-likelihood"],
+    "rm3": ["--method", "rm3"],
+    "default without `neural`": ["--method", "rm3", "--param", "stopwords=true"],
+    "default with `neural`": ["--no-compare"],
 }
 
 
@@ -139,17 +183,49 @@ def measure(name: str, folder: Path, precision: str, *, pairs: int, repeats: int
     """Print one row of the table."""
     import_module("torch").set_num_threads(1)
     texts = [text for text in _documents(4000) if len(text.split()) > 20][:pairs]  # noqa: PLR2004 - as long as an answer
-    ranker: Any = _RANKERS[name].load(folder, precision)
+    kind = _RANKERS[name]
+    ranker: Any = kind.load(folder, precision)
+    score = ranker.score
+    if kind.passages is not None:
+        size, stride = kind.passages
+        words = " ".join(texts * 50).split()
+        texts = [" ".join(words[start : start + 1000]) for start in range(0, 10_000, 1000)]
+        score = score_best_passage(score, size=size, stride=stride)
+    texts = texts[: kind.sample]
     asked = [TextPair("return the names of the files in a directory", text) for text in texts]
-    ranker.score(asked[:4])
-    scoring = _seconds(lambda: ranker.score(asked), repeats) / len(texts)
+    score(asked[:2])
+    taken = _seconds(lambda: score(asked), repeats)
+    query = taken / kind.questions(len(texts)) * kind.questions(kind.shown)
     indexing = "-"
     if hasattr(ranker, "encode_documents"):
         taken = _seconds(lambda: ranker.encode_documents(texts), repeats)
         indexing = f"{len(texts) / taken:.0f}"
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MEGABYTE
-    cells = (name, ranker.precision, f"{1 / (100 * scoring):.2f}", indexing, f"{peak:,.0f}")
+    precision = getattr(ranker, "precision", precision)
+    _row(name, precision, str(kind.shown), f"{1 / query:.3f}", indexing, f"{peak:,.0f}")
+
+
+def _row(*cells: str) -> None:
     print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def measure_first_stages() -> None:
+    """Print the table of what ranks the embedded collection by itself."""
+    _row("first stage", "processor seconds, all in all", "peak MB")
+    _row("---", "---", "---")
+    for name, options in _FIRST_STAGES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "out.run.gz"
+            command = [sys.executable, "-m", "heldout", "rank", "--out", str(out), *options]
+            started = subprocess.Popen(
+                command, env=dict(os.environ, OMP_NUM_THREADS="1"), stderr=subprocess.DEVNULL
+            )
+            _, status, used = os.wait4(started.pid, 0)
+            started.returncode = os.waitstatus_to_exitcode(status)
+            if started.returncode:
+                raise SystemExit(f"{name}: rank ended with {started.returncode}")
+        seconds = used.ru_utime + used.ru_stime
+        _row(name, f"{seconds:.1f}", f"{used.ru_maxrss * 1024 / _MEGABYTE:,.0f}")
 
 
 def main() -> None:
@@ -158,12 +234,15 @@ def main() -> None:
     parser.add_argument("--only", choices=_RANKERS)
     parser.add_argument("--folder", type=Path, help="of the model, with --only")
     parser.add_argument("--build", action="store_true", help="the model, and no more")
+    parser.add_argument("--first-stages", action="store_true", help="these, and no more")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--pairs", type=int, default=100, help="documents scored at once")
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     if given.build:
         _RANKERS[given.only].build(given.folder)
+    elif given.first_stages:
+        measure_first_stages()
     elif given.only:
         measure(given.only, given.folder, given.precision, pairs=given.pairs, repeats=given.repeats)
     else:
@@ -171,14 +250,15 @@ def main() -> None:
 
 
 def _measure_all(given: argparse.Namespace) -> None:
-    print("| ranker | precision | queries/s re-ranking 100 | documents/s | peak MB |")
-    print("| --- | --- | --- | --- | --- |", flush=True)
+    _row("ranker", "precision", "documents a query", "queries/s", "documents/s", "peak MB")
+    _row(*["---"] * 6)
     for name in _RANKERS:
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, __file__, "--only", name, "--folder", folder]
             subprocess.run([*command, "--build"], check=True, stderr=subprocess.DEVNULL)
             numbers = ["--pairs", str(given.pairs), "--repeats", str(given.repeats)]
             subprocess.run([*command, *numbers, "--precision", given.precision], check=True)
+    measure_first_stages()
 
 
 if __name__ == "__main__":
