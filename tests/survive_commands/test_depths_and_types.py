@@ -201,6 +201,18 @@ def test_a_run_of_other_queries_is_refused_and_labels_alone_have_no_order(folder
     assert "no-shown" in without.stderr
 
 
+def test_a_run_with_the_ids_of_another_collection_is_refused(folder: Path) -> None:
+    """Its queries are those that were annotated: else it would score 0.0000 without a word."""
+    text = (folder / "strong.run").read_text("utf-8")
+    (folder / "renamed.run").write_text(text.replace(" Q0 ", " Q0 other-"), "utf-8")
+    found = call("depths", "--annotations", folder / "labels", "--runs", folder / "*.run")
+
+    assert found.exit_code == 2
+    assert "no-common-document" in found.stderr
+    assert "renamed.run" in found.stderr
+    assert not found.stdout
+
+
 def test_types_are_told_with_their_shares(folder: Path) -> None:
     found = call(
         "types", "--annotations", folder / "labels", "--types", folder / "kinds.tsv", "--json"

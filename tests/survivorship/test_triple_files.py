@@ -209,6 +209,30 @@ def test_triples_are_made_of_labels_and_a_run(tmp_path: Path, call: Callable[...
     assert again.stdout == found.stdout
 
 
+def test_a_positive_under_another_id_never_becomes_a_negative(
+    tmp_path: Path, call: Callable[..., Result]
+) -> None:
+    """A run of another collection's ids lists the selected documents, and nobody can know it."""
+    path = tmp_path / "renamed.run"
+    path.write_text(_SHOWN.replace(" Q0 ", " Q0 other-"))
+    found = call("--from-run", str(path))
+    assert found.exit_code == 2
+    assert "no-common-document" in found.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_of_which_few_documents_are_drawn_needs_no_selected_one_among_them(
+    tmp_path: Path, call: Callable[..., Result]
+) -> None:
+    path = tmp_path / "other.run"
+    above = "".join(f"q{query} Q0 n{query} 1 99 x\n" for query in (1, 2, 3))
+    path.write_text(above + _SHOWN)
+    found = call("--from-run", str(path), "--negatives-from", "1", "--pack", "none", "-r", "5")
+    assert found.exit_code == 0, found.stderr
+    made = [one.triple for one in parse((tmp_path / "out" / "all.tsv").read_bytes())]
+    assert sorted(one.negative for one in made) == ["n1", "n2", "n3"]
+
+
 def test_triples_from_nowhere_or_from_two_places_are_wrong_usage(
     tmp_path: Path, call: Callable[..., Result]
 ) -> None:

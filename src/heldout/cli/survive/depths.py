@@ -19,6 +19,7 @@ from heldout.cli.survive.annotation_source import (
     annotation_options,
     keep_inputs,
 )
+from heldout.cli.survive.common_documents import no_common_document
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import QueryId
 from heldout.measures.spec import parse_measure
@@ -268,6 +269,8 @@ def _read_runs(annotations: Annotations, asked: _Asked) -> Mapping[str, Places] 
     with progress("reading runs", len(paths)) as done:
         for name, path in paths.items():
             runs[name] = _read_run(path, wanted, asked.order)
+            if wanted and not any(runs[name].found.values()):
+                raise no_common_document(annotations, path)
             done()
     return runs
 

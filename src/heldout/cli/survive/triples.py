@@ -1,6 +1,6 @@
 """`heldout survive triples`: training triples that a shallower annotation would have left."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -10,11 +10,13 @@ from heldout.cli.context import reports_disk
 from heldout.cli.options import one_of
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.cli.survive.common_documents import no_common_document
 from heldout.errors import StoreError
 from heldout.ids import DocId, QueryId
 from heldout.report import triples as triple_report
 from heldout.report.triples import TripleReport
 from heldout.store.files import exclusive, sweep
+from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.training.conditions import paper_conditions
 from heldout.survivorship.training.triple_checks import Unknown, known_triples
 from heldout.survivorship.training.triple_files import read_triples
@@ -127,13 +129,15 @@ def triples(
     """
     if (sequence is None) == (from_run is None):
         raise click.UsageError("which triples? a file of them, or --from-run RUN to make them")
-    places = places_of(source.read())
+    annotations = source.read()
+    places = places_of(annotations)
     unknown = Unknown() if skip_unknown else None
     if sequence is not None:
         read = _reader(sequence, places, unknown)
     else:
-        made = _made(from_run or Path(), places, negatives, negatives_from, seed)
-        read = made.__iter__
+        ranked = _read_tops(from_run or Path(), annotations, depth=negatives_from)
+        rng = np.random.default_rng(seed)
+        read = make_triples(places, ranked, negatives=negatives, rng=rng).__iter__
     suffix = "" if pack == "none" else f".{pack}"
     try:
         with exclusive(out / ".lock"):
@@ -173,8 +177,16 @@ def _reader(path: Path, places: Places, unknown: Unknown | None) -> Callable[[],
     return read
 
 
-def _made(run: Path, places: Places, negatives: int, depth: int, seed: int) -> tuple[Triple, ...]:
+def _read_tops(
+    run: Path, annotations: Annotations, *, depth: int
+) -> Mapping[QueryId, tuple[DocId, ...]]:
+    """The first documents of a run, whose ids have to be those of the annotations.
+
+    With other ids a selected document would be taken for a negative of its own query.
+    """
     with open_input(run) as file:
-        tops = read_tops(file, path=str(run), depth=depth)
-    ranked = {QueryId(query): tuple(map(DocId, docs)) for query, docs in tops.items()}
-    return make_triples(places, ranked, negatives=negatives, rng=np.random.default_rng(seed))
+        tops = read_tops(file, path=str(run), depth=_MOST_DEPTH)
+    known = {one.query: {*one.shown, *one.selected} for one in annotations.records}
+    if not any(known.get(QueryId(query), set()) & set(docs) for query, docs in tops.items()):
+        raise no_common_document(annotations, str(run))
+    return {QueryId(query): tuple(map(DocId, docs[:depth])) for query, docs in tops.items()}
