@@ -23,7 +23,7 @@ from heldout.trec.problems import show
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.streams import open_input
 
-__all__ = ["by_text", "read_place"]
+__all__ = ["by_text", "read_annotations"]
 
 _FORMS: Mapping[str, Callable[..., Annotations]] = {
     "own": read_annotation_file,
@@ -40,7 +40,7 @@ _FORMS_TOLD = "docs/survivorship.md has the forms"
 _CAMPAIGN = "campaign.toml"
 
 
-def read_place(place: Path, *, texts: bool) -> Annotations:
+def read_annotations(place: Path, *, texts: bool) -> Annotations:
     """The annotations of a file or folder, whatever their form.
 
     Args:

@@ -1,7 +1,8 @@
 """Where a command's annotations come from: a place that has them, or a run and labels."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ import click
 from heldout.cli.console import waiting
 from heldout.cli.options import one_argument
 from heldout.cli.printing import messages, print_problems
-from heldout.cli.survive.annotation_places import by_text, read_place
+from heldout.cli.survive.annotation_places import by_text, read_annotations
 from heldout.collections.wanted_texts import read_wanted_texts
 from heldout.store.files import write_whole
 from heldout.survivorship.annotations import Annotations
@@ -65,7 +66,9 @@ class AnnotationSource:
     documents: Path | None = None
     save: Path | None = None
 
-    def read(self, *, texts: bool = False) -> Annotations:
+    def read(
+        self, *, texts: bool = False, name: Callable[[Annotations], Annotations] | None = None
+    ) -> Annotations:
         """The annotations, with types and texts as far as files tell them.
 
         What is worth telling goes to standard error. They are written, texts too, where `save`
@@ -73,6 +76,8 @@ class AnnotationSource:
 
         Args:
             texts: whether texts are wanted; without, files of them are not read.
+            name: gives passages that are known by their text alone the ids of a collection in
+                hand; `None` where only `documents` does.
 
         Raises:
             click.UsageError: neither annotations nor a run with labels is named, or both.
@@ -83,7 +88,7 @@ class AnnotationSource:
         self._check()
         wanted = texts or self.save is not None
         with waiting("reading annotations"):
-            found = self._complete(self._read(texts=wanted), texts=wanted)
+            found = self._complete(self._read(texts=wanted, name=name), texts=wanted)
         print_problems(messages(), found.notes)
         if self.save is not None:
             write_whole(self.save, format_annotations(found))
@@ -102,7 +107,9 @@ class AnnotationSource:
         )
         return tuple(path for path in named if path is not None)
 
-    def _read(self, *, texts: bool) -> Annotations:
+    def _read(
+        self, *, texts: bool, name: Callable[[Annotations], Annotations] | None
+    ) -> Annotations:
         labels = None if self.qrels is None else _read_labels(self.qrels)
         if self.shown is not None:
             depth = self.shown_depth or _DEPTH
@@ -111,9 +118,11 @@ class AnnotationSource:
                 tops = read_tops(file, path=str(self.shown), depth=depth)
             return simulate_annotations(tops, labels or {}, depth=depth, source=source)
         place = self.annotations or Path()
-        found = read_place(place, texts=texts)
-        if self.documents is not None and by_text(found, place):
-            found = _name(found, self.documents)
+        found = read_annotations(place, texts=texts)
+        if self.documents is not None:
+            name = partial(_name, documents=self.documents)
+        if name is not None and by_text(found, place):
+            found = name(found)
         return found if labels is None else select_anew(found, labels, path=str(self.qrels))
 
     def _complete(self, found: Annotations, *, texts: bool) -> Annotations:

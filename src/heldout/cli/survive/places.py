@@ -10,7 +10,7 @@ from heldout.collections.stdlib_docs import build_collection, read_docstrings
 from heldout.collections.tables import find_labels, read_labels, read_texts
 from heldout.errors import InputError, Problem, quote
 
-__all__ = ["EMBEDDED", "PLACES", "find_first_stage", "read_place"]
+__all__ = ["EMBEDDED", "PLACES", "find_first_stage", "read_collection"]
 
 EMBEDDED = "stdlib-docs"
 """The embedded collection."""
@@ -22,7 +22,7 @@ _SPLIT_SEED = 0
 _DEV_SHARE = 0.5
 
 
-def read_place(place: str) -> Collection:
+def read_collection(place: str) -> Collection:
     """Documents, queries and labels; a collection without labels has none.
 
     The halves of the embedded collection are those of `heldout rank --seed 0`.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 from heldout.cli.console import messages
 from heldout.cli.printing import plural, print_facts
 from heldout.cli.survive.annotation_source import AnnotationSource
-from heldout.cli.survive.places import find_first_stage, read_place
+from heldout.cli.survive.places import find_first_stage, read_collection
 from heldout.cli.survive.training_options import TestChoice, TripleChoice
 from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
@@ -22,6 +23,12 @@ from heldout.rankers.bm25 import Bm25Settings, rank_bm25
 from heldout.rankers.first_stage import read_run
 from heldout.rankers.run import Run, Task
 from heldout.survivorship.annotations import Annotations
+from heldout.survivorship.reading.passage_names import (
+    keep_known,
+    match_names,
+    name_passages,
+    seen_documents,
+)
 from heldout.survivorship.reading.simulated import simulate_annotations
 from heldout.survivorship.training.experiment import TestSet
 from heldout.survivorship.training.first_checks import check_first
@@ -66,13 +73,16 @@ def read_material(source: AnnotationSource, choice: TripleChoice) -> Material:
         InputError: a file has errors; `collection-without-labels`, `unknown-positive`,
             `triple-without-text`.
     """
-    if source.types or source.queries or source.documents:
-        raise click.UsageError("--types, --queries, --documents: texts come from --collection")
-    collection = read_place(choice.collection)
     named = source.annotations is not None or source.shown is not None
+    _refuse_others(source, named=named)
+    collection = read_collection(choice.collection)
     deepest = max(choice.negatives_from, source.shown_depth or _SHOWN)
     ranked = None if named and choice.triples else _rank(collection, deepest)
-    annotations = source.read() if named else _simulate(collection, ranked or {}, source, choice)
+    annotations = (
+        source.read(name=partial(_name, collection, choice.collection))
+        if named
+        else _simulate(collection, ranked or {}, source, choice)
+    )
     places = places_of(annotations)
     if choice.triples is not None:
         triples = _read(choice, places)
@@ -146,7 +156,7 @@ def tell_trained_on(material: Material, tests: Sequence[TestSet]) -> Mapping[str
 
 def _read_test(given: str, choice: TestChoice) -> TestSet:
     place, _, measures = given.partition("=")
-    collection = read_place(place)
+    collection = read_collection(place)
     _need_labels(collection, place)
     path = find_first_stage(place)
     if path is None:
@@ -199,6 +209,33 @@ def _split_measures(text: str) -> list[str]:
             parts.append(text[start:place])
             start = place + 1
     return [*parts, text[start:]]
+
+
+def _refuse_others(source: AnnotationSource, *, named: bool) -> None:
+    """Refuse options that would be left aside."""
+    given = {
+        "--types": source.types,
+        "--queries": source.queries,
+        "--documents": source.documents,
+    }
+    why = "texts, and ids of passages, come from --collection"
+    if not named:
+        why += "; of annotations none are named, with --annotations or --shown"
+        given |= {
+            "--qrels": source.qrels,
+            "--query-list": source.query_list,
+            "--save": source.save,
+        }
+    found = [option for option, value in given.items() if value is not None]
+    if found:
+        raise click.UsageError(f"{why}: without {', '.join(found)}")
+
+
+def _name(collection: Collection, place: str, annotations: Annotations) -> Annotations:
+    """Passages of annotations without ids, by the texts of the collection in hand."""
+    names = match_names(collection.documents.items(), seen_documents(annotations))
+    named = name_passages(annotations, names, path=place)
+    return keep_known(named, collection.documents.keys(), path=place)
 
 
 def _rank(collection: Collection, depth: int) -> Run:

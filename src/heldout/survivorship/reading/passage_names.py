@@ -1,6 +1,6 @@
 """Ids of a collection for passages that are known by their text alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import BinaryIO
@@ -13,7 +13,14 @@ from heldout.survivorship.reading.record_lines import LIMITS, id_fault
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import TextReader, read_lines
 
-__all__ = ["missing_texts", "name_passages", "read_names", "seen_documents"]
+__all__ = [
+    "keep_known",
+    "match_names",
+    "missing_texts",
+    "name_passages",
+    "read_names",
+    "seen_documents",
+]
 
 
 def seen_documents(annotations: Annotations) -> frozenset[DocId]:
@@ -48,8 +55,20 @@ def read_names(source: BinaryIO, wanted: AbstractSet[DocId], *, path: str) -> Ma
         InputError: codes `collection-row`, `collection-id`, `collection-encoding`, and those of
             `TextReader`.
     """
+    return match_names(_rows(source, path), wanted)
+
+
+def match_names(
+    documents: Iterable[tuple[DocId, str]], wanted: AbstractSet[DocId]
+) -> Mapping[DocId, DocId]:
+    """The same of documents in hand: each is looked at once, and no text is kept.
+
+    Args:
+        documents: id and text of each.
+        wanted: as for `read_names`.
+    """
     names: dict[DocId, DocId] = {}
-    for doc, text in _rows(source, path):
+    for doc, text in documents:
         by_text = passage_id(text)
         if by_text in wanted:
             names.setdefault(by_text, doc)
@@ -93,6 +112,46 @@ def name_passages(
         annotations,
         records=tuple(_named(record, names) for record in annotations.records),
         notes=(*annotations.notes, *([unmatched] if seen - names.keys() else [])),
+    )
+
+
+def keep_known(
+    annotations: Annotations, documents: AbstractSet[DocId], *, path: str
+) -> Annotations:
+    """The same without the selected passages that a collection lacks, which has no text of them.
+
+    What was shown stays, and so do the places of the others.
+
+    Args:
+        annotations: whose documents have the ids of the collection, as far as it has them.
+        documents: ids of the collection.
+        path: the collection, for messages.
+
+    Returns:
+        With the note `selected-not-there` where passages were left out.
+    """
+    records = tuple(
+        replace(
+            record,
+            selected={doc: at for doc, at in record.selected.items() if doc in documents},
+        )
+        for record in annotations.records
+    )
+    before, after = (
+        sum(len(record.selected) for record in found) for found in (annotations.records, records)
+    )
+    lost = Problem(
+        code="selected-not-there",
+        path=path,
+        found=f"{before - after:,} of {plural(before, 'selected passage')} missing",
+        expected="each passage that was selected, with the same words",
+        hint="these labels were left out",
+        severity="note",
+    )
+    return replace(
+        annotations,
+        records=records,
+        notes=(*annotations.notes, *([lost] if before - after else [])),
     )
 
 

@@ -3,7 +3,7 @@
 Each trial draws its own labels and its own seed; within a trial a larger share holds the smaller
 ones. The interval is Student's over the trials: what another trial would bring, on these queries.
 
-Source: Nogueira et al., as figure 2 of msmarco-benchmarking (Lin et al., SIGIR 2021).
+Source: Nogueira et al., as figure 2 of msmarco-benchmarking (Craswell et al., SIGIR 2021).
 """
 
 from collections.abc import Mapping, Sequence
