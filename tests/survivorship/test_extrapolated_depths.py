@@ -152,6 +152,21 @@ def test_a_seed_gives_the_same_intervals_again() -> None:
     assert look(cut(deep, PLACES)[0], none) == look(cut(deep, PLACES)[0], none)
 
 
+def test_what_is_said_of_a_system_depends_neither_on_order_nor_on_company() -> None:
+    deep, none = draw_world(np.random.default_rng(4), queries=2000)
+    scores, left = cut(deep, PLACES)
+    turned = replace(scores, systems=scores.systems[::-1], values=scores.values[::-1])
+    alone = replace(scores, systems=scores.systems[:1], values=scores.values[:1])
+    found, other, one = (look(each, left + none) for each in (scores, turned, alone))
+
+    assert found.predicted[0].scores == other.predicted[0].scores[::-1]
+    assert found.predicted[0].scores[:1] == one.predicted[0].scores
+    assert found.predicted[0].queries == other.predicted[0].queries == one.predicted[0].queries
+    assert found.backtest is not None
+    assert one.backtest is not None
+    assert found.backtest.predicted.scores[:1] == one.backtest.predicted.scores
+
+
 @pytest.mark.parametrize(
     ("places", "discarded", "words"),
     [(3, 5, "a line through 3 places"), (10, None, "nobody knows how many")],

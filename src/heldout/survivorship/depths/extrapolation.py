@@ -18,7 +18,7 @@ Duration and the Timing of Events"; Cox 1970, "Analysis of Binary Data" (empiric
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from heldout.survivorship.depths.depth_scores import DepthScores
+from heldout.survivorship.depths.place_draws import Added, Floats, Streams, add_up, open_streams
 
 __all__ = ["FARTHEST", "Backtest", "Extrapolation", "Outlook", "Predicted", "extrapolate"]
 
@@ -35,12 +36,7 @@ FARTHEST = 10
 
 _LEAST_PLACES = 4
 _LEAST_QUERIES = 10
-_BLOCK = 50
-"""Draws at once: of 60,000 queries that takes 50 MB."""
-
 _NO_LINE = "some draws of these queries have labels at one place alone: a line needs two"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,36 +103,8 @@ class Outlook:
     backtest_why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Added:
-    """What each place adds, as observed and in draws of queries.
-
-    Attributes:
-        annotated: queries, discarded ones too.
-        new: queries, float64, shape (draws, places); the first row is as observed.
-        sums: to the sums of scores, shape (draws, systems, places); the same.
-        spread: standard deviation of the scores of each system; 0 where all are the same.
-        largest: score there is; `None` where there is no end.
-    """
-
-    annotated: int
-    new: Floats
-    sums: Floats
-    spread: Floats
-    largest: float | None
-
-    @property
-    def places(self) -> int:
-        """How many there are."""
-        return len(self.new[0])
-
-    def until(self, places: int) -> "_Added":
-        """The first places alone."""
-        return replace(self, new=self.new[:, :places], sums=self.sums[:, :, :places])
-
-
 class _Line(NamedTuple):
-    """A line in the logarithm of the place for each draw, shape (draws, …), with scatter."""
+    """A line in the logarithm of the place for each draw, shape (draws,), with scatter."""
 
     at_one: Floats
     slope: Floats
@@ -156,7 +124,8 @@ def extrapolate(
     Args:
         scores: at each depth from 1 on. An open-ended last depth is taken for what it says, and
             left out of the fit.
-        rng: where draws come from.
+        rng: where draws come from. Each system has a stream of its own, by its name: what is said
+            of one does not depend on the others.
         discarded: queries that were annotated and have no label; `None` where nobody knows.
         to: depths beyond the last, at least one, none beyond `FARTHEST` times the last: the work
             grows with the deepest, and so does what nobody has seen.
@@ -167,25 +136,28 @@ def extrapolate(
     why = _why(scores, last, discarded)
     if discarded is None or why:
         return Outlook(predicted=(), backtest=None, why=why, backtest_why=why)
-    added = _add_up(scores, rng, discarded=discarded, trials=trials)
+    streams = open_streams(rng, scores.systems)
+    added = add_up(scores, streams, discarded=discarded, trials=trials)
     if why := _why_no_line(added, last):
         return Outlook(predicted=(), backtest=None, why=why, backtest_why=why)
-    predicted = _predict(added, rng, fitted=last, to=to, level=level)
+    predicted = _predict(added, streams, fitted=last, to=to, level=level)
     half = (last + 1) // 2
     why = _why(scores, half, added.annotated) or _why_no_line(added, half)
     return Outlook(
         predicted=predicted,
-        backtest=None if why else _look_back(scores, added, rng, half=half, last=last, level=level),
+        backtest=None
+        if why
+        else _look_back(scores, added, streams, half=half, last=last, level=level),
         why="",
         backtest_why=why,
     )
 
 
 def _look_back(
-    scores: DepthScores, added: _Added, rng: Generator, *, half: int, last: int, level: float
+    scores: DepthScores, added: Added, streams: Streams, *, half: int, last: int, level: float
 ) -> Backtest:
     """Fit the first half of the places, and say what is at the last: it is known."""
-    (predicted,) = _predict(added.until(half), rng, fitted=half, to=[last], level=level)
+    (predicted,) = _predict(added.until(half), streams, fitted=half, to=[last], level=level)
     means = [float(scores.scores(one, last - 1).mean()) for one in range(len(scores.systems))]
     return Backtest(
         fitted=half, predicted=predicted, queries=scores.counts[last - 1], scores=tuple(means)
@@ -210,7 +182,7 @@ def _why(scores: DepthScores, fitted: int, discarded: int | None) -> str:
     return ""
 
 
-def _why_no_line(added: _Added, fitted: int) -> str:
+def _why_no_line(added: Added, fitted: int) -> str:
     """Why a draw has no line: one place alone adds queries there.
 
     Such a draw is not left out: the others alone would make the intervals too narrow.
@@ -219,82 +191,70 @@ def _why_no_line(added: _Added, fitted: int) -> str:
     return "" if (places > 1).all() else _NO_LINE
 
 
-def _add_up(scores: DepthScores, rng: Generator, *, discarded: int, trials: int) -> _Added:
-    """Sums over the queries, and over queries drawn with replacement, discarded ones too.
-
-    Queries to which the same happened are drawn together: so many that their number has the
-    same distribution.
-    """
-    annotated, places = len(scores.queries) + discarded, len(scores.depths)
-    new = np.diff(scores.known.astype(np.float64), axis=1, prepend=0.0)
-    gains = np.diff(scores.values, axis=2, prepend=0.0).transpose(1, 0, 2)
-    rows = np.concatenate([new, gains.reshape(len(new), -1)], axis=1)
-    kinds, counts = np.unique(rows, axis=0, return_counts=True)
-    chances = np.append(counts, discarded) / annotated
-    drawn = [
-        rng.multinomial(annotated, chances, size=min(_BLOCK, trials - start))[:, :-1] @ kinds
-        for start in range(0, trials, _BLOCK)
+def _predict(
+    added: Added, streams: Streams, *, fitted: int, to: Sequence[int], level: float
+) -> tuple[Extrapolation, ...]:
+    places = np.arange(added.places + 1, max(to) + 1)
+    # Every row goes on from what was observed: these queries, annotated deeper
+    queries = _queries_ahead(added, fitted, places, streams.queries)
+    new = np.diff(queries, axis=1, prepend=added.new[0].sum())
+    means = [
+        _sums_ahead(added, system, fitted, new, rng) / queries
+        for system, rng in enumerate(streams.systems)
     ]
-    sums = np.concatenate([rows.sum(axis=0)[np.newaxis], *drawn])
-    last = scores.values[:, :, -1]
-    return _Added(
-        annotated=annotated,
-        new=sums[:, :places],
-        sums=sums[:, places:].reshape(len(sums), len(scores.systems), places),
-        spread=np.where(np.ptp(last, axis=1) > 0, last.std(axis=1), 0.0),
-        largest=scores.measure.largest,
+    return tuple(
+        Extrapolation(
+            depth=depth,
+            queries=_interval(queries[:, at], level),
+            scores=tuple(
+                _interval(np.clip(one[:, at], 0.0, added.largest), level) if spread else None
+                for one, spread in zip(means, added.spread, strict=True)
+            ),
+        )
+        for depth, at in zip(to, np.searchsorted(places, to).tolist(), strict=True)
     )
 
 
-def _predict(
-    added: _Added, rng: Generator, *, fitted: int, to: Sequence[int], level: float
-) -> tuple[Extrapolation, ...]:
-    hazard, score = _fit(added.until(fitted), rng)
-    draws = len(added.new)
-    # Every row goes on from what was observed: these queries, annotated deeper
-    queries = np.full(draws, added.new[0].sum())
-    sums = np.tile(added.sums[0].sum(axis=1), (draws, 1))
-    found = {}
-    for place in range(added.places + 1, max(to) + 1):
-        chance = expit(hazard.at_one + hazard.slope * np.log(place))
-        left = added.annotated - queries
-        new = rng.binomial(np.round(left).astype(np.int64), chance).astype(np.float64)
-        new[0] = left[0] * chance[0]
-        noise = rng.standard_normal(sums.shape) * added.spread * np.sqrt(new)[:, np.newaxis]
-        noise[0] = 0.0
-        sums += (score.at_one + score.slope * np.log(place)) * new[:, np.newaxis] + noise
-        queries = queries + new
-        if place in to:
-            means = np.clip(sums / queries[:, np.newaxis], 0.0, added.largest)
-            found[place] = Extrapolation(
-                depth=place,
-                queries=_interval(queries, level),
-                scores=tuple(
-                    _interval(column, level) if spread else None
-                    for column, spread in zip(means.T, added.spread.tolist(), strict=True)
-                ),
-            )
-    return tuple(found[depth] for depth in to)
+def _queries_ahead(added: Added, fitted: int, places: NDArray[np.int64], rng: Generator) -> Floats:
+    """How many queries have a label at each further place, shape (draws, further places).
+
+    The lines of the rows but the first are moved by what the places scatter.
+    """
+    seen = added.new[:, :fitted]
+    left = np.maximum(added.annotated - np.cumsum(seen, axis=1) + seen, seen)
+    some, others = seen + 0.5, left - seen + 0.5
+    line = _regress(np.log(some / others), 1 / (1 / some + 1 / others), rng)
+    queries = np.full(len(seen), added.new[0].sum())
+    reached = np.zeros((len(seen), len(places)))
+    for at, place in enumerate(places.tolist()):
+        chance = expit(line.at_one + line.slope * np.log(place))
+        remaining = added.annotated - queries
+        new = rng.binomial(np.round(remaining).astype(np.int64), chance).astype(np.float64)
+        new[0] = remaining[0] * chance[0]
+        queries = reached[:, at] = queries + new
+    return reached
 
 
-def _fit(added: _Added, rng: Generator) -> tuple[_Line, _Line]:
-    """Both lines in each row; the rows but the first are moved by what the places scatter."""
-    before = np.cumsum(added.new, axis=1) - added.new
-    left = np.maximum(added.annotated - before, added.new)
-    some, others = added.new + 0.5, left - added.new + 0.5
-    hazard = _regress(np.log(some / others), 1 / (1 / some + 1 / others), rng)
-    new = added.new[:, np.newaxis, :]
+def _sums_ahead(added: Added, system: int, fitted: int, new: Floats, rng: Generator) -> Floats:
+    """A system's sum of scores at each further place, shape (draws, further places)."""
+    seen, sums = added.new[:, :fitted], added.sums[system]
+    spread = added.spread[system]
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.where(new > 0, added.sums / new, 0.0)
-        weights = np.where(added.spread > 0, 1 / added.spread**2, 1.0)[:, np.newaxis] * new
-    return hazard, _regress(each, weights, rng)
+        each = np.where(seen > 0, sums[:, :fitted] / seen, 0.0)
+    line = _regress(each, seen / spread**2 if spread else seen, rng)
+    noise = rng.standard_normal(new.shape) * spread * np.sqrt(new)
+    noise[0] = 0.0
+    places = np.arange(added.places + 1, added.places + 1 + new.shape[1])
+    gains = line.at_one[:, np.newaxis] + np.outer(line.slope, np.log(places))
+    ahead: Floats = sums[0].sum() + np.cumsum(gains * new + noise, axis=1)
+    return ahead
 
 
 def _regress(y: Floats, weights: Floats, rng: Generator) -> _Line:
-    """Weighted least squares on the logarithm of the place, along the last axis.
+    """Weighted least squares on the logarithm of the place.
 
     Args:
-        y: shape (draws, …, places).
+        y: shape (draws, places).
         weights: inverse variances of `y`, same shape.
         rng: for the scatter that weights do not explain.
     """
@@ -302,10 +262,10 @@ def _regress(y: Floats, weights: Floats, rng: Generator) -> _Line:
     total = weights.sum(axis=-1)
     centre = (weights * x).sum(axis=-1) / total
     level = (weights * y).sum(axis=-1) / total
-    across = x - centre[..., np.newaxis]
+    across = x - centre[:, np.newaxis]
     squares = (weights * across**2).sum(axis=-1)
-    slope = (weights * across * (y - level[..., np.newaxis])).sum(axis=-1) / squares
-    rest = y[0] - level[0, ..., np.newaxis] - slope[0, ..., np.newaxis] * across[0]
+    slope = (weights * across * (y - level[:, np.newaxis])).sum(axis=-1) / squares
+    rest = y[0] - level[0] - slope[0] * across[0]
     freedom = y.shape[-1] - 2
     excess = np.maximum((weights[0] * rest**2).sum(axis=-1) / freedom - 1, 0.0)
     # Student's t, since the scatter is itself known from few places
