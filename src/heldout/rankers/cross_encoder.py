@@ -1,6 +1,6 @@
 """Cross-encoders: query and document read together by one model, which says how relevant.
 
-Two kinds: `bert`, a classifier over the pair, and `monot5`, a T5 that answers true or false.
+Two kinds: `bert`, a classifier over the pair, and `monot5`, a T5 that answers in one word.
 """
 
 import hashlib
@@ -16,11 +16,13 @@ from heldout.errors import InputError, Problem, printable
 from heldout.ids import Digest
 from heldout.rankers.checkpoints import (
     check_scores,
+    count_labels,
     digest_tokenizer,
     digest_weights,
     find_checkpoint,
     limit_length,
     load_checkpoint,
+    load_config,
 )
 from heldout.rankers.devices import (
     DeviceChoice,
@@ -132,7 +134,8 @@ class CrossEncoder:
 
         Returns:
             A float32 tensor of shape (pairs,): the logit of relevant (of two logits, their
-            difference); of monoT5 the log-odds of true against false.
+            difference); of monoT5 the log-odds of its right answer against its wrong one, true
+            against false or what else `answers` says.
 
         Source: Nogueira and Cho, arXiv:1901.04085, 2019; monoT5: Nogueira et al., Findings of
         EMNLP 2020.
@@ -156,7 +159,7 @@ class CrossEncoder:
         return self._in_batches(self.scores, pairs)
 
     def score_prompts(self, prompts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-        """Log-odds of true against false, for whatever a T5 is asked.
+        """Log-odds of the right answer against the wrong one, for whatever a T5 is asked.
 
         Args:
             prompts: parts of each, as in `encode_prompts`.
@@ -214,7 +217,7 @@ class CrossEncoder:
         return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
 
     def _t5(self, prompts: Sequence[Sequence[str]]) -> Any:
-        """Log-odds of true against false as the first token of the answer."""
+        """Log-odds of right against wrong as the first token of the answer."""
         torch = import_neural("torch")
         if self.answers is None:
             raise _no_words(self.settings.model)
@@ -239,9 +242,11 @@ def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
 
 def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> CrossEncoder:
     transformers = import_neural("transformers")
-    config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
+    config = load_config(place)
     kind = _kind(config, settings)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(
+        place, config=config, trust_remote_code=False
+    )
     answers = _answers(tokenizer, config, kind, settings)
     model, missing = _load_model(place, config, kind, settings)
     if answers is not None:
@@ -316,10 +321,8 @@ def _load_model(
         loader = transformers.AutoModelForSeq2SeqLM
     else:
         loader = transformers.AutoModelForSequenceClassification
-        if _has_head(config):
-            _check_labels(config, settings.model)
-        else:
-            config.num_labels = 1
+        config.num_labels = count_labels(place, config)
+        _check_labels(config, settings.model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         model, report = loader.from_pretrained(
@@ -344,8 +347,3 @@ def _keep_float32(head: Any, torch: Any) -> None:
             return forward(features.float())
 
     head.forward = exact
-
-
-def _has_head(config: Any) -> bool:
-    """Whether the checkpoint was saved with a classifier on top."""
-    return any("SequenceClassification" in name for name in config.architectures or ())
