@@ -146,7 +146,7 @@ def test_a_copy_in_a_folder_says_what_it_is_a_copy_of(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("like", ["monot5", "somebody/else", "./copy"])
 def test_likeness_to_what_is_no_sentence_encoder_of_the_table_is_refused(like: str) -> None:
-    with pytest.raises(ValueError, match="like one of ance, all-minilm-l6, bge-small, e5-small"):
+    with pytest.raises(ValueError, match="like one of ance, .*contriever, .*e5-small"):
         DenseSettings(like=like)
 
 

@@ -158,11 +158,17 @@ def test_a_folder_of_a_sentence_encoder_is_told_what_it_may_lack(
         assert status == 0, stderr
         return stderr
 
+    from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - of `neural`
+
     model = f"model={tiny.headless}"
-    assert "--param like=NAME" in said(model)
+    assert "has no modules.json" in said(model)
+    SentenceTransformer(tiny.headless).save_pretrained(str(folder / "whole"))
+    whole = f"model={folder / 'whole'}"
+    assert "--param like=NAME" in said(whole)
     for known in ("like=e5-small", "similarity=dot", "query_prefix=q: "):
-        assert "like=NAME" not in said(model, known)
-    assert "like=NAME" not in said(f"model={tiny.colbert}", method="colbert")
+        assert "note:" not in said(model, known)
+        assert "note:" not in said(whole, known)
+    assert "note:" not in said(f"model={tiny.colbert}", method="colbert")
 
 
 def test_a_model_that_gave_no_score_does_not_block_the_next(tiny: TinyModels, folder: Path) -> None:

@@ -198,16 +198,26 @@ def _choose(
 
 
 def _say_folder(method: str, settings: dict[str, str]) -> None:
-    """Say what a folder of a sentence encoder may lack that its published name would bring."""
-    from heldout.rankers.checkpoints import MINILM, find_checkpoint  # noqa: PLC0415 - heavy
+    """Say what is taken for granted of a sentence encoder that does not say it itself."""
+    from heldout.rankers.checkpoints import MINILM, find_checkpoint, load_checkpoint  # noqa: PLC0415 - heavy
+    from heldout.rankers.dense_layouts import is_bare  # noqa: PLC0415 - heavy
 
     model = settings.get("model", MINILM)
     told = settings.keys() & {"like", "similarity", "query_prefix", "document_prefix"}
     named = model == MINILM or find_checkpoint(model) is not None
-    if method == "dense" and not (told or named) and Path(model).is_dir():
-        note = f"note: {printable(model)} is a folder: prefixes and similarity are those that it "
-        note += "holds; a copy of a model of docs/rankers.md may need --param like=NAME"
-        messages().print(note)
+    if method != "dense" or told or named:
+        return
+    name = printable(model)
+    if load_checkpoint(model, is_bare):
+        messages().print(
+            f"note: {name} has no modules.json: a text's vector is the average of its tokens', "
+            "compared by cosine; --param similarity=dot if it was trained so"
+        )
+    elif Path(model).is_dir():
+        messages().print(
+            f"note: {name} is a folder: prefixes and similarity are those that it holds; "
+            "a copy of a model of docs/rankers.md may need --param like=NAME"
+        )
 
 
 def _refuse_orphans(settings: dict[str, str], reranking: Reranking) -> None:

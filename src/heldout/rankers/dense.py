@@ -21,6 +21,7 @@ from heldout.rankers.checkpoints import (
     find_checkpoint,
     load_checkpoint,
 )
+from heldout.rankers.dense_layouts import load_sentence_encoder
 from heldout.rankers.devices import (
     DeviceChoice,
     DeviceName,
@@ -29,7 +30,6 @@ from heldout.rankers.devices import (
     autocast,
     choose_device,
     choose_precision,
-    import_neural,
     map_batches,
 )
 from heldout.rankers.pairs import TextPair
@@ -223,8 +223,7 @@ def load_encoder(settings: DenseSettings) -> DenseEncoder:
 
 
 def _load(place: str, settings: DenseSettings, device: DeviceName) -> DenseEncoder:
-    library = import_neural("sentence_transformers")
-    model = library.SentenceTransformer(place, device=device, trust_remote_code=False)
+    model = load_sentence_encoder(place, device, model=settings.model)
     known = settings.known
     query, document = (known.query_prefix, known.document_prefix) if known else ("", "")
     return DenseEncoder(
@@ -246,7 +245,7 @@ def _prompt(model: Any, names: Sequence[str]) -> str | None:
 def _similarity(model: Any, settings: DenseSettings) -> Similarity:
     """As asked, else of the table, else of the checkpoint."""
     table = settings.known.similarity if settings.known else None
-    name = table or model.similarity_fn_name
+    name = table or _named_similarity(settings.model) or model.similarity_fn_name
     name = name if settings.similarity == "auto" else settings.similarity
     if name in {"cosine", "dot"}:
         return "dot" if name == "dot" else "cosine"
@@ -259,3 +258,12 @@ def _similarity(model: Any, settings: DenseSettings) -> Similarity:
             hint="give similarity=cosine or similarity=dot to compare them so all the same",
         )
     )
+
+
+def _named_similarity(model: str) -> Similarity | None:
+    """What a published name says, as of `…/multi-qa-mpnet-base-dot-v1`.
+
+    Copies from before sentence-transformers kept the similarity do not say it, and would be
+    taken for cosine. The path of a folder says nothing.
+    """
+    return "dot" if "-dot-" in model and not Path(model).exists() else None
