@@ -142,7 +142,7 @@ def test_mrr_of_the_order_shown_under_three_label_sets(
     """At depth 1 the order shown is perfect: its labels were chosen from it."""
     folder = data("msmarco-dev-relabelled")
     asked = ["--annotations", str(folder / "shown_passages.jsonl.gz"), "--to", "0", "--json"]
-    asked += ["--subset", str(folder / "experiment_queries.txt")]
+    asked += ["--query-list", str(folder / "experiment_queries.txt")]
     asked += [] if labels is None else ["--qrels", str(folder / labels)]
     found = CliRunner().invoke(main, ["survive", "depths", *asked])
     assert found.exit_code == 0, found.output

@@ -152,18 +152,20 @@ def test_the_order_shown_is_scored_and_written_as_a_run(folder: Path) -> None:
     assert [one["scores"] for one in first["depths"]] == [one["scores"] for one in second["depths"]]
 
 
-def test_a_subset_of_queries_alone_is_scored(folder: Path) -> None:
+def test_the_queries_of_a_list_alone_are_scored_and_one_not_annotated_is_refused(
+    folder: Path,
+) -> None:
     (folder / "some.txt").write_text("q000\nq001\nx3\n", "utf-8")
-    (folder / "none.txt").write_text("z1\n", "utf-8")
+    (folder / "lost.txt").write_text("q000\nz1\n", "utf-8")
     source = ("--annotations", folder / "labels", "--runs", folder / "*.run", "--json")
-    some = call("depths", *source, "--subset", folder / "some.txt", "--to", "0")
-    none = call("depths", *source, "--subset", folder / "none.txt")
+    some = call("depths", *source, "--query-list", folder / "some.txt", "--to", "0")
+    lost = call("depths", *source, "--query-list", folder / "lost.txt")
 
     assert some.exit_code == 0, some.output
     assert json.loads(some.stdout)["depths"][-1]["queries"] == 2
     assert json.loads(some.stdout)["discarded"] == 1
-    assert none.exit_code == 2
-    assert "no-common-query" in none.stderr
+    assert lost.exit_code == 2
+    assert "unknown-query" in lost.stderr
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_a_subset_of_queries_alone_is_scored(folder: Path) -> None:
         (("--family", "9" * 5000), "one of systems, depths, all, none, or a number"),
         (("-m", "FirstRel"), "missing-scores"),
         (("-m", "RR@0"), "measure-parameter"),
-        (("--subset", "gone.txt"), "unreadable-file"),
+        (("--query-list", "gone.txt"), "unreadable-file"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_name(

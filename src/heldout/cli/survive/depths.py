@@ -1,7 +1,7 @@
 """`heldout survive depths`: scores on the labels of a shallower annotation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -34,7 +34,6 @@ from heldout.survivorship.depths.depth_study import DepthQuestion, study_depths
 from heldout.survivorship.depths.depth_tests import Family
 from heldout.survivorship.depths.extrapolation import FARTHEST
 from heldout.survivorship.depths.shown import SHOWN, shown_documents
-from heldout.trec.groups import read_query_list
 from heldout.trec.places import Places, read_places
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
@@ -74,7 +73,6 @@ class _Asked:
         family: what p is corrected over.
         variances: of the paper's test.
         to: deepest depth of the extrapolation; `None` for twice the last, 0 for none.
-        subset: file of query ids; others are left out.
         write_shown: where the order shown is written as a run.
         level: of intervals.
         trials: draws of queries.
@@ -89,7 +87,6 @@ class _Asked:
     family: Family
     variances: Variances
     to: int | None
-    subset: Path | None
     write_shown: Path | None
     level: float
     trials: int
@@ -137,12 +134,6 @@ _asked_options = one_argument(
         help=f"Extrapolate to this depth, at most {FARTHEST} times the last; 0 for none [twice].",
     ),
     click.option(
-        "--subset",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Only the queries that FILE names, one id on each line.",
-    ),
-    click.option(
         "--write-shown",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="RUN",
@@ -179,7 +170,7 @@ def depths(*, source: AnnotationSource, asked: _Asked, output: Output) -> None:
     """
     if asked.write_shown is not None:
         _check_target(source, asked, asked.write_shown)
-    annotations = _among(source.read(), asked.subset)
+    annotations = source.read()
     if asked.write_shown is not None:
         _write_shown(annotations, asked.write_shown)
     question = _question(annotations, asked)
@@ -200,8 +191,7 @@ def depths(*, source: AnnotationSource, asked: _Asked, output: Output) -> None:
 def _check_target(source: AnnotationSource, asked: _Asked, target: Path) -> None:
     """Refuse to write the order shown over what is read, or what else is written."""
     runs = [] if not asked.runs else [Path(path) for path in name_runs(asked.runs).values()]
-    subset = [] if asked.subset is None else [asked.subset]
-    keep_inputs(target, "--write-shown", (*source.inputs(), *runs, *subset))
+    keep_inputs(target, "--write-shown", (*source.inputs(), *runs))
     if source.save is not None and target.resolve() == source.save.resolve():
         raise click.UsageError("--save and --write-shown name the same file")
 
@@ -235,27 +225,6 @@ def _question(annotations: Annotations, asked: _Asked) -> DepthQuestion:
 def _steps(last: int, to: int) -> tuple[int, ...]:
     """Half way and all the way."""
     return tuple(sorted({last + (to - last + 1) // 2, to}))
-
-
-def _among(annotations: Annotations, path: Path | None) -> Annotations:
-    """The annotations of the queries that a file names."""
-    if path is None:
-        return annotations
-    with open_input(path) as file:
-        wanted = read_query_list(file, path=str(path))
-    kept = tuple(record for record in annotations.records if record.query in wanted)
-    if not kept:
-        raise InputError(
-            Problem(
-                code="no-common-query",
-                path=str(path),
-                found=f"none of the {plural(len(annotations.records), 'query', 'queries')} of "
-                f"{annotations.source}",
-                expected="queries that were annotated",
-                hint="are the ids of both files those of the same queries?",
-            )
-        )
-    return replace(annotations, records=kept)
 
 
 def _read_runs(annotations: Annotations, asked: _Asked) -> Mapping[str, Places] | None:
