@@ -168,6 +168,25 @@ def test_the_queries_of_a_list_alone_are_scored_and_one_not_annotated_is_refused
     assert "unknown-query" in lost.stderr
 
 
+def test_a_depth_alone_adds_what_it_adds_among_all(folder: Path) -> None:
+    source = ("depths", "--annotations", folder / "labels", "--runs", folder / "weak.run", "--json")
+    every = json.loads(call(*source, "--to", "0").stdout)["depths"]
+    some = json.loads(call(*source, "--to", "0", "--depth", "3").stdout)["depths"]
+
+    assert [one["depth"] for one in some] == [3, 7]
+    assert [one["added"] for one in some] == [every[2]["added"], every[6]["added"]]
+    assert 0 < some[0]["added"] < some[0]["queries"]
+    assert some[0]["steps"]["weak"]["others"] == every[3]["added"]
+
+
+def test_a_tiny_error_of_the_papers_test_is_not_said_to_be_none(tmp_path: Path) -> None:
+    file = saved(tmp_path / "a.jsonl", [1] * 400 + [2], discarded=10)
+    found = call("depths", "--annotations", file, "--to", "0")
+
+    told = " ".join(found.stdout.split())
+    assert "is below 0.05 in fewer than 0.01% of samples at depth 1" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

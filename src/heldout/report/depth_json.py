@@ -47,7 +47,7 @@ def _depth_value(study: DepthStudy, depth: int) -> dict[str, Any]:
         "depth": scores.depths[depth],
         "name": scores.names[depth],
         "queries": counts[depth],
-        "added": counts[depth] - (counts[depth - 1] if depth else 0),
+        "added": study.added[depth],
         "scores": dict(zip(systems, scores.means()[depth], strict=True)),
         "scores_why": empty,
         "p": {one: tests[one].p if one in tests else None for one in systems},

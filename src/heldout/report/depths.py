@@ -14,6 +14,7 @@ __all__ = ["facts", "tables"]
 
 _MARK = "*"
 _MOST_TOLD = 4
+_LEAST_SHARE = 1e-4
 _ENDS: tuple[tuple[str, Form], ...] = (
     ("low", "difference"),
     ("high", "difference"),
@@ -91,14 +92,13 @@ def _score_table(study: DepthStudy) -> Table:
     for depth, (name, queries, means) in enumerate(
         zip(scores.names, scores.counts, scores.means(), strict=True)
     ):
-        added = queries - (scores.counts[depth - 1] if depth else 0)
         cells = [
             f"{_MARK}{mean:.4f}" if (system, depth) in significant else mean
             for system, mean in zip(scores.systems, means, strict=True)
         ]
         # Of the last depth with itself there is no tau: nothing is undefined there
         tau = taus.get(depth, "")
-        rows.append((name, queries, added, *cells, *([tau] if with_tau else [])))
+        rows.append((name, queries, study.added[depth], *cells, *([tau] if with_tau else [])))
     return Table(
         title=f"{study.question.measure} on the labels of each depth of annotation"
         + (", the first label of a query alone" if study.question.first_only else ""),
@@ -161,9 +161,13 @@ def _star_notes(study: DepthStudy) -> Iterator[str]:
         yield (
             "the last depth holds the queries of all others, so this test is very "
             f"conservative: where depth means nothing, an uncorrected p is below {alpha:.2g} "
-            f"in {error:.2%} of samples at depth {scores.names[0]}, and in fewer at each "
+            f"in {_share(error)} of samples at depth {scores.names[0]}, and in fewer at each "
             "deeper one; the test that fits stands below"
         )
+
+
+def _share(error: float) -> str:
+    return f"{error:.2%}" if error >= _LEAST_SHARE else f"fewer than {_LEAST_SHARE:.2%}"
 
 
 def _say_family(study: DepthStudy) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from numpy.random import Generator
 
 from heldout.measures.spec import Measure
@@ -74,6 +75,7 @@ class DepthStudy:
         of_shown: whether the one system is the order that annotators saw.
         compared: depths of which each has a test, told or not: all but the last.
         scores: at the depths that were asked for.
+        added: queries that each of them adds to the depth before it, told or not.
         nested: the paper's test.
         survivors: queries with a label against those that have one only deeper.
         steps: queries with a label against those that the next depth adds.
@@ -88,6 +90,7 @@ class DepthStudy:
     of_shown: bool
     compared: int
     scores: DepthScores
+    added: tuple[int, ...]
     nested: tuple[DepthTest, ...]
     survivors: tuple[DepthTest, ...]
     steps: tuple[DepthTest, ...]
@@ -161,8 +164,10 @@ def study_depths(
     scores = pick_depths(every, question.depths or every.depths)
     family, level = question.family, question.level
 
+    added = np.diff((0, *every.counts)).tolist()
+    places = {every.depths.index(depth): at for at, depth in enumerate(scores.depths)}
+
     def told(tests: tuple[DepthTest, ...]) -> tuple[DepthTest, ...]:
-        places = {every.depths.index(depth): at for at, depth in enumerate(scores.depths)}
         return tuple(replace(one, depth=places[one.depth]) for one in tests if one.depth in places)
 
     outlook = None
@@ -182,6 +187,7 @@ def study_depths(
         of_shown=runs is None,
         compared=len(every.depths) - 1,
         scores=scores,
+        added=tuple(added[place] for place in places),
         nested=told(
             compare_nested(every, family=family, variances=question.variances, level=level)
         ),
