@@ -152,6 +152,22 @@ def test_the_table_is_counted_from_what_people_said(files: Path) -> None:
     assert "1 query without an answer" in shown
 
 
+@pytest.mark.parametrize(
+    ("splits", "rows"),
+    [(["dev"], ["dev"]), ([""], ["all"]), (["dev", "train"], ["dev", "train", "all"])],
+)
+def test_all_is_the_name_of_all_splits_together(
+    files: Path, splits: list[str], rows: list[str]
+) -> None:
+    for seed, split in enumerate(splits):
+        # The same seed draws the same queries, and none may be of two splits
+        assert draw(files, "--sample", "1", "--split", split, "--seed", str(seed)).exit_code == 0
+    shown = call(files, "triage", "@triage").stdout
+    counts = shown.split("Discarded queries by reason", 1)[1].split("As shares", 1)[0]
+    named = [line.split()[0] for line in counts.splitlines() if line.split()[5:] == ["0"]]
+    assert named == rows
+
+
 def test_without_questions_the_command_says_how_to_draw_them(files: Path) -> None:
     result = call(files, "triage", "@nothing")
     assert result.exit_code == 2

@@ -92,8 +92,7 @@ def _tell_agreement(found: TriageResult, agreement: TriageAgreement) -> str:
 
 
 def _counts(found: TriageResult) -> Table:
-    splits = found.splits if len(found.splits) > 1 else ()
-    rows = tuple(_count_row(one) for one in (*splits, found.all))
+    rows = tuple(_count_row(one) for one in _told(found))
     return Table(
         title="Discarded queries by reason they were unanswered",
         columns=(
@@ -106,6 +105,13 @@ def _counts(found: TriageResult) -> Table:
     )
 
 
+def _told(found: TriageResult) -> tuple[TriageCounts, ...]:
+    """Each split and all together; one split alone by its own name, where it has one."""
+    if len(found.splits) == 1 and found.splits[0].split:
+        return found.splits
+    return (*(found.splits if len(found.splits) > 1 else ()), found.all)
+
+
 def _count_row(one: TriageCounts) -> tuple[Cell, ...]:
     return (_split(one), *(share.count for share in one.labels.values()), one.total)
 
@@ -115,10 +121,9 @@ def _split(one: TriageCounts) -> str:
 
 
 def _shares(found: TriageResult, level: float) -> Table:
-    splits = found.splits if len(found.splits) > 1 else ()
     rows: list[tuple[Cell, ...]] = [
         (_split(one), label, share.count, share.share, share.low, share.high)
-        for one in (*splits, found.all)
+        for one in _told(found)
         for label, share in one.labels.items()
     ]
     together = (
@@ -138,7 +143,7 @@ def _shares(found: TriageResult, level: float) -> Table:
         rows=tuple(rows),
         notes=(
             f"low, high: {level:.0%} by Wilson, each by itself.",
-            *((together,) if splits else ()),
+            *((together,) if len(found.splits) > 1 else ()),
         ),
     )
 
