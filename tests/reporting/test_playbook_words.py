@@ -8,7 +8,12 @@ from heldout.measures.spec import parse_measure
 from heldout.rankers.fine_tuning import Advice, CurveBaseline, CurvePoint, LearningCurve
 from heldout.rankers.label_places import FittedLabels, LabelPlaces
 from heldout.rankers.playbook import Comparison, Finders, Verdict
-from heldout.report.playbook import comparison_facts, comparison_tables, fine_tuning_facts
+from heldout.report.playbook import (
+    ask_for_labels,
+    comparison_facts,
+    comparison_tables,
+    fine_tuning_facts,
+)
 from heldout.report.table import to_markdown
 
 FOUND = Comparison(
@@ -80,6 +85,22 @@ def test_what_speaks_against_the_labels_is_said() -> None:
 def test_shares_of_who_finds_it_add_up() -> None:
     _, finders = comparison_tables(FOUND, "mine")
     assert sum(float(str(row[2])) for row in finders.rows) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "gains"),
+    [("zero-shot-hybrid", "0.06 to 0.09"), ("zero-shot-lexical", "0.04 to 0.06")],
+)
+def test_what_labels_would_buy_is_that_of_the_ranker_in_hand(ranker: str, gains: str) -> None:
+    labels = dict(ask_for_labels("nDCG@10", ranker))["labels"]
+    assert labels.startswith(f"50 labelled queries would find a true gain of about {gains} nDCG@10")
+
+
+@pytest.mark.parametrize(
+    ("measure", "ranker"), [("nDCG@10", "bm25"), ("RR@10", "zero-shot-hybrid")]
+)
+def test_of_what_was_not_measured_nothing_is_foretold(measure: str, ranker: str) -> None:
+    assert [name for name, _ in ask_for_labels(measure, ranker)] == ["verdict", "next"]
 
 
 def test_a_curve_is_told_with_its_intervals() -> None:

@@ -199,7 +199,8 @@ def _compare(questions: Questions, run: "Run", task: "Task", name: str, seed: in
 
     if questions.fitted is None:
         value = {"labels": None, "comparison": None, "why": "no labels"}
-        return Answer(facts=report.ask_for_labels(str(questions.measure)), tables=(), value=value)
+        asked = report.ask_for_labels(str(questions.measure), name)
+        return Answer(facts=asked, tables=(), value=value)
     messages().print("comparing with BM25 ...")
     found = compare(
         run,

@@ -26,6 +26,7 @@ from heldout.stats.tests import run_test
 from heldout.trec.ranking import JudgedRanking
 
 __all__ = [
+    "DEVIATIONS",
     "FEWEST",
     "Comparison",
     "Finders",
@@ -40,6 +41,14 @@ is worth having. `cannot tell`: everything else."""
 
 FEWEST = 10
 """Labelled queries below which nothing is concluded: no interval holds what it says there."""
+
+DEVIATIONS: Mapping[str, Sequence[float]] = {
+    "zero-shot-hybrid": (0.15, 0.17, 0.23),
+    "zero-shot-lexical": (0.11, 0.09, 0.15),
+}
+"""Ranker -> standard deviations of its difference to BM25 by query, nDCG@10, on Cranfield,
+Vaswani and the embedded collection: what to expect where nothing is labelled. Other rankers were
+not measured. Source: docs/playbook.md, "Why these defaults"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

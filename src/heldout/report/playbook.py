@@ -6,8 +6,7 @@ from typing import Any
 from heldout.errors import plural
 from heldout.rankers.fine_tuning import Advice, LearningCurve
 from heldout.rankers.label_places import TOP, FittedLabels
-from heldout.rankers.playbook import FEWEST, Comparison, likely_detectable
-from heldout.rankers.zero_shot import DEVIATIONS
+from heldout.rankers.playbook import DEVIATIONS, FEWEST, Comparison, likely_detectable
 from heldout.report.table import Column, Table
 
 __all__ = [
@@ -42,27 +41,24 @@ def comparison_facts(found: Comparison, fitted: FittedLabels) -> Facts:
     )
 
 
-def ask_for_labels(measure: str) -> Facts:
+def ask_for_labels(measure: str, ranker: str) -> Facts:
     """What is said where there are no labels.
 
     Args:
         measure: as it is written.
+        ranker: its name; what labels would buy is known of those in `DEVIATIONS`.
     """
     lines = [
         ("verdict", "none: without labels nobody can tell whether it is better than BM25 here"),
     ]
-    if measure == "nDCG@10":
-        low, high = likely_detectable(_SOME, DEVIATIONS)
+    deviations = DEVIATIONS.get(ranker)
+    if measure == "nDCG@10" and deviations is not None:
+        low, high = likely_detectable(_SOME, deviations)
         buys = f"{_SOME} labelled queries would find a true gain of about {low:.2f} to {high:.2f}"
-        buys += f" {measure} (power 0.8, by {len(DEVIATIONS)} other collections)"
+        buys += f" {measure} (power 0.8, by {len(deviations)} other collections)"
         lines.append(("labels", buys))
-    lines += [
-        (
-            "next",
-            "rank with --method bm25 too, and write qrels.txt: for some queries, which of the",
-        ),
-        ("", "first documents of either run answer them (docs/playbook.md, step 4)"),
-    ]
+    ask = "rank with --method bm25 too, and write qrels.txt: for some queries, which of the first "
+    lines.append(("next", f"{ask}documents of either run answer them (docs/playbook.md, step 4)"))
     return tuple(lines)
 
 
@@ -143,8 +139,8 @@ def fine_tuning_facts(advice: Advice, curve: LearningCurve) -> Facts:
             ("", f"about {advice.pairs_needed:,} pairs reach {advice.target:.4f} ({ends})")
         )
     lines.append(("", "the intervals are those of trainings, not of other queries"))
-    lines.append(("next", f"this run is not in the curve, {curve.baseline.name} is: compare the"))
-    lines.append(("", "tuned ranker with it, on queries that no training saw (heldout compare)"))
+    ask = "compare the tuned ranker with it, on queries that no training saw (heldout compare)"
+    lines.append(("next", f"this run is not in the curve, {curve.baseline.name} is: {ask}"))
     return tuple(lines)
 
 
