@@ -48,10 +48,11 @@ LEXICAL: Mapping[str, Ranker] = {
     "BM25 without stopwords": BASELINES["BM25 without stopwords"],
     "RM3": lambda task: rank_rm3(task, Rm3Settings()),
     "RM3 without stopwords": lambda task: rank_rm3(task, Rm3Settings(stopwords=True)),
-    "query likelihood": choose_method("query-likelihood", {"stem": "true"}),
-    "RRF of BM25, 4-grams, query likelihood": choose_method("fusion", {}),
+    "query likelihood with stems": choose_method("query-likelihood", {"stem": "true"}),
+    "RRF of BM25, 4-grams, query likelihood without stems": choose_method("fusion", {}),
 }
-"""Rankers that need no encoder."""
+"""Rankers that need no encoder. BM25 and RM3 reduce words to stems unless told otherwise; query
+likelihood does not, and in a fusion each is as it is by itself."""
 
 
 class RememberingEncoder:
