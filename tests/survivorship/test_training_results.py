@@ -51,19 +51,25 @@ def compared(scores: dict[Condition, NDArray[np.float64]]) -> TestOutcome:
     return correct_families([found], family="measure")[0]
 
 
-def test_each_condition_is_held_against_all_and_each_depth_against_its_control() -> None:
+def test_the_pairs_are_those_of_the_papers_figure_and_each_depth_with_its_control() -> None:
     pairs = pairs_of(paper_conditions([1, 5], controls=[1]))
-    assert pairs == ((ALL, R1), (ALL, R5), (ALL, LIKE1), (LIKE1, R1))
+    assert pairs == ((ALL, R1), (ALL, R5), (ALL, LIKE1), (R5, R1), (LIKE1, R1))
+
+
+def test_with_more_depths_each_is_held_against_the_next_deeper_one_alone() -> None:
+    pairs = pairs_of(paper_conditions([5, 1, 3], controls=[]))
+    r3 = Condition(depth=3)
+    assert pairs == ((ALL, R1), (ALL, r3), (ALL, R5), (r3, R1), (R5, r3))
 
 
 def test_within_a_seed_it_is_scipys_paired_t_times_the_family() -> None:
     scores = world({R1: -0.05, R5: 0.0, ALL: 0.0, LIKE1: -0.04})
     for one in compared(scores).comparisons:
-        assert one.family == 4
+        assert one.family == 5
         for seed in range(SEEDS):
             expected = stats.ttest_rel(scores[one.b][seed], scores[one.a][seed]).pvalue
             corrected = one.within_corrected[seed]
-            assert corrected == pytest.approx(min(1.0, 4 * expected), rel=1e-9)
+            assert corrected == pytest.approx(min(1.0, 5 * expected), rel=1e-9)
 
 
 def test_averaged_it_is_the_paired_t_of_means_over_seeds() -> None:
@@ -117,8 +123,8 @@ def test_a_family_of_everything_is_larger_and_keeps_the_order() -> None:
     ]
     each = correct_families(outcomes, family="measure")
     together = correct_families(outcomes, family="all")
-    assert [one.family for found in each for one in found.comparisons] == [2] * 4
-    assert [one.family for found in together for one in found.comparisons] == [4] * 4
+    assert [one.family for found in each for one in found.comparisons] == [3] * 6
+    assert [one.family for found in together for one in found.comparisons] == [6] * 6
     assert [one.test for one in together] == ["a", "b"]
     for less, more in zip(each, together, strict=True):
         for one, other in zip(less.comparisons, more.comparisons, strict=True):
@@ -143,7 +149,7 @@ def test_the_detectable_difference_is_found_four_times_out_of_five() -> None:
 def test_one_seed_has_no_spread_and_says_so() -> None:
     scores = {one: values[:1] for one, values in world({R1: -0.05, ALL: 0.0}).items()}
     found = compared(scores)
-    assert [level.spread for level in found.levels] == [None, None]
+    assert [one.spread for one in found.conditions] == [None, None]
     (one,) = found.comparisons
     assert one.across.difference == pytest.approx(one.averaged.difference)
     assert (one.across.p, one.across.low, one.across.high) == (None, None, None)

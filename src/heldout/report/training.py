@@ -9,7 +9,12 @@ from heldout.report.table import Cell, Column, Table, format_p
 from heldout.stats.result import TestResult
 from heldout.survivorship.training.conditions import ALL
 from heldout.survivorship.training.experiment import CellRecord
-from heldout.survivorship.training.training_results import Comparison, Family, Level, TestOutcome
+from heldout.survivorship.training.training_results import (
+    Comparison,
+    ConditionScores,
+    FamilyScope,
+    TestOutcome,
+)
 
 __all__ = ["TrainingResult", "facts", "tables", "title", "value"]
 
@@ -29,7 +34,7 @@ class TrainingResult:
 
     outcomes: tuple[TestOutcome, ...]
     records: tuple[CellRecord, ...]
-    family: Family
+    family: FamilyScope
     level: float
 
 
@@ -53,7 +58,7 @@ def tables(result: TrainingResult) -> list[Table]:
     """What was trained on; then for each measure the scores and the comparisons."""
     found = [_cells_table(result.records)]
     for outcome in result.outcomes:
-        found += [_levels_table(outcome), _comparisons_table(outcome, result)]
+        found += [_scores_table(outcome), _comparisons_table(outcome, result)]
     return found
 
 
@@ -69,7 +74,7 @@ def value(result: TrainingResult) -> dict[str, Any]:
                 "measure": one.measure,
                 "queries": one.queries,
                 "first_stage": one.first_stage,
-                "conditions": [_level_value(level) for level in one.levels],
+                "conditions": [_condition_value(found) for found in one.conditions],
                 "comparisons": [_comparison_value(found) for found in one.comparisons],
             }
             for one in result.outcomes
@@ -159,8 +164,8 @@ def _place(record: CellRecord) -> str:
     return f"{record.device} {record.precision}"
 
 
-def _levels_table(outcome: TestOutcome) -> Table:
-    seeds = len(outcome.levels[0].by_seed)
+def _scores_table(outcome: TestOutcome) -> Table:
+    seeds = len(outcome.conditions[0].by_seed)
     columns = (
         Column(name="trained on"),
         *(Column(name=f"seed {seed}", form="score") for seed in range(seeds)),
@@ -168,7 +173,7 @@ def _levels_table(outcome: TestOutcome) -> Table:
         Column(name="spread", form="score"),
     )
     rows: list[tuple[Cell, ...]] = [
-        (one.condition.name, *one.by_seed, one.mean, one.spread) for one in outcome.levels
+        (one.condition.name, *one.by_seed, one.mean, one.spread) for one in outcome.conditions
     ]
     blanks: tuple[Cell, ...] = (None,) * seeds
     rows.append(("nothing: the first stage", *blanks, outcome.first_stage, None))
@@ -181,7 +186,7 @@ def _levels_table(outcome: TestOutcome) -> Table:
 
 
 def _comparisons_table(outcome: TestOutcome, result: TrainingResult) -> Table:
-    seeds = len(outcome.levels[0].by_seed)
+    seeds = len(outcome.conditions[0].by_seed)
     columns = (
         Column(name="B"),
         Column(name="A"),
@@ -253,15 +258,15 @@ def _record_value(record: CellRecord) -> dict[str, Any]:
     }
 
 
-def _level_value(level: Level) -> dict[str, Any]:
+def _condition_value(one: ConditionScores) -> dict[str, Any]:
     return {
-        "condition": level.condition.name,
-        "depth": level.condition.depth,
-        "like": level.condition.like,
-        "all": level.condition == ALL,
-        "by_seed": list(level.by_seed),
-        "mean": level.mean,
-        "spread": level.spread,
+        "condition": one.condition.name,
+        "depth": one.condition.depth,
+        "like": one.condition.like,
+        "all": one.condition == ALL,
+        "by_seed": list(one.by_seed),
+        "mean": one.mean,
+        "spread": one.spread,
     }
 
 

@@ -90,9 +90,9 @@ def spec(result: TrainingResult) -> dict[str, Any]:
             left=column * (_LEFT + _WIDTH + _RIGHT) + _LEFT,
             bottom=height - row * (_ABOVE + _HEIGHT + _BELOW) - _ABOVE - _HEIGHT,
             names=tuple(
-                level.condition.name for level in outcome.levels if level.condition.like is None
+                level.condition.name for level in outcome.conditions if level.condition.like is None
             ),
-            span=score_span([score for level in outcome.levels for score in level.by_seed]),
+            span=score_span([score for level in outcome.conditions for score in level.by_seed]),
         )
         layers += [*_axes(panel, outcome), *_marks(panel, outcome)]
     for layer in layers:
@@ -120,8 +120,8 @@ def _axes(panel: _Panel, outcome: TestOutcome) -> list[Layer]:
 
 
 def _marks(panel: _Panel, outcome: TestOutcome) -> list[Layer]:
-    line = [level for level in outcome.levels if level.condition.like is None]
-    controls = [level for level in outcome.levels if level.condition.like is not None]
+    line = [level for level in outcome.conditions if level.condition.like is None]
+    controls = [level for level in outcome.conditions if level.condition.like is not None]
     places = {level.condition.depth: float(place) for place, level in enumerate(line)}
     depths = [(level, places[level.condition.depth]) for level in line]
     beside = [

@@ -16,6 +16,7 @@ seeds.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -31,8 +32,8 @@ from heldout.survivorship.training.conditions import ALL, Condition
 __all__ = [
     "Amount",
     "Comparison",
-    "Family",
-    "Level",
+    "ConditionScores",
+    "FamilyScope",
     "TestOutcome",
     "compare_conditions",
     "correct_families",
@@ -41,7 +42,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-Family = Literal["measure", "all"]
+FamilyScope = Literal["measure", "all"]
 """What is corrected together: the comparisons on one measure of one test set, or all there are."""
 
 _ALPHA, _POWER = 0.05, 0.8
@@ -57,7 +58,7 @@ class Amount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class ConditionScores:
     """How well the models of one condition do.
 
     Attributes:
@@ -128,8 +129,8 @@ class TestOutcome:
         measure: as it is written.
         queries: how many were averaged over.
         first_stage: mean of the run that was re-ranked.
-        levels: of each condition.
-        comparisons: with all, and of each depth with its control.
+        conditions: what was trained on, with its scores.
+        comparisons: as `pairs_of`.
     """
 
     __test__ = False  # pytest looks for classes of this name
@@ -138,25 +139,31 @@ class TestOutcome:
     measure: str
     queries: int
     first_stage: float
-    levels: tuple[Level, ...]
+    conditions: tuple[ConditionScores, ...]
     comparisons: tuple[Comparison, ...]
 
 
 def pairs_of(conditions: Sequence[Condition]) -> tuple[tuple[Condition, Condition], ...]:
-    """Which conditions are compared: each with all, and each depth with its control.
+    """Which conditions are compared.
+
+    Each with all; each depth with the next deeper one; and each depth with its control. Of r=1, r=5
+    and all these are the pairs of the paper's figure 1; with more depths not each with each, since
+    every pair makes the correction stricter for the others.
 
     Args:
-        conditions: with `ALL` among them.
+        conditions: with `ALL` among them; depths rise.
 
     Returns:
         Pairs (A, B), where A is what B is held against.
+
+    Source: survivorship-bias, figure 1 (r=1 and r=5 against all, r=1 against r=5).
     """
     against_all = [(ALL, one) for one in conditions if one != ALL]
+    depths = [one for one in conditions if one.depth is not None]
+    against_deeper = [(deeper, one) for one, deeper in pairwise(depths)]
     controls = {one.like: one for one in conditions if one.like is not None}
-    at_equal_size = [
-        (controls[one.depth], one) for one in conditions if one.depth in controls and one.depth
-    ]
-    return (*against_all, *at_equal_size)
+    at_equal_size = [(controls[one.depth], one) for one in depths if one.depth in controls]
+    return (*against_all, *against_deeper, *at_equal_size)
 
 
 def compare_conditions(
@@ -189,7 +196,7 @@ def compare_conditions(
         measure=measure,
         queries=len(first_stage),
         first_stage=float(first_stage.mean()),
-        levels=tuple(_level(condition, values) for condition, values in scores.items()),
+        conditions=tuple(_score(condition, values) for condition, values in scores.items()),
         comparisons=tuple(
             replace(_compare(a, b, scores[a], scores[b], level), same_size=amounts[a] == amounts[b])
             for a, b in pairs_of(tuple(scores))
@@ -197,7 +204,9 @@ def compare_conditions(
     )
 
 
-def correct_families(outcomes: Sequence[TestOutcome], *, family: Family) -> tuple[TestOutcome, ...]:
+def correct_families(
+    outcomes: Sequence[TestOutcome], *, family: FamilyScope
+) -> tuple[TestOutcome, ...]:
     """The same outcomes with p-values corrected by Bonferroni.
 
     Args:
@@ -212,9 +221,9 @@ def correct_families(outcomes: Sequence[TestOutcome], *, family: Family) -> tupl
     )
 
 
-def _level(condition: Condition, values: Floats) -> Level:
+def _score(condition: Condition, values: Floats) -> ConditionScores:
     by_seed = values.mean(axis=1)
-    return Level(
+    return ConditionScores(
         condition=condition,
         by_seed=tuple(by_seed.tolist()),
         mean=float(by_seed.mean()),
