@@ -75,7 +75,6 @@ def test_json_says_what_was_written(folder: Path) -> None:
         (("--method", "bm25", "--param", "k1=1", "--param", "k1=2"), "rank-parameter"),
         (("--method", "bm25", "--param", "k1=x"), "rank-parameter"),
         (("--method", "bm25", "--tag", "a b"), "rank-tag"),
-        (("--method", "bm25", "--queries", "dev"), "rank-queries"),
     ],
 )
 def test_wrong_usage_ends_with_two_and_a_code(

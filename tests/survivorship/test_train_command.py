@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.cli.program import main
-from heldout.cli.survive.training_material import name_of
+from heldout.cli.survive.training_tests import name_of
 from heldout.rankers.devices import import_neural
 from heldout.rankers.fine_tuning import read_learning_curve
 from heldout.store.training_folder import TrainingFolder
@@ -73,8 +73,11 @@ def _write_bert(folder: Path) -> None:
         transformers.BertForSequenceClassification(config).save_pretrained(folder)
 
 
-def arguments(place: Path, folder: Path, *more: str) -> list[str]:
-    wanted = ["survive", "train", str(folder), "--collection", str(place), "--test", str(place)]
+def arguments(
+    place: Path, folder: Path, *more: str, trained: str = "", tested: str = ""
+) -> list[str]:
+    wanted = ["survive", "train", str(folder)]
+    wanted += ["--collection", f"{place}{trained}", "--test", f"{place}{tested}"]
     wanted += ["--model", str(place / "bert"), "--precision", "float32", "--device", "cpu"]
     wanted += ["--length", "16", "--steps", "4", "--batch", "4", "--rerank", "5", "--seeds", "2"]
     return [*wanted, *more]
@@ -104,7 +107,7 @@ def test_a_study_says_scores_tests_and_what_was_trained_on(
     for one in value["results"]:
         assert one["queries"] == 24
         assert 0 <= one["first_stage"] <= 1
-        assert [found["family"] for found in one["comparisons"]] == [4] * 4
+        assert [found["family"] for found in one["comparisons"]] == [5] * 5
         assert all(len(level["by_seed"]) == 2 for level in one["conditions"])
     described = json.loads((tmp_path / "study" / "experiment.json").read_text())
     assert described["learner"]["steps"] == 4
@@ -408,3 +411,42 @@ def test_triples_without_text_or_label_are_named(
     found = call("--triples", str(path))
     assert found.exit_code == 2
     assert "unknown-positive" in found.stderr
+
+
+def test_every_label_of_half_a_folder_trains_and_the_other_half_tests(
+    place: Path, tmp_path: Path
+) -> None:
+    curve = ("--all-labels", "--learning-curve", "0.5,1", "--seeds", "2", "--steps", "12")
+    halves = {"trained": ":eval", "tested": ":dev"}
+    command = arguments(place, tmp_path / "study", *curve, "--json", **halves)
+    found = CliRunner().invoke(main, command)
+    assert found.exit_code == 0, found.stderr
+    (first, *_) = json.loads(found.stdout)["curves"]
+    assert first["test"] == f"{place.name}-dev"
+    labels = [point["labels"] for point in first["points"]]
+    assert labels[1] == 24 - first["queries"]
+    assert "are trained on" not in found.stderr
+    kept = read_learning_curve(tmp_path / "study")
+    assert [point.pairs for point in kept.points] == labels
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--all-labels",), "add --learning-curve SHARES"),
+        (("--learning-curve", "1", "-r", "2"), "without --within"),
+        (("--learning-curve", "1", "--control", "2"), "without --control"),
+        (("--learning-curve", "1", "--family", "all"), "without --family"),
+        (("--triples", "x.tsv", "--negatives", "3"), "without --negatives"),
+        (("--triples", "x.tsv", "--negatives-from", "3"), "without --negatives-from"),
+        (("--skip-unknown",), "without --skip-unknown"),
+        (("--query-list", "x"), "without --query-list"),
+    ],
+)
+def test_options_without_a_part_are_refused(
+    call: Callable[..., Result], tmp_path: Path, more: tuple[str, ...], told: str
+) -> None:
+    found = call(*more)
+    assert found.exit_code == 2
+    assert told in " ".join(found.stderr.split())
+    assert not (tmp_path / "study").exists()

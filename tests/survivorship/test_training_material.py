@@ -1,15 +1,23 @@
 """What `heldout survive train` trains on: labels with their places, and triples of them."""
 
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from qna_files import as_columns, pack, query
 
 from heldout.cli.survive.annotation_source import AnnotationSource
-from heldout.cli.survive.training_material import Material, read_material
+from heldout.cli.survive.places import CollectionReader
+from heldout.cli.survive.training_material import Material, read_material, tell_unknown
 from heldout.cli.survive.training_options import TripleChoice
 from heldout.errors import InputError
+from heldout.ids import DocId, QueryId
+from heldout.survivorship.training.conditions import paper_conditions, share_conditions
+from heldout.survivorship.training.selections import select_triples
+from heldout.survivorship.training.triples import Triple
 
 SHOWN = 4
 
@@ -34,22 +42,33 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(place: Path, *, triples: str | None = None, **source: object) -> Material:
+def read(
+    place: Path,
+    *,
+    half: str = "",
+    triples: str | None = None,
+    skip_unknown: bool = False,
+    all_labels: bool = False,
+    **source: Any,
+) -> Material:
     choice = TripleChoice(
-        collection=str(place),
+        collection=f"{place}{half}",
         triples=None if triples is None else str(place / triples),
         negatives=2,
         negatives_from=10,
-        skip_unknown=False,
+        skip_unknown=skip_unknown,
+        all_labels=all_labels,
+        split_seed=0,
         seed=0,
     )
-    return read_material(AnnotationSource(**source), choice)  # type: ignore[arg-type]
+    reader = CollectionReader(choice.split_seed)
+    return read_material(AnnotationSource(**source), choice, reader)
 
 
 def test_passages_of_qna_have_the_ids_of_the_collection_that_is_trained_on(place: Path) -> None:
     found = read(place, triples="triples.tsv", annotations=place / "train.json")
     assert found.places == {str(n): {str(100 * n + n % SHOWN + 1): n % SHOWN + 1} for n in range(6)}
-    assert len(found.triples) == 6
+    assert len(list(found.read())) == 6
 
 
 def test_other_labels_select_from_the_passages_by_the_ids_of_the_collection(place: Path) -> None:
@@ -78,12 +97,111 @@ def test_a_collection_of_other_texts_is_refused(place: Path) -> None:
 
 @pytest.mark.parametrize("option", ["qrels", "query_list", "save"])
 def test_options_of_annotations_are_refused_where_none_are_named(place: Path, option: str) -> None:
+    options: dict[str, Any] = {option: place / "x"}
     with pytest.raises(click.UsageError, match=f"without --{option.replace('_', '-')}"):
-        read(place, **{option: place / "x"})
+        read(place, **options)
     assert not (place / "x").exists()
 
 
 @pytest.mark.parametrize("option", ["types", "queries", "documents"])
 def test_files_of_texts_are_refused_since_the_collection_has_them(place: Path, option: str) -> None:
+    options: dict[str, Any] = {option: place / "x"}
     with pytest.raises(click.UsageError, match=f"without --{option}"):
-        read(place, annotations=place / "train.json", **{option: place / "x"})
+        read(place, annotations=place / "train.json", **options)
+
+
+def test_of_a_sequence_nothing_stays_but_what_the_steps_take() -> None:
+    places = {QueryId(f"q{n}"): {DocId(f"p{n}"): 1 + n % 4} for n in range(100)}
+
+    def pass_by() -> Iterator[Triple]:
+        for number in range(60_000):
+            query = QueryId(f"q{number % 100}")
+            yield Triple(query, DocId(f"p{number % 100}"), DocId(f"n{number}"))
+
+    wanted = [*paper_conditions([1, 3], controls=[1]), *share_conditions([0.1, 0.5])]
+    tracemalloc.start()
+    found = select_triples(pass_by, places, [(one, 0) for one in wanted], limit=100)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.counts.triples == 60_000
+    assert [len(one.triples) for one in found.selections] == [100] * 6
+    assert most < 1 << 20  # all of them take 12 MB
+
+
+def test_a_positive_that_nobody_selected_is_an_error_or_left_out_and_counted(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (place / "triples.tsv").open("a") as file:
+        file.write("1\t101\t201\n")
+    found = read(place, triples="triples.tsv", annotations=place / "train.json")
+    with pytest.raises(InputError, match="unknown-positive"):
+        list(found.read())
+    found = read(place, triples="triples.tsv", skip_unknown=True, annotations=place / "train.json")
+    for _ in range(2):
+        assert len(list(found.read())) == 6
+    tell_unknown(found)
+    assert "1 triple with positives that" in " ".join(capsys.readouterr().err.split())
+
+
+def test_ids_without_a_text_are_named_together_and_early(place: Path) -> None:
+    lines = [f"1\t102\tnowhere{number}\n" for number in range(1000)]
+    (place / "triples.tsv").write_text("".join(lines))
+    found = read(place, triples="triples.tsv", annotations=place / "train.json")
+    with pytest.raises(InputError) as caught:
+        list(found.read())
+    assert [one.found for one in caught.value.problems] == [
+        f"no text of document nowhere{number}" for number in range(20)
+    ]
+
+
+def test_other_triples_have_another_digest(place: Path) -> None:
+    source = {"annotations": place / "train.json"}
+    one = read(place, triples="triples.tsv", **source)
+    assert one.digest == read(place, triples="triples.tsv", **source).digest
+    with (place / "triples.tsv").open("a") as file:
+        file.write("1\t102\t302\n")
+    assert one.digest != read(place, triples="triples.tsv", **source).digest
+
+
+def test_simulated_annotators_leave_some_labels_which_is_told_and_all_can_be_taken(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each query has one relevant document that it shares words with, and one that it does not."""
+    (place / "documents.tsv").write_text(
+        "".join(f"a{n}\twhat is {n} about\nz{n}\telsewhere\n" for n in range(6))
+    )
+    labels = [f"{n} 0 a{n} 1\n{n} 0 z{n} 2\n{n} 0 a{(n + 1) % 6} 0\n" for n in range(6)]
+    (place / "qrels.txt").write_text("".join(labels) + "99 0 a1 1\n")
+    some = read(place, shown_depth=3)
+    assert some.places == {str(n): {f"a{n}": 1} for n in range(6)}
+    assert "6 of 13 labels, 6 of 7 queries" in " ".join(capsys.readouterr().err.split())
+    every = read(place, all_labels=True)
+    assert {query: set(found) for query, found in every.places.items()} == {
+        str(n): {f"a{n}", f"z{n}"} for n in range(6)
+    }
+    assert {triple.positive[0] for triple in every.read()} == {"a", "z"}
+    assert not {triple.negative for triple in every.read() if triple.query == "3"} & {"a3", "z3"}
+    told = " ".join(capsys.readouterr().err.split())
+    assert "12 labels of 6 queries; 1 labelled query has no text" in told
+
+
+def test_half_of_a_folder_trains_on_its_own_labels_only(place: Path) -> None:
+    (place / "documents.tsv").write_text("".join(f"a{n}\twhat is {n}\n" for n in range(6)))
+    (place / "qrels.txt").write_text("".join(f"{n} 0 a{n} 1\n" for n in range(6)))
+    halves = [read(place, half=half, all_labels=True) for half in (":dev", ":eval")]
+    assert set(halves[0].places) | set(halves[1].places) == set("012345")
+    assert not set(halves[0].places) & set(halves[1].places)
+
+
+def test_a_file_of_triples_may_have_every_label_of_the_collection(place: Path) -> None:
+    (place / "qrels.txt").write_text(
+        "".join(f"{n} 0 {100 * n + n % SHOWN + 1} 1\n" for n in range(6))
+    )
+    assert len(list(read(place, triples="triples.tsv", all_labels=True).read())) == 6
+
+
+@pytest.mark.parametrize("option", ["annotations", "shown", "shown_depth", "qrels", "save"])
+def test_all_labels_have_no_annotators(place: Path, option: str) -> None:
+    options: dict[str, Any] = {option: place / "x"}
+    with pytest.raises(click.UsageError, match="--all-labels has no annotators"):
+        read(place, all_labels=True, **options)

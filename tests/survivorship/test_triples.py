@@ -1,5 +1,6 @@
 """Training triples: what a depth leaves, random samples as small, and triples made of labels."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.training.conditions import ALL, Condition, paper_conditions, select
+from heldout.survivorship.training.conditions import ALL, Condition, paper_conditions
+from heldout.survivorship.training.selections import Selection, select_triples
 from heldout.survivorship.training.triples import (
     Places,
     Sampler,
@@ -27,6 +29,19 @@ DEPTH = 10
 
 def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def select(
+    sequence: Sequence[Triple],
+    places: Places,
+    condition: Condition,
+    *,
+    seed: int,
+    limit: int | None = None,
+) -> Selection:
+    """What one condition leaves."""
+    found = select_triples(lambda: sequence, places, [(condition, seed)], limit=limit)
+    return found.selections[0]
 
 
 @st.composite

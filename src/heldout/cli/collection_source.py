@@ -9,14 +9,22 @@ from heldout.collections.catalogue import PREFIX, read_catalogued
 from heldout.collections.collection import Collection, split_queries
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
 from heldout.collections.tables import find_labels, read_labels, read_texts
-from heldout.errors import InputError, Problem, printable
+from heldout.errors import printable
 
-__all__ = ["EMBEDDED", "QuerySubset", "SourcedCollection", "read_source"]
+__all__ = [
+    "EMBEDDED",
+    "QuerySubset",
+    "SourcedCollection",
+    "read_source",
+    "read_whole",
+    "take_subset",
+]
 
 EMBEDDED = "stdlib-docs"
 """Name of the embedded collection."""
 
 QuerySubset = Literal["dev", "eval", "all"]
+"""Of the queries of a collection: one half, the other, or all."""
 
 _DEV_SHARE = 0.5
 
@@ -41,36 +49,36 @@ def read_source(
 
     Args:
         place: `stdlib-docs`, `irds:` and a name of ir_datasets, or a folder.
-        subset: of the queries; halves of the embedded collection only.
-        seed: divides them.
+        subset: of the queries.
+        seed: divides them, as in `take_subset`.
         qrels: labels that go before the collection's own.
         labelled: whether labels are wanted at all.
 
     Raises:
-        InputError: codes `rank-queries`, `collection-name`, those of `collections.tables`.
+        InputError: code `collection-name`, those of `collections.tables`.
         SetupError: ir_datasets is missing or could not fetch its files.
     """
-    if place != EMBEDDED and subset != "all":
-        raise InputError(
-            Problem(
-                code="rank-queries",
-                path="--queries",
-                found=f"{subset} with another collection",
-                expected="all",
-                hint=f"only {EMBEDDED} is divided; put the queries you want into queries.tsv",
-            )
-        )
     given = read_labels(qrels) if qrels is not None and labelled else None
-    found, labels = _read(place, subset, seed, labelled=labelled and given is None)
+    found, labels = read_whole(place, labelled=labelled and given is None)
+    found = take_subset(found, subset, seed)
     if given is not None:
         found = Collection(documents=found.documents, queries=found.queries, qrels=given)
         labels = str(qrels)
     return SourcedCollection(collection=found, labels=labels if found.qrels else "")
 
 
-def _read(place: str, subset: QuerySubset, seed: int, *, labelled: bool) -> tuple[Collection, str]:
+def read_whole(place: str, *, labelled: bool = True) -> tuple[Collection, str]:
+    """A collection with all its queries, and where its labels come from ("" where there are none).
+
+    Args:
+        place: as for `read_source`.
+        labelled: whether labels of a folder are wanted at all.
+
+    Raises:
+        InputError, SetupError: as `read_source`.
+    """
     if place == EMBEDDED:
-        return _embedded(subset, seed), EMBEDDED
+        return _embedded(), EMBEDDED
     if place.startswith(PREFIX):
         messages().print(f"reading {printable(place)} with ir_datasets, which may fetch it ...")
         return read_catalogued(place.removeprefix(PREFIX)), place
@@ -81,14 +89,24 @@ def _read(place: str, subset: QuerySubset, seed: int, *, labelled: bool) -> tupl
     return Collection(documents=documents, queries=queries, qrels=labels), str(path or "")
 
 
-def _embedded(subset: QuerySubset, seed: int) -> Collection:
+def take_subset(collection: Collection, subset: QuerySubset, seed: int) -> Collection:
+    """All queries, or a random half of them with their labels; near duplicates stay together.
+
+    Args:
+        collection: whose documents both halves have.
+        subset: which queries.
+        seed: of the division; one seed always gives the same two halves.
+    """
+    if subset == "all":
+        return collection
     import numpy as np  # noqa: PLC0415 - only where queries are divided
 
+    split = split_queries(collection, dev=_DEV_SHARE, rng=np.random.default_rng(seed))
+    return split.dev if subset == "dev" else split.eval
+
+
+def _embedded() -> Collection:
     source = read_docstrings()
     for skipped in source.skipped:
         messages().print(f"note: {skipped.module} left out: {printable(skipped.reason)}")
-    collection = build_collection(source.docstrings)
-    if subset == "all":
-        return collection
-    split = split_queries(collection, dev=_DEV_SHARE, rng=np.random.default_rng(seed))
-    return split.dev if subset == "dev" else split.eval
+    return build_collection(source.docstrings)

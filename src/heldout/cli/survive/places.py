@@ -1,72 +1,70 @@
-"""Collections by the place that a command was told: embedded, in a folder, or of a catalogue."""
+"""Collections by the place that a training was told: a name or a folder, perhaps half its queries.
 
+The halves are those of `heldout rank --queries dev` and `eval`, by the same rule and seed.
+"""
+
+from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
-from heldout.collections.catalogue import PREFIX, read_catalogued
-from heldout.collections.collection import Collection, split_queries
-from heldout.collections.stdlib_docs import build_collection, read_docstrings
-from heldout.collections.tables import find_labels, read_labels, read_texts
+from heldout.cli.collection_source import EMBEDDED, QuerySubset, read_whole, take_subset
+from heldout.collections.catalogue import PREFIX
+from heldout.collections.collection import Collection
 from heldout.errors import InputError, Problem, quote
 
-__all__ = ["EMBEDDED", "PLACES", "find_first_stage", "read_collection"]
+__all__ = ["PLACES", "CollectionReader", "find_first_stage"]
 
-EMBEDDED = "stdlib-docs"
-"""The embedded collection."""
-
-PLACES = f"{EMBEDDED}, its halves {EMBEDDED}:dev and {EMBEDDED}:eval, irds:NAME, or a folder"
+PLACES = f"{EMBEDDED}, irds:NAME, or a folder; with :dev or :eval behind it, half its queries"
 """What a place may be, in words."""
 
-_SPLIT_SEED = 0
-_DEV_SHARE = 0.5
 
+class CollectionReader:
+    """Reads collections by their places; the last one stays at hand, for its other half."""
 
-def read_collection(place: str) -> Collection:
-    """Documents, queries and labels; a collection without labels has none.
+    def __init__(self, seed: int) -> None:
+        """Nothing is read yet.
 
-    The halves of the embedded collection are those of `heldout rank --seed 0`.
+        Args:
+            seed: divides the queries into halves.
+        """
+        self._seed = seed
+        self._whole = lru_cache(maxsize=1)(_read_whole)
 
-    Args:
-        place: as in `PLACES`.
+    def read(self, place: str) -> Collection:
+        """Documents, queries and labels; a collection without labels has none.
 
-    Raises:
-        InputError: codes `collection-place`, and those of the readers.
-        SetupError: the embedded collection or the catalogue cannot be read here.
-    """
-    name, _, half = place.partition(":")
-    if name == EMBEDDED:
-        return _embedded(place, half)
-    if place.startswith(PREFIX):
-        return read_catalogued(place.removeprefix(PREFIX))
-    folder = Path(place)
-    if not folder.is_dir():
-        raise _no_place(place)
-    documents, queries = read_texts(folder)
-    labels = find_labels(folder)
-    return Collection(
-        documents=documents, queries=queries, qrels={} if labels is None else read_labels(labels)
-    )
+        Args:
+            place: as in `PLACES`.
+
+        Raises:
+            InputError: codes `collection-place`, and those of the readers.
+            SetupError: the embedded collection or the catalogue cannot be read here.
+        """
+        base, subset = _split_place(place)
+        return take_subset(self._whole(base), subset, self._seed)
 
 
 def find_first_stage(place: str) -> Path | None:
     """The run that lies in a folder to be re-ranked, `first.run` or `first.run.gz`."""
-    paths = [Path(place) / "first.run", Path(place) / "first.run.gz"]
+    folder = Path(_split_place(place)[0])
+    paths = [folder / "first.run", folder / "first.run.gz"]
     return next((path for path in paths if path.is_file()), None)
 
 
-def _embedded(place: str, half: str) -> Collection:
-    if place not in (EMBEDDED, f"{EMBEDDED}:dev", f"{EMBEDDED}:eval"):
-        raise _no_place(place)
-    collection = build_collection(read_docstrings().docstrings)
-    if not half:
-        return collection
-    split = split_queries(collection, dev=_DEV_SHARE, rng=np.random.default_rng(_SPLIT_SEED))
-    return split.dev if half == "dev" else split.eval
+def _split_place(place: str) -> tuple[str, QuerySubset]:
+    """The collection, and which of its queries; a folder may have a colon in its own name."""
+    base, _, half = place.removeprefix(PREFIX).rpartition(":")
+    if not base or Path(place).is_dir():
+        return place, "all"
+    base = place.removesuffix(f":{half}")
+    if half == "dev":
+        return base, "dev"
+    return (base, "eval") if half == "eval" else (place, "all")
 
 
-def _no_place(place: str) -> InputError:
-    return InputError(
+def _read_whole(place: str) -> Collection:
+    if place == EMBEDDED or place.startswith(PREFIX) or Path(place).is_dir():
+        return read_whole(place)[0]
+    raise InputError(
         Problem(
             code="collection-place",
             path=quote(place),

@@ -13,14 +13,16 @@ import click
 
 from heldout.cli.console import messages, progress
 from heldout.cli.context import reports_disk
+from heldout.cli.given_options import refuse_other_options
 from heldout.cli.printing import plural, print_facts
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.cli.survive.places import CollectionReader
 from heldout.cli.survive.training_material import (
     Material,
     read_material,
-    read_tests,
     tell_trained_on,
+    tell_unknown,
 )
 from heldout.cli.survive.training_options import (
     ConditionChoice,
@@ -32,6 +34,7 @@ from heldout.cli.survive.training_options import (
     test_options,
     triple_options,
 )
+from heldout.cli.survive.training_tests import read_tests
 from heldout.pipeline.training.training_cells import Fate, Watch, compute_cell, score_cells
 from heldout.pipeline.training.training_start import find_start
 from heldout.rankers.cross_encoder import CrossEncoderSettings
@@ -90,17 +93,38 @@ def train(
       heldout survive train study --test vaswani --chart study.svg
       heldout survive train curve --learning-curve 0.1,0.25,0.5,1
     """
+    _refuse_idle(material, choice)
     root = TrainingFolder(folder)
     conditions = choice.conditions
-    found = read_material(source, material)
-    tests = read_tests(test)
+    reader = CollectionReader(material.split_seed)
+    found = read_material(source, material, reader)
+    tests = read_tests(test, reader)
     cells = _cells(found, conditions, choice, material, learner)
-    seen = tell_trained_on(found, tests)
+    tell_unknown(found)
+    seen = tell_trained_on(found, cells, tests)
     root.describe({**_description(found, choice, material, learner, test), "seen": _seen(seen)})
     for one in tests:
         root.write_first(one.name, one.first)
     _compute(root, cells, found, tests, learner)
     print_answer(_answer(root, cells, tests, choice, test), output)
+
+
+def _refuse_idle(material: TripleChoice, choice: ConditionChoice) -> None:
+    """Refuse options that would be left aside."""
+    if material.all_labels and choice.curve is None:
+        message = "--all-labels has no annotators, hence no depths: add --learning-curve SHARES"
+        raise click.UsageError(message)
+    if choice.curve is not None:
+        _refuse("--learning-curve has no depths", "within", "controls", "family")
+    if material.triples is not None:
+        _refuse("--triples are not made", "negatives", "negatives_from")
+    else:
+        _refuse("triples are made of labels", "skip_unknown")
+
+
+def _refuse(why: str, *names: str) -> None:
+    known = {one.name or "" for one in click.get_current_context().command.params}
+    refuse_other_options(known.difference(names), why=why)
 
 
 def _cells(
@@ -110,8 +134,8 @@ def _cells(
     material: TripleChoice,
     learner: LearnerChoice,
 ) -> tuple[Cell, ...]:
-    cells = plan_cells(
-        found.triples,
+    plan = plan_cells(
+        found.read,
         found.places,
         conditions,
         seeds=choice.repetitions,
@@ -120,8 +144,8 @@ def _cells(
         source=found.source,
     )
     if choice.curve is not None:
-        check_shares(cells, found.triples, found.places, seed=material.seed, batch=learner.batch)
-    return cells
+        check_shares(plan, found.read, seed=material.seed, batch=learner.batch)
+    return plan.cells
 
 
 def _compute(

@@ -1,6 +1,6 @@
-"""What `heldout survive train` trains on and what it re-ranks, read or made."""
+"""What `heldout survive train` trains on, read or made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -12,15 +12,12 @@ import numpy as np
 from heldout.cli.console import messages
 from heldout.cli.printing import plural, print_facts
 from heldout.cli.survive.annotation_source import AnnotationSource
-from heldout.cli.survive.places import find_first_stage, read_collection
-from heldout.cli.survive.training_options import TestChoice, TripleChoice
-from heldout.collections.catalogue import PREFIX
+from heldout.cli.survive.places import CollectionReader
+from heldout.cli.survive.training_options import TripleChoice
 from heldout.collections.collection import Collection
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import Digest, DocId, QueryId
-from heldout.measures.spec import parse_measure
 from heldout.rankers.bm25 import Bm25Settings, rank_bm25
-from heldout.rankers.first_stage import read_run
 from heldout.rankers.run import Run, Task
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.passage_names import (
@@ -30,18 +27,30 @@ from heldout.survivorship.reading.passage_names import (
     seen_documents,
 )
 from heldout.survivorship.reading.simulated import simulate_annotations
-from heldout.survivorship.training.experiment import TestSet
-from heldout.survivorship.training.first_checks import check_first
+from heldout.survivorship.training.experiment import Cell, TestSet
+from heldout.survivorship.training.selections import ReadTriples
 from heldout.survivorship.training.trained_on import TrainedOn, find_trained_on
-from heldout.survivorship.training.triple_checks import Unknown, check_texts, known_triples
+from heldout.survivorship.training.triple_checks import (
+    Unknown,
+    known_triples,
+    triples_with_texts,
+)
 from heldout.survivorship.training.triple_files import read_triples
 from heldout.survivorship.training.triples import Places, Triple, make_triples, places_of
 from heldout.trec.reading.streams import open_input
 
-__all__ = ["Material", "name_of", "read_material", "read_tests", "tell_trained_on"]
+__all__ = [
+    "Material",
+    "need_labels",
+    "read_material",
+    "tell_trained_on",
+    "tell_unknown",
+    "text_labels",
+]
 
 _SHOWN = 10
-_FIRST = 100
+_PIECE = 1 << 20
+"""Bytes of a file that are read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,89 +62,93 @@ class Material:
         queries: their texts.
         documents: their texts.
         places: where the selected documents of each query were shown.
-        triples: the sequence; the annotations know each positive.
-        digest: SHA-256 of the sequence.
+        read: the sequence of triples, from its beginning at each call. The annotations know each
+            positive, and each id has a text; a triple of which that is not so is an error.
+        unknown: triples of the last whole reading that were left out, since the annotations do
+            not know their positive; `None` where none may be.
+        digest: SHA-256 of the sequence; of its file where it is read.
     """
 
     source: str
     queries: Mapping[QueryId, str]
     documents: Mapping[DocId, str]
     places: Places
-    triples: Sequence[Triple]
+    read: ReadTriples
+    unknown: Unknown | None
     digest: Digest
 
 
-def read_material(source: AnnotationSource, choice: TripleChoice) -> Material:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Labels:
+    """Labels with their places.
+
+    Attributes:
+        source: where they come from.
+        places: where the selected documents of each query were shown.
+        ranked: what BM25 ranks first for each query; empty where nobody asked.
+    """
+
+    source: str
+    places: Places
+    ranked: Run
+
+
+def read_material(
+    source: AnnotationSource, choice: TripleChoice, reader: CollectionReader
+) -> Material:
     """Labels with their places, and the triples made of them or read.
 
     Raises:
         click.UsageError: an option that plays no part here.
-        InputError: a file has errors; `collection-without-labels`, `unknown-positive`,
-            `triple-without-text`.
+        InputError: a file has errors; `collection-without-labels`, `no-common-document`. Those
+            of the triples come when they are read: `unknown-positive`, `triple-without-text`.
     """
-    named = source.annotations is not None or source.shown is not None
-    _refuse_others(source, named=named)
-    collection = read_collection(choice.collection)
-    deepest = max(choice.negatives_from, source.shown_depth or _SHOWN)
-    ranked = None if named and choice.triples else _rank(collection, deepest)
-    annotations = (
-        source.read(name=partial(_name, collection, choice.collection))
-        if named
-        else _simulate(collection, ranked or {}, source, choice)
-    )
-    places = places_of(annotations)
+    _refuse_others(source, choice)
+    collection = reader.read(choice.collection)
+    labels = _read_labels(collection, source, choice)
     if choice.triples is not None:
-        triples = _read(choice, places)
-        where = choice.triples
+        unknown = Unknown() if choice.skip_unknown else None
+        rows: ReadTriples = partial(_read_file, Path(choice.triples), labels.places, unknown)
+        where, digest = choice.triples, _digest(Path(choice.triples))
     else:
-        rng = np.random.default_rng(choice.seed)
-        tops = {
-            query: [hit.document for hit in hits[: choice.negatives_from]]
-            for query, hits in (ranked or {}).items()
-        }
-        triples = make_triples(places, tops, negatives=choice.negatives, rng=rng)
-        where = annotations.source
-    check_texts(triples, collection.queries, collection.documents, path=where)
+        unknown = None
+        made = _make(labels, choice)
+        rows = made.__iter__
+        where, digest = labels.source, Digest(sha256(repr(made).encode()).hexdigest())
     return Material(
-        source=annotations.source,
+        source=labels.source,
         queries=collection.queries,
         documents=collection.documents,
-        places=places,
-        triples=triples,
-        digest=Digest(sha256(repr(triples).encode()).hexdigest()),
+        places=labels.places,
+        read=lambda: triples_with_texts(
+            rows(), collection.queries, collection.documents, path=where
+        ),
+        unknown=unknown,
+        digest=digest,
     )
 
 
-def read_tests(choice: TestChoice) -> tuple[TestSet, ...]:
-    """The test sets, each with the run that is re-ranked.
-
-    Raises:
-        InputError: a file has errors; `collection-without-labels`, `repeated-test`.
-    """
-    tests = [_read_test(given, choice) for given in choice.tests]
-    names = [test.name for test in tests]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(
-                Problem(
-                    code="repeated-test",
-                    path="--test",
-                    found=f"two test sets called {quote(name)}",
-                    expected="a name for each",
-                    hint="rename a folder",
-                )
-            )
-    return tuple(tests)
+def tell_unknown(material: Material) -> None:
+    """Say on standard error how many triples were left out, once they were read."""
+    unknown = material.unknown
+    if unknown is not None and unknown.first is not None:
+        told = (
+            f"{plural(unknown.triples, 'triple')} with positives that the annotations do not know"
+        )
+        print_facts(messages(), [("left out", f"{told}, first on line {unknown.first.line:,}")])
 
 
-def tell_trained_on(material: Material, tests: Sequence[TestSet]) -> Mapping[str, TrainedOn]:
-    """Say on standard error what of the test sets is seen in training.
+def tell_trained_on(
+    material: Material, cells: Sequence[Cell], tests: Sequence[TestSet]
+) -> Mapping[str, TrainedOn]:
+    """Say on standard error what of the test sets is seen in some training.
 
     Returns:
         By the name of the test set.
     """
+    triples = {triple for cell in cells for triple in cell.selection.triples}
     found = {
-        test.name: find_trained_on(test, material.triples, material.queries, material.documents)
+        test.name: find_trained_on(test, triples, material.queries, material.documents)
         for test in tests
     }
     for name, one in found.items():
@@ -154,64 +167,37 @@ def tell_trained_on(material: Material, tests: Sequence[TestSet]) -> Mapping[str
     return found
 
 
-def _read_test(given: str, choice: TestChoice) -> TestSet:
-    place, _, measures = given.partition("=")
-    collection = read_collection(place)
-    _need_labels(collection, place)
-    path = find_first_stage(place)
-    if path is None:
-        first = _rank(collection, max(_FIRST, choice.rerank))
-    else:
-        with open_input(path) as file:
-            first = read_run(file, path=str(path))
-    labels = _as_text(collection)
-    unanswered = check_first(
-        first,
-        documents=collection.documents,
-        queries=collection.queries.keys(),
-        labelled=labels.keys(),
-        path=str(path or place),
-    )
-    if unanswered:
-        told = f"{unanswered:,} of {plural(len(labels), 'labelled query', 'labelled queries')}"
-        print_facts(messages(), [("note", f"{told} of {place} score 0: {path or 'BM25'} has none")])
-    asked = _split_measures(measures) if measures else choice.measures
-    return TestSet(
-        name=name_of(place),
-        documents=collection.documents,
-        queries={query: text for query, text in collection.queries.items() if query in first},
-        first=first,
-        first_name="BM25" if path is None else path.name,
-        qrels=labels,
-        measures=tuple(parse_measure(measure) for measure in asked),
-        depth=choice.rerank,
-        passage=choice.passages,
-    )
+def text_labels(collection: Collection) -> dict[str, dict[str, int]]:
+    """The labels of a collection by ids as text."""
+    return {
+        str(query): {str(document): grade for document, grade in grades.items()}
+        for query, grades in collection.qrels.items()
+    }
 
 
-def name_of(place: str) -> str:
-    """What a test set is called, in characters that every file system takes.
+def need_labels(collection: Collection, place: str) -> None:
+    """Make sure that a collection has labels.
 
-    A folder is known by its last part, a published collection by its whole name: many of them
-    end alike.
+    Raises:
+        InputError: code `collection-without-labels`.
     """
-    name = place.removeprefix(PREFIX)
-    last = name if name != place else place.rstrip("/").rpartition("/")[2] or place
-    return "".join(char if char.isascii() and char.isalnum() else "-" for char in last)
+    if not collection.qrels:
+        raise InputError(
+            Problem(
+                code="collection-without-labels",
+                path=quote(place),
+                found="a collection without labels",
+                expected="labels",
+                hint="put them into the folder as qrels.txt",
+            )
+        )
 
 
-def _split_measures(text: str) -> list[str]:
-    """At the commas outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for place, char in enumerate(text):
-        depth += (char in "({") - (char in ")}")
-        if char == "," and not depth:
-            parts.append(text[start:place])
-            start = place + 1
-    return [*parts, text[start:]]
+def _is_named(source: AnnotationSource) -> bool:
+    return source.annotations is not None or source.shown is not None
 
 
-def _refuse_others(source: AnnotationSource, *, named: bool) -> None:
+def _refuse_others(source: AnnotationSource, choice: TripleChoice) -> None:
     """Refuse options that would be left aside."""
     given = {
         "--types": source.types,
@@ -219,8 +205,16 @@ def _refuse_others(source: AnnotationSource, *, named: bool) -> None:
         "--documents": source.documents,
     }
     why = "texts, and ids of passages, come from --collection"
-    if not named:
-        why += "; of annotations none are named, with --annotations or --shown"
+    if choice.all_labels:
+        why += "; --all-labels has no annotators"
+        given |= {
+            "--annotations": source.annotations,
+            "--shown": source.shown,
+            "--shown-depth": source.shown_depth,
+        }
+    elif not _is_named(source):
+        why += "; no annotations are named, with --annotations or --shown"
+    if choice.all_labels or not _is_named(source):
         given |= {
             "--qrels": source.qrels,
             "--query-list": source.query_list,
@@ -229,6 +223,67 @@ def _refuse_others(source: AnnotationSource, *, named: bool) -> None:
     found = [option for option, value in given.items() if value is not None]
     if found:
         raise click.UsageError(f"{why}: without {', '.join(found)}")
+
+
+def _read_labels(collection: Collection, source: AnnotationSource, choice: TripleChoice) -> _Labels:
+    named = _is_named(source)
+    needed = 0 if named or choice.all_labels else source.shown_depth or _SHOWN
+    if choice.triples is None:
+        needed = max(needed, choice.negatives_from)
+    ranked = _rank(collection, needed) if needed else {}
+    if choice.all_labels:
+        places = _all_labels(collection, choice.collection)
+        return _Labels(source=f"labels of {choice.collection}", places=places, ranked=ranked)
+    if named:
+        annotations = source.read(name=partial(_name, collection, choice.collection))
+    else:
+        annotations = _simulate(collection, ranked, source, choice)
+    return _Labels(source=annotations.source, places=places_of(annotations), ranked=ranked)
+
+
+def _all_labels(collection: Collection, place: str) -> Places:
+    """Each relevant document of each query that has a text; at place 1, as nobody was shown any."""
+    need_labels(collection, place)
+    relevant = {
+        query: {document: 1 for document, grade in grades.items() if grade > 0}
+        for query, grades in collection.qrels.items()
+    }
+    places = {query: found for query, found in relevant.items() if found}
+    known = {query: found for query, found in places.items() if query in collection.queries}
+    told = _amount(known)
+    if lost := len(places) - len(known):
+        told = f"{told}; {plural(lost, 'labelled query has', 'labelled queries have')} no text"
+    print_facts(messages(), [("labels", told)])
+    return known
+
+
+def _simulate(
+    collection: Collection, ranked: Run, source: AnnotationSource, choice: TripleChoice
+) -> Annotations:
+    need_labels(collection, choice.collection)
+    depth = source.shown_depth or _SHOWN
+    tops = {str(query): tuple(hit.document for hit in hits) for query, hits in ranked.items()}
+    labels = text_labels(collection)
+    found = simulate_annotations(
+        tops,
+        labels,
+        depth=depth,
+        source=f"BM25's first {depth} on {choice.collection}, with its labels",
+    )
+    before = sum(grade > 0 for grades in labels.values() for grade in grades.values())
+    left = sum(len(record.selected) for record in found.records)
+    told = (
+        f"{left:,} of {plural(before, 'label')}, {found.survived:,} of "
+        f"{plural(len(found.records), 'query', 'queries')}: what simulated annotators find among "
+        f"BM25's first {depth}; --all-labels takes all"
+    )
+    print_facts(messages(), [("labels", told)])
+    return found
+
+
+def _amount(places: Places) -> str:
+    labels = sum(map(len, places.values()))
+    return f"{plural(labels, 'label')} of {plural(len(places), 'query', 'queries')}"
 
 
 def _name(collection: Collection, place: str, annotations: Annotations) -> Annotations:
@@ -243,50 +298,27 @@ def _rank(collection: Collection, depth: int) -> Run:
     return rank_bm25(task, Bm25Settings())
 
 
-def _simulate(
-    collection: Collection, ranked: Run, source: AnnotationSource, choice: TripleChoice
-) -> Annotations:
-    _need_labels(collection, choice.collection)
-    depth = source.shown_depth or _SHOWN
-    tops = {str(query): tuple(hit.document for hit in hits) for query, hits in ranked.items()}
-    return simulate_annotations(
-        tops,
-        _as_text(collection),
-        depth=depth,
-        source=f"BM25's first {depth} on {choice.collection}, with its labels",
-    )
-
-
-def _read(choice: TripleChoice, places: Places) -> tuple[Triple, ...]:
-    path = choice.triples or ""
-    unknown = Unknown() if choice.skip_unknown else None
-    with open_input(Path(path)) as file:
-        rows = read_triples(file, path=path)
-        triples = tuple(known_triples(rows, places, path=path, unknown=unknown))
-    if unknown is not None and unknown.first is not None:
-        told = (
-            f"{plural(unknown.triples, 'triple')} with positives that the annotations do not know"
-        )
-        print_facts(messages(), [("left out", f"{told}, first on line {unknown.first.line:,}")])
-    return triples
-
-
-def _as_text(collection: Collection) -> dict[str, dict[str, int]]:
-    """The labels by ids as text."""
-    return {
-        str(query): {str(document): grade for document, grade in grades.items()}
-        for query, grades in collection.qrels.items()
+def _make(labels: _Labels, choice: TripleChoice) -> tuple[Triple, ...]:
+    tops = {
+        query: [hit.document for hit in hits[: choice.negatives_from]]
+        for query, hits in labels.ranked.items()
     }
+    rng = np.random.default_rng(choice.seed)
+    return make_triples(labels.places, tops, negatives=choice.negatives, rng=rng)
 
 
-def _need_labels(collection: Collection, place: str) -> None:
-    if not collection.qrels:
-        raise InputError(
-            Problem(
-                code="collection-without-labels",
-                path=quote(place),
-                found="a collection without labels",
-                expected="labels",
-                hint="put them into the folder as qrels.txt",
-            )
-        )
+def _read_file(path: Path, places: Places, unknown: Unknown | None) -> Iterator[Triple]:
+    """The triples of a file from its beginning; unknown ones are counted anew."""
+    if unknown is not None:
+        unknown.triples = 0
+    with open_input(path) as file:
+        rows = read_triples(file, path=str(path))
+        yield from known_triples(rows, places, path=str(path), unknown=unknown)
+
+
+def _digest(path: Path) -> Digest:
+    found = sha256()
+    with open_input(path) as file:
+        for piece in iter(partial(file.read, _PIECE), b""):
+            found.update(piece)
+    return Digest(found.hexdigest())

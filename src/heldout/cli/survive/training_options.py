@@ -73,6 +73,8 @@ class TripleChoice:
         negatives: for each label, where they are made.
         negatives_from: they are drawn from so many first documents of BM25.
         skip_unknown: whether triples whose positive the annotations do not know are left out.
+        all_labels: whether each label of the collection trains, without annotators.
+        split_seed: divides the queries of a collection into halves.
         seed: of what is drawn.
     """
 
@@ -81,6 +83,8 @@ class TripleChoice:
     negatives: int
     negatives_from: int
     skip_unknown: bool
+    all_labels: bool
+    split_seed: int
     seed: int
 
 
@@ -208,6 +212,18 @@ triple_options = one_argument(
         show_default=True,
         metavar="PLACE",
         help=f"Texts to train on, and without annotations its labels: {PLACES}.",
+    ),
+    click.option(
+        "--all-labels",
+        is_flag=True,
+        help="Each label of the collection trains, without annotators; for --learning-curve.",
+    ),
+    click.option(
+        "--split-seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Divides a collection's queries into :dev and :eval.",
     ),
     click.option("--triples", metavar="FILE", help="Triples; otherwise they are made of labels."),
     _counted("--negatives", "negatives", 8, "For each label, where triples are made."),

@@ -1,17 +1,33 @@
 """The cells of a training experiment: each condition with each seed, and what each trains on."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from heldout.errors import InputError, Problem, plural
-from heldout.survivorship.training.conditions import Condition, select
+from heldout.ids import QueryId
+from heldout.survivorship.training.conditions import Condition
 from heldout.survivorship.training.experiment import Cell
-from heldout.survivorship.training.triples import Places, Triple
+from heldout.survivorship.training.selections import ReadTriples, select_triples, share_queries
+from heldout.survivorship.training.triples import Label, Places, TripleCounts
 
-__all__ = ["check_shares", "plan_cells"]
+__all__ = ["Plan", "check_shares", "plan_cells"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be trained.
+
+    Attributes:
+        cells: a whole seed before the next, so that early ends compare.
+        counts: of the sequence that all of them train on.
+    """
+
+    cells: tuple[Cell, ...]
+    counts: TripleCounts
 
 
 def plan_cells(
-    sequence: Sequence[Triple],
+    read: ReadTriples,
     places: Places,
     conditions: Sequence[Condition],
     *,
@@ -19,11 +35,11 @@ def plan_cells(
     seed: int,
     limit: int,
     source: str,
-) -> tuple[Cell, ...]:
-    """Every seed of every condition; a whole seed before the next, so that early ends compare.
+) -> Plan:
+    """Every seed of every condition.
 
     Args:
-        sequence: all triples, whose positives the annotations know.
+        read: the sequence of triples.
         places: where selected documents were shown.
         conditions: in the order of the tables.
         seeds: how many of each, from 1.
@@ -34,14 +50,13 @@ def plan_cells(
     Raises:
         InputError: code `no-triples`: a condition leaves none.
     """
+    wanted = [(condition, number) for number in range(seeds) for condition in conditions]
+    found = select_triples(
+        read, places, [(condition, seed + number) for condition, number in wanted], limit=limit
+    )
     cells = tuple(
-        Cell(
-            condition=condition,
-            seed=number,
-            selection=select(sequence, places, condition, seed=seed + number, limit=limit),
-        )
-        for number in range(seeds)
-        for condition in conditions
+        Cell(condition=condition, seed=number, selection=selection)
+        for (condition, number), selection in zip(wanted, found.selections, strict=True)
     )
     for cell in cells:
         if not cell.selection.triples:
@@ -53,50 +68,59 @@ def plan_cells(
                     expected="at least one for each condition",
                 )
             )
-    return cells
+    return Plan(cells=cells, counts=found.counts)
 
 
-def check_shares(
-    cells: Sequence[Cell], sequence: Sequence[Triple], places: Places, *, seed: int, batch: int
-) -> None:
+def check_shares(plan: Plan, read: ReadTriples, *, seed: int, batch: int) -> None:
     """Make sure that the shares of a learning curve differ, and that all their labels are seen.
 
     Where steps end before each label was seen once, a larger share has no more labels than a
     smaller one, nor all that the smaller one has.
 
     Args:
-        cells: of shares only.
-        sequence: all triples.
-        places: where selected documents were shown.
+        plan: of shares only.
+        read: the sequence of triples.
         seed: as for `plan_cells`.
         batch: triples in a step, for the hint.
 
     Raises:
         InputError: code `curve-steps` or `equal-shares`.
     """
-    queries: dict[tuple[int, int], Condition] = {}
-    for cell in cells:
-        whole = select(sequence, places, cell.condition, seed=seed + cell.seed)
-        if cell.selection.labels < whole.labels:
-            raise InputError(_too_few_steps(cell, whole.triples, whole.labels, batch))
-        other = queries.setdefault((cell.seed, whole.queries), cell.condition)
+    shares: dict[tuple[int, int], Condition] = {}
+    for cell in plan.cells:
+        queries = share_queries(plan.counts, cell.condition.share, seed=seed + cell.seed)
+        labels = sum(query in queries for query, _ in plan.counts.per_label)
+        if cell.selection.labels < labels:
+            steps = -(-_triples_until_all(read, queries) // batch)
+            raise InputError(_too_few_steps(cell, labels, steps, batch))
+        other = shares.setdefault((cell.seed, len(queries)), cell.condition)
         if other != cell.condition:
             raise InputError(
                 Problem(
                     code="equal-shares",
                     path="--learning-curve",
                     found=f"{other.name} and {cell.condition.name} have the same "
-                    f"{plural(whole.queries, 'query', 'queries')}",
+                    f"{plural(len(queries), 'query', 'queries')}",
                     expected="shares that differ by a query at least",
                 )
             )
 
 
-def _too_few_steps(cell: Cell, triples: Sequence[Triple], labels: int, batch: int) -> Problem:
-    first: dict[object, int] = {}
-    for number, triple in enumerate(triples, 1):
-        first.setdefault((triple.query, triple.positive), number)
-    steps = -(-max(first.values()) // batch)
+def _triples_until_all(read: ReadTriples, queries: frozenset[QueryId]) -> int:
+    """How many triples of these queries there are up to the one that has the last new label."""
+    seen: set[Label] = set()
+    number = last = 0
+    for triple in read():
+        label = triple.query, triple.positive
+        if triple.query in queries:
+            number += 1
+            if label not in seen:
+                seen.add(label)
+                last = number
+    return last
+
+
+def _too_few_steps(cell: Cell, labels: int, steps: int, batch: int) -> Problem:
     return Problem(
         code="curve-steps",
         path="--steps",

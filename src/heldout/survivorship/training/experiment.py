@@ -15,7 +15,8 @@ from heldout.measures.spec import Measure
 from heldout.rankers.cross_encoder import CrossEncoderSettings
 from heldout.rankers.run import Run
 from heldout.rankers.training import TextTriple, TrainingSettings
-from heldout.survivorship.training.conditions import Condition, Selection
+from heldout.survivorship.training.conditions import Condition
+from heldout.survivorship.training.selections import Selection
 from heldout.survivorship.training.triples import Triple
 
 __all__ = [

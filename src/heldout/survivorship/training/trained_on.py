@@ -41,7 +41,7 @@ class TrainedOn:
 
 def find_trained_on(
     test: TestSet,
-    triples: Sequence[Triple],
+    triples: Collection[Triple],
     queries: Mapping[QueryId, str],
     documents: Mapping[DocId, str],
 ) -> TrainedOn:
@@ -49,7 +49,7 @@ def find_trained_on(
 
     Args:
         test: queries without a text are left aside.
-        triples: of which some or all are trained on.
+        triples: that are trained on, in any order.
         queries: text of each query of the triples.
         documents: text of each document of the triples.
     """

@@ -1,15 +1,16 @@
 """Triples that pass by, checked: labels that nobody knows, ids without a text."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from heldout.errors import InputError, Problem
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.training.triple_files import PlacedTriple
 from heldout.survivorship.training.triples import Places, Triple, shown_within
-from heldout.trec.problems import ProblemLog, show
+from heldout.trec.problems import show
 
-__all__ = ["Unknown", "check_texts", "known_triples"]
+__all__ = ["Unknown", "known_triples", "triples_with_texts"]
 
 _MOST = 20
 
@@ -51,35 +52,47 @@ def known_triples(
             unknown.first = unknown.first or row
 
 
-def check_texts(
-    triples: Sequence[Triple],
+def triples_with_texts(
+    triples: Iterable[Triple],
     queries: Mapping[QueryId, str],
     documents: Mapping[DocId, str],
     *,
     path: str,
-) -> None:
-    """Make sure that every id of the triples has a text.
+) -> Iterator[Triple]:
+    """The triples, each of whose ids has a text, in their order.
+
+    Args:
+        triples: in any number.
+        queries: texts of queries.
+        documents: texts of documents.
+        path: where the triples come from, for messages.
 
     Raises:
-        InputError: code `triple-without-text`, the first twenty ids and how many there are.
+        InputError: code `triple-without-text`, with up to twenty ids: behind the twentieth, or at
+            the end.
     """
-    log = ProblemLog(_MOST)
-    asked: dict[str, None] = {triple.query: None for triple in triples}
-    used: dict[str, None] = {
-        one: None for triple in triples for one in (triple.positive, triple.negative)
-    }
-    missing = [("query", query) for query in asked if query not in queries]
-    missing += [("document", document) for document in used if document not in documents]
-    for kind, identity in missing:
-        log.add(
-            Problem(
-                code="triple-without-text",
-                path=path,
-                found=f"no text of {kind} {show(identity)}",
-                expected="triples of the collection's queries and documents",
-            )
+    missing: dict[tuple[str, str], None] = {}
+    for triple in triples:
+        query, positive, negative = triple
+        if query in queries and positive in documents and negative in documents:
+            yield triple
+            continue
+        missing |= {("query", query): None} if query not in queries else {}
+        missing |= {("document", one): None for one in (positive, negative) if one not in documents}
+        if len(missing) >= _MOST:
+            break
+    if missing:
+        raise InputError(
+            [
+                Problem(
+                    code="triple-without-text",
+                    path=path,
+                    found=f"no text of {kind} {show(identity)}",
+                    expected="triples of the collection's queries and documents",
+                )
+                for kind, identity in islice(missing, _MOST)
+            ]
         )
-    log.raise_errors()
 
 
 def _unknown(row: PlacedTriple, places: Places, path: str) -> Problem:

@@ -1,0 +1,116 @@
+"""What `heldout survive train` re-ranks: test sets, each with a first run."""
+
+from heldout.cli.console import messages
+from heldout.cli.printing import plural, print_facts
+from heldout.cli.survive.places import CollectionReader, find_first_stage
+from heldout.cli.survive.training_material import need_labels, text_labels
+from heldout.cli.survive.training_options import TestChoice
+from heldout.collections.catalogue import PREFIX
+from heldout.collections.collection import Collection
+from heldout.errors import InputError, Problem, quote
+from heldout.ids import DocId
+from heldout.measures.spec import parse_measure
+from heldout.rankers.bm25 import Bm25Settings, rank_bm25
+from heldout.rankers.first_stage import read_run
+from heldout.rankers.run import Run, Task
+from heldout.survivorship.training.experiment import TestSet
+from heldout.survivorship.training.first_checks import check_first
+from heldout.trec.reading.streams import open_input
+
+__all__ = ["name_of", "read_tests"]
+
+_FIRST = 100
+
+
+def read_tests(choice: TestChoice, reader: CollectionReader) -> tuple[TestSet, ...]:
+    """The test sets, each with the run that is re-ranked.
+
+    Raises:
+        InputError: a file has errors; `collection-without-labels`, `repeated-test`.
+    """
+    tests = [_read_test(given, choice, reader) for given in choice.tests]
+    names = [test.name for test in tests]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                Problem(
+                    code="repeated-test",
+                    path="--test",
+                    found=f"two test sets called {quote(name)}",
+                    expected="a name for each",
+                    hint="rename a folder",
+                )
+            )
+    return tuple(tests)
+
+
+def name_of(place: str) -> str:
+    """What a test set is called, in characters that every file system takes.
+
+    A folder is known by its last part, a published collection by its whole name: many of them
+    end alike.
+    """
+    name = place.removeprefix(PREFIX)
+    last = name if name != place else place.rstrip("/").rpartition("/")[2] or place
+    return "".join(char if char.isascii() and char.isalnum() else "-" for char in last)
+
+
+def _read_test(given: str, choice: TestChoice, reader: CollectionReader) -> TestSet:
+    place, _, measures = given.partition("=")
+    collection = reader.read(place)
+    need_labels(collection, place)
+    first, first_name = _read_first(collection, place, depth=max(_FIRST, choice.rerank))
+    labels = text_labels(collection)
+    unanswered = check_first(
+        first,
+        documents=collection.documents,
+        queries=collection.queries.keys(),
+        labelled=labels.keys(),
+        path=str(find_first_stage(place) or place),
+    )
+    if unanswered:
+        told = f"{unanswered:,} of {plural(len(labels), 'labelled query', 'labelled queries')}"
+        print_facts(messages(), [("note", f"{told} of {place} score 0: {first_name} has none")])
+    asked = _split_measures(measures) if measures else choice.measures
+    return TestSet(
+        name=name_of(place),
+        documents=_needed_texts(collection, first),
+        queries={query: text for query, text in collection.queries.items() if query in first},
+        first=first,
+        first_name=first_name,
+        qrels=labels,
+        measures=tuple(parse_measure(measure) for measure in asked),
+        depth=choice.rerank,
+        passage=choice.passages,
+    )
+
+
+def _read_first(collection: Collection, place: str, *, depth: int) -> tuple[Run, str]:
+    """The run to re-rank, of the collection's queries, and what it is called."""
+    path = find_first_stage(place)
+    if path is None:
+        task = Task(documents=collection.documents, queries=collection.queries, depth=depth)
+        return rank_bm25(task, Bm25Settings()), "BM25"
+    with open_input(path) as file:
+        run = read_run(file, path=str(path))
+    return {query: hits for query, hits in run.items() if query in collection.queries}, path.name
+
+
+def _needed_texts(collection: Collection, first: Run) -> dict[DocId, str]:
+    """Those of documents that are re-ranked or relevant: a collection may have millions."""
+    ranked = {hit.document for hits in first.values() for hit in hits}
+    labelled = {document for grades in collection.qrels.values() for document in grades}
+    documents = collection.documents
+    # Unknown documents of the run are told of by the check of it.
+    return {one: documents[one] for one in ranked | labelled if one in documents}
+
+
+def _split_measures(text: str) -> list[str]:
+    """At the commas outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for place, char in enumerate(text):
+        depth += (char in "({") - (char in ")}")
+        if char == "," and not depth:
+            parts.append(text[start:place])
+            start = place + 1
+    return [*parts, text[start:]]
