@@ -16,6 +16,7 @@ from heldout.rankers.checkpoints import CHECKPOINTS, Checkpoint
 from heldout.rankers.dense import DenseEncoder, DenseSettings, load_encoder, rank_dense
 from heldout.rankers.pairs import TextPair
 from heldout.rankers.run import Task
+from heldout.rankers.vectors import Encoding
 
 
 class Letters:
@@ -51,7 +52,8 @@ def test_documents_are_ordered_by_inner_product() -> None:
 
 def test_vectors_in_a_folder_are_not_computed_again(tmp_path: Path) -> None:
     encoder = Letters()
-    runs = [rank_dense(small_task(), encoder, folder=tmp_path / "vectors") for _ in range(2)]
+    kept = Encoding(folder=tmp_path / "vectors")
+    runs = [rank_dense(small_task(), encoder, kept) for _ in range(2)]
     assert runs[0] == runs[1] == rank_dense(small_task(), Letters())
     assert encoder.encoded == len(small_task().documents)
 
@@ -146,7 +148,7 @@ def test_a_copy_in_a_folder_says_what_it_is_a_copy_of(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("like", ["monot5", "somebody/else", "./copy"])
 def test_likeness_to_what_is_no_sentence_encoder_of_the_table_is_refused(like: str) -> None:
-    with pytest.raises(ValueError, match="like one of ance, .*contriever, .*e5-small"):
+    with pytest.raises(ValueError, match=r"like one of ance, .*contriever, .*e5-small"):
         DenseSettings(like=like)
 
 

@@ -23,6 +23,7 @@ from heldout.rankers.late_interaction import (
     rank_colbert,
 )
 from heldout.rankers.pairs import TextPair
+from heldout.rankers.vectors import Encoding
 
 tiny = tiny_models.tiny
 
@@ -93,8 +94,9 @@ def test_ranking_a_collection_scores_as_pairs_do(
 ) -> None:
     monkeypatch.setattr(late_interaction, "_BLOCK", 3)
     task = small_task()
-    run = rank_colbert(task, colbert, folder=tmp_path)
-    assert run == rank_colbert(task, colbert, folder=tmp_path)
+    kept = Encoding(folder=tmp_path)
+    run = rank_colbert(task, colbert, kept)
+    assert run == rank_colbert(task, colbert, kept) == rank_colbert(task, colbert)
     for query, hits in run.items():
         pairs = [TextPair(task.queries[query], task.documents[hit.document]) for hit in hits]
         assert colbert.score(pairs) == pytest.approx([hit.score for hit in hits], abs=1e-3)

@@ -13,6 +13,7 @@ from small_task import TEXTS
 from heldout.cli import ranking
 from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers import zero_shot
+from heldout.rankers.methods import bind_method
 from heldout.rankers.run import Task
 from heldout.rankers.zero_shot import choose_zero_shot, rank_hybrid
 
@@ -171,7 +172,7 @@ def test_a_learning_curve_says_whether_fine_tuning_pays(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("--param", "k1=1"), "rank-method"),
+        (("--param", "k1=1"), "rank-parameter"),
         (("--first", "bm25"), "rank-method"),
         (("--measure", "nonsense"), "measure-name"),
         (("--curve", "nowhere"), "curve-file"),
@@ -241,5 +242,6 @@ def test_the_default_with_an_encoder_finds_what_shares_no_word() -> None:
         DocId("d3"): "The committee adjourned without a vote.",
     }
     task = Task(documents=documents, queries={QueryId("q"): "doctor treats patient"}, depth=3)
-    run = choose_zero_shot(encoder=True).rank(task)
+    default = choose_zero_shot(encoder=True)
+    run = bind_method(default.method, {})(task)
     assert run[QueryId("q")][0].document == "d1"

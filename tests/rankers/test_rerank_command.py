@@ -104,6 +104,16 @@ def test_without_a_first_stage_bm25_is_it_and_dense_and_colbert_rank_alone(
     }
 
 
+@pytest.mark.parametrize(("method", "model", "depth"), [("duot5", "t5", 20), ("monot5", "t5", 100)])
+def test_how_deep_is_re_ranked_hangs_on_the_method_unless_said(
+    tiny: TinyModels, folder: Path, method: str, model: str, depth: int
+) -> None:
+    words = ("--method", method, "--param", f"model={getattr(tiny, model)}", "--json")
+    for more, wanted in (((), depth), (("--rerank-depth", 3), 3)):
+        status, stdout, _ = invoke(folder, *words, *more, "--out", folder / "run")
+        assert (status, json.loads(stdout)["rerank_depth"]) == (0, wanted)
+
+
 def run_tfidf(folder: Path) -> dict[str, list[str]]:
     out = folder / "tfidf"
     assert invoke(folder, "--method", "tfidf", "--depth", 3, "--out", out)[0] == 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from heldout.cli.encoding import show_encoding, vectors_path
 from heldout.cli.playbook import (
     Playbook,
     Questions,
@@ -23,9 +24,11 @@ from heldout.cli.reranking import (
     DEFAULT_FIRST,
     Reranking,
     choose_reranking,
+    encodes_first,
     is_reranking,
     partial_path,
     reranking_options,
+    settle_depth,
 )
 from heldout.errors import InputError, Problem, StoreError, printable
 
@@ -39,12 +42,21 @@ __all__ = ["rank"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Chosen:
-    """A ranker: its name, how it is announced, and whether it re-ranks a first stage."""
+    """A ranker.
+
+    Attributes:
+        name: of the method, or of the default.
+        announced: how it is told.
+        rank: makes the run.
+        reranks: whether it re-ranks a first stage.
+        encodes: whether it, or its first stage, encodes the whole collection.
+    """
 
     name: str
     announced: str
     rank: "Callable[[Task], Run]"
     reranks: bool
+    encodes: bool
 
 
 @click.command()
@@ -113,9 +125,10 @@ def rank(  # noqa: PLR0917 - click passes by keyword
 ) -> None:
     """Make a run: rank a collection's documents for each of its queries.
 
-    Without --method: BM25 and sentence vectors where 'heldout[neural]' is installed, else BM25
-    with pseudo-relevance feedback; nothing is tuned or fetched. The run is compared with BM25 on
-    what labels there are. docs/playbook.md leads from texts to a run that can be believed.
+    Without --method: BM25 and sentence vectors where 'heldout[neural]' is installed (it takes
+    batch=64 vectors=DIR device= precision=), else BM25 with pseudo-relevance feedback; nothing is
+    tuned or fetched. The run is compared with BM25 on what labels there are. docs/playbook.md
+    leads from texts to a run that can be believed.
 
     \b
     METHOD and its parameters:
@@ -152,6 +165,7 @@ def rank(  # noqa: PLR0917 - click passes by keyword
     from heldout.rankers.run import Task  # noqa: PLC0415 - heavy
 
     settings = _parameters(parameters)
+    reranking = settle_depth(method, reranking) if method else reranking
     chosen = _choose(method, settings, reranking, out)
     name = _tag(tag or chosen.name)
     comparing = playbook.compares(method)
@@ -164,8 +178,7 @@ def rank(  # noqa: PLR0917 - click passes by keyword
     messages().print(f"ranking {work} with {chosen.announced} ...")
     run = chosen.rank(task)
     _write(run, out, form, name)
-    if chosen.reranks:
-        partial_path(out).unlink(missing_ok=True)
+    _remove_unfinished(chosen, out)
     messages().print(f"wrote {printable(str(out))}")
     what = {"collection": place, "method": chosen.name, "parameters": settings, "depth": depth}
     if chosen.reranks:
@@ -179,22 +192,59 @@ def _choose(
     method: str | None, settings: dict[str, str], reranking: Reranking, out: Path
 ) -> _Chosen:
     """The ranker that was named, or the one that needs no name."""
-    from heldout.rankers.methods import choose_method  # noqa: PLC0415 - heavy
-    from heldout.rankers.zero_shot import choose_zero_shot, has_encoder  # noqa: PLC0415 - heavy
-
     if method is None:
-        _refuse_orphans(settings, reranking)
-        default = choose_zero_shot(encoder=has_encoder())
-        return _Chosen(
-            name=default.name, announced=default.meaning, rank=default.rank, reranks=False
-        )
+        return _choose_default(settings, reranking, out)
+    from heldout.rankers.methods import choose_method, encodes  # noqa: PLC0415 - heavy
+
     reranks = is_reranking(method, reranking)
     _say_folder(method, settings)
+    encoding = encodes_first(reranking) if reranks else encodes(method, settings)
     if reranks:
         ranker = choose_reranking(method, settings, reranking, out)
+    elif encoding:
+        ranker = show_encoding(
+            lambda encoding: choose_method(method, settings, encoding),
+            out,
+            fresh=not reranking.resume,
+        )
     else:
         ranker = choose_method(method, settings)
-    return _Chosen(name=method, announced=printable(method), rank=ranker, reranks=reranks)
+    return _Chosen(
+        name=method, announced=printable(method), rank=ranker, reranks=reranks, encodes=encoding
+    )
+
+
+def _choose_default(settings: dict[str, str], reranking: Reranking, out: Path) -> _Chosen:
+    """The ranker that needs no name; its parameters say only how it is run."""
+    from heldout.rankers.methods import bind_method  # noqa: PLC0415 - heavy
+    from heldout.rankers.zero_shot import choose_zero_shot, has_encoder  # noqa: PLC0415 - heavy
+
+    _refuse_first(reranking)
+    default = choose_zero_shot(encoder=has_encoder())
+    ranker = bind_method(default.method, settings)
+    if default.method.encodes:
+        ranker = show_encoding(
+            lambda encoding: bind_method(default.method, settings, encoding),
+            out,
+            fresh=not reranking.resume,
+        )
+    return _Chosen(
+        name=default.name,
+        announced=default.meaning,
+        rank=ranker,
+        reranks=False,
+        encodes=default.method.encodes,
+    )
+
+
+def _remove_unfinished(chosen: _Chosen, out: Path) -> None:
+    """Remove what stood for the run while it was being made."""
+    from heldout.rankers.vectors import remove_vectors  # noqa: PLC0415 - heavy
+
+    if chosen.reranks:
+        partial_path(out).unlink(missing_ok=True)
+    if chosen.encodes:
+        remove_vectors(vectors_path(out))
 
 
 def _say_folder(method: str, settings: dict[str, str]) -> None:
@@ -220,19 +270,18 @@ def _say_folder(method: str, settings: dict[str, str]) -> None:
         )
 
 
-def _refuse_orphans(settings: dict[str, str], reranking: Reranking) -> None:
-    """Refuse options that belong to a method where none is named."""
-    given = {"--param": bool(settings), "--first": reranking.first is not None}
-    for option, is_given in given.items():
-        if is_given:
-            raise InputError(
-                Problem(
-                    code="rank-method",
-                    path="--method",
-                    found=f"{option} without a method",
-                    expected="the method that it belongs to",
-                )
-            )
+def _refuse_first(reranking: Reranking) -> None:
+    """Refuse a first stage where nothing is named that re-ranks it."""
+    if reranking.first is None:
+        return
+    raise InputError(
+        Problem(
+            code="rank-method",
+            path="--method",
+            found="--first without a method",
+            expected="the method that re-ranks it",
+        )
+    )
 
 
 def _answer(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heldout.cli.console import progress
+from heldout.cli.encoding import show_encoding
 from heldout.cli.options import one_argument
 from heldout.cli.printing import messages, plural
 from heldout.errors import InputError, Problem, printable, quote
@@ -20,9 +21,11 @@ __all__ = [
     "DEFAULT_FIRST",
     "Reranking",
     "choose_reranking",
+    "encodes_first",
     "is_reranking",
     "partial_path",
     "reranking_options",
+    "settle_depth",
 ]
 
 DEFAULT_FIRST = "bm25"
@@ -35,14 +38,14 @@ class Reranking:
 
     Attributes:
         first: a method or a run file; None where none was named.
-        rerank_depth: documents per query that are scored, >= 1.
+        rerank_depth: documents per query that are scored, >= 1; None for that of the method.
         passage: words of a passage of a long document; None leaves documents whole.
         stride: words from one passage to the next; None for half a passage.
         resume: whether to go on with what a killed run has done.
     """
 
     first: str | None = None
-    rerank_depth: int = 100
+    rerank_depth: int | None = None
     passage: int | None = None
     stride: int | None = None
     resume: bool = True
@@ -60,9 +63,8 @@ reranking_options = one_argument(
     click.option(
         "--rerank-depth",
         type=click.IntRange(min=1),
-        default=100,
-        show_default=True,
-        help="Documents per query that are re-ranked; the others stay below.",
+        help="Documents per query that are re-ranked; the others stay below [default: 100; 20 for "
+        "duot5, which asks k (k - 1) questions of k documents].",
     ),
     click.option(
         "--passage",
@@ -80,7 +82,7 @@ reranking_options = one_argument(
         "--resume/--fresh",
         default=True,
         show_default=True,
-        help="Go on where a killed run stopped (OUT.partial), or begin anew.",
+        help="Go on where a killed run stopped (OUT.partial, OUT.vectors), or begin anew.",
     ),
 )
 """The options as one argument `reranking`."""
@@ -97,6 +99,25 @@ def is_reranking(method: str, options: Reranking) -> bool:
     return options.first is not None or only_reranks(method)
 
 
+def settle_depth(method: str, options: Reranking) -> Reranking:
+    """The options with the depth of the method where none was named.
+
+    Raises:
+        InputError: code `rank-method`.
+    """
+    from heldout.rankers.methods import default_rerank_depth  # noqa: PLC0415 - heavy
+
+    return replace(options, rerank_depth=options.rerank_depth or default_rerank_depth(method))
+
+
+def encodes_first(options: Reranking) -> bool:
+    """Whether the first stage is a method that encodes the whole collection."""
+    from heldout.rankers.methods import METHODS, encodes  # noqa: PLC0415 - heavy
+
+    first = options.first or DEFAULT_FIRST
+    return first in METHODS and not Path(first).is_file() and encodes(first, {})
+
+
 def choose_reranking(
     method: str, parameters: Mapping[str, str], options: Reranking, out: Path
 ) -> "Callable[[Task], Run]":
@@ -105,7 +126,7 @@ def choose_reranking(
     Args:
         method: name of the re-ranker.
         parameters: its parameters.
-        options: the first stage, and how it is re-ranked.
+        options: the first stage, and how it is re-ranked; its depth is settled.
         out: the run file to be.
 
     Returns:
@@ -121,7 +142,7 @@ def choose_reranking(
 
     load = choose_reranker(method, parameters)
     _check_passages(options)
-    find_first = _choose_first(options)
+    find_first = _choose_first(options, out)
 
     def make(task: "Task") -> "Run":
         model = load()
@@ -149,7 +170,8 @@ def _rerank(task: "Task", first: "Run", model: "Reranker", options: Reranking, o
     from heldout.rankers.rerank import rerank  # noqa: PLC0415 - heavy
 
     scorer = f"{model.digest} {options.passage} {options.stride}"
-    digest = digest_reranking(task, first, depth=options.rerank_depth, scorer=scorer)
+    depth = _depth(options)
+    digest = digest_reranking(task, first, depth=depth, scorer=scorer)
     partial = open_partial(partial_path(out), digest, fresh=not options.resume)
     if len(partial):
         messages().print(f"going on: {plural(len(partial), 'query', 'queries')} done before")
@@ -158,10 +180,16 @@ def _rerank(task: "Task", first: "Run", model: "Reranker", options: Reranking, o
             task,
             first,
             _scorer(model.score, options),
-            depth=options.rerank_depth,
+            depth=depth,
             progress=lambda _done, _total: advance(),
             finished=partial,
         )
+
+
+def _depth(options: Reranking) -> int:
+    if options.rerank_depth is None:
+        raise ValueError("wanted: options whose depth is settled")
+    return options.rerank_depth
 
 
 def partial_path(out: Path) -> Path:
@@ -178,7 +206,7 @@ def _scorer(score: "PairScorer", options: Reranking) -> "PairScorer":
     return score_best_passage(score, size=options.passage, stride=stride)
 
 
-def _choose_first(options: Reranking) -> "Callable[[Task], Run]":
+def _choose_first(options: Reranking, out: Path) -> "Callable[[Task], Run]":
     """What gives the run to re-rank: a file, read now, or a method with its defaults."""
     from heldout.rankers.methods import METHODS, choose_method  # noqa: PLC0415 - heavy
 
@@ -195,9 +223,13 @@ def _choose_first(options: Reranking) -> "Callable[[Task], Run]":
             )
         )
     rank = choose_method(first, {})
+    if encodes_first(options):
+        rank = show_encoding(
+            lambda encoding: choose_method(first, {}, encoding), out, fresh=not options.resume
+        )
 
     def make(task: "Task") -> "Run":
-        return rank(replace(task, depth=max(task.depth, options.rerank_depth)))
+        return rank(replace(task, depth=max(task.depth, _depth(options))))
 
     return make
 

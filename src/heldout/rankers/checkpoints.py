@@ -252,9 +252,8 @@ def _place(model: str) -> str:
     known = find_checkpoint(model)
     if known is None:
         return model
-    names = (model,) if model in known.aliases else ()
-    names = (*names, known.name, *known.aliases)
-    return next(filter(_is_cached, names), names[0])
+    first = model if model in known.aliases else known.name
+    return next(filter(_is_cached, (first, known.name, *known.aliases)), first)
 
 
 def _is_cached(name: str) -> bool:

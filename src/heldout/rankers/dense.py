@@ -34,12 +34,14 @@ from heldout.rankers.devices import (
 )
 from heldout.rankers.pairs import TextPair
 from heldout.rankers.run import Run, Task, rank_scores
-from heldout.rankers.vectors import encode_all
+from heldout.rankers.vectors import Encoding, encode_all
 
 __all__ = ["DenseEncoder", "DenseSettings", "Encoder", "load_encoder", "rank_dense"]
 
 Similarity = Literal["cosine", "dot"]
 Vectors = NDArray[np.float32]
+
+_NOT_KEPT = Encoding()
 
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 """What checkpoints call the prompt of a document, by preference."""
@@ -181,13 +183,13 @@ class DenseEncoder:
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
-def rank_dense(task: Task, encoder: Encoder, *, folder: Path | None = None) -> Run:
+def rank_dense(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> Run:
     """Rank by the inner product of vectors.
 
     Args:
         task: what to rank.
         encoder: gives both sides their vectors.
-        folder: keeps the vectors of documents, as in `vectors.encode_all`.
+        encoding: where the vectors of documents are kept, and who is told of progress.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -200,8 +202,8 @@ def rank_dense(task: Task, encoder: Encoder, *, folder: Path | None = None) -> R
     def encode(chosen: Sequence[str]) -> Sequence[Vectors]:
         return [row[np.newaxis] for row in encoder.encode_documents(chosen)]
 
-    rows = encode_all(texts, encode, digest=encoder.digest, folder=folder).rows
-    vectors = rows.astype(np.float64)
+    found = encode_all(texts, encode, digest=encoder.digest, encoding=encoding)
+    vectors = found.rows.astype(np.float64)
     asked = encoder.encode_queries(list(task.queries.values())).astype(np.float64)
     return {
         query: rank_scores(documents, vectors @ vector, task.depth)

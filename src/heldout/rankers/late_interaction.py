@@ -7,7 +7,6 @@ import hashlib
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,12 +34,14 @@ from heldout.rankers.devices import (
 )
 from heldout.rankers.pairs import TextPair
 from heldout.rankers.run import Run, Task, rank_scores
-from heldout.rankers.vectors import Vectors, encode_all
+from heldout.rankers.vectors import Encoding, Vectors, encode_all
 
 __all__ = ["Colbert", "ColbertSettings", "load_colbert", "max_similarity", "rank_colbert"]
 
 TokenVectors = NDArray[np.float32]
 """Vectors of length one, shape (tokens, dimensions)."""
+
+_NOT_KEPT = Encoding()
 
 _SHORTEST = 8
 _FRAME = 3
@@ -220,13 +221,13 @@ def max_similarity(
     return total
 
 
-def rank_colbert(task: Task, colbert: Colbert, *, folder: Path | None = None) -> Run:
+def rank_colbert(task: Task, colbert: Colbert, encoding: Encoding = _NOT_KEPT) -> Run:
     """Rank by MaxSim with every document: a first stage for small collections.
 
     Args:
         task: what to rank.
         colbert: the model. A document takes some 500 bytes of memory per token.
-        folder: keeps the vectors of documents, as in `vectors.encode_all`.
+        encoding: where the vectors of documents are kept, and who is told of progress.
 
     Raises:
         InputError: code `model-scores`.
@@ -236,7 +237,7 @@ def rank_colbert(task: Task, colbert: Colbert, *, folder: Path | None = None) ->
     """
     documents = sorted(task.documents)
     texts = [task.documents[document] for document in documents]
-    found = encode_all(texts, colbert.encode_documents, digest=colbert.digest, folder=folder)
+    found = encode_all(texts, colbert.encode_documents, digest=colbert.digest, encoding=encoding)
     asked = colbert.encode_queries(list(task.queries.values()))
     return {
         query: rank_scores(documents, _all_scores(rows, found), task.depth)

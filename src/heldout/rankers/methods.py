@@ -1,7 +1,7 @@
 """The methods of `heldout rank`, in one explicit table."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,18 +28,23 @@ from heldout.rankers.vector_space import (
     rank_char_ngrams,
     rank_tfidf,
 )
+from heldout.rankers.vectors import Encoding
 
 __all__ = [
     "METHODS",
     "FusionSettings",
     "Method",
+    "bind_method",
     "choose_method",
     "choose_reranker",
+    "default_rerank_depth",
+    "encodes",
     "only_reranks",
     "rank_fusion",
 ]
 
 _MOST = 1_000_000.0
+_NOT_KEPT = Encoding()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,22 +82,31 @@ class Method:
     Attributes:
         summary: what it is, in a line.
         settings: the frozen dataclass of its parameters; each has a default.
-        rank: the ranker, given a task and settings of that class; None where it only re-ranks.
+        rank: the ranker, given a task, settings of that class, and what happens while documents
+            are encoded; None where it only re-ranks.
         load: gives, with such settings, what re-ranks; None where it only ranks.
+        encodes: whether it encodes the whole collection, which takes long.
+        rerank_depth: documents per query that it re-ranks where nobody says.
     """
 
     summary: str
     settings: type[Any]
-    rank: Callable[[Task, Any], Run] | None = None
+    rank: Callable[[Task, Any, Encoding], Run] | None = None
     load: Callable[[Any], Reranker] | None = None
+    encodes: bool = False
+    rerank_depth: int = 100
 
 
-def choose_method(name: str, parameters: Mapping[str, str]) -> Callable[[Task], Run]:
+def choose_method(
+    name: str, parameters: Mapping[str, str], encoding: Encoding = _NOT_KEPT
+) -> Callable[[Task], Run]:
     """The ranker of that name with these parameters.
 
     Args:
         name: a name in `METHODS`, of one that ranks a whole collection.
         parameters: values as text, by the field names of the method's settings.
+        encoding: where vectors are kept that have no folder among the parameters, and who is
+            told of progress.
 
     Returns:
         From a task to its run; raises SetupError where the method needs an extra that is not
@@ -102,11 +116,25 @@ def choose_method(name: str, parameters: Mapping[str, str]) -> Callable[[Task], 
         InputError: code `rank-method` or `rank-parameter`.
     """
     method = _find(name)
+    if method.rank is None:
+        raise _wrong_method(f"{name}, which only re-ranks", _names(rank=True), place="--first")
+    return bind_method(method, parameters, encoding)
+
+
+def bind_method(
+    method: Method, parameters: Mapping[str, str], encoding: Encoding = _NOT_KEPT
+) -> Callable[[Task], Run]:
+    """A ranker that may stand in no table, with these parameters; otherwise as `choose_method`.
+
+    Raises:
+        InputError: code `rank-parameter`.
+        ValueError: the method only re-ranks.
+    """
     rank = method.rank
     if rank is None:
-        raise _wrong_method(f"{name}, which only re-ranks", _names(rank=True), place="--first")
+        raise ValueError("wanted: a method that ranks")
     settings = _settings(method, parameters)
-    return lambda task: rank(task, settings)
+    return lambda task: rank(task, settings, encoding)
 
 
 def choose_reranker(name: str, parameters: Mapping[str, str]) -> Callable[[], Reranker]:
@@ -140,28 +168,57 @@ def only_reranks(name: str) -> bool:
     return _find(name).rank is None
 
 
-def rank_fusion(task: Task, settings: FusionSettings) -> Run:
+def encodes(name: str, parameters: Mapping[str, str]) -> bool:
+    """Whether a method encodes the whole collection; fusion, whether one of its methods does.
+
+    Raises:
+        InputError: code `rank-method` or `rank-parameter`.
+    """
+    method = _find(name)
+    settings = _settings(method, parameters)
+    if isinstance(settings, FusionSettings):
+        return any(METHODS[part].encodes for part in settings.names)
+    return method.encodes
+
+
+def default_rerank_depth(name: str) -> int:
+    """Documents per query that a method re-ranks where nobody says.
+
+    Raises:
+        InputError: code `rank-method`.
+    """
+    return _find(name).rerank_depth
+
+
+def rank_fusion(task: Task, settings: FusionSettings, encoding: Encoding = _NOT_KEPT) -> Run:
     """Rank with several methods and fuse their runs.
 
     Raises:
         SetupError: one of them needs an extra that is not installed.
     """
-    runs = [choose_method(name, {})(task) for name in settings.names]
+    runs = [choose_method(name, {}, encoding)(task) for name in settings.names]
     if settings.rule == "rrf":
         return fuse_reciprocal(runs, depth=task.depth, k=settings.k)
     return fuse_scores(runs, depth=task.depth)
 
 
-def _rank_dense(task: Task, settings: DenseSettings) -> Run:
-    return rank_dense(task, load_encoder(settings), folder=_folder(settings.vectors))
+def _rank_dense(task: Task, settings: DenseSettings, encoding: Encoding) -> Run:
+    return rank_dense(task, load_encoder(settings), _encoding(settings, encoding))
 
 
-def _rank_colbert(task: Task, settings: ColbertSettings) -> Run:
-    return rank_colbert(task, load_colbert(settings), folder=_folder(settings.vectors))
+def _rank_colbert(task: Task, settings: ColbertSettings, encoding: Encoding) -> Run:
+    return rank_colbert(task, load_colbert(settings), _encoding(settings, encoding))
 
 
-def _folder(name: str) -> Path | None:
-    return Path(name) if name else None
+def _encoding(settings: DenseSettings | ColbertSettings, encoding: Encoding) -> Encoding:
+    """The folder that was asked for goes before that of the run."""
+    folder = Path(settings.vectors) if settings.vectors else encoding.folder
+    return replace(encoding, folder=folder, batch=settings.batch)
+
+
+def _of_words(rank: Callable[[Task, Any], Run]) -> Callable[[Task, Any, Encoding], Run]:
+    """A ranker on words, which encodes nothing."""
+    return lambda task, settings, _: rank(task, settings)
 
 
 def _load_trained(settings: CrossEncoderSettings) -> CrossEncoder:
@@ -207,7 +264,8 @@ def _settings(method: Method, parameters: Mapping[str, str]) -> object:
     known = [field.name for field in fields(method.settings)]
     unknown = [name for name in parameters if name not in known]
     if unknown:
-        raise _refusal(f"no parameter {unknown[0][:40]!r}", f"one of {', '.join(known)}")
+        expected = f"one of {', '.join(known)}" if known else "none: this ranker has no parameters"
+        raise _refusal(f"no parameter {unknown[0][:40]!r}", expected)
     try:
         return msgspec.convert(dict(parameters), type=method.settings, strict=False)
     except msgspec.ValidationError as error:
@@ -223,18 +281,24 @@ def _refusal(found: str, expected: str) -> InputError:
 
 
 METHODS: dict[str, Method] = {
-    "bm25": Method(summary="BM25", settings=Bm25Settings, rank=rank_bm25),
-    "tfidf": Method(summary="cosine of TF-IDF vectors", settings=TfidfSettings, rank=rank_tfidf),
+    "bm25": Method(summary="BM25", settings=Bm25Settings, rank=_of_words(rank_bm25)),
+    "tfidf": Method(
+        summary="cosine of TF-IDF vectors", settings=TfidfSettings, rank=_of_words(rank_tfidf)
+    ),
     "query-likelihood": Method(
         summary="query likelihood, Dirichlet or Jelinek-Mercer smoothing",
         settings=LikelihoodSettings,
-        rank=rank_likelihood,
+        rank=_of_words(rank_likelihood),
     ),
     "rm3": Method(
-        summary="BM25 with pseudo-relevance feedback", settings=Rm3Settings, rank=rank_rm3
+        summary="BM25 with pseudo-relevance feedback",
+        settings=Rm3Settings,
+        rank=_of_words(rank_rm3),
     ),
     "char-ngrams": Method(
-        summary="cosine of character n-grams", settings=NgramSettings, rank=rank_char_ngrams
+        summary="cosine of character n-grams",
+        settings=NgramSettings,
+        rank=_of_words(rank_char_ngrams),
     ),
     "fusion": Method(
         summary="reciprocal rank fusion or CombSUM of other methods",
@@ -246,12 +310,14 @@ METHODS: dict[str, Method] = {
         settings=DenseSettings,
         rank=_rank_dense,
         load=load_encoder,
+        encodes=True,
     ),
     "colbert": Method(
         summary="late interaction of token vectors (extra `neural`)",
         settings=ColbertSettings,
         rank=_rank_colbert,
         load=load_colbert,
+        encodes=True,
     ),
     "cross-encoder": Method(
         summary="query and document read together, BERT or monoT5 (extra `neural`)",
@@ -267,6 +333,7 @@ METHODS: dict[str, Method] = {
         summary="a T5 that answers which of two documents is better (extra `neural`)",
         settings=DuoT5Settings,
         load=load_duo,
+        rerank_depth=20,
     ),
 }
 """Every method of `heldout rank` by name."""

@@ -14,13 +14,31 @@ from heldout.errors import StoreError
 from heldout.ids import Digest
 from heldout.rankers.files import write_whole
 
-__all__ = ["EncodeTexts", "Vectors", "encode_all"]
+__all__ = ["EncodeTexts", "Encoding", "Vectors", "encode_all", "remove_vectors"]
 
 EncodeTexts = Callable[[Sequence[str]], Sequence[NDArray[np.float32]]]
 """From texts to the vectors of each, shape (vectors, dimensions): one, or one per token."""
 
-_SHARD = 2048
-"""Texts of a shard: minutes of work at most, and a few megabytes."""
+_SHARD = 64
+"""Texts of a shard: what a kill loses, some seconds of work on one core."""
+
+_FILES = "[0-9]" * 9 + ".npz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoding:
+    """What happens while the texts of a collection are encoded.
+
+    Attributes:
+        folder: where shards of vectors are kept, below the digest of encoder and texts, so that
+            other encoders and texts never meet them; None keeps nothing.
+        progress: told after each shard how many texts it had.
+        batch: texts that the encoder takes at once; no shard is smaller.
+    """
+
+    folder: Path | None = None
+    progress: Callable[[int], None] | None = None
+    batch: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,27 +59,61 @@ def encode_all(
     encode: EncodeTexts,
     *,
     digest: Digest,
-    folder: Path | None = None,
-    shard: int = _SHARD,
+    encoding: Encoding,
 ) -> Vectors:
     """Encode texts, those that an earlier run has left out.
+
+    The longest come first, so that those of a shard are alike and little is padded.
 
     Args:
         texts: at least one.
         encode: gives every text at least one vector.
         digest: of the encoder: weights and settings.
-        folder: where shards of vectors are kept, below the digest of encoder and texts, so that
-            other encoders and texts never meet them; None keeps nothing.
-        shard: texts of a shard, >= 1.
+        encoding: where vectors are kept, and who is told.
+
+    Returns:
+        The vectors in the order of the texts.
 
     Raises:
         StoreError: the folder cannot be written.
     """
-    home = folder / _name(digest, texts, shard) if folder else None
-    parts = list(_shards(texts, encode, home, shard))
-    counts = np.concatenate([np.diff(part.starts) for part in parts])
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Vectors(rows=np.concatenate([part.rows for part in parts]), starts=starts)
+    shard = max(_SHARD, encoding.batch)
+    order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+    ordered = [texts[row] for row in order]
+    home = encoding.folder / _name(digest, ordered, shard) if encoding.folder else None
+    found: list[NDArray[np.float32]] = []
+    for part in _shards(ordered, encode, home, shard):
+        found += np.split(part.rows, part.starts[1:-1])
+        if encoding.progress:
+            encoding.progress(len(part.starts) - 1)
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return _pack([found[place] for place in places])
+
+
+def remove_vectors(folder: Path) -> None:
+    """Remove the shards that `encode_all` left in a folder, and what is empty then.
+
+    Args:
+        folder: may be missing; other files in it are left alone.
+
+    Raises:
+        StoreError: it cannot be removed.
+    """
+    try:
+        for home in folder.glob("[0-9a-f]" * 32):
+            # A kill may have left a file aside whose name has more around that of the shard.
+            for path in [*home.glob(_FILES), *home.glob(f".{_FILES}.*")]:
+                path.unlink(missing_ok=True)
+            _remove_empty(home)
+        _remove_empty(folder)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be removed: {error.strerror or error}") from error
+
+
+def _remove_empty(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def _name(digest: Digest, texts: Sequence[str], shard: int) -> str:
@@ -87,7 +139,7 @@ def _shards(
 
 def _pack(vectors: Sequence[NDArray[np.float32]]) -> Vectors:
     starts = np.cumsum([0, *(len(rows) for rows in vectors)]).astype(np.int64)
-    return Vectors(rows=np.concatenate(vectors).astype(np.float32), starts=starts)
+    return Vectors(rows=np.concatenate(vectors).astype(np.float32, copy=False), starts=starts)
 
 
 def _read(path: Path, texts: int) -> Vectors | None:
