@@ -1,12 +1,15 @@
 """Annotation depth of MS MARCO: Table 2 and Figure 1 of survivorship-bias, as far as scores go."""
 
 import csv
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from heldout.cli.program import main
 from heldout.cli.score_source import Source, load_measures
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.multiple import bonferroni
@@ -103,3 +106,28 @@ def test_the_star_of_figure_1_on_dl_2019_is_that_of_ap_with_grade_1(
     assert significant == {("AP", 1)}
     assert found["AP"][0] == pytest.approx(0.0048, abs=0.0001)
     assert found["nDCG@10"][0] == pytest.approx(0.2617, abs=0.0001)
+
+
+def test_the_command_tells_which_models_of_figure_1_differ_by_ap(
+    data: Callable[[str], Path], figure_1: Mapping[str, ScoreTable]
+) -> None:
+    """All three pairs of the figure; the paired sign flips of the command agree with paired t."""
+    runs = data("msmarco-annotation-depth/runs")
+    qrels = data("qrels/qrels.dl19-passage.txt.gz")
+    asked = ["--runs", str(runs / "monot5*.dl19.run.gz"), "--qrels", str(qrels), "-m", "AP"]
+    found = CliRunner().invoke(
+        main, ["analyse", "stability", *asked, "--order", "trec9", "--trials", "10", "--json"]
+    )
+    assert found.exit_code == 0, found.output
+    value = json.loads(found.stdout)
+    p = dict(zip(value["systems"], value["p_corrected"], strict=True))
+    place = {name: at for at, name in enumerate(value["systems"])}
+
+    table = figure_1["AP"].values
+    pairs = {("", "-sim1"): (0, 1), ("", "-sim5"): (0, 2), ("-sim5", "-sim1"): (2, 1)}
+    ps = bonferroni([run_test("t", table[a], table[b]).p for a, b in pairs.values()])
+    for (one, other), by_t in zip(pairs, ps, strict=True):
+        flips = p[f"monot5{one}.dl19"][place[f"monot5{other}.dl19"]]
+        assert by_t is not None
+        assert (flips < 0.05) == (by_t < 0.05) == (other == "-sim1")
+    assert ps == pytest.approx([0.0071, 0.4209, 0.0006], abs=0.00005)

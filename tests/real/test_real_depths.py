@@ -1,7 +1,7 @@
 """Depths of annotation and types of discarded queries on the published labels."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,12 @@ from heldout.cli.program import main
 from heldout.measures.spec import parse_measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.depth_scores import DepthScores, label_depths, score_depths
-from heldout.survivorship.depths.depth_tests import compare_nested, compare_survivors
+from heldout.survivorship.depths.depth_tests import (
+    DepthTest,
+    compare_nested,
+    compare_survivors,
+    split_change,
+)
 from heldout.survivorship.depths.extrapolation import extrapolate
 from heldout.survivorship.reading.depth_qrels import read_depth_qrels
 from heldout.trec.places import Places
@@ -89,12 +94,39 @@ def test_36_unanswered_queries_leave_gaps_of_the_papers_size(scores: DepthScores
     assert all(abs(ours - theirs) <= 12 for ours, theirs in zip(answered, PUBLISHED, strict=True))
 
 
-def test_both_tests_find_a_made_up_trend_of_the_papers_size(scores: DepthScores) -> None:
+def found_at(tests: Sequence[DepthTest]) -> list[int]:
+    """Depths at which a test is significant, corrected, and deeper queries score higher."""
+    return [
+        one.depth + 1
+        for one in tests
+        if one.p_corrected is not None and one.p_corrected < 0.05 and (one.difference or 0) > 0
+    ]
+
+
+def test_both_tests_find_a_made_up_trend_where_each_query_has_one_label(
+    annotations: Annotations,
+) -> None:
+    """The paper's test finds it at fewer depths: all labels hold the queries of each."""
+    labels = label_depths(annotations, first_only=True)
+    made = score_depths(labels, {"made up": made_up_run(annotations)}, parse_measure("RR@10"))
+
+    assert found_at(compare_nested(made)) == [1, 2, 3, 4]
+    assert found_at(compare_survivors(made)) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_more_labels_of_a_query_star_the_papers_test_and_hide_the_trend_from_the_other(
+    scores: DepthScores,
+) -> None:
+    """Queries with a shallow label have more of them, and one of many is found sooner."""
     nested, survivors = compare_nested(scores), compare_survivors(scores)
 
-    assert nested[0].p_corrected is not None
-    assert nested[0].p_corrected < 0.05
+    assert found_at(nested) == [1, 2, 3, 4, 5, 6, 7]
+    assert found_at(survivors) == []
     assert all(test.queries + test.others == COUNTS[-1] for test in survivors)
+    first = split_change(scores)[0]
+    assert first.labels is not None
+    assert first.queries is not None
+    assert first.labels > first.queries > 0
 
 
 def test_the_outlook_goes_on_from_what_is_known_and_shows_where_its_model_fails(
