@@ -19,10 +19,9 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import log_ticks, score_span, score_ticks
 from heldout.errors import plural
-from heldout.rankers.fine_tuning import CurveBaseline, LearningCurve
-from heldout.rankers.fine_tuning import CurvePoint as KeptPoint
+from heldout.rankers.fine_tuning import CurveBaseline, CurvePoint, LearningCurve
 from heldout.report.table import Column, Table
-from heldout.survivorship.training.learning_curve import Curve, CurvePoint
+from heldout.survivorship.training.learning_curve import Curve, ShareScores
 
 __all__ = ["facts", "kept", "spec", "tables", "title", "value"]
 
@@ -75,7 +74,7 @@ def kept(curve: Curve) -> LearningCurve:
         measure=f"{curve.measure} on {curve.test}",
         baseline=CurveBaseline(name=curve.first_name, mean=curve.first_stage),
         points=tuple(
-            KeptPoint(pairs=point.labels, trials=point.by_trial) for point in curve.points
+            CurvePoint(pairs=point.labels, trials=point.by_trial) for point in curve.points
         ),
     )
 
@@ -125,7 +124,7 @@ def _frame(curve: Curve) -> Frame:
     )
 
 
-def _whisker(point: CurvePoint, frame: Frame) -> list[Layer]:
+def _whisker(point: ShareScores, frame: Frame) -> list[Layer]:
     if point.low is None or point.high is None:
         return []
     x = log10(point.labels)
@@ -180,7 +179,7 @@ def _table(curve: Curve) -> Table:
     )
 
 
-def _point_value(point: CurvePoint) -> dict[str, Any]:
+def _point_value(point: ShareScores) -> dict[str, Any]:
     found: dict[str, Any] = {
         "share": point.condition.share,
         "labels": point.labels,

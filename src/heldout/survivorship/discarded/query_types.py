@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import binomtest, chi2_contingency
+from scipy.stats import chi2_contingency
 
 from heldout.errors import InputError, Problem, plural
 from heldout.stats.multiple import holm
 from heldout.stats.result import SMALLEST
 from heldout.survivorship.annotations import Annotations
+from heldout.survivorship.discarded.shares import wilson
 
 __all__ = ["QueryTypes", "TypeCount", "TypeShare", "compare_types", "count_types"]
 
@@ -201,14 +202,14 @@ def _share(
     ps: Sequence[float | None],
     level: float,
 ) -> TypeShare:
-    interval = binomtest(count.discarded, count.total).proportion_ci(level, "wilson")
+    low, high = wilson(count.discarded, count.total, level=level)
     return TypeShare(
         kind=kind,
         total=count.total,
         discarded=count.discarded,
         share=count.discarded / count.total,
-        low=float(interval.low),
-        high=float(interval.high),
+        low=low,
+        high=high,
         residual=residual,
         p=ps[0],
         p_corrected=ps[1],

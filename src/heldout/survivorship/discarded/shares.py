@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from scipy.stats import binomtest
 
-__all__ = ["Share", "share_of"]
+__all__ = ["Share", "share_of", "wilson"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,16 +27,28 @@ class Share:
 
 
 def share_of(count: int, of: int, *, level: float = 0.95) -> Share:
-    """A share with the Wilson interval, which holds also for few queries and near 0 and 1.
+    """A share with its interval.
 
     Args:
         count: 0 to `of`.
         of: how many there are, >= 0.
         level: of the interval, in (0, 1).
-
-    Source: Wilson 1927.
     """
     if not of:
         return Share(count=count, of=of, share=None, low=None, high=None)
+    low, high = wilson(count, of, level=level)
+    return Share(count=count, of=of, share=count / of, low=low, high=high)
+
+
+def wilson(count: int, of: int, *, level: float) -> tuple[float, float]:
+    """The interval of a share, which holds also for few queries and near 0 and 1.
+
+    Args:
+        count: 0 to `of`.
+        of: how many there are, >= 1.
+        level: of the interval, in (0, 1).
+
+    Source: Wilson 1927.
+    """
     ends = binomtest(count, of).proportion_ci(level, "wilson")
-    return Share(count=count, of=of, share=count / of, low=float(ends.low), high=float(ends.high))
+    return float(ends.low), float(ends.high)

@@ -16,12 +16,12 @@ from heldout.stats.tests import run_test
 from heldout.survivorship.training.conditions import Condition
 from heldout.survivorship.training.experiment import CellRecord
 
-__all__ = ["Curve", "CurvePoint", "draw_curve"]
+__all__ = ["Curve", "ShareScores", "draw_curve"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurvePoint:
-    """An amount of labels.
+class ShareScores:
+    """A share of the labels, and how well those trained on it do.
 
     Attributes:
         condition: the share.
@@ -63,7 +63,7 @@ class Curve:
     first_stage: float
     first_name: str
     level: float
-    points: tuple[CurvePoint, ...]
+    points: tuple[ShareScores, ...]
 
 
 def draw_curve(
@@ -106,10 +106,10 @@ def _point(
     by_trial: NDArray[np.float64],
     records: Sequence[CellRecord],
     level: float,
-) -> CurvePoint:
+) -> ShareScores:
     # The paired test against zeros is the test of one sample, with its interval.
     found = run_test("t", np.zeros_like(by_trial), by_trial, level=level)
-    return CurvePoint(
+    return ShareScores(
         condition=condition,
         labels=sum(record.labels for record in records) / len(records),
         triples=sum(record.triples for record in records) / len(records),
