@@ -156,7 +156,7 @@ def test_what_a_killed_writer_left_is_gone_after_the_next_call(
 def test_the_command_writes_each_condition_and_counts_what_it_left(
     tmp_path: Path, call: Callable[..., Result]
 ) -> None:
-    found = call(str(tmp_path / "triples.tsv"), "--sample-like", "1", "--json")
+    found = call(str(tmp_path / "triples.tsv"), "--control", "1", "--json")
     assert found.exit_code == 0, found.stderr
     files = {one["condition"]: one for one in json.loads(found.stdout)["files"]}
     assert {name: one["triples"] for name, one in files.items()} == {
@@ -182,7 +182,7 @@ def test_a_positive_that_nobody_selected_is_named_with_its_line_or_counted(
     assert "unknown-positive" in found.stderr
     assert "odd.tsv:13" in found.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".lock"]
-    skipped = call(str(path), "--skip-unknown", "--sample-like", "5", "--json")
+    skipped = call(str(path), "--skip-unknown", "--control", "5", "--json")
     assert skipped.exit_code == 0, skipped.stderr
     assert json.loads(skipped.stdout)["unknown"] == 2
 

@@ -49,7 +49,7 @@ _MOST_DEPTH = 100
     help="Triples whose positive was among the first R shown. Can be given many times.",
 )
 @click.option(
-    "--sample-like",
+    "--control",
     "controls",
     type=click.IntRange(min=1),
     multiple=True,
@@ -123,9 +123,10 @@ def triples(
 
     \b
     Examples:
-      heldout survive triples qidpidtriples.tsv.gz --annotations train.json.gz --out triples
+      heldout survive triples qidpidtriples.tsv.gz --annotations train.json.gz \\
+          --documents collection.tsv --out triples
       heldout survive triples --from-run bm25.gz --shown bm25.gz --qrels dev.qrels \\
-          --sample-like 1 --out triples
+          --control 1 --out triples
     """
     if (sequence is None) == (from_run is None):
         raise click.UsageError("which triples? a file of them, or --from-run RUN to make them")
