@@ -106,7 +106,7 @@ def test_ranking_a_collection_scores_as_pairs_do(
 
 def test_a_length_beyond_the_places_of_the_model_is_cut(tiny: TinyModels) -> None:
     long = load_colbert(ColbertSettings(model=tiny.colbert, precision="float32", device="cpu"))
-    assert (long.length, long.query_length) == (64, 32)
+    assert (long.layout.length, long.layout.query_length) == (64, 32)
     assert long.encode_documents(["list " * 99])[0].shape == (64, 8)
 
 

@@ -69,7 +69,7 @@ def test_an_unknown_method_or_parameter_is_refused() -> None:
         ("dense", "similarity", "euclidean"),
         ("dense", "device", "tpu"),
         ("colbert", "length", "7"),
-        ("colbert", "query_length", "0"),
+        ("colbert", "query_length", "7"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused(method: str, name: str, value: str) -> None:

@@ -146,7 +146,8 @@ def rank(  # noqa: PLR0917 - click passes by keyword
     These need pip install 'heldout[neural]':
       dense             model=minilm batch=64 like=NAME similarity=auto|cosine|dot
                         query_prefix= document_prefix= vectors=DIR
-      colbert           model=colbertv2 batch=32 length=220 query_length=32 vectors=DIR
+      colbert           model=colbertv2 batch=32 length=0 query_length=0 vectors=DIR
+                        (0: what the checkpoint says, else 220 and 32)
       cross-encoder     model=minilm-l6 kind=auto batch=32 length=512 seed=0
       monot5            model=monot5 kind=monot5 answers=auto|true|yes|sim, else
                         as cross-encoder

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from heldout.errors import HeldoutError, InputError, Problem, printable
 from heldout.ids import Digest
 from heldout.rankers.devices import import_neural
-from heldout.rankers.weights import read_json, weight_shapes
+from heldout.rankers.weights import read_settings, weight_shapes
 
 __all__ = [
     "CHECKPOINTS",
@@ -85,6 +85,7 @@ CHECKPOINTS: dict[str, Checkpoint] = {
     "duot5": Checkpoint(name="castorini/duot5-base-msmarco", method="duot5"),
     "duot5-3b": Checkpoint(name="castorini/duot5-3b-msmarco", method="duot5"),
     "colbertv2": Checkpoint(name="colbert-ir/colbertv2.0", method="colbert"),
+    "gte-moderncolbert": Checkpoint(name="lightonai/GTE-ModernColBERT-v1", method="colbert"),
     "ance": Checkpoint(
         name="sentence-transformers/msmarco-roberta-base-ance-firstp",
         method="dense",
@@ -145,7 +146,7 @@ def load_config(place: str) -> Any:
         place: a folder or a published name.
     """
     transformers = import_neural("transformers")
-    found = read_json(place, "config.json")
+    found = read_settings(place, "config.json")
     if found and "model_type" not in found and _is_bert(place):
         return transformers.BertConfig.from_pretrained(place)
     return transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)

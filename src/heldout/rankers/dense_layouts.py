@@ -9,28 +9,11 @@ from typing import Any
 
 from heldout.errors import InputError, Problem, printable
 from heldout.rankers.devices import DeviceName, import_neural
-from heldout.rankers.weights import find_file, read_tensors
+from heldout.rankers.weights import compare_weights, find_file, read_tensors
 
 __all__ = ["is_bare", "load_sentence_encoder"]
 
 _MODULES = "modules.json"
-
-_PRETRAINING = (
-    "cls.",
-    "discriminator_predictions.",
-    "generator_",
-    "lm_head",
-    "lm_loss",
-    "lm_predictions.",
-    "mask_predictions.",
-    "predictions.",
-    "sop_classifier.",
-    "vocab_",
-)
-"""Beginnings of layers that guess words: vectors of texts do not go through them."""
-
-_POOLER = "pooler."
-"""A layer over the first token that an average does not use."""
 
 _ANCE = ("embeddingHead.weight", "embeddingHead.bias", "norm.weight", "norm.bias")
 _ANCE_LEFT_OVER = ("classifier.",)
@@ -62,28 +45,16 @@ def load_sentence_encoder(place: str, device: DeviceName, *, model: str) -> Any:
         encoder = library.SentenceTransformer(place, device=device, trust_remote_code=False)
     if not is_bare(place):
         return encoder
-    left_out, drawn = _compare_weights(place)
+    _, report = import_neural("transformers").AutoModel.from_pretrained(
+        place, output_loading_info=True, trust_remote_code=False
+    )
+    left_out, drawn = compare_weights(report)
     if set(_ANCE) <= set(left_out):
         encoder = _add_ance_head(encoder, place, device)
         left_out = [name for name in left_out if name not in _ANCE]
         left_out = [name for name in left_out if not name.startswith(_ANCE_LEFT_OVER)]
     _check_whole(left_out, drawn, model)
     return encoder
-
-
-def _compare_weights(place: str) -> tuple[list[str], list[str]]:
-    """Names of weights that a bare model leaves out, and of those that it lacks."""
-    transformers = import_neural("transformers")
-    _, report = transformers.AutoModel.from_pretrained(
-        place, output_loading_info=True, trust_remote_code=False
-    )
-    left_out = [name for name in report["unexpected_keys"] if not _is_unused(name)]
-    return sorted(left_out), sorted(name for name in report["missing_keys"] if _POOLER not in name)
-
-
-def _is_unused(name: str) -> bool:
-    """Whether vectors of texts do not depend on a weight."""
-    return name.startswith(_PRETRAINING) or _POOLER in name or name.endswith("position_ids")
 
 
 def _add_ance_head(encoder: Any, place: str, device: DeviceName) -> Any:

@@ -1,18 +1,16 @@
 """Late interaction (ColBERT): a vector per token, and for each of the query's its best partner.
 
-Checkpoints lie as ColBERT publishes them: a BERT and one linear layer, `linear.weight`.
+How checkpoints lie is in `colbert_layouts`.
 """
 
 import hashlib
-import string
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, printable
 from heldout.ids import Digest
 from heldout.rankers.checkpoints import (
     check_scores,
@@ -20,6 +18,12 @@ from heldout.rankers.checkpoints import (
     digest_weights,
     limit_length,
     load_checkpoint,
+)
+from heldout.rankers.colbert_layouts import (
+    SHORTEST,
+    ColbertLayout,
+    read_layout,
+    refuse_colbert,
 )
 from heldout.rankers.devices import (
     DeviceChoice,
@@ -35,6 +39,7 @@ from heldout.rankers.devices import (
 from heldout.rankers.pairs import TextPair
 from heldout.rankers.run import Run, Task, rank_scores
 from heldout.rankers.vectors import Encoding, Vectors, encode_all
+from heldout.rankers.weights import compare_weights
 
 __all__ = ["Colbert", "ColbertSettings", "load_colbert", "max_similarity", "rank_colbert"]
 
@@ -43,15 +48,9 @@ TokenVectors = NDArray[np.float32]
 
 _NOT_KEPT = Encoding()
 
-_SHORTEST = 8
-_FRAME = 3
-"""Tokens around a text: its beginning, the marker, its end."""
-
+_LINEAR = "linear.weight"
 _BLOCK = 4096
 """Documents compared with a query at once."""
-
-_SAFE, _PICKLED, _LINEAR = "model.safetensors", "pytorch_model.bin", "linear.weight"
-_QUERY_MARKER, _DOCUMENT_MARKER = "[unused0]", "[unused1]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +60,10 @@ class ColbertSettings:
     Attributes:
         model: a name in `checkpoints`, any other published one, or a folder.
         batch: texts encoded at once, >= 1.
-        length: tokens of a document, >= 8; what is longer is cut.
+        length: tokens of a document, >= 8; what is longer is cut; 0 goes by the checkpoint, or
+            220 where it does not say.
         query_length: tokens of a query, >= 8; shorter ones are filled up with `[MASK]`, whose
-            vectors count.
+            vectors count; 0 goes by the checkpoint, or 32.
         vectors: folder that keeps the documents' vectors for the next call; empty keeps none.
         device: where it runs; `auto` prefers cuda, then mps.
         precision: of matrix products; `auto` takes the fastest that the device has.
@@ -71,16 +71,17 @@ class ColbertSettings:
 
     model: str = "colbertv2"
     batch: int = 32
-    length: int = 220
-    query_length: int = 32
+    length: int = 0
+    query_length: int = 0
     vectors: str = ""
     device: DeviceChoice = "auto"
     precision: PrecisionChoice = "auto"
 
     def __post_init__(self) -> None:
         """Refuse an empty batch and texts without room."""
-        if self.batch < 1 or min(self.length, self.query_length) < _SHORTEST:
-            message = f"wanted: batch >= 1, length and query_length >= {_SHORTEST}"
+        lengths = [length for length in (self.length, self.query_length) if length]
+        if self.batch < 1 or any(length < SHORTEST for length in lengths):
+            message = f"wanted: batch >= 1, length and query_length >= {SHORTEST}, or 0"
             raise ValueError(message)
 
 
@@ -90,49 +91,44 @@ class Colbert:
 
     Attributes:
         model: the encoder, on its device.
-        projection: weights of the linear layer, shape (dimensions, hidden), on its device.
+        layout: how texts are framed; the weights of its linear layer are on the device too.
         tokenizer: that of the checkpoint.
-        silent: tokens of documents that get no vector: punctuation.
         device: where it runs.
         precision: of the encoder's matrix products.
-        length: tokens of a document at most.
-        query_length: tokens of a query.
         settings: what it was loaded with.
     """
 
     model: Any
-    projection: Any
+    layout: ColbertLayout
     tokenizer: Any
-    silent: frozenset[int]
     device: DeviceName
     precision: Precision
-    length: int
-    query_length: int
     settings: ColbertSettings
 
     @property
     def digest(self) -> Digest:
         """SHA-256 of the weights and of what else vectors depend on."""
-        total = hashlib.sha256(f"{self.length} {self.query_length} ".encode())
+        total = hashlib.sha256(f"{self.layout} ".encode())
         total.update(f"{self.device} {self.precision} {self.settings.batch} ".encode())
-        total.update(self.projection.cpu().numpy().tobytes())
+        total.update(self.layout.projection.cpu().numpy().tobytes())
         total.update(digest_tokenizer(self.tokenizer).encode())
         total.update(digest_weights(self.model).encode())
         return Digest(total.hexdigest())
 
     def encode_queries(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Token vectors of queries, each of `query_length` tokens.
+        """Token vectors of queries, each of `query_length` tokens where queries are filled up.
 
         Raises:
             InputError: code `model-scores`.
         """
-        length = self.query_length
-        rows = self._frame(texts, _QUERY_MARKER, length)
-        filler = self.tokenizer.mask_token_id
-        ids = [row + [filler] * (length - len(row)) for row in rows]
-        # What fills a query up is not looked at by the others, yet has a vector itself.
-        attended = [[1] * len(row) + [0] * (length - len(row)) for row in rows]
-        return self._encode(ids, attended, kept=[[True] * length for _ in rows])
+        layout = self.layout
+        rows = self._frame(texts, layout.query_marker, layout.query_length)
+        gaps = [layout.query_length - len(row) if layout.fill else 0 for row in rows]
+        filler, seen = self.tokenizer.mask_token_id, int(layout.attend)
+        ids = [row + [filler] * gap for row, gap in zip(rows, gaps, strict=True)]
+        # What fills a query up has vectors itself, also where the others do not look at it.
+        attended = [[1] * len(row) + [seen] * gap for row, gap in zip(rows, gaps, strict=True)]
+        return self._encode(ids, attended, kept=[[True] * len(row) for row in ids])
 
     def encode_documents(self, texts: Sequence[str]) -> list[TokenVectors]:
         """Token vectors of documents; punctuation has none.
@@ -140,8 +136,8 @@ class Colbert:
         Raises:
             InputError: code `model-scores`.
         """
-        ids = self._frame(texts, _DOCUMENT_MARKER, self.length)
-        kept = [[token not in self.silent for token in row] for row in ids]
+        ids = self._frame(texts, self.layout.document_marker, self.layout.length)
+        kept = [[token not in self.layout.silent for token in row] for row in ids]
         return self._encode(ids, [[1] * len(row) for row in ids], kept=kept)
 
     def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
@@ -160,15 +156,16 @@ class Colbert:
         ]
         return np.array(values, dtype=np.float64)
 
-    def _frame(self, texts: Sequence[str], marker: str, length: int) -> list[list[int]]:
+    def _frame(self, texts: Sequence[str], marker: int | None, length: int) -> list[list[int]]:
         """Token ids of texts between their frame, cut to the length."""
         if not texts:
             return []
         tokenizer = self.tokenizer
-        found = tokenizer(
-            list(texts), add_special_tokens=False, truncation=True, max_length=length - _FRAME
-        )["input_ids"]
-        head = [tokenizer.cls_token_id, tokenizer.convert_tokens_to_ids(marker)]
+        head = [tokenizer.cls_token_id] + ([] if marker is None else [marker])
+        room = length - len(head) - 1
+        found = tokenizer(list(texts), add_special_tokens=False, truncation=True, max_length=room)[
+            "input_ids"
+        ]
         return [[*head, *ids, tokenizer.sep_token_id] for ids in found]
 
     def _encode(
@@ -189,7 +186,7 @@ class Colbert:
             inputs = self.tokenizer.pad(chosen, return_tensors="pt").to(self.device)
             with autocast(self.device, self.precision):
                 hidden = self.model(**inputs).last_hidden_state.float()
-            vectors = torch.nn.functional.normalize(hidden @ self.projection.T, dim=-1)
+            vectors = torch.nn.functional.normalize(hidden @ self.layout.projection.T, dim=-1)
             return [
                 part[: len(ids[row])][kept[row]]
                 for row, part in zip(rows, vectors.cpu().numpy(), strict=True)
@@ -271,58 +268,31 @@ def load_colbert(settings: ColbertSettings) -> Colbert:
 
 def _load(place: str, settings: ColbertSettings, device: DeviceName) -> Colbert:
     torch, transformers = import_neural("torch"), import_neural("transformers")
-    projection = _projection(place, settings.model)
     tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    layout = read_layout(place, tokenizer, settings.model)
     model, report = transformers.AutoModel.from_pretrained(
-        place,
-        dtype=torch.float32,
-        add_pooling_layer=False,
-        output_loading_info=True,
-        trust_remote_code=False,
+        place, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
     )
-    if report["missing_keys"]:
-        raise _refusal(settings.model, f"{len(report['missing_keys'])} weights missing")
+    left_out, missing = compare_weights(report)
+    if missing:
+        raise refuse_colbert(settings.model, f"{len(missing)} weights missing")
+    if set(left_out) - {_LINEAR}:
+        raise refuse_colbert(settings.model, f"{len(left_out)} weights of no layer that is read")
+    # Token vectors do not go through it, and where the checkpoint lacks it, it is drawn.
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
     return Colbert(
         model=model.to(device).eval(),
-        projection=projection.float().to(device),
+        layout=replace(
+            layout,
+            projection=layout.projection.float().to(device),
+            length=limit_length(model.config, tokenizer, settings.length or layout.length),
+            query_length=limit_length(
+                model.config, tokenizer, settings.query_length or layout.query_length
+            ),
+        ),
         tokenizer=tokenizer,
-        silent=_punctuation(tokenizer),
         device=device,
         precision=choose_precision(settings.precision, device),
-        length=limit_length(model.config, tokenizer, settings.length),
-        query_length=limit_length(model.config, tokenizer, settings.query_length),
         settings=settings,
-    )
-
-
-def _projection(place: str, model: str) -> Any:
-    """The linear layer, which no class of transformers reads."""
-    hub = import_neural("transformers.utils.hub")
-    path = hub.cached_file(place, _SAFE, _raise_exceptions_for_missing_entries=False)
-    if path:
-        with import_neural("safetensors").safe_open(path, framework="pt") as weights:
-            if _LINEAR in weights.keys():  # noqa: SIM118 - it is no mapping
-                return weights.get_tensor(_LINEAR)
-        raise _refusal(model, f"no {_LINEAR}")
-    weights = import_neural("torch").load(
-        hub.cached_file(place, _PICKLED), map_location="cpu", weights_only=True
-    )
-    if _LINEAR not in weights:
-        raise _refusal(model, f"no {_LINEAR}")
-    return weights[_LINEAR]
-
-
-def _punctuation(tokenizer: Any) -> frozenset[int]:
-    found = tokenizer(list(string.punctuation), add_special_tokens=False)["input_ids"]
-    return frozenset(ids[0] for ids in found)
-
-
-def _refusal(model: str, found: str) -> InputError:
-    return InputError(
-        Problem(
-            code="model-checkpoint",
-            path=printable(model),
-            found=found,
-            expected="a ColBERT: a BERT with one linear layer over its token vectors",
-        )
     )
