@@ -5,7 +5,7 @@ Source: Gupta and MacAvaney, SIGIR 2022 (survivorship-bias), figure 1.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from heldout.charts.boxes import RULE
 from heldout.charts.labels import Label
@@ -35,7 +35,8 @@ _ABOVE, _BELOW, _LEFT, _RIGHT = 52, 40, 64, 24
 _LINE = 19
 _BESIDE = 0.22
 _ALPHA = 0.05
-_STAR, _DAGGER = "*", "†"
+_STAR: Final = "*"
+_DAGGER: Final = "†"
 _DASH = (6, 4)
 
 _Mark = Literal["circle", "diamond", "square", "dashes", "*", "†"]
@@ -137,14 +138,18 @@ def _keys(result: TrainingResult) -> list[tuple[_Mark, str]]:
         one.condition.like is not None for found in result.outcomes for one in found.conditions
     )
     signs = {sign for found in result.outcomes for sign in "".join(_signs(found).values())}
-    return [
+    keys: list[tuple[_Mark, str]] = [
         ("circle", "a model: one seed"),
         ("diamond", "mean of the seeds"),
-        *([("square", "mean, on as few labels drawn at random")] if controlled else []),
-        ("dashes", "the first stage, which is re-ranked"),
-        *([(_STAR, "differs from all, corrected")] if _STAR in signs else []),
-        *([(_DAGGER, "differs from the next deeper one, corrected")] if _DAGGER in signs else []),
     ]
+    if controlled:
+        keys.append(("square", "mean, on as few labels drawn at random"))
+    keys.append(("dashes", "the first stage, which is re-ranked"))
+    if _STAR in signs:
+        keys.append((_STAR, "differs from all, corrected"))
+    if _DAGGER in signs:
+        keys.append((_DAGGER, "differs from the next deeper one, corrected"))
+    return keys
 
 
 def _draw_keys(keys: Sequence[tuple[_Mark, str]], frame: Frame) -> list[Layer]:
@@ -152,14 +157,15 @@ def _draw_keys(keys: Sequence[tuple[_Mark, str]], frame: Frame) -> list[Layer]:
     for place, (mark, text) in enumerate(keys):
         down = place * _LINE + _LINE / 2
         up = frame.canvas.height - down
-        if mark == "dashes":
-            layers.append(draw_line([(4.0, up), (28.0, up)], frame, INK, dash=_DASH))
-        elif mark in {_STAR, _DAGGER}:
-            # A star hangs at the top of its line
-            middle = down + 3 if mark == _STAR else down
-            layers += draw_texts([Label(x=13, y=middle, text=mark, align="left")], INK)
-        else:
-            layers.append(draw_dots([(16.0, up, text)], frame, mark))
+        match mark:
+            case "dashes":
+                layers.append(draw_line([(4.0, up), (28.0, up)], frame, INK, dash=_DASH))
+            case "*" | "†":
+                # A star hangs at the top of its line
+                middle = down + 3 if mark == _STAR else down
+                layers += draw_texts([Label(x=13, y=middle, text=mark, align="left")], INK)
+            case _:
+                layers.append(draw_dots([(16.0, up, text)], frame, mark))
         layers += draw_texts([Label(x=36, y=down, text=text, align="left")], MUTED)
     return layers
 
