@@ -17,7 +17,6 @@ from heldout.rankers.run import Run, Task
 from heldout.rankers.vectors import Encoding
 
 __all__ = [
-    "DEVIATIONS",
     "HybridSettings",
     "LexicalSettings",
     "ZeroShot",
@@ -25,10 +24,6 @@ __all__ = [
     "has_encoder",
     "rank_hybrid",
 ]
-
-DEVIATIONS = (0.15, 0.17, 0.23)
-"""Standard deviations of the difference to BM25 by query, nDCG@10, on Cranfield, Vaswani and the
-embedded collection: what to expect where nothing is labelled. Source: docs/playbook.md."""
 
 _DEPTH = 100
 """Least documents of each run that are added: a shallow run is the top of a deep one."""
