@@ -1,5 +1,8 @@
 """Dev and eval queries: disjoint, complete, near duplicates together."""
 
+import tracemalloc
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -77,3 +80,36 @@ def test_no_texts_no_groups() -> None:
 def test_an_empty_side_cannot_be_asked_for(dev: float) -> None:
     with pytest.raises(ValueError, match="share"):
         split_queries(collection(["a"]), dev=dev, rng=np.random.default_rng(0))
+
+
+def _groups_of_all_pairs(texts: tuple[str, ...]) -> list[int]:
+    """Groups by comparing each two texts, numbered by their first text."""
+    words = [set(text.casefold().split()) for text in texts]
+    group = list(range(len(texts)))
+    for one, other in combinations(range(len(texts)), 2):
+        union = words[one] | words[other]
+        if union and len(words[one] & words[other]) >= 0.7 * len(union):
+            old, new = group[other], group[one]
+            group = [new if number == old else number for number in group]
+    numbers = {number: place for place, number in enumerate(dict.fromkeys(group))}
+    return [numbers[number] for number in group]
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from("abcdefgh"), max_size=9).map(" ".join), min_size=1, max_size=12
+    )
+)
+def test_groups_are_those_of_comparing_all_pairs(texts: list[str]) -> None:
+    assert near_duplicate_groups(tuple(texts)).tolist() == _groups_of_all_pairs(tuple(texts))
+
+
+def test_many_queries_with_a_word_in_common_are_divided_in_little_memory() -> None:
+    """All pairs of these would be 400 million."""
+    texts = tuple(f"what is the w{number} of v{number}" for number in range(20_000))
+    tracemalloc.start()
+    groups = near_duplicate_groups(texts)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(np.unique(groups)) == 20_000
+    assert most < 100 << 20

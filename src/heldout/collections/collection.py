@@ -19,6 +19,9 @@ __all__ = ["Collection", "QuerySplit", "near_duplicate_groups", "split_queries"]
 _NEAR = 0.7
 """Jaccard similarity of two queries' word sets from which they count as near duplicates."""
 
+_PAIRS = 1 << 16
+"""Pairs of texts that are compared at once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
@@ -91,7 +94,7 @@ def near_duplicate_groups(texts: tuple[str, ...]) -> NDArray[np.int64]:
     words is at least 0.7.
 
     Args:
-        texts: any number of short texts.
+        texts: any number of short texts; only those that share a rare word are compared.
 
     Returns:
         int64, shape (texts,): group numbers from 0; texts without a word stand alone.
@@ -99,14 +102,47 @@ def near_duplicate_groups(texts: tuple[str, ...]) -> NDArray[np.int64]:
     if not texts:
         return np.zeros(0, dtype=np.int64)
     words = _incidence(texts)
-    shared = (words @ words.T).tocoo()
     sizes = words.sum(axis=1)
-    first, second = shared.coords
-    near = shared.data >= _NEAR * (sizes[first] + sizes[second] - shared.data)
+    first, second = _candidates(words, sizes)
+    shared = np.concatenate(
+        [
+            np.zeros(0, dtype=np.int64),
+            *(
+                words[first[at : at + _PAIRS]].multiply(words[second[at : at + _PAIRS]]).sum(axis=1)
+                for at in range(0, len(first), _PAIRS)
+            ),
+        ]
+    )
+    near = shared >= _NEAR * (sizes[first] + sizes[second] - shared)
     links = coo_array(
         (np.ones(int(near.sum())), (first[near], second[near])), shape=(len(texts), len(texts))
     )
     return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
+
+
+def _candidates(
+    words: csr_array, sizes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of texts that may be near duplicates: those that share one of their rarest words.
+
+    Two texts with so much in common cannot differ in all words of which each has more than it
+    may lack. All pairs would be too many: most share a word that nearly every text has.
+
+    Returns:
+        Row numbers, the first of each pair below the second.
+    """
+    counts = words.sum(axis=0)
+    rank = np.empty(len(counts), dtype=np.int64)
+    rank[np.argsort(counts, kind="stable")] = np.arange(len(counts))
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((rank[words.indices], rows))
+    place = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[rows]
+    rare = place < (sizes - np.ceil(_NEAR * sizes).astype(np.int64) + 1)[rows]
+    kept = rows[rare], words.indices[order][rare]
+    rarest = csr_array((np.ones(int(rare.sum()), dtype=np.int64), kept), shape=words.shape)
+    first, second = (rarest @ rarest.T).tocoo().coords
+    below = first < second
+    return first[below], second[below]
 
 
 def _incidence(texts: tuple[str, ...]) -> csr_array:
