@@ -13,7 +13,7 @@ from tiny_models import TinyModels, save_wordpiece
 from heldout.errors import InputError
 from heldout.rankers.checkpoints import CHECKPOINTS, load_checkpoint
 from heldout.rankers.dense import DenseEncoder, DenseSettings, load_encoder
-from heldout.rankers.dense_layouts import is_bare
+from heldout.rankers.dense_layouts import is_averaged
 
 tiny = tiny_models.tiny
 
@@ -84,13 +84,14 @@ def test_ance_as_castorini_published_it_has_its_head_and_its_norm(
     del tiny
     layers = ance_layers()
     model = save_roberta(tmp_path / "ance", **layers)
-    found = load(tmp_path / "ance", like="ance-castorini")
+    found = load(tmp_path / "ance")
     wanted = plain_ance(model, layers, found.model.tokenizer)
     assert found.similarity == "dot"
     assert found.encode_documents(TEXTS) == pytest.approx(wanted, abs=1e-4)
+    assert not load_checkpoint(str(tmp_path / "ance"), is_averaged)
     layers["norm.bias"] += 1
     save_roberta(tmp_path / "other", **layers)
-    assert load(tmp_path / "other", like="ance-castorini").digest != found.digest
+    assert load(tmp_path / "other").digest != found.digest
 
 
 @pytest.mark.parametrize("name", ["classifier.weight", "embeddingHead.weight", "projection.weight"])
@@ -129,14 +130,14 @@ def test_what_guesses_words_is_no_layer_of_vectors(tiny: TinyModels, tmp_path: P
     assert more.digest == plain.digest
 
 
-def test_a_bare_model_is_told_from_one_that_says_how_it_pools(
+def test_a_model_that_is_averaged_is_told_from_one_that_says_how_it_pools(
     tiny: TinyModels, tmp_path: Path
 ) -> None:
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - of `neural`
 
     SentenceTransformer(tiny.headless).save_pretrained(str(tmp_path / "whole"))
-    assert load_checkpoint(tiny.headless, is_bare)
-    assert not load_checkpoint(str(tmp_path / "whole"), is_bare)
+    assert load_checkpoint(tiny.headless, is_averaged)
+    assert not load_checkpoint(str(tmp_path / "whole"), is_averaged)
 
 
 @pytest.mark.parametrize("short", ["contriever", "contriever-msmarco"])

@@ -198,7 +198,6 @@ def _choose(
     from heldout.rankers.methods import choose_method, encodes  # noqa: PLC0415 - heavy
 
     reranks = is_reranking(method, reranking)
-    _say_folder(method, settings)
     encoding = encodes_first(reranking) if reranks else encodes(method, settings)
     if reranks:
         ranker = choose_reranking(method, settings, reranking, out)
@@ -210,6 +209,7 @@ def _choose(
         )
     else:
         ranker = choose_method(method, settings)
+    _say_assumed(method, settings)
     return _Chosen(
         name=method, announced=printable(method), rank=ranker, reranks=reranks, encodes=encoding
     )
@@ -248,10 +248,10 @@ def _remove_unfinished(chosen: _Chosen, out: Path) -> None:
         remove_vectors(vectors_path(out))
 
 
-def _say_folder(method: str, settings: dict[str, str]) -> None:
+def _say_assumed(method: str, settings: dict[str, str]) -> None:
     """Say what is taken for granted of a sentence encoder that does not say it itself."""
     from heldout.rankers.checkpoints import MINILM, find_checkpoint, load_checkpoint  # noqa: PLC0415 - heavy
-    from heldout.rankers.dense_layouts import is_bare  # noqa: PLC0415 - heavy
+    from heldout.rankers.dense_layouts import is_averaged  # noqa: PLC0415 - heavy
 
     model = settings.get("model", MINILM)
     told = settings.keys() & {"like", "similarity", "query_prefix", "document_prefix"}
@@ -259,7 +259,7 @@ def _say_folder(method: str, settings: dict[str, str]) -> None:
     if method != "dense" or told or named:
         return
     name = printable(model)
-    if load_checkpoint(model, is_bare):
+    if load_checkpoint(model, is_averaged):
         messages().print(
             f"note: {name} has no modules.json: a text's vector is the average of its tokens', "
             "compared by cosine; --param similarity=dot if it was trained so"

@@ -9,21 +9,25 @@ from typing import Any
 
 from heldout.errors import InputError, Problem, printable
 from heldout.rankers.devices import DeviceName, import_neural
-from heldout.rankers.weights import compare_weights, find_file, read_tensors
+from heldout.rankers.weights import compare_weights, find_file, read_tensors, weight_shapes
 
-__all__ = ["is_bare", "load_sentence_encoder"]
+__all__ = ["is_averaged", "load_sentence_encoder"]
 
 _MODULES = "modules.json"
 
-_ANCE = ("embeddingHead.weight", "embeddingHead.bias", "norm.weight", "norm.bias")
+_ANCE = frozenset({"embeddingHead.weight", "embeddingHead.bias", "norm.weight", "norm.bias"})
 _ANCE_LEFT_OVER = ("classifier.",)
 """ANCE is made from a classifier, whose last layer some copies still have."""
 
 _SHOWN = 3
 
 
-def is_bare(place: str) -> bool:
-    """Whether a checkpoint does not say how vectors come out of its tokens."""
+def is_averaged(place: str) -> bool:
+    """Whether a checkpoint does not say how vectors come out of its tokens, nor its weights do."""
+    return _is_bare(place) and not weight_shapes(place).keys() >= _ANCE
+
+
+def _is_bare(place: str) -> bool:
     return find_file(place, _MODULES) is None
 
 
@@ -43,13 +47,13 @@ def load_sentence_encoder(place: str, device: DeviceName, *, model: str) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         encoder = library.SentenceTransformer(place, device=device, trust_remote_code=False)
-    if not is_bare(place):
+    if not _is_bare(place):
         return encoder
     _, report = import_neural("transformers").AutoModel.from_pretrained(
         place, output_loading_info=True, trust_remote_code=False
     )
     left_out, drawn = compare_weights(report)
-    if set(_ANCE) <= set(left_out):
+    if set(left_out) >= _ANCE:
         encoder = _add_ance_head(encoder, place, device)
         left_out = [name for name in left_out if name not in _ANCE]
         left_out = [name for name in left_out if not name.startswith(_ANCE_LEFT_OVER)]
@@ -64,14 +68,16 @@ def _add_ance_head(encoder: Any, place: str, device: DeviceName) -> Any:
     """
     library = import_neural("sentence_transformers")
     modules, torch = import_neural("sentence_transformers.models"), import_neural("torch")
-    weights = read_tensors(place, _ANCE)
+    weights = read_tensors(place, sorted(_ANCE))
     size, hidden = weights["embeddingHead.weight"].shape
     head = modules.Dense(hidden, size, activation_function=torch.nn.Identity())
     head.linear.load_state_dict(_under(weights, "embeddingHead."))
     norm = modules.LayerNorm(size)
     norm.norm.load_state_dict(_under(weights, "norm."))
     first = modules.Pooling(hidden, pooling_mode="cls")
-    return library.SentenceTransformer(modules=[encoder[0], first, head, norm], device=device)
+    return library.SentenceTransformer(
+        modules=[encoder[0], first, head, norm], device=device, similarity_fn_name="dot"
+    )
 
 
 def _under(weights: dict[str, Any], start: str) -> dict[str, Any]:
