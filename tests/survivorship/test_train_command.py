@@ -450,3 +450,11 @@ def test_options_without_a_part_are_refused(
     assert found.exit_code == 2
     assert told in " ".join(found.stderr.split())
     assert not (tmp_path / "study").exists()
+
+
+def test_steps_that_are_told_are_enough_for_every_share(call: Callable[..., Result]) -> None:
+    shares = ("--all-labels", "--learning-curve", "0.2,0.5,1", "--seeds", "1")
+    found = call(*shares, "--steps", "1")
+    enough = re.search(r"--steps (\d+) or more", " ".join(found.stderr.split()))
+    assert enough is not None
+    assert call(*shares, "--steps", enough[1]).exit_code == 0

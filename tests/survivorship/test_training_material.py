@@ -155,7 +155,7 @@ def test_ids_without_a_text_are_named_together_and_early(place: Path) -> None:
 
 
 def test_other_triples_have_another_digest(place: Path) -> None:
-    source = {"annotations": place / "train.json"}
+    source: dict[str, Any] = {"annotations": place / "train.json"}
     one = read(place, triples="triples.tsv", **source)
     assert one.digest == read(place, triples="triples.tsv", **source).digest
     with (place / "triples.tsv").open("a") as file:

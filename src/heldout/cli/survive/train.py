@@ -85,13 +85,16 @@ def train(
 
     FOLDER keeps everything: the same call goes on after a kill, several calls at once share the
     work, and more seeds, conditions or test sets only add to it. Without annotations, annotators
-    are simulated: they see BM25's first documents and select what the collection's labels name.
+    are simulated: they see BM25's first documents and select what the collection's labels name,
+    unless --all-labels takes every one.
 
     \b
     Examples:
       heldout survive train study
       heldout survive train study --test vaswani --chart study.svg
       heldout survive train curve --learning-curve 0.1,0.25,0.5,1
+      heldout survive train tuning --collection my-folder:eval --test my-folder:dev \\
+          --all-labels --learning-curve 0.25,0.5,1
     """
     _refuse_idle(material, choice)
     root = TrainingFolder(folder)

@@ -199,7 +199,7 @@ def _is_named(source: AnnotationSource) -> bool:
 
 def _refuse_others(source: AnnotationSource, choice: TripleChoice) -> None:
     """Refuse options that would be left aside."""
-    given = {
+    given: dict[str, object] = {
         "--types": source.types,
         "--queries": source.queries,
         "--documents": source.documents,

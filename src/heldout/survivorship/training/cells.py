@@ -87,7 +87,8 @@ def check_shares(plan: Plan, read: ReadTriples, *, seed: int, batch: int) -> Non
         InputError: code `curve-steps` or `equal-shares`.
     """
     shares: dict[tuple[int, int], Condition] = {}
-    for cell in plan.cells:
+    # The largest share first: it wants the most steps.
+    for cell in sorted(plan.cells, key=lambda one: -one.condition.share):
         queries = share_queries(plan.counts, cell.condition.share, seed=seed + cell.seed)
         labels = sum(query in queries for query, _ in plan.counts.per_label)
         if cell.selection.labels < labels:
