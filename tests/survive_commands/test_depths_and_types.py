@@ -179,6 +179,18 @@ def test_a_depth_alone_adds_what_it_adds_among_all(folder: Path) -> None:
     assert some[0]["steps"]["weak"]["others"] == every[3]["added"]
 
 
+def test_a_run_that_finds_nothing_scores_0_where_its_ids_are_known_to_be_right(
+    tmp_path: Path,
+) -> None:
+    file = saved(tmp_path / "a.jsonl", [2] * 30, discarded=10)
+    (tmp_path / "bad.run").write_text("".join(f"q{at} Q0 d9 1 1 t\n" for at in range(30)), "utf-8")
+    found = call(
+        "depths", "--annotations", file, "--runs", tmp_path / "bad.run", "--to", "0", "--json"
+    )
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["depths"][-1]["scores"] == {"bad": 0.0}
+
+
 def test_a_tiny_error_of_the_papers_test_is_not_said_to_be_none(tmp_path: Path) -> None:
     file = saved(tmp_path / "a.jsonl", [1] * 400 + [2], discarded=10)
     found = call("depths", "--annotations", file, "--to", "0")

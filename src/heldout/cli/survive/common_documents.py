@@ -18,12 +18,12 @@ def no_common_document(annotations: Annotations, path: str) -> InputError:
     Returns:
         An error with code `no-common-document`.
     """
-    labels = sum(len(record.selected) for record in annotations.records)
+    known = sum(len({*record.shown, *record.selected}) for record in annotations.records)
     return InputError(
         Problem(
             code="no-common-document",
             path=path,
-            found=f"none of the {plural(labels, 'document')} that were selected",
+            found=f"none of the {plural(known, 'document')} that were shown or selected",
             expected=f"the document ids of {annotations.source}",
             hint="are both of one collection? MS MARCO QnA has no ids: --documents FILE gives them",
         )

@@ -239,7 +239,7 @@ def _read_runs(annotations: Annotations, asked: _Asked) -> Mapping[str, Places] 
         for name, path in paths.items():
             runs[name] = _read_run(path, wanted, asked.order)
             if wanted and not any(runs[name].found.values()):
-                raise no_common_document(annotations, path)
+                _check_ids(annotations, path, asked.order)
             done()
     return runs
 
@@ -258,6 +258,17 @@ def _read_run(path: str, wanted: Mapping[str, Sequence[str]], order: Order | Non
             )
         )
     return places
+
+
+def _check_ids(annotations: Annotations, path: str, order: Order | None) -> None:
+    """A run without any selected document may be that bad if it lists some that were shown."""
+    known: Mapping[str, Sequence[str]] = {
+        one.query: (*one.shown, *one.selected) for one in annotations.records
+    }
+    with open_input(Path(path)) as file:
+        places = read_places(file, path=path, documents=known, order=order)
+    if not any(places.found.values()):
+        raise no_common_document(annotations, path)
 
 
 def _write_shown(annotations: Annotations, path: Path) -> None:
