@@ -13,8 +13,8 @@ from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.training.conditions import ALL, Condition, paper_conditions
 from heldout.survivorship.training.selections import Selection, select_triples
 from heldout.survivorship.training.triples import (
-    Places,
     Sampler,
+    SelectedPlaces,
     Triple,
     TripleCounts,
     as_small_as,
@@ -33,7 +33,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 def select(
     sequence: Sequence[Triple],
-    places: Places,
+    places: SelectedPlaces,
     condition: Condition,
     *,
     seed: int,
@@ -45,7 +45,7 @@ def select(
 
 
 @st.composite
-def labelled_sequences(draw: st.DrawFn) -> tuple[Places, list[Triple]]:
+def labelled_sequences(draw: st.DrawFn) -> tuple[SelectedPlaces, list[Triple]]:
     """Labels at random places, and triples of them in any order, with repetitions."""
     places: dict[QueryId, dict[DocId, int]] = {}
     for number in range(draw(st.integers(1, 8))):
@@ -64,7 +64,7 @@ def is_subsequence(part: tuple[Triple, ...], whole: list[Triple]) -> bool:
 
 @given(labelled_sequences(), st.integers(1, DEPTH))
 def test_a_depth_keeps_the_order_and_exactly_what_was_shown_there(
-    made: tuple[Places, list[Triple]], depth: int
+    made: tuple[SelectedPlaces, list[Triple]], depth: int
 ) -> None:
     places, sequence = made
     kept = select(sequence, places, Condition(depth=depth), seed=0).triples
@@ -75,7 +75,7 @@ def test_a_depth_keeps_the_order_and_exactly_what_was_shown_there(
 
 
 @given(labelled_sequences())
-def test_deeper_annotation_never_has_less(made: tuple[Places, list[Triple]]) -> None:
+def test_deeper_annotation_never_has_less(made: tuple[SelectedPlaces, list[Triple]]) -> None:
     places, sequence = made
     found = [
         set(select(sequence, places, Condition(depth=d), seed=0).triples) for d in range(1, 11)
@@ -86,7 +86,7 @@ def test_deeper_annotation_never_has_less(made: tuple[Places, list[Triple]]) -> 
 
 @given(labelled_sequences(), st.integers(1, DEPTH), st.integers(0, 5))
 def test_a_sample_is_as_small_in_queries_labels_and_triples(
-    made: tuple[Places, list[Triple]], depth: int, seed: int
+    made: tuple[SelectedPlaces, list[Triple]], depth: int, seed: int
 ) -> None:
     places, sequence = made
     shallow = select(sequence, places, Condition(depth=depth), seed=seed)
@@ -132,7 +132,9 @@ def test_each_label_of_a_query_is_as_likely_to_be_in_a_sample() -> None:
 
 
 @given(labelled_sequences(), st.integers(0, 5))
-def test_a_sample_as_small_as_all_is_all(made: tuple[Places, list[Triple]], seed: int) -> None:
+def test_a_sample_as_small_as_all_is_all(
+    made: tuple[SelectedPlaces, list[Triple]], seed: int
+) -> None:
     _, sequence = made
     counts = count_triples(sequence)
     sample = as_small_as(counts, counts, rng(seed))
@@ -141,7 +143,7 @@ def test_a_sample_as_small_as_all_is_all(made: tuple[Places, list[Triple]], seed
 
 @given(labelled_sequences(), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
 def test_within_a_seed_a_larger_share_holds_the_smaller(
-    made: tuple[Places, list[Triple]], one: float, other: float
+    made: tuple[SelectedPlaces, list[Triple]], one: float, other: float
 ) -> None:
     places, sequence = made
     small, large = Condition(share=min(one, other)), Condition(share=max(one, other))

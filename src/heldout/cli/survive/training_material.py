@@ -36,7 +36,7 @@ from heldout.survivorship.training.triple_checks import (
     triples_with_texts,
 )
 from heldout.survivorship.training.triple_files import read_triples
-from heldout.survivorship.training.triples import Places, Triple, make_triples, places_of
+from heldout.survivorship.training.triples import SelectedPlaces, Triple, make_triples, places_of
 from heldout.trec.reading.streams import open_input
 
 __all__ = [
@@ -72,7 +72,7 @@ class Material:
     source: str
     queries: Mapping[QueryId, str]
     documents: Mapping[DocId, str]
-    places: Places
+    places: SelectedPlaces
     read: ReadTriples
     unknown: Unknown | None
     digest: Digest
@@ -89,7 +89,7 @@ class _Labels:
     """
 
     source: str
-    places: Places
+    places: SelectedPlaces
     ranked: Run
 
 
@@ -241,7 +241,7 @@ def _read_labels(collection: Collection, source: AnnotationSource, choice: Tripl
     return _Labels(source=annotations.source, places=places_of(annotations), ranked=ranked)
 
 
-def _all_labels(collection: Collection, place: str) -> Places:
+def _all_labels(collection: Collection, place: str) -> SelectedPlaces:
     """Each relevant document of each query that has a text; at place 1, as nobody was shown any."""
     need_labels(collection, place)
     relevant = {
@@ -281,7 +281,7 @@ def _simulate(
     return found
 
 
-def _amount(places: Places) -> str:
+def _amount(places: SelectedPlaces) -> str:
     labels = sum(map(len, places.values()))
     return f"{plural(labels, 'label')} of {plural(len(places), 'query', 'queries')}"
 
@@ -307,7 +307,7 @@ def _make(labels: _Labels, choice: TripleChoice) -> tuple[Triple, ...]:
     return make_triples(labels.places, tops, negatives=choice.negatives, rng=rng)
 
 
-def _read_file(path: Path, places: Places, unknown: Unknown | None) -> Iterator[Triple]:
+def _read_file(path: Path, places: SelectedPlaces, unknown: Unknown | None) -> Iterator[Triple]:
     """The triples of a file from its beginning; unknown ones are counted anew."""
     if unknown is not None:
         unknown.triples = 0

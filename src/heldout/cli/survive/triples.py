@@ -21,7 +21,7 @@ from heldout.survivorship.training.conditions import paper_conditions
 from heldout.survivorship.training.triple_checks import Unknown, known_triples
 from heldout.survivorship.training.triple_files import read_triples
 from heldout.survivorship.training.triple_filter import filter_triples
-from heldout.survivorship.training.triples import Places, Triple, make_triples, places_of
+from heldout.survivorship.training.triples import SelectedPlaces, Triple, make_triples, places_of
 from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import read_tops
 
@@ -165,7 +165,9 @@ def triples(
     )
 
 
-def _reader(path: Path, places: Places, unknown: Unknown | None) -> Callable[[], Iterator[Triple]]:
+def _reader(
+    path: Path, places: SelectedPlaces, unknown: Unknown | None
+) -> Callable[[], Iterator[Triple]]:
     """Reads the file from its beginning at each call, and counts unknown positives anew."""
 
     def read() -> Iterator[Triple]:

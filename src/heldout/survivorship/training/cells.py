@@ -8,7 +8,7 @@ from heldout.ids import QueryId
 from heldout.survivorship.training.conditions import Condition
 from heldout.survivorship.training.experiment import Cell
 from heldout.survivorship.training.selections import ReadTriples, select_triples, share_queries
-from heldout.survivorship.training.triples import Label, Places, TripleCounts
+from heldout.survivorship.training.triples import Label, SelectedPlaces, TripleCounts
 
 __all__ = ["Plan", "check_shares", "plan_cells"]
 
@@ -28,7 +28,7 @@ class Plan:
 
 def plan_cells(
     read: ReadTriples,
-    places: Places,
+    places: SelectedPlaces,
     conditions: Sequence[Condition],
     *,
     seeds: int,

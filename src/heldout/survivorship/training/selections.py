@@ -18,8 +18,8 @@ from heldout.ids import QueryId
 from heldout.survivorship.training.conditions import WHOLE, Condition
 from heldout.survivorship.training.triples import (
     Label,
-    Places,
     Sampler,
+    SelectedPlaces,
     Triple,
     TripleCounts,
     as_small_as,
@@ -74,7 +74,7 @@ class _Drawn:
 
 def select_triples(
     read: ReadTriples,
-    places: Places,
+    places: SelectedPlaces,
     wanted: Sequence[tuple[Condition, int]],
     *,
     limit: int | None = None,

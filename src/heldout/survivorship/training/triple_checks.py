@@ -7,7 +7,7 @@ from itertools import islice
 from heldout.errors import InputError, Problem
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.training.triple_files import PlacedTriple
-from heldout.survivorship.training.triples import Places, Triple, shown_within
+from heldout.survivorship.training.triples import SelectedPlaces, Triple, shown_within
 from heldout.trec.problems import show
 
 __all__ = ["Unknown", "known_triples", "triples_with_texts"]
@@ -29,7 +29,7 @@ class Unknown:
 
 
 def known_triples(
-    rows: Iterable[PlacedTriple], places: Places, *, path: str, unknown: Unknown | None
+    rows: Iterable[PlacedTriple], places: SelectedPlaces, *, path: str, unknown: Unknown | None
 ) -> Iterator[Triple]:
     """The triples whose positive the annotations know, in their order.
 
@@ -95,7 +95,7 @@ def triples_with_texts(
         )
 
 
-def _unknown(row: PlacedTriple, places: Places, path: str) -> Problem:
+def _unknown(row: PlacedTriple, places: SelectedPlaces, path: str) -> Problem:
     triple = row.triple
     known = triple.query in places
     found = f"positive {show(triple.positive)} of query {show(triple.query)}"

@@ -17,9 +17,9 @@ from heldout.survivorship.training.conditions import Condition
 from heldout.survivorship.training.triple_files import write_triples
 from heldout.survivorship.training.triples import (
     Label,
-    Places,
     Sample,
     Sampler,
+    SelectedPlaces,
     Triple,
     TripleCounts,
     as_small_as,
@@ -51,7 +51,7 @@ class Written:
 
 def filter_triples(
     read: Callable[[], Iterator[Triple]],
-    places: Places,
+    places: SelectedPlaces,
     conditions: Sequence[Condition],
     *,
     name_of: Callable[[Condition], Path],
@@ -104,7 +104,7 @@ def filter_triples(
 class _Counted:
     """How much each depth has: what a triple's place is depends on its label alone."""
 
-    def __init__(self, per_label: Mapping[Label, int], places: Places) -> None:
+    def __init__(self, per_label: Mapping[Label, int], places: SelectedPlaces) -> None:
         self._per_label = per_label
         self._places = places
 

@@ -24,9 +24,9 @@ from heldout.survivorship.annotations import Annotations
 
 __all__ = [
     "Label",
-    "Places",
     "Sample",
     "Sampler",
+    "SelectedPlaces",
     "Triple",
     "TripleCounts",
     "as_small_as",
@@ -45,7 +45,7 @@ class Triple(NamedTuple):
     negative: DocId
 
 
-Places = Mapping[QueryId, Mapping[DocId, int]]
+SelectedPlaces = Mapping[QueryId, Mapping[DocId, int]]
 """Query -> selected document -> place at which it was shown, from 1."""
 
 
@@ -99,12 +99,12 @@ class Sample:
     missing_labels: int
 
 
-def places_of(annotations: Annotations) -> Places:
+def places_of(annotations: Annotations) -> SelectedPlaces:
     """Where the selected documents of each query were shown; discarded queries are not there."""
     return {record.query: record.selected for record in annotations.records if record.selected}
 
 
-def shown_within(places: Places, depth: int | None, triple: Triple) -> bool | None:
+def shown_within(places: SelectedPlaces, depth: int | None, triple: Triple) -> bool | None:
     """Whether annotators who saw `depth` documents would have left this triple.
 
     Args:
@@ -212,7 +212,7 @@ class Sampler:
 
 
 def make_triples(
-    places: Places,
+    places: SelectedPlaces,
     ranked: Mapping[QueryId, Sequence[DocId]],
     *,
     negatives: int,
