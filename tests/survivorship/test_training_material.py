@@ -119,6 +119,16 @@ def test_of_a_sequence_nothing_stays_but_what_the_steps_take() -> None:
             yield Triple(query, DocId(f"p{number % 100}"), DocId(f"n{number}"))
 
     wanted = [*paper_conditions([1, 3], controls=[1]), *share_conditions([0.1, 0.5])]
+    passed = [0]
+
+    def count() -> Iterator[Triple]:
+        for triple in pass_by():
+            passed[0] += 1
+            yield triple
+
+    shares = [(one, 0) for one in share_conditions([0.1, 0.5])]
+    select_triples(count, places, shares, limit=100)
+    assert 60_100 <= passed[0] < 62_000  # the second time no further than it has to
     tracemalloc.start()
     found = select_triples(pass_by, places, [(one, 0) for one in wanted], limit=100)
     most = tracemalloc.get_traced_memory()[1]
@@ -139,6 +149,7 @@ def test_a_positive_that_nobody_selected_is_an_error_or_left_out_and_counted(
     found = read(place, triples="triples.tsv", skip_unknown=True, annotations=place / "train.json")
     for _ in range(2):
         assert len(list(found.read())) == 6
+    next(iter(found.read()))  # a reading that ends early counts nothing
     tell_unknown(found)
     assert "1 triple with positives that" in " ".join(capsys.readouterr().err.split())
 

@@ -99,9 +99,7 @@ def train(
     _refuse_idle(material, choice)
     root = TrainingFolder(folder)
     conditions = choice.conditions
-    reader = CollectionReader(material.split_seed)
-    found = read_material(source, material, reader)
-    tests = read_tests(test, reader)
+    found, tests = _read(source, material, test)
     cells = _cells(found, conditions, choice, material, learner)
     tell_unknown(found)
     seen = tell_trained_on(found, cells, tests)
@@ -110,6 +108,14 @@ def train(
         root.write_first(one.name, one.first)
     _compute(root, cells, found, tests, learner)
     print_answer(_answer(root, cells, tests, choice, test), output)
+
+
+def _read(
+    source: AnnotationSource, material: TripleChoice, test: TestChoice
+) -> tuple[Material, tuple[TestSet, ...]]:
+    """What is trained on and what is re-ranked; of other texts nothing stays in memory."""
+    reader = CollectionReader(material.split_seed)
+    return read_material(source, material, reader), read_tests(test, reader)
 
 
 def _refuse_idle(material: TripleChoice, choice: ConditionChoice) -> None:

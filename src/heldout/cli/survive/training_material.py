@@ -308,12 +308,13 @@ def _make(labels: _Labels, choice: TripleChoice) -> tuple[Triple, ...]:
 
 
 def _read_file(path: Path, places: SelectedPlaces, unknown: Unknown | None) -> Iterator[Triple]:
-    """The triples of a file from its beginning; unknown ones are counted anew."""
-    if unknown is not None:
-        unknown.triples = 0
+    """The triples of a file from its beginning; `unknown` is told at its end."""
+    counted = None if unknown is None else Unknown()
     with open_input(path) as file:
         rows = read_triples(file, path=str(path))
-        yield from known_triples(rows, places, path=str(path), unknown=unknown)
+        yield from known_triples(rows, places, path=str(path), unknown=counted)
+    if unknown is not None and counted is not None:
+        unknown.triples, unknown.first = counted.triples, counted.first
 
 
 def _digest(path: Path) -> Digest:

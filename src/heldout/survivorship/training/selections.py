@@ -137,11 +137,20 @@ def _draw(
             drawn[condition, seed] = _Drawn(
                 takes=_of_queries(queries), most=limit, missing=0, kept=[]
             )
-    for triple in read() if drawn else ():
-        for one in drawn.values():
-            if len(one.kept) != one.most and one.takes(triple):
-                one.kept.append(triple)
+    _fill(read, [one for one in drawn.values() if one.most != 0])
     return {key: _selection(one.kept, missing=one.missing) for key, one in drawn.items()}
+
+
+def _fill(read: ReadTriples, waiting: list[_Drawn]) -> None:
+    """Pass by the sequence until each has as many triples as it may have."""
+    for triple in read() if waiting else ():
+        for one in waiting:
+            if one.takes(triple):
+                one.kept.append(triple)
+                if len(one.kept) == one.most:
+                    waiting = [other for other in waiting if other is not one]
+        if not waiting:
+            break
 
 
 def _sample(counts: TripleCounts, shallow: TripleCounts, seed: int) -> _Drawn:
