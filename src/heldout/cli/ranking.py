@@ -96,7 +96,7 @@ class _Chosen:
     type=click.Choice(["dev", "eval", "all"]),
     default="all",
     show_default=True,
-    help="Which queries of stdlib-docs; --seed divides them into halves.",
+    help="All queries, or one of two halves that --seed divides them into.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--form", type=click.Choice(["msmarco", "trec"]), default="trec", show_default=True)
