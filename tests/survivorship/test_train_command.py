@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from qna_files import as_columns, pack, query
 
 from heldout.cli.program import main
 from heldout.cli.survive.training_tests import name_of
@@ -458,3 +459,25 @@ def test_steps_that_are_told_are_enough_for_every_share(call: Callable[..., Resu
     enough = re.search(r"--steps (\d+) or more", " ".join(found.stderr.split()))
     assert enough is not None
     assert call(*shares, "--steps", enough[1]).exit_code == 0
+
+
+def test_annotations_of_qna_and_triples_by_the_ids_of_a_collection_train(
+    call: Callable[..., Result], place: Path, tmp_path: Path
+) -> None:
+    rows = (place / "documents.tsv").read_text().splitlines()
+    texts = {text: name for name, _, text in (row.partition("\t") for row in rows)}
+    shown = list(texts)[:4]
+    queries = [query(f"q{n}", [int(at == n) for at in range(4)], texts=shown) for n in range(4)]
+    (tmp_path / "train.json").write_bytes(pack(as_columns(queries)))
+    triples = [f"q{n}\t{texts[shown[n]]}\t{texts[shown[n - 1]]}\n" for n in range(4)]
+    (tmp_path / "triples.tsv").write_text("".join(triples * 2))
+    options = ("--annotations", str(tmp_path / "train.json"))
+    options += ("--triples", str(tmp_path / "triples.tsv"))
+    found = call(*options, "-r", "1", "--seeds", "1", "--json")
+    assert found.exit_code == 0, found.stderr
+    cells = {one["condition"]: one for one in json.loads(found.stdout)["cells"]}
+    assert {name: (one["labels"], one["triples"]) for name, one in cells.items()} == {
+        "r=1": (1, 2),
+        "all": (4, 8),
+        "all, as few as r=1": (1, 2),
+    }
