@@ -471,9 +471,9 @@ def test_annotations_of_qna_and_triples_by_the_ids_of_a_collection_train(
     (tmp_path / "train.json").write_bytes(pack(as_columns(queries)))
     triples = [f"q{n}\t{texts[shown[n]]}\t{texts[shown[n - 1]]}\n" for n in range(4)]
     (tmp_path / "triples.tsv").write_text("".join(triples * 2))
-    options = ("--annotations", str(tmp_path / "train.json"))
-    options += ("--triples", str(tmp_path / "triples.tsv"))
-    found = call(*options, "-r", "1", "--seeds", "1", "--json")
+    annotations = ("--annotations", str(tmp_path / "train.json"))
+    triples_file = ("--triples", str(tmp_path / "triples.tsv"))
+    found = call(*annotations, *triples_file, "-r", "1", "--seeds", "1", "--json")
     assert found.exit_code == 0, found.stderr
     cells = {one["condition"]: one for one in json.loads(found.stdout)["cells"]}
     assert {name: (one["labels"], one["triples"]) for name, one in cells.items()} == {
