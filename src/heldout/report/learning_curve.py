@@ -133,7 +133,7 @@ def _whisker(point: ShareScores, frame: Frame) -> list[Layer]:
 
 def _names(curve: Curve, frame: Frame) -> list[Layer]:
     height = frame.place(0, curve.first_stage)[1]
-    first = Label(x=frame.canvas.width, y=height - 10, text=curve.first_name, align="right")
+    first = Label(x=4, y=height - 10, text=curve.first_name, align="left")
     up = Label(x=-frame.canvas.left, y=-20, text=curve.measure, align="left")
     right = Label(
         x=frame.canvas.width, y=frame.canvas.height + 38, text="labels trained on", align="right"
