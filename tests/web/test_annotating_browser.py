@@ -58,11 +58,18 @@ class Window:
     def question(self, **options: Any) -> Page:
         page = self.sign_in(**options)
         page.get_by_role("link", name="Begin").click()
-        expect(page.get_by_role("heading", level=1)).to_be_focused()
+        come(page, "Question 1")
         return page
 
     def said(self) -> list[tuple[str, str, tuple[str, ...]]]:
         return [(one.query, one.choice, one.passages) for one in self.desk.answers()]
+
+
+def come(page: Page, title: str) -> None:
+    """Wait for a page and its script: its heading has the focus before the script runs."""
+    expect(page.get_by_text(title)).to_be_visible()
+    page.wait_for_load_state("load")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
 @pytest.mark.parametrize(
@@ -100,8 +107,7 @@ def test_a_question_is_answered_by_keys_alone(browser: Browser, stages: Stages) 
     page.keyboard.press("Space")
     page.keyboard.press("3")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Question 2 of 2")).to_be_visible()
-    expect(page.get_by_label("Keys:")).to_be_visible()  # the script has come after the page
+    come(page, "Question 2 of 2")
     page.keyboard.press("1")
     page.get_by_label("Note").press_sequentially("5 of 5, as said")
     page.keyboard.press("Tab")
@@ -119,6 +125,7 @@ def test_keys_can_be_switched_off(browser: Browser, stages: Stages) -> None:
     page = window.question()
     page.get_by_label("Keys:").uncheck()
     page.reload()
+    expect(page.get_by_label("Keys:")).not_to_be_checked()
     page.keyboard.press("1")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Question 1 of 2")).to_be_visible()
@@ -153,7 +160,7 @@ def test_a_lost_connection_and_a_reload_keep_the_answer(browser: Browser, stages
     page.get_by_role("button", name="Save, next").click()
     expect(page.get_by_role("status")).to_contain_text("Not saved yet: the connection is lost.")
     page.context.set_offline(offline=False)
-    expect(page.get_by_text("Question 2 of 2")).to_be_visible()
+    come(page, "Question 2 of 2")
     page.get_by_label("I can't judge this").check()
     page.reload()
     expect(page.get_by_label("I can't judge this")).to_be_checked()
