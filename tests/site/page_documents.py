@@ -12,10 +12,9 @@ from sample_boards import BOARDS, RULES, facts, spec, standings
 
 from heldout.board.ranking.standings import Row
 from heldout.site import render
-from heldout.site.entries import EntryPage, make_entry_page
+from heldout.site.entries import EntryPage, make_entry_pages
 from heldout.site.pages import BoardPage
 from heldout.site.render import render_board
-from heldout.site.rows import make_columns, public_rows
 
 
 class Document(HTMLParser):
@@ -62,9 +61,8 @@ def render_page(page: BoardPage | EntryPage) -> Document:
 
 
 def entry_page(one: Row) -> EntryPage:
-    board, columns = standings([one]), make_columns(spec())
-    rows = public_rows(board)
-    return make_entry_page(rows[0], rows, columns, standings=board, spec=spec(), facts=facts())
+    ((_, page),) = make_entry_pages(standings([one]), spec=spec(), facts=facts())
+    return page
 
 
 def sources() -> dict[str, str]:

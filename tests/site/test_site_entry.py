@@ -15,7 +15,7 @@ from sample_boards import (
 )
 
 from heldout.board.log.efficiency import Efficiency
-from heldout.site.entries import format_bibtex, make_entry_page
+from heldout.site.entries import format_bibtex, make_entry_pages
 from heldout.site.render import render_board
 from heldout.site.rows import make_columns, make_row, public_rows
 
@@ -43,11 +43,7 @@ def test_the_history_says_what_an_approval_told() -> None:
     def said(**changes: Any) -> str:
         rules = spec(**changes)
         one = row("0.403", days=3, **held)
-        board = standings([one])
-        shown = public_rows(board)
-        made = make_entry_page(
-            shown[0], shown, make_columns(rules), standings=board, spec=rules, facts=facts()
-        )
+        ((_, made),) = make_entry_pages(standings([one]), spec=rules, facts=facts())
         return next(m.words for m in made.history if m.words.startswith("Approved"))
 
     held: dict[str, Any] = {}
@@ -76,14 +72,8 @@ def test_a_long_description_is_cut_in_table_and_sentences_and_whole_on_its_own_p
 
 def test_the_rank_then_is_told_where_it_differs() -> None:
     rows = [row("0.3", days=1, id="a"), row("0.35", days=2, id="b"), row("0.4", days=3, id="c")]
-    board, columns = standings(rows), make_columns(spec())
-    shown_rows = public_rows(board)
-    places = {
-        r.id: make_entry_page(
-            r, shown_rows, columns, standings=board, spec=spec(), facts=facts()
-        ).place
-        for r in shown_rows
-    }
+    pages = make_entry_pages(standings(rows), spec=spec(), facts=facts())
+    places = {name: page.place for name, page in pages}
     assert places == {
         "a": "Rank 3 of 3; rank 1 of 1 when it was submitted",
         "b": "Rank 2 of 3; rank 1 of 2 when it was submitted",
@@ -92,11 +82,8 @@ def test_the_rank_then_is_told_where_it_differs() -> None:
 
 
 def test_without_an_address_there_is_no_permalink() -> None:
-    board, columns = standings([row("0.4", days=1)]), make_columns(spec())
-    rows = public_rows(board)
-    made = make_entry_page(
-        rows[0], rows, columns, standings=board, spec=spec(), facts=facts(home="")
-    )
+    board = standings([row("0.4", days=1)])
+    ((_, made),) = make_entry_pages(board, spec=spec(), facts=facts(home=""))
     assert made.permalink == ""
     assert "url" not in made.bibtex
 

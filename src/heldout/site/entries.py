@@ -1,7 +1,7 @@
 """The page of one entry: what it is, how it stands, and the evidence of how it came there."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -14,7 +14,7 @@ from heldout.site.efficiency import say_cost
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
 from heldout.site.ranking_trust import OutcomeRow, figures_file, list_neighbours
-from heldout.site.rows import Column, TableRow, make_row
+from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
 from heldout.site.wording import clean, count, safe_link
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "Moment",
     "Sealed",
     "format_bibtex",
-    "make_entry_page",
+    "make_entry_pages",
 ]
 
 HISTORY_WORDS = {
@@ -121,32 +121,40 @@ class EntryPage:
     bibtex: str
 
 
-def make_entry_page(
+def make_entry_pages(
+    standings: Standings, *, spec: BoardSpec, facts: BoardFacts
+) -> Iterator[tuple[str, EntryPage]]:
+    """Id and page of every public row.
+
+    Args:
+        standings: of the board.
+        spec: its rules.
+        facts: its sizes and addresses.
+    """
+    rows, columns = public_rows(standings), make_columns(spec)
+    lines = {row.id: make_row(row, columns) for row in rows}
+    for row in rows:
+        place = _say_place(row, rows, columns[0])
+        page = _make_page(row, place, lines, standings=standings, spec=spec, facts=facts)
+        yield row.id, page
+
+
+def _make_page(
     row: Row,
-    rows: Sequence[Row],
-    columns: tuple[Column, ...],
+    place: str,
+    lines: Mapping[str, TableRow],
     *,
     standings: Standings,
     spec: BoardSpec,
     facts: BoardFacts,
 ) -> EntryPage:
-    """The page of one of the public rows.
-
-    Args:
-        row: the entry, one of `rows`.
-        rows: all public rows.
-        columns: the public views, the one that ranks first.
-        standings: of the board.
-        spec: its rules.
-        facts: its sizes and addresses.
-    """
-    short = make_row(row, columns)
+    """The page of one row; `lines` are those of the table, of all rows."""
+    short = lines[row.id]
     line = replace(
         short, system=row.description or row.id, team=row.team, institution=row.institution
     )
     permalink = _permalink(line, facts)
     title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
-    place = _say_place(row, rows, columns[0])
     return EntryPage(
         frame=make_frame(
             f"{title} – {clean(spec.title)}",
@@ -163,15 +171,13 @@ def make_entry_page(
         cost=say_cost(row.efficiency),
         findings=tuple(map(clean, row.findings)),
         errata=tuple(Erratum(when=day_words(at), why=clean(why)) for at, why in row.errata),
-        neighbours=tuple(
-            list_neighbours(standings, row.id, {one.id: make_row(one, columns) for one in rows})
-        ),
+        neighbours=tuple(list_neighbours(standings, row.id, lines)),
         figures=figures_file(standings),
         history=tuple(
             Moment(
                 when=format_time(at),
                 when_words=f"{day_words(at)}, {at:%H:%M} UTC",
-                words=_say_published(row, columns[0], spec, at)
+                words=_say_published(row, short.primary.column, spec, at)
                 if kind == "published"
                 else HISTORY_WORDS.get(kind, clean(kind)),
                 hash=clean(digest),

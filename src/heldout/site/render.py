@@ -11,14 +11,13 @@ from heldout.board.ranking.seasons import SeasonStandings
 from heldout.board.ranking.standings import Standings
 from heldout.board.rules.spec import BoardSpec
 from heldout.charts.extras import need
-from heldout.site.entries import EntryPage, make_entry_page
+from heldout.site.entries import EntryPage, make_entry_pages
 from heldout.site.exports import format_csv, format_json
 from heldout.site.facts import BoardFacts
 from heldout.site.feed import FEED, format_feed
 from heldout.site.listings import render_listings
 from heldout.site.pages import BoardPage, make_board_page
 from heldout.site.ranking_trust import figures_file, format_figures
-from heldout.site.rows import make_columns, public_rows
 from heldout.site.season_pages import SeasonsPage, make_seasons_page, season_files
 from heldout.site.wording import file_stem, tie
 
@@ -93,12 +92,8 @@ def _render_entries(
     environment: Any, standings: Standings, spec: BoardSpec, facts: BoardFacts
 ) -> dict[str, bytes]:
     """A page for each row."""
-    rows, columns = public_rows(standings), make_columns(spec)
-    files = {}
-    for row in rows:
-        page = make_entry_page(row, rows, columns, standings=standings, spec=spec, facts=facts)
-        files[f"entries/{file_stem(row.id)}.html"] = _render(environment, page)
-    return files
+    pages = make_entry_pages(standings, spec=spec, facts=facts)
+    return {f"entries/{file_stem(name)}.html": _render(environment, page) for name, page in pages}
 
 
 @cache

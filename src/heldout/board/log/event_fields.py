@@ -9,6 +9,7 @@ and a sealed field is there, though nobody can say what it holds.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Annotated, Any
 
 import msgspec
@@ -301,7 +302,7 @@ def check_fields(entry: Entry) -> None:
     if known.about_board != (event.submission is None):
         told = "names a submission" if known.about_board else "names no submission"
         raise StoreError(f"{place} {told}")
-    for field in msgspec.structs.fields(known.fields):
+    for field in _fields_of(known.fields):
         name = field.encode_name
         hidden = name in event.sealed
         if name in event.public and name in known.under_seal:
@@ -312,6 +313,12 @@ def check_fields(entry: Entry) -> None:
             raise StoreError(f"{place}: field '{name}' is missing, or sealed where it may not be")
         if name in event.public or name in entry.opened:
             _check_type(field.type, entry.get(name), f"{place}: field '{name}'")
+
+
+@cache
+def _fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """What msgspec says of a kind's fields; it resolves all annotations anew at each call."""
+    return msgspec.structs.fields(kind)
 
 
 def _check_type(wanted: Any, value: object, place: str) -> None:

@@ -11,7 +11,7 @@ Lawson & Hanson, "Solving Least Squares Problems", 1974 (the regression).
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
@@ -31,6 +31,7 @@ __all__ = [
     "TRANSFORMS",
     "Ensemble",
     "Part",
+    "Sampled",
     "explain",
     "fit",
 ]
@@ -122,8 +123,7 @@ class Ensemble:
 
 def explain(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Ensemble | None:
     """The few earlier runs that explain a new one, `None` where none do; see `fit`."""
-    found = fit(new, earlier)
-    return found if found is not None and found.explains else None
+    return _pass_all(new, earlier).explain()
 
 
 def fit(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Ensemble | None:
@@ -142,20 +142,49 @@ def fit(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Ensemble | 
         The best fusion, or `None` where there are fewer than `MIN_QUERIES` queries or no earlier
         run has a document in common with the new one on the fitted half.
     """
-    sample = _draw(new)
-    if len(sample) < MIN_QUERIES:
-        return None
-    names, tops = [], [_select(new, sample)]
-    for name, signature in earlier:
-        names.append(name)
-        tops.append(_select(signature, sample))
-    if not names:
-        return None
-    fitted, held = (_Half.number(np.stack(tops)[:, start::2]) for start in (0, 1))
-    fusions = [f for name in TRANSFORMS if (f := _fuse(fitted, held, name)) is not None]
-    if not fusions:
-        return None
-    return max(fusions, key=lambda f: f.fitted).describe(names, alone=held.alone())
+    return _pass_all(new, earlier).fit()
+
+
+class Sampled:
+    """What a fit needs of runs, taken from them as they pass, so that each is read once.
+
+    Args:
+        new: the new run.
+    """
+
+    def __init__(self, new: Signature) -> None:
+        self._queries = _draw(new)
+        self._names: list[str] = []
+        self._tops = [_select(new, self._queries)]
+
+    def passing(self, earlier: Iterable[tuple[str, Signature]]) -> Iterator[tuple[str, Signature]]:
+        """The same runs, each noted when it is asked for."""
+        for name, signature in earlier:
+            self._names.append(name)
+            self._tops.append(_select(signature, self._queries))
+            yield name, signature
+
+    def explain(self) -> Ensemble | None:
+        """The few noted runs that explain the new one, `None` where none do."""
+        found = self.fit()
+        return found if found is not None and found.explains else None
+
+    def fit(self) -> Ensemble | None:
+        """As the function `fit`, of the runs noted so far."""
+        if not self._names or len(self._queries) < MIN_QUERIES:
+            return None
+        fitted, held = (_Half.number(np.stack(self._tops)[:, start::2]) for start in (0, 1))
+        fusions = [f for name in TRANSFORMS if (f := _fuse(fitted, held, name)) is not None]
+        if not fusions:
+            return None
+        return max(fusions, key=lambda f: f.fitted).describe(self._names, alone=held.alone())
+
+
+def _pass_all(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Sampled:
+    sampled = Sampled(new)
+    for _ in sampled.passing(earlier):
+        pass
+    return sampled
 
 
 def _draw(new: Signature) -> tuple[str, ...]:

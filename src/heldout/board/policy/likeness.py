@@ -1,16 +1,13 @@
 """What earlier runs are like a new one: the evidence that the policy shows."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from heldout.board.policy.ensembles import Ensemble, explain
+from heldout.board.policy.ensembles import Ensemble, Sampled
 from heldout.board.policy.similarity import Neighbour, nearest
 from heldout.trec.scans import Signature
 
 __all__ = ["RunLikeness", "find_likeness", "say_ensemble", "say_neighbour"]
-
-Earlier = Callable[[], Iterable[tuple[str, Signature]]]
-"""Gives id and signature of each earlier run, anew at each call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +23,19 @@ class RunLikeness:
     ensemble: Ensemble | None
 
 
-def find_likeness(new: Signature, earlier: Earlier, *, most: int = 5) -> RunLikeness:
+def find_likeness(
+    new: Signature, earlier: Iterable[tuple[str, Signature]], *, most: int = 5
+) -> RunLikeness:
     """Compare a run with every earlier one.
 
     Args:
         new: the run.
-        earlier: read twice, one run held at a time.
+        earlier: id and signature of each; read once, one held at a time.
         most: nearest runs to keep.
     """
-    return RunLikeness(
-        neighbours=nearest(new, earlier(), most=most), ensemble=explain(new, earlier())
-    )
+    sampled = Sampled(new)
+    neighbours = nearest(new, sampled.passing(earlier), most=most)
+    return RunLikeness(neighbours=neighbours, ensemble=sampled.explain())
 
 
 def say_neighbour(others: Mapping[str, Neighbour]) -> str:

@@ -34,6 +34,7 @@ _TOGETHER = (
 )
 
 
+@lru_cache(maxsize=_KEPT)
 def spelling_words(name: str) -> tuple[str, ...]:
     """The words of a name with case, width, accents, punctuation and invisible marks folded.
 

@@ -63,7 +63,7 @@ def compare_runs(
                 yield name, found[query_set]
 
     return {
-        query_set: find_likeness(signature, partial(earlier, query_set))
+        query_set: find_likeness(signature, earlier(query_set))
         for query_set, signature in signatures_of(vault, submission, mend=mend).items()
         if query_set == query_set_of(query_set)
     }
