@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import islice
 
 import msgspec
@@ -21,10 +22,12 @@ _MOST_DOTS = 64  # tomllib takes the square of a dotted key's parts
 _MOST_MISTAKES = 50
 
 
+@lru_cache(maxsize=16)
 def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
     """Read a board.toml.
 
-    One from a log may be an enemy's: nothing in it takes long to refuse.
+    One from a log may be an enemy's: nothing in it takes long to refuse. The same bytes are asked
+    for at each step of a call, and read once; the answer is never changed by anybody.
 
     Raises:
         InputError: with the line of every mistake that could be told apart, of 50 at most.
