@@ -1,28 +1,30 @@
 """`heldout compare`: is B better than A? Two runs, or two groups of seeds."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.cli.compared_runs import ComparedScores, find_compared, load_compared
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.files import order_option, run_name, tell_orders
+from heldout.cli.files import order_option, tell_orders
 from heldout.cli.options import level_option, one_of
 from heldout.cli.outcome_options import rules_options
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
-from heldout.cli.run_files import find_runs
-from heldout.cli.score_source import Scores, Source, load_scores
-from heldout.errors import InputError, Problem
+from heldout.cli.score_source import Scores
+from heldout.measures.spec import parse_measure
+from heldout.report.mean_differences import mean_tables, mean_values
 from heldout.report.outcome_charts import curves_spec, curves_title
 from heldout.report.outcomes import facts, tables, value
 from heldout.trec.qrels import read_qrels
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
-from heldout.validity.first_ranks import Side, first_ranks
+from heldout.validity.first_ranks import first_ranks
+from heldout.validity.mean_differences import Measured, compare_means
 from heldout.validity.outcomes import analyse_outcomes
+from heldout.validity.score_matrix import Better
 from heldout.validity.success_curves import Band, success_curves
 from heldout.validity.verdicts import Rules
 
@@ -41,6 +43,14 @@ _HIGHEST = 1000
     callback=one_of("file of judgments", several="one call for each"),
     metavar="Q",
     help="Judgments.",
+)
+@click.option(
+    "-m",
+    "--measure",
+    "names",
+    multiple=True,
+    metavar="MEASURE",
+    help="Is the difference in its mean significant? Such as nDCG@10; can be given many times.",
 )
 @click.option(
     "-k",
@@ -77,6 +87,7 @@ def compare(
     output: Output,
     *,
     qrels: str,
+    names: tuple[str, ...],
     k: int,
     rel: int,
     order: Order | None,
@@ -91,63 +102,52 @@ def compare(
     A and B are run files. Each may be a group of runs that differ in their random seed: a pattern
     in quotes, or paths with commas between them.
 
+    Without -m only what is found, and how high, is compared. With -m the means of a measure are
+    compared too, by t and by sign flips; the verdict is by outcomes all the same.
+
     \b
     Examples:
       heldout compare dense.run monot5.run --qrels dev.qrels
+      heldout compare dense.run monot5.run --qrels dev.qrels -m nDCG@10 -m RR@10
       heldout compare 'ours-seed*.run' 'theirs-seed*.run' --qrels dev.qrels -k 10
     """
-    groups = [_find_runs(words, name) for words, name in ((a, "A"), (b, "B"))]
-    _check_apart(*groups)
-    source = Source(runs=(*groups[0], *groups[1]), qrels=qrels, order=order)
-    first, second = (
-        Side(name=_name(words, paths), runs=tuple(run_name(path) for path in paths))
-        for words, paths in zip((a, b), groups, strict=True)
-    )
+    measures = tuple(dict.fromkeys(str(parse_measure(name, path="-m")) for name in names))
+    runs = find_compared(a, b)
+    first, second = runs.a, runs.b
     plenty = _find_several(qrels, rel)
+    ranked = str(parse_measure(f"RR(rel={rel})@{k}", path="--rel"))
 
-    def analyse(scores: Scores) -> Answer:
-        ranks = first_ranks(scores.table, k=k)
+    def analyse(scores: ComparedScores) -> Answer:
+        ranks = first_ranks(scores.ranks.table, k=k)
         found = analyse_outcomes(ranks, [(first, second)], rules, level=level)
         rng = Generator(PCG64(seed))
         curves = success_curves(ranks, first, second, rng, band=intervals, level=level)
+        means = compare_means(
+            [_measured(one) for one in scores.measures],
+            first,
+            second,
+            Generator(PCG64(seed)),
+            correction=rules.correction,
+            level=level,
+        )
         several = len(plenty.intersection(ranks.queries))
         return Answer(
-            facts=(*facts(found), *tell_orders(scores.orders, given=order)),
-            tables=tables(found, curves, several=several),
+            facts=(*facts(found), *tell_orders(scores.ranks.orders, given=order)),
+            tables=(*tables(found, curves, several=several), *mean_tables(means)),
             value=value(found, curves, several=several)
-            | {"seed": seed, "rel": rel, "orders": list(scores.orders)},
+            | {"measures": mean_values(means)}
+            | {"seed": seed, "rel": rel, "orders": list(scores.ranks.orders)},
             chart=lambda: curves_spec(curves),
             title=curves_title(curves),
         )
 
-    print_each(facets, output, load_scores(source, measure=f"RR(rel={rel})@{k}"), analyse)
+    loaded = load_compared(runs, qrels=qrels, order=order, ranks=ranked, measures=measures)
+    print_each(facets, output, loaded, analyse)
 
 
-def _find_runs(words: str, side: str) -> tuple[str, ...]:
-    """The files of one side: a path, else patterns and paths between commas."""
-    patterns = [words] if Path(words).is_file() else [part for part in words.split(",") if part]
-    return tuple(find_runs(patterns, place=side))
-
-
-def _check_apart(first: Sequence[str], second: Sequence[str]) -> None:
-    places = {Path(path).resolve() for path in first}
-    for path in second:
-        if Path(path).resolve() in places:
-            raise InputError(
-                Problem(
-                    code="same-run",
-                    path=path,
-                    found="the same run as A and as B",
-                    expected="different runs",
-                )
-            )
-
-
-def _name(words: str, paths: Sequence[str]) -> str:
-    """The run's name; of a group its patterns without their folders."""
-    if len(paths) == 1:
-        return run_name(paths[0])
-    return ", ".join(Path(part).name for part in words.split(",") if part)
+def _measured(scores: Scores) -> Measured:
+    better: Better = "lower" if scores.better == "lower" else "higher"
+    return Measured(measure=scores.measure, table=scores.table, better=better)
 
 
 def _find_several(qrels: str, rel: int) -> frozenset[str]:

@@ -1,0 +1,214 @@
+"""Do the means of A and of B differ? By any measure, over all queries, one measure or several.
+
+Two runs are compared by the paired t test, and by flipping signs; groups of seeds across seeds and
+queries at once (`stats.crossed`). The verdicts of `verdicts` rest on outcomes, and on none of this.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.scores import ScoreTable
+from heldout.stats.crossed import crossed_t
+from heldout.stats.exact import DECIMALS, differences
+from heldout.stats.multiple import bonferroni, holm
+from heldout.stats.result import TestResult
+from heldout.stats.sign_flips import flip_test
+from heldout.stats.tests import run_test
+from heldout.validity.first_ranks import Side
+from heldout.validity.score_matrix import Better
+from heldout.validity.verdicts import Correction
+
+__all__ = ["MeanDifference", "MeanDifferences", "Measured", "SignFlips", "compare_means"]
+
+Floats = NDArray[np.float64]
+
+_CORRECT: Mapping[Correction, Callable[[Sequence[float | None]], tuple[float | None, ...]]] = {
+    "holm": holm,
+    "bonferroni": bonferroni,
+    "none": tuple,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """Scores by one measure.
+
+    Attributes:
+        measure: its name.
+        table: scores of all runs, none missing, on at least one query.
+        better: which scores are better.
+    """
+
+    measure: str
+    table: ScoreTable
+    better: Better = "higher"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignFlips:
+    """What flipping signs says of a mean difference.
+
+    Attributes:
+        p: two-sided; `None` where undefined.
+        why: the reason where it is, else `None`.
+    """
+
+    p: float | None
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanDifference:
+    """A and B by one measure.
+
+    Attributes:
+        measure: its name.
+        better: which scores are better.
+        queries: how many the means are over: all of them.
+        a: mean of A; of a group of seeds the mean over its runs.
+        b: that of B.
+        wins: queries on which B is the better; of groups by the mean over pairs of seeds.
+        ties: those on which neither is, to 1e-12.
+        losses: those on which A is.
+        test: of the mean difference B - A: `t`, or `crossed-t` where there is a group.
+        flips: sign flips of the same.
+        corrected: the p of `test`, corrected over the measures; `None` where undefined.
+    """
+
+    measure: str
+    better: Better
+    queries: int
+    a: float
+    b: float
+    wins: int
+    ties: int
+    losses: int
+    test: TestResult
+    flips: SignFlips
+    corrected: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanDifferences:
+    """A and B by all measures that were asked for.
+
+    Attributes:
+        a: a run or a group of seeds.
+        b: the other; differences are B - A.
+        differences: one for each measure; they are the family of the correction.
+        correction: of the p of the t tests.
+        level: of the intervals, which are not corrected.
+        flips: sign flips drawn.
+    """
+
+    a: Side
+    b: Side
+    differences: tuple[MeanDifference, ...]
+    correction: Correction
+    level: float
+    flips: int
+
+    @property
+    def grouped(self) -> bool:
+        """Whether A or B is a group of seeds."""
+        return _grouped(self.a, self.b)
+
+
+def compare_means(
+    measured: Sequence[Measured],
+    a: Side,
+    b: Side,
+    rng: Generator,
+    *,
+    correction: Correction = "holm",
+    level: float = 0.95,
+    flips: int = 10_000,
+) -> MeanDifferences:
+    """Compare A and B by the mean of each measure.
+
+    Args:
+        measured: scores of the runs of both sides by each measure.
+        a: a run or a group of seeds.
+        b: another; no run is in both.
+        rng: where signs come from; every measure gets the same, so that its p does not depend on
+            which others are asked for.
+        correction: over the measures.
+        level: of the intervals, in (0, 1).
+        flips: how many, at least 1.
+
+    Raises:
+        ValueError: a table has no query, or lacks a score.
+    """
+    found = [_compare(one, a, b, deepcopy(rng), level=level, flips=flips) for one in measured]
+    corrected = _CORRECT[correction]([one.test.p for one in found])
+    return MeanDifferences(
+        a=a,
+        b=b,
+        differences=tuple(
+            replace(one, corrected=p) for one, p in zip(found, corrected, strict=True)
+        ),
+        correction=correction,
+        level=level,
+        flips=flips,
+    )
+
+
+def _grouped(a: Side, b: Side) -> bool:
+    return len(a.runs) + len(b.runs) > 2  # noqa: PLR2004 - one and one
+
+
+def _compare(
+    one: Measured, a: Side, b: Side, rng: Generator, *, level: float, flips: int
+) -> MeanDifference:
+    if not (one.table.queries and one.table.complete):
+        raise ValueError(one.measure)
+    first, second = _rows(one.table, a), _rows(one.table, b)
+    if _grouped(a, b):
+        difference, test = _across_seeds(first, second, level)
+        flipped = SignFlips(p=None, why="groups of seeds are compared across seeds, by crossed t")
+    else:
+        difference = differences(first[0], second[0])
+        test = run_test("t", first[0], second[0], level=level)
+        flipped = _flip(first[0], second[0], rng, flips)
+    gain = -difference if one.better == "lower" else difference
+    return MeanDifference(
+        measure=one.measure,
+        better=one.better,
+        queries=len(one.table.queries),
+        a=_mean(first),
+        b=_mean(second),
+        wins=int((gain > 0).sum()),
+        ties=int((gain == 0).sum()),
+        losses=int((gain < 0).sum()),
+        test=test,
+        flips=flipped,
+    )
+
+
+def _rows(table: ScoreTable, side: Side) -> Floats:
+    return table.values[[table.systems.index(run) for run in side.runs]]
+
+
+def _mean(rows: Floats) -> float:
+    """The mean over runs and queries; of one run as `measures.evaluate` has it."""
+    return math.fsum(rows.ravel().tolist()) / rows.size
+
+
+def _across_seeds(first: Floats, second: Floats, level: float) -> tuple[Floats, TestResult]:
+    """The mean difference of each query, and the test over seeds and queries."""
+    totals = second[None, :, :] - first[:, None, :]
+    test = crossed_t(totals, np.ones(totals.shape), level=level)
+    return np.round(totals.mean(axis=(0, 1)), DECIMALS), test
+
+
+def _flip(first: Floats, second: Floats, rng: Generator, flips: int) -> SignFlips:
+    if len(first) == 1:
+        return SignFlips(p=None, why="a single query says nothing of others")
+    p = float(flip_test(np.stack([first, second]), rng, flips=flips)[0, 1])
+    return SignFlips(p=None, why="every difference is 0") if math.isnan(p) else SignFlips(p=p)

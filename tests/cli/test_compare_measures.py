@@ -1,0 +1,269 @@
+"""`heldout compare -m`: the figures of `heldout evaluate` and scipy; runs of one file name."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from scipy.stats import ttest_rel
+
+from heldout.cli.comparison import compare
+from heldout.cli.evaluation import evaluate
+
+Data = Callable[[str], Path]
+MEASURES = ("nDCG@10", "RR(rel=2)@10", "AP", "Unjudged@100")
+QUERIES = 40
+
+
+def call(*arguments: object) -> Result:
+    result = CliRunner().invoke(compare, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def answer(*arguments: object) -> Any:
+    result = call(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def ask(*measures: str) -> list[str]:
+    return [word for measure in measures for word in ("-m", measure)]
+
+
+def cut_run(path: Path, into: Path, *, queries: int) -> Path:
+    """A real run that answers the first queries alone."""
+    with gzip.open(path, "rt") as file:
+        lines = file.readlines()
+    kept = sorted({line.split()[0] for line in lines})[:queries]
+    into.write_text("".join(line for line in lines if line.split()[0] in kept))
+    return into
+
+
+@pytest.fixture
+def real(data: Data, tmp_path: Path) -> tuple[Path, Path, Path]:
+    """A run, one that leaves 19 of 53 queries out, and the judgments."""
+    folder = data("trec-dl-2021-passage")
+    runs = folder / "runs"
+    short = cut_run(runs / "p_bm25.gz", tmp_path / "short.run", queries=34)
+    return runs / "NLE_P_v1.gz", short, folder / "qrels.dl21-passage.txt.gz"
+
+
+@pytest.mark.parametrize("order", ["trec", "trec9"])
+def test_means_are_those_that_evaluate_prints_and_tests_those_of_scipy(
+    real: tuple[Path, Path, Path], order: str
+) -> None:
+    a, b, qrels = real
+    shared = ["--qrels", str(qrels), *ask(*MEASURES), "--order", order]
+    found = {one["measure"]: one for one in answer(a, b, *shared, "--level", 0.9)["measures"]}
+    told = CliRunner().invoke(evaluate, [str(a), str(b), *shared, "--per-query", "--json"])
+    runs = json.loads(told.stdout)["runs"]
+    text = call(a, b, *shared).stdout
+
+    assert list(found) == list(MEASURES)
+    printed = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    for measure, one in found.items():
+        assert [one["a"], one["b"]] == [run["scores"][measure] for run in runs]
+        assert printed[measure][1:3] == [f"{run['scores'][measure]:.4f}" for run in runs]
+        first, second = (
+            np.array([scores[measure] for scores in run["per_query"].values()]) for run in runs
+        )
+        peer = ttest_rel(second, first)
+        low, high = peer.confidence_interval(0.9)
+        assert one["queries"] == len(first) == 53
+        assert one["difference"] == pytest.approx((second - first).mean(), abs=1e-12)
+        assert one["p"]["t"] == pytest.approx(peer.pvalue, rel=1e-8)
+        assert (one["low"], one["high"]) == pytest.approx((low, high), abs=1e-12)
+        won, lost = (int((sign * (second - first) > 1e-12).sum()) for sign in (1, -1))
+        if measure == "Unjudged@100":
+            won, lost = lost, won
+        assert (one["wins"], one["losses"]) == (won, lost)
+
+
+def test_a_measure_leaves_all_else_as_it_is(real: tuple[Path, Path, Path]) -> None:
+    a, b, qrels = real
+    plain = answer(a, b, "--qrels", qrels)
+    asked = answer(a, b, "--qrels", qrels, *ask("nDCG@10"))
+    assert plain.pop("measures") == []
+    assert len(asked.pop("measures")) == 1
+    assert plain == asked
+    before = call(a, b, "--qrels", qrels).stdout
+    assert call(a, b, "--qrels", qrels, *ask("nDCG@10")).stdout.startswith(before)
+
+
+def test_groups_of_real_runs_are_compared_across_them(data: Data) -> None:
+    folder = data("trec-dl-2021-passage")
+    runs = folder / "runs"
+    group = f"{runs / 'p_unicoil0.gz'},{runs / 'p_tct0.gz'}"
+    found = answer(
+        group,
+        runs / "p_bm25*.gz",
+        "--qrels",
+        folder / "qrels.dl21-passage.txt.gz",
+        *ask("nDCG@10"),
+    )
+    (one,) = found["measures"]
+    assert one["p"]["t"] is one["p"]["sign_flips"] is None
+    assert one["low"] < one["difference"] < one["high"]
+    assert 0 < one["p"]["crossed_t"] == one["p_corrected"]["crossed_t"] < 1
+
+
+def write_run(path: Path, ranks: list[int]) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [
+        f"q{query} Q0 {'good' if place == rank else f'other{place}'} {place} {9 - place} tag\n"
+        for query, rank in enumerate(ranks)
+        for place in range(1, 8)
+    ]
+    path.write_text("".join(lines))
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(7)
+    for name in ("a/run.txt", "b/run.txt", "seeds/a0/run.txt", "seeds/a1/run.txt"):
+        write_run(tmp_path / name, draw.integers(0, 8, QUERIES).tolist())
+    for name in ("seeds/b0/run.txt", "seeds/b1/run.txt"):
+        write_run(tmp_path / name, draw.integers(1, 3, QUERIES).tolist())
+    (tmp_path / "qrels").write_text("".join(f"q{n} 0 good 1\n" for n in range(QUERIES)))
+    (tmp_path / "kinds").write_text(
+        "".join(f"q{n}\t{'odd' if n % 2 else 'even'}\n" for n in range(QUERIES))
+    )
+    return tmp_path
+
+
+AB = ("a/run.txt", "b/run.txt", "--qrels", "qrels")
+
+
+def test_runs_of_one_file_name_are_compared_as_runs_of_two_are(files: Path) -> None:
+    found = answer(*AB, *ask("nDCG@5"))
+    assert (found["a"], found["b"]) == (
+        {"name": "a/run.txt", "runs": ["a/run.txt"]},
+        {"name": "b/run.txt", "runs": ["b/run.txt"]},
+    )
+    for name in ("a", "b"):
+        (files / f"{name}.run").write_bytes((files / name / "run.txt").read_bytes())
+    renamed = answer("a.run", "b.run", "--qrels", "qrels", *ask("nDCG@5"))
+    for key in ("a", "b", "digest"):
+        assert found.pop(key) != renamed.pop(key)
+    assert found == renamed
+    text = call(*AB).stdout
+    assert "A         a/run.txt\nB         b/run.txt\n" in text
+
+
+@pytest.mark.usefixtures("files")
+def test_seeds_of_one_file_name_are_groups() -> None:
+    found = answer("seeds/a*/run.txt", "seeds/b*/run.txt", "--qrels", "qrels", *ask("RR"))
+    assert found["a"]["name"] == "seeds/a*/run.txt"
+    assert found["a"]["runs"] == ["seeds/a0/run.txt", "seeds/a1/run.txt"]
+    assert found["measures"][0]["p"]["crossed_t"] < 0.05
+    assert found["measures"][0]["difference"] > 0
+
+
+def test_groups_of_one_pattern_in_two_folders_are_told_apart(files: Path) -> None:
+    for number, cell in enumerate(("seeds/a0", "seeds/a1", "seeds/b0", "seeds/b1")):
+        folder = files / ("ours" if number < 2 else "theirs")
+        folder.mkdir(exist_ok=True)
+        (files / cell / "run.txt").rename(folder / f"x{number}.run")
+    found = answer("ours/x*.run", "theirs/x*.run", "--qrels", "qrels")
+    assert (found["a"]["name"], found["b"]["name"]) == ("ours/x*.run", "theirs/x*.run")
+    assert found["a"]["runs"] == ["x0", "x1"]
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        ("a/run.txt", "./a/../a/run.txt", "the same run as A and as B"),
+        ("a/run.txt,b/run.txt", "seeds/b0/run.txt,b/run.txt", "the same run as A and as B"),
+        ("a/run.txt,./a/run.txt", "b/run.txt", "the same run twice in A"),
+        ("a/run.txt", "link.txt", "the same run as A and as B"),
+    ],
+    ids=["another spelling", "in both groups", "twice in one", "a link"],
+)
+def test_one_file_under_two_names_is_no_second_run(a: str, b: str, words: str) -> None:
+    Path("link.txt").symlink_to("a/run.txt")
+    result = call(a, b, "--qrels", "qrels")
+    assert result.exit_code == 2
+    assert "same-run" in result.stderr
+    assert words in result.stderr
+
+
+@pytest.mark.usefixtures("files")
+def test_a_measure_asked_for_twice_counts_once() -> None:
+    found = answer(*AB, *ask("RR@5", "RR(rel=1)@5", "RR@100"))
+    assert [one["measure"] for one in found["measures"]] == ["RR@5", "RR@100"]
+
+
+@pytest.mark.usefixtures("files")
+def test_each_kind_of_query_has_its_means() -> None:
+    asked = (*AB, *ask("nDCG@5", "P@1"), "--least", 10)
+    found = answer(*asked, "--facet", "kinds")
+    odd = answer(*asked, "--only", "kinds=odd")
+    assert found["values"]["odd"]["answer"]["measures"] == odd["measures"]
+    assert [one["queries"] for one in odd["measures"]] == [20, 20]
+    assert call(*asked, "--facet", "kinds").stdout.count("Means over all 20 queries") == 2
+
+
+@pytest.mark.usefixtures("files")
+def test_seed_and_correction_are_those_asked_for() -> None:
+    asked = (*AB, *ask("nDCG@5", "P@1"))
+    first, second, other = (answer(*asked, "--seed", seed)["measures"] for seed in (0, 0, 5))
+    assert first == second
+    assert first[0]["p"]["t"] == other[0]["p"]["t"]
+    assert first[0]["p"]["sign_flips"] != other[0]["p"]["sign_flips"]
+    for one in answer(*asked, "--correction", "bonferroni")["measures"]:
+        assert one["p_corrected"]["t"] == min(1, 2 * one["p"]["t"])
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("form", ["--markdown", "--latex"])
+def test_means_can_go_into_a_paper(form: str) -> None:
+    result = call(*AB, *ask("nDCG@5"), form)
+    assert result.exit_code == 0
+    assert "Means over all 40 queries" in result.stdout
+    assert "nDCG@5" in result.stdout
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        ("nonsense", "nonsense"),
+        ("nDCG@0", "nDCG"),
+        ("FirstRel", "missing-scores"),
+        ("AWRF@5", "needs-groups"),
+        ("__import__('os')", "-m"),
+    ],
+)
+def test_a_measure_that_cannot_be_had_is_refused_by_name(measure: str, words: str) -> None:
+    result = call(*AB, "-m", measure)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_run_against_its_copy_has_no_p_and_says_why(files: Path) -> None:
+    (files / "copy.run").write_bytes((files / "a" / "run.txt").read_bytes())
+    found = answer("a/run.txt", "copy.run", "--qrels", "qrels", *ask("nDCG@5"))
+    (one,) = found["measures"]
+    assert (one["difference"], one["ties"], one["p"]["t"]) == (0, QUERIES, None)
+    assert one["p"]["why"]["sign_flips"] == "every difference is 0"
+    text = call("a/run.txt", "copy.run", "--qrels", "qrels", *ask("nDCG@5")).stdout
+    assert "nDCG@5: every difference is 0" in text
+
+
+@pytest.mark.usefixtures("files")
+def test_folders_with_hostile_names_reach_no_terminal_as_they_are() -> None:
+    names = [write_run(Path(f"{name}\x1b[2J") / "run.txt", [1, 2, 3] * 9) for name in "ab"]
+    Path("q27").write_text("".join(f"q{n} 0 good 1\n" for n in range(27)))
+    for form in ((), ("--markdown",), ("--latex",)):
+        result = call(*names, "--qrels", "q27", *ask("P@1"), *form)
+        assert result.exit_code == 0
+        assert "\x1b" not in result.output
