@@ -271,6 +271,7 @@ def test_every_wrong_value_is_told_at_once() -> None:
         (b'name = "a"\ntask = """unended\n\n', 3),
         (b'name = "a"\ntask = "\xff"\n', 2),
         (b"\x00", 1),
+        (b'\xef\xbb\xbfname = "a"\n', 1),
     ],
 )
 def test_what_is_no_toml_has_its_line(data: bytes, line: int) -> None:

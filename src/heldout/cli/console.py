@@ -9,9 +9,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-__all__ = ["Console", "Pipe", "answers", "messages", "progress", "waiting"]
+__all__ = [
+    "Console",
+    "Pipe",
+    "answers",
+    "messages",
+    "prepare_streams",
+    "progress",
+    "waiting",
+    "written_out",
+]
 
 
 class Console(Protocol):
@@ -43,6 +54,41 @@ class Pipe:
     def print(self, *objects: Any) -> None:
         """Print one line."""
         self.stream.write(" ".join(map(str, objects)) + "\n")
+
+
+def prepare_streams() -> None:
+    """Let standard output and error take whatever is written.
+
+    What their encoding lacks is written as an escape, and what was closed is thrown away: a
+    command that has done its work does not end in a traceback about its words.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, _nowhere())
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def written_out() -> Iterator[None]:
+    """See that all of standard output was taken; what was not is given up.
+
+    Raises:
+        OSError: as by a full disk; nothing waits to be written any more.
+    """
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError:
+        sys.stdout = _nowhere()  # else Python tries once more
+        raise
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def answers() -> Console:

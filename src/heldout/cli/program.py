@@ -3,14 +3,16 @@
 `heldout --help` imports none of numpy, scipy or torch.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 import heldout
+from heldout.cli.console import prepare_streams, written_out
 
 __all__ = ["ALIASES", "BOARD_COMMANDS", "COMMANDS", "Command", "board", "main"]
 
@@ -117,6 +119,33 @@ class _Lazy(click.Group):
 
 class _Program(_Lazy):
     table = COMMANDS
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """As click's; Ctrl-C and what cannot be printed end in a line, not in a traceback."""
+        prepare_streams()
+        try:
+            with written_out():
+                return super().main(*args, **kwargs)
+        except OSError as error:
+            _end(f"error     {error.filename or 'standard output'}: {error.strerror}", status=2)
+        except Exception as error:
+            if not _is_interrupted(error):
+                raise
+            _end("Aborted!", status=1)
+
+
+def _end(words: str, *, status: int) -> NoReturn:
+    click.echo(words, err=True)
+    sys.exit(status)
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: some libraries make an ImportError of it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class _Board(_Lazy):

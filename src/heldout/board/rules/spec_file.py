@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
@@ -48,6 +49,12 @@ def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
 
 
 def _check_size(data: bytes, lines: list[str], path: str) -> None:
+    if data.startswith(BOM_UTF8):
+        found, expected = "a byte order mark before the first word", "UTF-8 without one"
+        hint = "save it as UTF-8, not as UTF-8 with BOM"
+        raise InputError(
+            Problem(code="not-toml", path=path, line=1, found=found, expected=expected, hint=hint)
+        )
     if len(data) > _LARGEST:
         found, expected = f"{len(data):,} bytes", f"at most {_LARGEST:,} bytes"
         raise InputError(Problem(code="too-large", path=path, found=found, expected=expected))

@@ -1,0 +1,79 @@
+"""Standard output that is closed, full, or of another encoding; Ctrl-C inside a library."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from heldout.cli import main
+from heldout.cli.program import COMMANDS, Command
+
+EVALUATE = ("evaluate", "a.tsv", "--qrels", "a.qrels", "-m", "RR@10")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.tsv").write_text("q1\td1\t1\n")
+    Path("a.qrels").write_text("q1 0 d1 1\n")
+
+
+def shell(redirection: str, *arguments: str, **more: str) -> tuple[int, str]:
+    """Exit code and standard error of the program under a redirection of the shell."""
+    settings = [f"{name}={value}" for name, value in more.items()]
+    words = ["env", *settings, sys.executable, "-m", "heldout", *arguments]
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {redirection}', "sh", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=["table", "json"])
+def test_a_full_disk_behind_standard_output_is_told(more: list[str]) -> None:
+    code, said = shell("> /dev/full", *EVALUATE, *more)
+    assert code == 2
+    assert said == "error     standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("redirection", [">&-", ">&- 2>&-"])
+def test_a_closed_standard_output_takes_nothing_and_ends_nothing(redirection: str) -> None:
+    assert shell(redirection, *EVALUATE) == (0, "")
+
+
+def test_what_the_encoding_lacks_is_written_as_an_escape() -> None:
+    Path("sömething.tsv").write_text("q1\td1\t1\n")
+    words = ["sömething.tsv", *EVALUATE[2:]]
+    done = subprocess.run(
+        ["env", "PYTHONIOENCODING=ascii", sys.executable, "-m", "heldout", "evaluate", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "s\\xf6mething" in done.stdout
+
+
+def test_ctrl_c_inside_a_library_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    @click.command
+    def doctor() -> None:
+        try:
+            interrupt()
+        except KeyboardInterrupt as error:
+            raise ImportError("half a library") from error
+
+    module = type(sys)("heldout.cli.interrupted")
+    vars(module)["doctor"] = doctor
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    entry = Command(place="interrupted:doctor", group="start", help="")
+    monkeypatch.setattr("heldout.cli.program._Program.table", {**COMMANDS, "doctor": entry})
+    done = CliRunner().invoke(main, ["doctor"])
+    assert (done.exit_code, done.stderr) == (1, "Aborted!\n")
