@@ -218,6 +218,7 @@ def test_seed_and_correction_are_those_asked_for() -> None:
     assert first == second
     assert first[0]["p"]["t"] == other[0]["p"]["t"]
     assert first[0]["p"]["sign_flips"] != other[0]["p"]["sign_flips"]
+    assert first == answer(*asked, "--intervals", "pointwise")["measures"]
     for one in answer(*asked, "--correction", "bonferroni")["measures"]:
         assert one["p_corrected"]["t"] == min(1, 2 * one["p"]["t"])
 

@@ -166,6 +166,14 @@ def test_a_difference_of_rounding_is_called_neither_higher_nor_lower() -> None:
     assert found.differences[0].ties == 2
 
 
+def test_of_groups_too_a_difference_of_rounding_is_none() -> None:
+    found = of_seeds([[0.1 + 0.2, 0.5], [0.3, 0.5]], [[0.3, 0.5]])
+    (shown,) = mean_tables(found)
+    assert found.differences[0].test.difference != 0
+    assert (shown.rows[0][3], found.differences[0].ties) == ("", 2)
+    assert shown.notes[0] == "M: every difference is the same: there is no standard error"
+
+
 def test_a_table_that_lacks_a_score_or_has_none_is_refused() -> None:
     lacking = Measured(measure="M", table=table_of({"a": {"q": 1.0}, "b": {"q": None}}))
     for one in (lacking, measured("M", [], [])):
@@ -221,6 +229,7 @@ def test_groups_have_no_sign_flips_and_say_so() -> None:
     assert "no sign flips" in notes(found)
     (shown,) = mean_tables(found)
     assert [column.name for column in shown.columns][7] == "p (crossed t)"
+    assert shown.notes[0].startswith("crossed-t: ")
 
 
 def test_the_table_says_where_lower_is_better_and_that_the_verdict_is_another_matter() -> None:
