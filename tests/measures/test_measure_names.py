@@ -160,7 +160,14 @@ def test_refused(text: str, code: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "hint"),
-    [("nDGC@10", "did you mean nDCG?"), ("mrr@10", "RR"), ("RR(rell=2)", "did you mean rel?")],
+    [
+        ("ndcg_cut_10", "did you mean nDCG@10?"),
+        ("recip_rank", "did you mean RR?"),
+        ("P_5", "did you mean P@5?"),
+        ("nDGC@10", "did you mean nDCG?"),
+        ("mrr@10", "RR"),
+        ("RR(rell=2)", "did you mean rel?"),
+    ],
 )
 def test_near_names_are_offered(text: str, hint: str) -> None:
     with pytest.raises(InputError) as caught:

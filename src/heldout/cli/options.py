@@ -1,6 +1,7 @@
 """Options that several commands share, and how several options become one argument."""
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -9,6 +10,7 @@ import click
 
 __all__ = [
     "SHARE",
+    "DecimalRange",
     "alike_option",
     "jobs_option",
     "level_option",
@@ -20,7 +22,21 @@ __all__ = [
 
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
 
-SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+class DecimalRange(click.FloatRange):
+    """As click's, and never "not a number": that lies in every range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Raises `click.BadParameter` for what is no finite number of the range."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+SHARE = DecimalRange(0, 1, min_open=True, max_open=True)
 """A number between 0 and 1, neither of them."""
 
 level_option = click.option(

@@ -2,7 +2,7 @@
 
 import click
 
-from heldout.cli.options import SHARE, one_argument
+from heldout.cli.options import SHARE, DecimalRange, one_argument
 from heldout.validity.outcome_tests import Margins
 from heldout.validity.verdicts import Rules
 
@@ -22,7 +22,7 @@ _margin_options = one_argument(
     click.option(
         "--margin-esl",
         "esl",
-        type=click.FloatRange(min=0, min_open=True),
+        type=DecimalRange(min=0, min_open=True),
         default=Margins().esl,
         show_default=True,
         help="Positions by which the mean search length may grow.",

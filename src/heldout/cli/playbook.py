@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heldout.cli.options import one_argument
+from heldout.cli.options import DecimalRange, one_argument
 from heldout.cli.printing import messages
 from heldout.errors import InputError, Problem
 
@@ -75,7 +75,7 @@ playbook_options = one_argument(
     ),
     click.option(
         "--gain",
-        type=click.FloatRange(min=0, min_open=True, max=1),
+        type=DecimalRange(min=0, min_open=True, max=1),
         default=0.02,
         show_default=True,
         help="The smallest gain that is worth having, over BM25 and over the baseline of --curve.",

@@ -120,6 +120,24 @@ _DECIMAL = re.compile(
 )
 _GAIN = re.compile(r"\s*(\d{1,9})\s*:\s*(\d{1,9})\s*", re.ASCII)
 _LONGEST = 200
+_TREC_EVAL_SHAPE = re.compile(
+    r"(?P<name>[A-Za-z]+(?:_[A-Za-z]+)*)(?:_(?P<cutoff>\d{1,9}))?", re.ASCII
+)
+_TREC_EVAL = {
+    "recip_rank": "RR",
+    "ndcg": "nDCG",
+    "ndcg_cut": "nDCG",
+    "map": "AP",
+    "map_cut": "AP",
+    "p": "P",
+    "recall": "R",
+    "success": "Success",
+    "unj": "Unjudged",
+    "hit": "Success",
+    "hits": "Success",
+    "hitrate": "Success",
+}
+"""What trec_eval and others call a measure -> our name; a cutoff stands after `_` there."""
 
 
 def parse_measure(text: str, *, path: str = "measure") -> Measure:
@@ -162,11 +180,19 @@ def _find_name(written: str, path: str) -> str:
     if written in names:
         return names[written]
     folded = {alias.lower(): name for alias, name in names.items()}
+    own = _translate(written)
     near = _alike(written.lower(), folded, most=3)
-    candidates = list(dict.fromkeys(folded[alias] for alias in near))
+    candidates = [own] if own else list(dict.fromkeys(folded[alias] for alias in near))
     hint = f"did you mean {' or '.join(candidates)}?" if candidates else ""
     expected = "one of " + ", ".join(MEASURES)
     raise _refusal("measure-name", path, repr(written), expected, hint)
+
+
+def _translate(written: str) -> str:
+    """Our name for one of trec_eval's, such as `ndcg_cut_10`; "" for anything else."""
+    match = _TREC_EVAL_SHAPE.fullmatch(written)
+    name = "" if match is None else _TREC_EVAL.get(match["name"].lower(), "")
+    return f"{name}@{match['cutoff']}" if name and match and match["cutoff"] else name
 
 
 def _alike(written: str, names: Iterable[str], *, most: int) -> list[str]:

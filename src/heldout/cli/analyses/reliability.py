@@ -8,7 +8,7 @@ import numpy as np
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.options import SHARE
+from heldout.cli.options import SHARE, DecimalRange
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.cli.score_source import Scores, Source, load_scores, source_options
@@ -71,7 +71,7 @@ __all__ = ["reliability"]
 )
 @click.option(
     "--sign-tolerance",
-    type=click.FloatRange(min=0),
+    type=DecimalRange(min=0),
     default=0.0,
     show_default=True,
     help="Differences up to this are ties for the sign test.",

@@ -15,7 +15,7 @@ import numpy as np
 
 from heldout.cli.console import progress
 from heldout.cli.context import reports_disk
-from heldout.cli.options import level_option, one_argument
+from heldout.cli.options import DecimalRange, level_option, one_argument
 from heldout.cli.prefer.campaign import campaign_argument
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
 from heldout.errors import InputError, Problem
@@ -76,7 +76,7 @@ _endpoint_options = one_argument(
     click.option("--max-tokens", type=click.IntRange(1, 100_000), default=1024, show_default=True),
     click.option(
         "--timeout",
-        type=click.FloatRange(1, 3600),
+        type=DecimalRange(1, 3600),
         default=120.0,
         show_default=True,
         help="Seconds for one try.",

@@ -4,6 +4,7 @@ import click
 import numpy as np
 
 from heldout.cli.console import progress
+from heldout.cli.options import DecimalRange
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
 from heldout.preferences.simulation import DESIGNS, SPREAD, simulate_design
@@ -38,7 +39,7 @@ __all__ = ["simulate"]
 )
 @click.option(
     "--spread",
-    type=click.FloatRange(0, 10, min_open=True),
+    type=DecimalRange(0, 10, min_open=True),
     default=SPREAD,
     show_default=True,
     help="Standard deviation of strengths, in logits; at 0.8 judges are right 69% of the time.",

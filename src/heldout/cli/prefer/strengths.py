@@ -3,7 +3,7 @@
 import click
 import numpy as np
 
-from heldout.cli.options import level_option
+from heldout.cli.options import DecimalRange, level_option
 from heldout.cli.prefer.judged import (
     JudgedSource,
     count_valid,
@@ -28,7 +28,7 @@ __all__ = ["strengths"]
 @click.option("--ties", is_flag=True, help="Fit ties by Davidson's model, not as half a win each.")
 @click.option(
     "--prior",
-    type=click.FloatRange(min=0),
+    type=DecimalRange(min=0),
     default=PRIOR,
     show_default=True,
     help="Precision of the normal prior of strengths; 0 for none.",

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import click
 
-from heldout.cli.options import level_option, one_argument
+from heldout.cli.options import DecimalRange, level_option, one_argument
 from heldout.cli.survive.places import PLACES
 from heldout.errors import InputError, Problem
 from heldout.survivorship.training.conditions import Condition, paper_conditions, share_conditions
@@ -328,13 +328,13 @@ learner_options = one_argument(
     click.option(
         "--learning-rate",
         "rate",
-        type=click.FloatRange(0, min_open=True),
+        type=DecimalRange(0, min_open=True),
         metavar="RATE",
         help="The highest [2e-5 of BERT, 5e-5 of monoT5].",
     ),
     click.option(
         "--warmup",
-        type=click.FloatRange(0, 1),
+        type=DecimalRange(0, 1),
         default=0.1,
         show_default=True,
         help="Of the steps.",

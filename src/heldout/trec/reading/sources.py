@@ -57,6 +57,7 @@ def open_input(path: Path) -> BinaryIO:
             str(path),
             found=error.strerror or type(error).__name__,
             expected="a file that can be read",
+            hint="/dev/stdin is standard input" if str(path) == "-" else "",
         ) from error
 
 
