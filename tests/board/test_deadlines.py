@@ -153,6 +153,42 @@ def test_new_rules_that_move_a_day_that_is_over_are_wrong() -> None:
         assert list(list_moved_days(log.history, spec, now=day_before)) == []
 
 
+def test_scores_that_wait_for_their_day_are_not_opened_before_it() -> None:
+    """Whoever sends a run after that has seen them, whatever the rules become again."""
+    log = BoardLog().open(rules())
+    seal(log, "20261101-a", "0.3")
+    log.wait(days=9)
+    for later, wrong in (
+        (rules(kind="sequential"), ["kind"]),
+        (rules("2026-11-09"), ["closes"]),
+        (rules("2026-11-10"), []),
+        (rules("2027-06-01"), []),
+    ):
+        spec = parse_spec(later.encode())
+        assert [one[0] for one in list_moved_days(log.history, spec, now=log.now)] == wrong
+    log.change_rules(rules(kind="sequential"))
+    log.wait(days=1)
+    again = parse_spec(rules().encode())
+    assert [one[0] for one in list_moved_days(log.history, again, now=log.now)] == ["kind"]
+    log.change_rules(rules())
+    assert [told.partition("2026 ")[2] for told in list_moved(log.history)] == [
+        "open the scores of a one-shot board before its last day, 31 Dec 2026, is over",
+        "seal scores on a board whose entries had been told theirs",
+    ]
+
+
+def test_a_last_day_moved_into_the_past_while_scores_are_sealed_is_told() -> None:
+    log = BoardLog().open(rules())
+    log.wait(days=9)
+    log.change_rules(rules("2026-11-09"))
+    assert list(list_moved(log.history)) == []  # nobody had an entry
+    log = BoardLog().open(rules())
+    seal(log, "20261101-a", "0.3")
+    log.wait(days=9)
+    log.change_rules(rules("2026-11-09"))
+    assert "open the scores" in next(list_moved(log.history))
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.sampled_from([None, 5, 10, 15, 30])), max_size=6),

@@ -1,4 +1,4 @@
-"""Organisers of a one-shot board who move its last day after it was over."""
+"""Organisers of a one-shot board who move its last day after it was over, or open it early."""
 
 from pathlib import Path
 
@@ -13,12 +13,14 @@ DAY = "2026-11-02T10:00:00Z"
 OVER = "2027-01-01T00:00:00Z"
 LATE = "2027-01-02T00:00:00Z"
 LATER = "2027-01-03T00:00:00Z"
+MIDWAY = "2026-11-10T10:00:00Z"
+AFTER_MIDWAY = "2026-11-12T10:00:00Z"
 CLOSES = "closes = 2026-12-31"
 
 
 @pytest.fixture
-def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
-    """Scores are shown; one run came in time, one late."""
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
+    """One run came in time; its score is sealed."""
     monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
     town = found_town(tmp_path)
     edit(town, "primary = ", f'{CLOSES}\nkind = "one-shot"\nprimary = ')
@@ -26,6 +28,13 @@ def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
     town.push()
     town.pull()
     publish(town, "first", now=DAY)
+    return town
+
+
+@pytest.fixture
+def ended(begun: Town) -> Town:
+    """Scores are shown; one run came in time, one late."""
+    town = begun
     assert town.organiser("rebuild", now=OVER).code == 0
     town.push()
     town.pull()
@@ -80,3 +89,37 @@ def test_an_organiser_whose_own_heldout_moves_it_changes_nothing_and_is_told(
     assert (ended.board / "log.jsonl").read_text().count('"scores":{"value"') == shown
     (fault,) = ended.audit()["faults"]
     assert "move the last day of a one-shot board, 31 Dec 2026, which was over" in fault
+
+
+EARLY = {
+    "another kind": ('"one-shot"', '"sequential"'),
+    "a last day in the past": (CLOSES, "closes = 2026-11-08"),
+}
+
+
+@pytest.mark.parametrize("change", EARLY)
+def test_scores_that_wait_for_the_last_day_are_not_opened_before_it(
+    begun: Town, change: str
+) -> None:
+    before, kinds = begun.rows(), begun.kinds()
+    edit(begun, *EARLY[change])
+    answer = begun.organiser("rebuild", now=MIDWAY)
+    assert answer.code == 2
+    assert "board-spec" in answer.err
+    assert (begun.rows(), begun.kinds()) == (before, kinds)
+
+
+def test_an_organiser_whose_own_heldout_opens_a_one_shot_board_for_a_while_is_told(
+    begun: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as own:
+        own.setattr(new_rules, "list_moved_days", lambda *_, **__: ())
+        for change in (('"one-shot"', '"sequential"'), ('"sequential"', '"one-shot"')):
+            edit(begun, *change)
+            assert begun.organiser("rebuild", now=MIDWAY).code == 0
+    begun.push()
+    begun.pull()
+    publish(begun, "informed", now=AFTER_MIDWAY, seed=4, team=OTHER_TEAM)
+    opened, sealed = begun.audit()["faults"]
+    assert "open the scores of a one-shot board before its last day, 31 Dec 2026" in opened
+    assert "seal scores on a board whose entries had been told theirs" in sealed

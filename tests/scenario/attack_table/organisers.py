@@ -70,6 +70,27 @@ def attacks() -> Iterator[Attack]:
         tries="to count a run that came late, or to hide scores again",
         becomes="ranks and shown scores stay; told as a fault",
     )
+    yield from moved.cases(
+        "test_scores_that_wait_for_the_last_day_are_not_opened_before_it",
+        "another kind",
+        "a last day in the past",
+        tries="to show a friend the scores of others before the last day",
+        becomes="refused; nothing is logged",
+        prefix="a one-shot board opened before its day by ",
+    )
+    yield moved.one(
+        "a one-shot board opened for a while by a heldout of one's own",
+        "test_an_organiser_whose_own_heldout_opens_a_one_shot_board_for_a_while_is_told",
+        tries="to let a run count as in time whose team has seen the scores",
+        becomes="both changes are told as faults",
+    )
+    numbers = Group(family=FAMILY, module="scenario/test_fixed_rules.py")
+    yield numbers.one(
+        "numbers of another scale",
+        "test_numbers_of_another_scale_do_not_come_to_stand_beside_those_that_were_told",
+        tries="to rank one's own run first by telling it in more digits, or in steps",
+        becomes="refused; nothing is logged",
+    )
     yield Group(family=FAMILY, module="scenario/test_sealed_errata.py").one(
         "an erratum only of those whose sealed score changed",
         "test_every_entry_that_is_scored_anew_has_an_erratum_whether_it_changed_or_not",

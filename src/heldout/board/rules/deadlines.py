@@ -115,17 +115,39 @@ def tells_final(entry: Entry, terms: Sequence[Term], received: date) -> bool:
 
 
 def list_moved(history: History) -> Iterator[str]:
-    """The rules that would move a one-shot board's last day after it was over; nobody obeys them.
+    """The rules that would move a one-shot board's last day, or open or seal scores out of turn.
+
+    A day that was over stays where it was, whatever they say: nobody obeys them. The others hold,
+    and entries stand beside each other of which some came after scores had been seen.
 
     Yields:
         A sentence for each.
     """
     for before, after in pairwise(list_terms(history, _ALWAYS)):
-        deadline = before.deadline
-        if deadline is None or after.since.date() <= deadline:
+        rules = f"the rules of {after.since:%d %b %Y}"
+        day = "" if before.deadline is None else f"{before.deadline:%d %b %Y}"
+        if _comes_after(before, after):
+            if (after.spec.kind, after.spec.closes) != ("one-shot", before.deadline):
+                yield f"{rules} move the last day of a one-shot board, {day}, which was over"
+        elif not _has_entries(history, after.since):
             continue
-        if (after.spec.kind, after.spec.closes) != ("one-shot", deadline):
-            yield (
-                f"the rules of {after.since:%d %b %Y} move the last day of a one-shot board, "
-                f"{deadline:%d %b %Y}, which was over"
-            )
+        elif before.deadline is None and after.deadline is not None:
+            yield f"{rules} seal scores on a board whose entries had been told theirs"
+        elif before.deadline is not None and _opens(after):
+            yield f"{rules} open the scores of a one-shot board before its last day, {day}, is over"
+
+
+def _comes_after(before: Term, after: Term) -> bool:
+    """Whether the last day of a one-shot board was over when its rules were changed."""
+    return before.deadline is not None and after.since.date() > before.deadline
+
+
+def _opens(term: Term) -> bool:
+    """Whether rules show at once all scores that are there."""
+    return term.deadline is None or term.since.date() > term.deadline
+
+
+def _has_entries(history: History, moment: datetime) -> bool:
+    """Whether an entry had been published before a moment."""
+    times = (s.published for s in history.submissions.values() if not s.baseline)
+    return any(time is not None and time < moment for time in times)

@@ -5,10 +5,10 @@ stand under a name that says something else, and no audit could tell.
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 
 from heldout.board.log.history import History, Submission
-from heldout.board.rules.deadlines import list_terms
+from heldout.board.rules.deadlines import Term, list_terms
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_checks import Wrong
 from heldout.board.rules.spec_file import parse_spec
@@ -40,14 +40,18 @@ def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
             before = next((old for old in rules if _find(old, view.name) is not None), None)
             if before is not None:
                 yield from _compare_views(before, after, view, f"views[{index}]")
-    if named and after.denominator != rules[0].denominator:
-        hint = "older scores are means over other queries: found a board anew"
-        yield ("denominator", after.denominator, f'"{rules[0].denominator}", as before', hint)
+    if named:
+        yield from _compare_numbers(rules[0], after)
     yield from _compare_ranks(history, rules[0], after)
 
 
 def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Iterator[Wrong]:
-    """The last days that are over and that new rules would move: what waited for them was told.
+    """The last days that new rules would move though they are over, or that would open scores.
+
+    What waited for a day that is over was told. Of a one-shot board whose entries wait for their
+    day neither the kind changes nor does the day come to lie in the past: who has seen scores and
+    then sends a run would have a rank beside those who had not. For the same reason a board that
+    told scores one by one becomes no one-shot board.
 
     Args:
         history: what the organisers' log says.
@@ -59,6 +63,8 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
     hint = "what was told after that day stays told, and what came after it came late"
     if term.deadline is not None and today > term.deadline and after.kind != "one-shot":
         yield ("kind", after.kind, '"one-shot", as before', hint)
+    elif any(map(_is_entry, history.submissions.values())):
+        yield from _compare_openings(term, after, today)
     was = term.deadline or (before.closes if before.final_views else None)
     if was is not None and today > was and after.closes != was:
         yield ("closes", _say(after.closes), f"{was}, as before", hint)
@@ -69,6 +75,18 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
         if closed and now_it_is is not None and now_it_is.closes != season.closes:
             told = f"{season.closes}, as before"
             yield (f"seasons[{index}].closes", _say(now_it_is.closes), told, hint)
+
+
+def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wrong]:
+    """What would open the scores of entries before their day, or seal later ones behind them."""
+    was = "sequential" if term.deadline is None else "one-shot"
+    sealed = term.deadline is not None and today <= term.deadline
+    if (sealed or term.deadline is None) and after.kind != was:
+        hint = "entries are published: whoever had seen their scores would send runs beside them"
+        yield ("kind", after.kind, f'"{was}", as before', hint)
+    elif sealed and after.closes is not None and after.closes < today:
+        hint = "the scores of published entries would be told at once, and nobody knew of that day"
+        yield ("closes", str(after.closes), f"{today} or a later day", hint)
 
 
 def _list_views(history: History) -> frozenset[str]:
@@ -99,6 +117,24 @@ def _compare_views(before: BoardSpec, after: BoardSpec, view: View, place: str) 
         was, now = (getattr(spec.sets[view.set], key) for spec in (before, after))
         if was != now:
             yield (f"sets.{view.set}.{key}", _say(now), f"{_say(was)}, as before", _HINT)
+
+
+def _compare_numbers(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
+    """What makes a number out of a run, the same for all views: else numbers cannot be compared."""
+    hint = "older scores are means over other queries: found a board anew"
+    if after.denominator != before.denominator:
+        yield ("denominator", after.denominator, f'"{before.denominator}", as before', hint)
+    hint = "scores were told in another way and stand beside the new ones: found a board anew"
+    keys: list[tuple[str, object, object]] = [
+        ("decimals", before.decimals, after.decimals),
+        ("runs.order", before.runs.order, after.runs.order),
+    ]
+    was, now = before.release, after.release
+    if "step" in (was.rule, now.rule):  # a Ladder rounds as `rounded` does; steps are another scale
+        keys += [("release.rule", was.rule, now.rule), ("release.step", was.step, now.step)]
+    for key, old, new in keys:
+        if old != new:
+            yield (key, new, f"{old}, as before", hint)
 
 
 def _compare_ranks(history: History, before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
