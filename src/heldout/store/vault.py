@@ -32,6 +32,7 @@ from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep
 from heldout.store.git import Git
 from heldout.store.shared_files import EVENTS, IGNORED, KEPT, SHARED_FOLDERS, kept_path
 from heldout.store.sharing import find_sharing
+from heldout.trec.groups import read_query_list
 from heldout.trec.qrels import Qrels, read_qrels
 
 __all__ = ["Vault", "check_apart"]
@@ -166,9 +167,17 @@ class Vault:
         return self.root / "labels" / f"{name}.qrels"
 
     def excluded(self, name: str) -> frozenset[str]:
-        """Queries of a held-out set that do not count."""
-        file = self.root / "labels" / f"{name}.exclude"
-        return frozenset(file.read_text("utf-8").split()) if file.exists() else frozenset()
+        """Queries of a held-out set that do not count.
+
+        Raises:
+            InputError: the file is no list of queries.
+        """
+        path = f"labels/{name}.exclude"
+        file = self.root / path
+        if not file.exists():
+            return frozenset()
+        with file.open("rb") as source:
+            return read_query_list(source, path=path)
 
     def held_out(self, stems: Collection[str]) -> dict[str, str]:
         """The files that decide scores: name, as `board.held_out` has it -> SHA-256.

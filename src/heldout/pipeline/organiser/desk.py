@@ -21,6 +21,7 @@ from heldout.pipeline.organiser.commitments import (
 )
 from heldout.pipeline.organiser.new_rules import check_new_rules
 from heldout.pipeline.organiser.recipients import check_recipients
+from heldout.pipeline.query_sets.sets import check_excluded
 from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault
 
@@ -211,6 +212,8 @@ def _note_spec(desk: Desk, why: str) -> NotedRules | None:
     before = history.rules[-1][1]
     held = compare_held_out(desk.vault, history, spec)
     files = held.grown if _has_told(history) else held.files
+    if files != held.before:
+        check_excluded(desk.repository, spec, vault=desk.vault)
     keep_versions(desk.vault, files)
     if before == text and files == held.before:
         return None

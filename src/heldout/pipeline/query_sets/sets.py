@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from heldout.board.rules.held_out import list_stems, open_labels
 from heldout.board.rules.spec import BoardSpec, View
+from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest, digest_bytes
 from heldout.pipeline.query_sets.view_files import ViewFiles, load_view_files
 from heldout.store.repository import Repository
@@ -15,7 +16,7 @@ from heldout.trec.queries import Queries
 from heldout.trec.ranking import Rankings
 from heldout.trec.runs import Expected
 
-__all__ = ["RERANKING", "Labels", "SetData", "expected_run", "load_sets"]
+__all__ = ["RERANKING", "Labels", "SetData", "check_excluded", "expected_run", "load_sets"]
 
 RERANKING = "reranking"
 """The submission type whose runs keep to the official candidates."""
@@ -117,6 +118,10 @@ def load_sets(
         repository: the board.
         spec: names the files.
         vault: gives the held-out labels; `None` on a participant's side.
+
+    Raises:
+        StoreError: a file is missing.
+        InputError: a file is wrong, or a list of queries has one that the set lacks.
     """
     return {name: _load(repository, spec, name, vault) for name in spec.sets}
 
@@ -131,17 +136,61 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
         qrels, digest = vault.labels(name), vault.labels_digest(name)
     given = files.candidates
     others = _load_others(repository, spec, name, vault)
+    queries = repository.queries(files.queries)
+    excluded = frozenset() if vault is None else _load_excluded(name, queries, vault)
+    named = load_view_files(repository, (v for v in spec.views if v.set == name), vault=vault)
+    _check_known(name, queries, named.queries)
     return SetData(
-        queries=repository.queries(files.queries),
+        queries=queries,
         qrels=qrels,
         digest=digest,
-        excluded=frozenset() if vault is None else vault.excluded(name),
+        excluded=excluded,
         candidates=None if given is None else repository.candidates(given),
         others=others,
         book=_combine(qrels, others) if others and qrels is not None else None,
-        files=load_view_files(repository, (v for v in spec.views if v.set == name), vault=vault),
+        files=named,
         held_out={} if vault is None else vault.held_out(list_stems(spec, name)),
     )
+
+
+def check_excluded(repository: Repository, spec: BoardSpec, *, vault: Vault) -> None:
+    """Refuse lists of queries that don't count which are no lists, or name what a set lacks.
+
+    Raises:
+        InputError: a list is wrong, or a file of queries.
+    """
+    for name, files in spec.sets.items():
+        if vault.excluded(name):
+            _load_excluded(name, repository.queries(files.queries), vault)
+
+
+def _load_excluded(name: str, queries: Queries, vault: Vault) -> frozenset[str]:
+    excluded = vault.excluded(name)
+    _check_known(name, queries, {f"labels/{name}.exclude": excluded})
+    return excluded
+
+
+def _check_known(name: str, queries: Queries, lists: Mapping[str, frozenset[str]]) -> None:
+    """Refuse lists with ids that the set lacks: mostly they mean queries that it has.
+
+    Raises:
+        InputError: `unknown-query`.
+    """
+    strange = {path: sorted(listed - queries.texts.keys()) for path, listed in lists.items()}
+    problems = [
+        Problem(
+            code="unknown-query",
+            path=path,
+            found=f"{plural(len(ids), 'query', 'queries')} that '{name}' does not have, "
+            f"first {quote(ids[0])}",
+            expected=f"ids of '{name}', one a line",
+            hint="ids are text, 007 is not 7",
+        )
+        for path, ids in strange.items()
+        if ids
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def _load_others(

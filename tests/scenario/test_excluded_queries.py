@@ -1,0 +1,97 @@
+"""The list of queries that don't count is read like any other file: what is no list moves no score.
+
+Scores are told by it and logged for good, so a byte order mark, a comma or a comment must not
+decide which queries are in a mean.
+"""
+
+from pathlib import Path
+
+import pytest
+from town import QUERIES, Town, found_town
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-05T10:00:00Z"
+OUT = ("eval0", "eval1", "eval2")
+GOOD = "".join(f"{query}\n" for query in OUT)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Town, str]:
+    """A board with one published entry, and its id."""
+    town = found_town(tmp_path_factory.mktemp("masked"))
+    name = town.send("lamp", now="2026-11-03T09:00:00Z", seed=3)
+    town.take_in(now=DAY)
+    assert town.publish(name, now=DAY).code == 0
+    return town, name
+
+
+def mask(town: Town) -> Path:
+    return town.vault / "labels" / "eval.exclude"
+
+
+NO_LISTS = {
+    "several on a line, with commas": (b"eval0,eval1,eval2\n", "unknown-query"),
+    "several on a line": (b"eval0 eval1 eval2\n", "wrong-columns"),
+    "with a tab": (b"eval0\teval1\n", "wrong-columns"),
+    "another set's ids": (b"dev0\ndev1\n", "unknown-query"),
+    "one id of many misspelt": (GOOD.encode() + b"xeval3\n", "unknown-query"),
+    "an id twice": (b"eval0\neval0\n", "repeated-query"),
+    "UTF-16": (GOOD.encode("utf-16"), ""),
+    "Latin-1": (b"eval0\ncaf\xe9\n", "bad-utf8"),
+    "nothing": (b"", "empty-file"),
+}
+
+
+@pytest.mark.parametrize("case", NO_LISTS)
+def test_what_is_no_list_of_its_queries_is_refused_and_logs_nothing(
+    published: tuple[Town, str], case: str
+) -> None:
+    town, name = published
+    text, code = NO_LISTS[case]
+    before, rows = town.kinds(), town.rows()
+    mask(town).write_bytes(text)
+    try:
+        for answer in (
+            town.organiser("correct", name, "--why", "broken queries", now=DAY),
+            town.organiser("rebuild", now=DAY),
+        ):
+            assert answer.code == 2
+            assert code in answer.err
+            assert "labels/eval.exclude" in answer.err
+    finally:
+        mask(town).unlink()
+    assert (town.kinds(), town.rows()) == (before, rows)
+
+
+LISTS = {
+    "plain": GOOD.encode(),
+    "byte order mark": b"\xef\xbb\xbf" + GOOD.encode(),
+    "Windows line ends": GOOD.replace("\n", "\r\n").encode(),
+    "comments whose words are ids": f"# eval5 was broken, eval6 too\n\n{GOOD}".encode(),
+    "no last line end": GOOD.rstrip().encode(),
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_however_it_was_saved_the_same_queries_are_left_out(
+    published: tuple[Town, str], case: str
+) -> None:
+    town, name = published
+    run = (town.clone / "drafts" / name / "eval.run").read_text("utf-8")
+    ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
+    own = [1 / ranks[q, f"d{q}"] for i in range(QUERIES) if (q := f"eval{i}") not in OUT]
+    mask(town).write_bytes(LISTS[case])
+    answer = town.organiser("correct", name, "--why", "broken queries", now=DAY)
+    assert answer.code == 0, answer
+    assert town.rows()[0]["scores"]["eval"] == pytest.approx(sum(own) / len(own), abs=5e-4)
+
+
+def test_a_views_list_of_other_queries_is_refused(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    rules = town.board / "board.toml"
+    view = '\n[[views]]\nname = "hard"\nset = "dev"\nmeasure = "RR@10"\nqueries = "queries/hard"\n'
+    rules.write_text(rules.read_text("utf-8") + view, "utf-8")
+    (town.board / "queries" / "hard").write_text("dev1\neval2\n")
+    answer = town.organiser("rebuild", now=DAY)
+    assert answer.code == 2
+    assert "unknown-query  queries/hard" in answer.err
