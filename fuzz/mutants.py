@@ -47,6 +47,8 @@ MUTANTS = [
     ("if (token_class(*at)) return NULL;", ""),
     ("if (written > 400) return NULL;", ""),
     ("!(row->key < row[-1].key)", "!(row->key <= row[-1].key)"),
+    ("row->key > row[-1].key", "row->key >= row[-1].key"),
+    ("row->key > row[-1].key", "0"),
     ("if (row->rank != current->rows + 1) current->flags |= UNRANKED;", ""),
     ("if (!parts->numbers) current->flags |= BROKEN;", ""),
     ("(double)(float)parts->score", "parts->score"),

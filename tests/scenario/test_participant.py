@@ -85,6 +85,17 @@ def test_the_dev_score_stays_where_only_the_other_run_is_wrong(town: Town) -> No
     assert town.participant("check", submission, "--json", now=DAY).json["scores"] == {}
 
 
+def test_a_run_whose_scores_rise_with_its_ranks_is_told_before_it_is_sent(town: Town) -> None:
+    submission = town.draft("one", now=DAY)
+    run = town.clone / "drafts" / submission / "eval.run"
+    rows = [line.split() for line in run.read_text().splitlines()]
+    run.write_text("".join(f"{q} Q0 {doc} {rank} {rank} t\n" for q, doc, rank in rows))
+    answer = town.participant("check", submission, now=DAY)
+    assert answer.code == 0, answer
+    assert "rank-disagrees" in answer.out
+    assert "the score column is not used: ranks decide" in answer.out
+
+
 @pytest.mark.parametrize("how", ["missing", "folder", "two"])
 def test_a_run_that_is_not_one_file_is_one_problem(town: Town, how: str) -> None:
     submission = town.draft("one", now=DAY)

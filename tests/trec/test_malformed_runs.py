@@ -203,6 +203,7 @@ TOLERATED = [
     ("same rank, trec", b"1 Q0 a 1 2 t\n1 Q0 b 1 1 t\n", "trec", {"rank-repeated": 1}),
     ("gap, trec", b"1 Q0 a 1 2 t\n1 Q0 b 3 1 t\n", "trec", {"rank-missing": 1}),
     ("ranks disagree", b"1 Q0 a 2 2 t\n1 Q0 b 1 1 t\n", "trec", {"rank-disagrees": 1}),
+    ("scores disagree", b"1 Q0 a 1 1 t\n1 Q0 b 2 9 t\n", "msmarco", {"rank-disagrees": 1}),
     ("score nan, by rank", b"1 Q0 a 1 nan t\n", "msmarco", {"score-nan": 1}),
     ("score x, by rank", b"1 Q0 a 1 x t\n", "msmarco", {"score-not-a-number": 1}),
     ("score -, by rank", b"1 Q0 a 1 - t\n2 Q0 a 1 - t\n1 Q0 b 2 - t\n", "msmarco",

@@ -104,6 +104,41 @@ def test_both_forms_say_the_same_by_rank(rows: list[Row], qrels: dict[str, dict[
     assert [found.form for found in by_form] == ["trec", "msmarco"]
 
 
+def displaced(rows: list[Row], order: Order) -> dict[str, int]:
+    """Query -> places among its first ten where ranks and scores have different documents."""
+    by_score = ranked_documents(rows, order)
+    if order == "msmarco":  # equal scores contradict no rank
+        in_turn = sorted(rows, key=lambda row: row[2])
+        in_turn.sort(key=lambda row: float(row[3]), reverse=True)
+        by_score = {query: [row[1] for row in in_turn if row[0] == query] for query in by_score}
+    by_rank = ranked_documents(rows, "msmarco")
+    return {
+        query: sum(one != other for one, other in zip(by_rank[query][:10], found, strict=False))
+        for query, found in by_score.items()
+    }
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(rows=runs())
+@settings(deadline=None)
+def test_ranks_that_contradict_scores_are_told_under_each_order(
+    order: Order, rows: list[Row]
+) -> None:
+    wrong = displaced(rows, order)
+    found = scan(format_run(rows, trec=True), order)
+    assert found.ok
+    assert found.counts.get("rank-disagrees", 0) == sum(map(bool, wrong.values()))
+    assert found.facts.displaced_top == sum(wrong.values())
+    assert found.facts.queries_displaced_top == sum(map(bool, wrong.values()))
+
+
+@given(rows=runs())
+@settings(deadline=None)
+def test_three_columns_have_no_scores_to_contradict(rows: list[Row]) -> None:
+    found = scan(format_run(rows, trec=False), "msmarco")
+    assert (found.counts, found.facts.displaced_top) == ({}, 0)
+
+
 @given(st.lists(st.tuples(DOCUMENTS, SCORES), unique_by=lambda pair: pair[0], min_size=1))
 @settings(deadline=None)
 def test_trec9_places_documents_as_pytrec_eval(pairs: list[tuple[str, str]]) -> None:

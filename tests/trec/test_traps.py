@@ -153,7 +153,11 @@ def test_rank_column_that_disagrees_with_the_scores() -> None:
     data = b"q 0 a 1 0.5 t\nq 0 b 2 0.75 t\n"
     by_score = scan(data, "trec", qrels=A_IS_RELEVANT)
     assert (reciprocal_rank(by_score), by_score.counts) == (0.5, {"rank-disagrees": 1})
-    assert reciprocal_rank(scan(data, "msmarco", qrels=A_IS_RELEVANT)) == 1.0
+    by_rank = scan(data, "msmarco", qrels=A_IS_RELEVANT)
+    assert (reciprocal_rank(by_rank), by_rank.counts) == (1.0, {"rank-disagrees": 1})
+    (note,) = by_rank.problems
+    assert note.found == "a at rank 1 for q, but place 2 by score"
+    assert note.hint == "the score column is not used: ranks decide"
 
 
 def test_lines_of_a_query_that_stand_apart() -> None:

@@ -152,7 +152,7 @@ def _amended(result: Review) -> list[tuple[str, str]]:
 def _run_line(name: str, run: RunReport) -> str:
     odd = [
         (run.queries_tied, "with ties"),
-        (run.queries_displaced, "whose ranks disagree with the order"),
+        (run.queries_displaced, "whose ranks and scores disagree"),
     ]
     notes = "".join(f"; {plural(count, 'query', 'queries')} {what}" for count, what in odd if count)
     return (

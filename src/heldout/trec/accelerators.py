@@ -29,7 +29,7 @@ Bzip2 = Literal["lbzip2", "stdlib"]
 Gzip = Literal["isal", "stdlib"]
 
 _WITHOUT = "HELDOUT_WITHOUT"
-INTERFACE: Final = 1
+INTERFACE: Final = 2
 """What `compiled.py` was written for; `_scan.c` says the same, unless it was built long ago."""
 
 

@@ -19,6 +19,7 @@ __all__ = ["SIGNATURE_DEPTH", "Answer", "Examiner", "Parsed", "QueryFacts"]
 SIGNATURE_DEPTH: Final = 100
 _TOP = 10
 _NONE = np.empty(0, dtype=np.int64)
+_NO_TIES = np.empty(0, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,8 @@ class QueryFacts:
         first_rank: lowest rank of the query, `None` if the rank column has no such numbers.
         tied: neighbouring pairs with equal scores in the order.
         tied_top: those that begin among the first ten, so that a cut at 10 depends on ids.
-        displaced_top: places among the first ten where the rank column has another document.
+        displaced_top: places among the first ten where the scores have another document than
+            the rank column; where ranks decide, equal scores have none.
         repeated_ranks: rows whose rank an earlier row has.
     """
 
@@ -112,12 +114,14 @@ class Examiner:
             if ranks is None or not good:
                 return None
             best = order_by_rank(ranks)
-            facts = _facts(checks, rows, ranks, None, best)
+            by_score = None if scores is None else _by_score(scores, best)
+            facts = _facts(checks, rows, ranks, by_score, tied=_NO_TIES)
         else:
             if scores is None or not good:
                 return None
             best = order_by_score(scores, rows.documents)
-            facts = _facts(checks, rows, ranks, scores, best)
+            ordered = scores[best]
+            facts = _facts(checks, rows, ranks, best, tied=ordered[1:] == ordered[:-1])
         hits = _hits(rows.documents, judged or {}) if parsed is None else parsed.hits
         top = best[: self.depth].tolist()
         return Answer(
@@ -127,32 +131,35 @@ class Examiner:
         )
 
 
+def _by_score(keys: NDArray[np.float64], by_rank: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows by score where ranks decide: equal scores leave the ranks to say who comes first."""
+    return by_rank[np.argsort(-keys[by_rank], kind="stable")]
+
+
 def _facts(
     checks: RowChecks,
     rows: Rows,
     ranks: NDArray[np.int64] | None,
-    keys: NDArray[np.float64] | None,
-    best: NDArray[np.int64],
+    by_score: NDArray[np.int64] | None,
+    *,
+    tied: NDArray[np.bool_],
 ) -> QueryFacts:
     """What is odd; reports the first row that ranks and scores place differently."""
-    ties = np.empty(0, dtype=np.bool_)
-    if keys is not None:
-        ordered = keys[best]
-        ties = ordered[1:] == ordered[:-1]
     displaced = 0
     repeated = 0
     if ranks is not None:
-        sequence = order_by_rank(ranks)
-        by_rank = sequence[:_TOP]
-        displaced = int((by_rank != best[:_TOP]).sum())
-        repeated = int((np.diff(ranks[sequence]) == 0).sum())
-    if displaced:
-        row = int(by_rank[int(np.argmax(by_rank != best[:_TOP]))])
-        checks.tell_displaced(rows, row, place=_place(best, row))
+        by_rank = order_by_rank(ranks)
+        repeated = int((np.diff(ranks[by_rank]) == 0).sum())
+        if by_score is not None:
+            differ = by_rank[:_TOP] != by_score[:_TOP]
+            displaced = int(differ.sum())
+            if displaced:
+                row = int(by_rank[int(np.argmax(differ))])
+                checks.tell_displaced(rows, row, place=_place(by_score, row))
     return QueryFacts(
         first_rank=None if ranks is None else int(ranks.min()),
-        tied=int(ties.sum()),
-        tied_top=int(ties[:_TOP].sum()),
+        tied=int(tied.sum()),
+        tied_top=int(tied[:_TOP].sum()),
         displaced_top=displaced,
         repeated_ranks=repeated,
     )

@@ -15,6 +15,9 @@ from heldout.trec.rows import Rows
 
 __all__ = ["RowChecks"]
 
+_SCORES_DECIDE = "the rank column is not used: scores decide"
+_RANKS_DECIDE = "the score column is not used: ranks decide"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChecks:
@@ -100,14 +103,20 @@ class RowChecks:
         return None if beyond else keys
 
     def tell_displaced(self, rows: Rows, row: int, *, place: int) -> None:
-        """Report a row that the rank column has among the first, and the scores elsewhere."""
+        """Report a row that the rank column has among the first, and the scores elsewhere.
+
+        Args:
+            rows: all rows of the query.
+            row: which one.
+            place: where its score would put it, from 1.
+        """
         self._problem(
             "rank-disagrees",
             rows.lines[row],
             f"{show(rows.documents[row])} at rank {show(rows.ranks[row])} for "
             f"{show(rows.query)}, but place {place} by score",
             "ranks in the order of the scores",
-            hint="the rank column is not used: scores decide",
+            hint=_SCORES_DECIDE if self._ignored else _RANKS_DECIDE,
             severity="note",
         )
 
@@ -140,7 +149,7 @@ class RowChecks:
 
     def _rank_problem(self, code: str, line: int, found: str, expected: str, hint: str) -> None:
         if self._ignored:
-            hint = "the rank column is not used: scores decide"
+            hint = _SCORES_DECIDE
         severity: Severity = "note" if self._ignored else "error"
         self._problem(code, line, found, expected, hint=hint, severity=severity)
 
@@ -209,8 +218,6 @@ class RowChecks:
             line,
             f"score {show(token)} for {show(query)}",
             "a finite decimal number" + (" that fits float32" if beyond else ""),
-            hint="the score column is not used: ranks decide"
-            if unused
-            else "write scores like 12.5 or 1.25e1",
+            hint=_RANKS_DECIDE if unused else "write scores like 12.5 or 1.25e1",
             severity="note" if unused else "error",
         )

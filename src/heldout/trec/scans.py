@@ -50,7 +50,8 @@ class Facts:
         tied_top: those that begin among a query's first ten.
         queries_tied: queries with such a pair.
         queries_tied_top: queries with such a pair that begins among the first ten.
-        displaced_top: places among the first ten where the rank column has another document.
+        displaced_top: places among the first ten where the scores have another document than
+            the rank column; where ranks decide, equal scores have none.
         queries_displaced_top: queries with such a place.
         repeated_ranks: rows whose rank an earlier row of the query has.
         queries_repeated_ranks: queries with such a row.

@@ -164,7 +164,7 @@ static int execute(PyObject *module) {
     Py_DECREF(type);
     /* What compiled.py expects to find here; raise both when either changes (accelerators.py). */
     return PyModule_AddIntConstant(module, "MOST_SEGMENTS", MOST_SEGMENTS) ||
-                   PyModule_AddIntConstant(module, "INTERFACE", 1)
+                   PyModule_AddIntConstant(module, "INTERFACE", 2)
                ? -1
                : 0;
 }

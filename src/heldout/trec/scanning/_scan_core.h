@@ -24,7 +24,7 @@ enum { ORDER_TREC = 0, ORDER_TREC9 = 1, ORDER_MSMARCO = 2 };
 enum {
     BROKEN = 1,   /* must be read again, line by line */
     UNICODE = 2,  /* holds bytes beyond ASCII: are they visible characters? */
-    UNSORTED = 4, /* scores do not fall strictly */
+    UNSORTED = 4, /* scores do not fall strictly; or rise, where ranks decide */
     UNRANKED = 8  /* ranks are not 1, 2, 3, ... */
 };
 
@@ -593,7 +593,8 @@ static int take_row(scanner *own, const uint8_t *text, const uint8_t *text_end,
     row->key = own->order == ORDER_TREC9 ? (double)(float)parts->score : parts->score;
     if (!parts->numbers) current->flags |= BROKEN;
     if (row->rank != current->rows + 1) current->flags |= UNRANKED;
-    if (own->order != ORDER_MSMARCO && current->rows && !(row->key < row[-1].key))
+    if (current->rows && (own->order == ORDER_MSMARCO ? row->key > row[-1].key
+                                                      : !(row->key < row[-1].key)))
         current->flags |= UNSORTED;
     if (!(current->flags & BROKEN) && !place_document(own, text, text_end, current, row)) return 0;
     current->rows++;

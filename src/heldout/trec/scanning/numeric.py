@@ -30,7 +30,7 @@ class _Table:
         documents: their ids.
         ranks: as they stand there.
         sound: bool, whether the score is a usable number.
-        falls: bool, whether it is below that of the row before, where scores decide.
+        falls: bool, whether it is below that of the row before; where ranks decide, not above.
     """
 
     documents: list[bytes]
@@ -40,7 +40,7 @@ class _Table:
 
 
 class NumpyScanner:
-    """Answers queries whose ranks are 1, 2, 3, … and whose scores fall; others are `BROKEN`."""
+    """Answers queries whose ranks are 1, 2, 3, … and whose scores agree; others are `BROKEN`."""
 
     def __init__(self, grades: Grades, *, columns: int, order: Order, depth: int) -> None:
         self._grades = grades
@@ -120,8 +120,8 @@ class NumpyScanner:
             else:
                 keys = sort_keys(scores, self._order)
                 sound = np.isfinite(keys)
-                if self._order != "msmarco":
-                    falls[1:] = keys[1:] < keys[:-1]
+                before, after = keys[:-1], keys[1:]
+                falls[1:] = after <= before if self._order == "msmarco" else after < before
         return _Table(
             documents=documents,
             ranks=tokens[document + 1 :: self._columns],

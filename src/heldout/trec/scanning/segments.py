@@ -29,7 +29,7 @@ BROKEN: Final = 1
 UNICODE: Final = 2
 """Bytes beyond ASCII: they may be no UTF-8, or invisible."""
 UNSORTED: Final = 4
-"""Scores do not fall strictly, and decide."""
+"""Scores do not fall strictly and decide, or they rise and ranks decide."""
 UNRANKED: Final = 8
 """Ranks are not 1, 2, 3, … in the order of the rows."""
 
