@@ -196,7 +196,7 @@ def test_embargo_from_the_first_day_to_the_reveal(town: Town) -> None:
     assert town.audit() == {"ok": True, "events": 8, "faults": [], "notes": []}
 
 
-def test_an_embargo_extended_and_one_too_long(town: Town) -> None:
+def test_an_embargo_is_extended_and_never_made_shorter_or_endless(town: Town) -> None:
     late = town.draft("late", now=DAY, team=SECRET, embargo="2027-08-02")
     town.fill(late, embargo_until="2027-08-03")
     town.send_unchecked(late, now=DAY)
@@ -211,6 +211,12 @@ def test_an_embargo_extended_and_one_too_long(town: Town) -> None:
     for _ in range(2):
         told = town.organiser("extend", late, "2027-09-02", "--why", "slow reviewers", now=day)
         assert told.code == 0
+    assert town.kinds().count("extended") == 1
+    for slip in ("2027-08-20", "2026-09-02", "2027-09-01", "2028-05-02", "2099-09-02"):
+        told = town.organiser("extend", late, slip, "--why", "a slip", now=day)
+        assert (told.code, told.out) == (2, "")
+        assert "embargo-day" in told.err
+        assert "a day after 2027-09-02, up to 2028-05-01, 9 months from today" in told.err
     assert town.kinds().count("extended") == 1
     town.organiser("rebuild", now="2027-09-01T23:59:59Z")
     assert leaks(town) == set()

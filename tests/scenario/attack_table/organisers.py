@@ -91,6 +91,12 @@ def attacks() -> Iterator[Attack]:
         tries="to rank one's own run first by telling it in more digits, or in steps",
         becomes="refused; nothing is logged",
     )
+    yield Group(family=FAMILY, module="scenario/test_days.py").one(
+        "an extension that ends an embargo early, or never",
+        "test_an_embargo_is_extended_and_never_made_shorter_or_endless",
+        tries="by a slip in the year, to name a team before its day",
+        becomes="refused as `embargo-day`; nothing is logged",
+    )
     yield Group(family=FAMILY, module="scenario/test_sealed_errata.py").one(
         "an erratum only of those whose sealed score changed",
         "test_every_entry_that_is_scored_anew_has_an_erratum_whether_it_changed_or_not",

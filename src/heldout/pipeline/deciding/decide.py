@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.board.log.history import Identity, Proposal, Submission, identity_fields
+from heldout.board.policy.checks import add_months
 from heldout.board.rules.label_views import add_label_views
 from heldout.errors import InputError, Problem
 from heldout.pipeline.deciding.review import Review
@@ -262,22 +263,44 @@ def check_scored(submission: Submission, scores: ScoreFile) -> None:
 
 
 def extend(desk: Desk, submission_id: str, *, until: date, why: str) -> Decision:
-    """Move the end of an embargo, for a reason.
+    """Move the end of an embargo to a later day, for a reason.
+
+    Args:
+        desk: its lock is held.
+        submission_id: a published entry.
+        until: the new day of the reveal: after the one that was promised, and no farther from today
+            than an embargo may be from its submission.
+        why: the reason; it is public.
 
     Raises:
-        InputError: the entry is not published under an embargo that still holds.
+        InputError: the entry is not published under an embargo that still holds, or the day is
+            none of these.
     """
     submission = desk.find(submission_id)
     if submission.status == "published" and submission.embargo_until == until:
         return Decision(id=submission_id, done=True, done_before=True)
     today = desk.now.date()
     end = submission.embargo_until
-    if submission.status != "published" or end is None or end <= today or until <= today:
-        expected = "a published entry under an embargo, and a day to come"
+    if submission.status != "published" or end is None or end <= today:
+        expected = "a published entry under an embargo"
         refusal = _refusal("no-embargo", submission_id, submission, expected)
         if submission.status == "published" and end is not None and end <= today:
             refusal = replace(refusal, found=f"an embargo that ended on {end}")
         raise InputError(refusal)
+    months = desk.spec_at(submission.received).policy.embargo_months
+    latest = add_months(today, months)
+    if not end < until <= latest:
+        expected = f"a day after {end}, up to {latest}, {months} months from today"
+        hint = "the team was promised that day: an embargo does not become shorter"
+        raise InputError(
+            Problem(
+                code="embargo-day",
+                path=submission_id,
+                found=str(until),
+                expected=expected,
+                hint=hint if until < end else "",
+            )
+        )
     public = {"embargo_until": until.isoformat(), "why": why}
     return _log(desk, "extended", submission_id, public=public)
 
