@@ -199,6 +199,45 @@ def test_pull_request_ref_that_names_no_commit(town: Town) -> None:
     assert [(r["kind"], r["source"]) for r in found] == [("received", "pull request 7")]
 
 
+HOSTILE_NAMES: Mapping[str, bytes] = {
+    "a name that is not UTF-8": b"submission/caf\xe9",
+    "a line separator in a name": "submission/a\u2028b".encode(),
+    "a next-line character in a name": "submission/20261102-a\x85b".encode(),
+    "spaces of other scripts": "submission/20261102-a\u3000b\u00a0c".encode(),
+    "a right-to-left override": "submission/20261102-\u202egnp".encode(),
+    "no id": b"submission/-rf",
+    "a main line that is not UTF-8": b"main\xe9",
+}
+
+
+@pytest.mark.parametrize("attack", HOSTILE_NAMES)
+def test_a_branch_of_a_hostile_name_stops_neither_inbox_nor_submit(town: Town, attack: str) -> None:
+    """Not even when a clone has pulled it, nor when the branch is gone again on the forge."""
+    commit = commit_tree(town.clone, {**SEALED, "evil": ("100644", b"x")}, parent="HEAD")
+    name = b"refs/heads/" + HOSTILE_NAMES[attack]
+    spec = commit.encode() + b":" + name
+    subprocess.run([b"git", b"push", b"-q", b"origin", spec], cwd=town.clone, check=True)
+    git(town.clone, "fetch", "-q", "origin")
+    good = town.send("good", now=NOW)
+    found = {r["id"]: r["kind"] for r in town.take_in(now=NOW)["received"]}
+    assert found[good] == "received"
+    told = town.organiser("inbox", "--all", now=NOW)
+    assert told.code == 0
+    assert (told.out + told.err).replace("\n", "").isprintable()
+    subprocess.run([b"git", b"push", b"-q", b"origin", b":" + name], cwd=town.clone, check=True)
+    assert town.take_in(now=NOW)["received"] == []
+    assert town.participant("submit", good, now=NOW).code == 0
+
+
+def test_a_branch_below_somebody_s_id_that_was_removed_again(town: Town) -> None:
+    """git cannot keep `submission/ID` beside `submission/ID/x`: the second would never arrive."""
+    push(town, {"evil": ("100644", b"x")}, ref=f"refs/heads/submission/{ID}/x")
+    assert refusals(town) == ["foreign-change"]
+    git(town.clone, "push", "-q", "origin", f":refs/heads/submission/{ID}/x")
+    push(town, SEALED)
+    assert [r["kind"] for r in town.take_in(now=NOW)["received"]] == ["received"]
+
+
 def test_a_bad_branch_does_not_stop_the_good_one(town: Town) -> None:
     push(town, {"board.toml": None})
     good = town.send("good", now=NOW, team=OTHER_TEAM)

@@ -1,5 +1,6 @@
 """git by plumbing: what is read, what is written, what is said when it fails."""
 
+import os
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,6 +90,33 @@ def test_a_large_blob_is_not_read(git: Git) -> None:
         git.read_path(made, "a", limit=99)
 
 
+def test_a_user_s_name_that_is_not_utf8_is_taken_as_far_as_it_is(git: Git) -> None:
+    config = git.root / ".git" / "config"
+    config.write_bytes(config.read_bytes() + b"[user]\n\tname = Ren\xe9\n\temail = r\xe9@here\n")
+    author = git.configured_author()
+    assert author == Author(name="Ren\ufffd", email="r\ufffd@here")
+    (git.root / "a").write_text("1")
+    made = git.commit_paths(["a"], message="x", author=author, at=AT)
+    assert made is not None
+    assert git.author(made) == author
+
+
+def test_branches_and_remotes_may_have_any_name_that_git_takes(git: Git) -> None:
+    made = commit(git, a="1")
+    for name in (b"caf\xe9", "a\u2028b".encode(), "a\u00a0b\u3000".encode(), b"a\xc2\x85b"):
+        ref = b"refs/heads/" + name
+        subprocess.run([b"git", b"update-ref", ref, made.encode()], cwd=git.root, check=True)
+        (told,) = git.refs("refs/heads/").keys() - {"refs/heads/main"}
+        assert os.fsencode(told) == ref
+        assert git.refs(told) == {told: made}
+        subprocess.run([b"git", b"symbolic-ref", b"HEAD", ref], cwd=git.root, check=True)
+        assert os.fsencode(git.branch()) == name
+        subprocess.run(["git", "symbolic-ref", "HEAD", "refs/heads/main"], cwd=git.root, check=True)
+        subprocess.run([b"git", b"update-ref", b"-d", ref], cwd=git.root, check=True)
+    subprocess.run([b"git", b"remote", b"add", b"\xe9", b"x"], cwd=git.root, check=True)
+    assert git.remotes() == ("\udce9",)
+
+
 def test_a_lock_left_by_a_killed_git_is_explained(git: Git) -> None:
     commit(git, a="1")
     lock = git.root / ".git" / "index.lock"
@@ -134,3 +162,10 @@ def test_commits_that_the_remote_lacks(git: Git) -> None:
     assert git.unpushed() == 1
     run("checkout", "-q", "--detach", last)
     assert git.unpushed() == 0
+
+
+def test_what_git_would_add_is_what_no_pattern_ignores_and_all_that_is_tracked(git: Git) -> None:
+    commit(git, **{".gitignore": "/private/\n*.log\n:odd\n", "kept.log": "tracked"})
+    asked = ("a", "x.log", "kept.log", "private/labels/a b", "\n/b", ":odd", "caf\udce9.log")
+    assert git.unignored(*asked) == ("a", "kept.log", "\n/b")
+    assert Git(git.root.parent).unignored("a") == ()

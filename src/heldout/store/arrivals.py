@@ -51,10 +51,16 @@ def branch_name(submission: SubmissionId) -> str:
 
 
 def fetch(git: Git, remote: str) -> None:
-    """Bring branches `submission/*` and pull-request refs of a remote here, as data."""
+    """Bring branches `submission/*` and pull-request refs of a remote here, as data.
+
+    A branch that is gone there goes here too: git could not store `submission/ID` beside a
+    `submission/ID/x` of before, and the one would never arrive. Refs of requests stay, for they may
+    be of another remote.
+    """
+    branches = f"+refs/heads/submission/*:refs/remotes/{remote}/submission/*"
+    git.fetch(remote, branches, prune=True)
     git.fetch(
         remote,
-        f"+refs/heads/submission/*:refs/remotes/{remote}/submission/*",
         "+refs/pull/*/head:refs/pull/*/head",
         "+refs/merge-requests/*/head:refs/merge-requests/*/head",
     )

@@ -76,6 +76,21 @@ class Git:
         if not self.is_repository():
             self._run(["init", "-q", "-b", branch, "."])
 
+    def unignored(self, *paths: str) -> tuple[str, ...]:
+        """Those of these paths that `git add` would take up; none outside a working tree.
+
+        Args:
+            paths: below the root; they need not exist. What is tracked already is never ignored.
+        """
+        # git takes a path that begins with a colon for a pattern, unless a folder comes first.
+        asked = {b"./" + os.fsencode(path): path for path in paths}
+        data = b"".join(path + b"\0" for path in asked)
+        found = self._start(["check-ignore", "-z", "--stdin"], data=data)
+        if found.returncode not in (0, 1):
+            return ()
+        ignored = found.stdout.split(b"\0")
+        return tuple(path for given, path in asked.items() if given not in ignored)
+
     def clone(self, source: Path, name: str) -> "Git":
         """Clone a repository into a folder below this one, its main line checked out."""
         self.root.mkdir(parents=True, exist_ok=True)
@@ -88,8 +103,9 @@ class Git:
         A ref that names anything but a commit is left out.
         """
         form = "--format=%(objecttype) %(objectname) %(refname)"
-        lines = self._run(["for-each-ref", form, *patterns]).decode().splitlines()
-        fields = [line.split(" ", 2) for line in lines]
+        # Only \n ends a line here: a name is whatever bytes its owner pushed, U+2028 among them.
+        lines = self._run(["for-each-ref", form, *patterns]).split(b"\n")[:-1]
+        fields = [_name(line).split(" ", 2) for line in lines]
         return {name: commit for kind, commit, name in fields if kind == "commit"}
 
     def head(self) -> str | None:
@@ -99,11 +115,11 @@ class Git:
 
     def branch(self) -> str:
         """Name of the branch that is checked out."""
-        return self._run(["symbolic-ref", "--short", "HEAD"]).decode().strip()
+        return _name(self._run(["symbolic-ref", "--short", "HEAD"])).removesuffix("\n")
 
     def remotes(self) -> tuple[str, ...]:
         """Names of the remotes."""
-        return tuple(self._run(["remote"]).decode().split())
+        return tuple(_name(self._run(["remote"])).split("\n")[:-1])
 
     def unpushed(self) -> int:
         """Commits of the branch checked out that its remote's copy lacks.
@@ -127,7 +143,8 @@ class Git:
     def tracked(self) -> str | None:
         """Where the remote's copy of the branch checked out is kept; `None` without either."""
         remotes = self.remotes()
-        branch = self._start(["symbolic-ref", "-q", "--short", "HEAD"]).stdout.decode().strip()
+        head = self._start(["symbolic-ref", "-q", "--short", "HEAD"]).stdout
+        branch = _name(head).removesuffix("\n")
         remote = "origin" if "origin" in remotes else next(iter(remotes), "")
         return f"refs/remotes/{remote}/{branch}" if remote and branch else None
 
@@ -174,8 +191,8 @@ class Git:
 
     def configured_author(self) -> Author | None:
         """Who git would name as author here, `None` where it does not know."""
-        name = self._start(["config", "user.name"]).stdout.decode().strip()
-        email = self._start(["config", "user.email"]).stdout.decode().strip()
+        told = (self._start(["config", key]).stdout for key in ("user.name", "user.email"))
+        name, email = (text.decode(errors="replace").strip() for text in told)
         return Author(name=name, email=email) if name and email else None
 
     def blob_sizes(self, *blobs: str) -> tuple[int, ...]:
@@ -344,6 +361,11 @@ class Git:
             raise SetupError("git is not installed, or the folder is gone") from None
         except subprocess.TimeoutExpired:
             raise StoreError(f"git {arguments[0]} took over {_SECONDS} s") from None
+
+
+def _name(data: bytes) -> str:
+    """A name in git, which may be any bytes; git is given the same ones back."""
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _explain(said: str) -> str:

@@ -50,8 +50,9 @@ def registration_path(team: str) -> str:
 
 
 def fetch_registrations(git: Git, remote: str) -> None:
-    """Bring branches `registration/*` of a remote here, as data."""
-    git.fetch(remote, f"+refs/heads/registration/*:refs/remotes/{remote}/registration/*")
+    """Bring branches `registration/*` of a remote here, as data; one that is gone there goes."""
+    branches = f"+refs/heads/registration/*:refs/remotes/{remote}/registration/*"
+    git.fetch(remote, branches, prune=True)
 
 
 def find_registrations_in_git(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heldout.board.log.events import Entry, parse_log
-from heldout.errors import StoreError, quote
+from heldout.errors import StoreError, printable, quote
 from heldout.store.files import read_lines, write_whole
 from heldout.store.git import Author, Change, Git
 from heldout.store.shared_files import (
@@ -130,7 +130,7 @@ class Sharing:
         tip = self._tip()
         others = self.git.refs(f"refs/remotes/{remote}/")
         if tip is None and others:
-            other = min(others).rpartition("/")[2]
+            other = printable(min(others).rpartition("/")[2])
             raise StoreError(
                 f"the vault is on the branch {self.branch}, but its remote has {other}: two "
                 f"branches would be two histories; {_KEPT}"

@@ -89,8 +89,7 @@ class FolderForge:
 class GitForge:
     """A bare repository that participants push branches `submission/ID` to.
 
-    Answers are in the board's own log and page; there is no other place for them. A branch that
-    somebody removed there stays known here.
+    Answers are in the board's own log and page; there is no other place for them.
 
     Attributes:
         git: the board's repository.
@@ -115,7 +114,7 @@ class GitForge:
         )
 
     def fetch(self) -> tuple[Arrival, ...]:
-        """What lies on those branches, and on those that were here before."""
+        """What lies on those branches, and on those of other remotes."""
         self._update()
         return tuple(find_in_git(self.git, self.form, main=self.main))
 
@@ -146,7 +145,7 @@ class GitForge:
     def _update(self) -> None:
         kinds = ("submission", "registration")
         specs = [f"+refs/heads/{kind}/*:refs/remotes/{_REMOTE}/{kind}/*" for kind in kinds]
-        self.git.fetch(self.url, *specs)
+        self.git.fetch(self.url, *specs, prune=True)
 
 
 def _submission(name: str) -> SubmissionId | None:
