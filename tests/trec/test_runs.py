@@ -8,6 +8,8 @@ import io
 import numpy as np
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 from naive_runs import format_run, hash_document, integers, scan
 
 from heldout.trec.runs import Expected, Facts, check_run, scan_run
@@ -74,6 +76,13 @@ def test_the_hash_of_a_document_never_changes() -> None:
         0xB993713F891D2869,
     ]
     assert hash_documents(ids).tolist() == expected == [hash_document(id_) for id_ in ids]
+
+
+@given(st.lists(st.binary(max_size=20).map(lambda id_: id_.replace(b"\0", b"x")), max_size=9))
+def test_ids_of_any_lengths_have_the_hash_that_each_has_alone(begins: list[bytes]) -> None:
+    lengths = (0, 63, 64, 65, 127, 128, 300, 9000)
+    ids = [begin + b"y" * lengths[place % 8] for place, begin in enumerate(begins)]
+    assert hash_documents(ids).tolist() == [hash_document(id_) for id_ in ids]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 __all__ = ["hash_documents"]
 
 _WORD = 8
+_SHORT = 64
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FINISH = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
@@ -32,6 +33,18 @@ def hash_documents(documents: Sequence[bytes]) -> NDArray[np.uint64]:
     if not documents:
         return np.empty(0, dtype=np.uint64)
     lengths = np.fromiter(map(len, documents), dtype=np.uint64, count=len(documents))
+    if lengths.max() <= _SHORT:
+        return _hash_filled(documents, lengths)
+    hashes = np.empty(len(documents), dtype=np.uint64)
+    _, size = np.frexp(np.maximum(lengths, _SHORT))
+    for of_one_size in (np.flatnonzero(size == one) for one in np.unique(size)):
+        some = [documents[place] for place in of_one_size.tolist()]
+        hashes[of_one_size] = _hash_filled(some, lengths[of_one_size])
+    return hashes
+
+
+def _hash_filled(documents: Sequence[bytes], lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The hashes of ids that are all filled up to the longest, so one long one costs as many."""
     width = max(1, -(-int(lengths.max()) // _WORD))
     words = np.array(documents, dtype=f"S{width * _WORD}").view("<u8").reshape(-1, width)
     hashes = lengths * _MULTIPLIER

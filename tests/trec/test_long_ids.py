@@ -1,0 +1,64 @@
+"""One long id among thousands of short ones: what it costs is its own length, in every scanner."""
+
+import io
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from combinations import SCANNERS
+
+from heldout.trec import accelerators
+from heldout.trec.accelerators import Accelerators
+from heldout.trec.runs import scan_run
+from heldout.trec.scanning.hashing import hash_documents
+from heldout.trec.tops import read_tops
+
+LONG = b"x" * 60_000
+QUERIES = 20_000
+MOST = 40 << 20
+"""Bytes; were each id as long as the longest, they would take 240 MB and more."""
+
+
+@contextmanager
+def at_most(limit: int) -> Iterator[None]:
+    """Fails if what runs inside ever holds more memory."""
+    tracemalloc.start()
+    try:
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < limit
+
+
+def test_hashing_a_long_id_beside_short_ones() -> None:
+    ids = [b"%x" % number for number in range(QUERIES)]
+    with at_most(MOST):
+        hashes = hash_documents([*ids, LONG])
+    assert hashes[:-1].tolist() == hash_documents(ids).tolist()
+    assert hashes[-1] == hash_documents([LONG])[0]
+
+
+@pytest.mark.parametrize("scanner", SCANNERS)
+def test_scanning_a_run_of_many_queries_and_a_long_id(scanner: accelerators.Scanner) -> None:
+    queries = QUERIES // 5
+    rows = [b"%x\td\t1\n" % number for number in range(queries)]
+    rows.insert(queries // 2, b"long\t%b\t1\n" % LONG)
+    with at_most(MOST):
+        found = scan_run(
+            io.BytesIO(b"".join(rows)),
+            path="run",
+            order="msmarco",
+            accelerators=Accelerators(scanner=scanner),
+            signature_depth=1,
+        )
+    assert (found.ok, found.facts.queries) == (True, queries + 1)
+
+
+def test_tops_of_a_run_with_a_long_id() -> None:
+    rows = [b"q\t%x\t%d\n" % (number, number + 1) for number in range(QUERIES)]
+    rows.append(b"q\t%b\t%d\n" % (LONG, QUERIES + 1))
+    with at_most(MOST):
+        tops = read_tops(io.BytesIO(b"".join(rows)), path="run", depth=2)
+    assert tops == {"q": ("0", "1")}
