@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import OTHER_TEAM, TEAM, Town, found_town
+from town import OTHER_TEAM, TEAM, Answer, Town, found_town, named
 
 from heldout.board.log.history import Submission, read_history
 from heldout.board.policy.quota import counted
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
 THIRD = "2026-11-04T10:00:00Z"
+THIRD_MONTH = "2027-01-04T10:00:00Z"
 RENAMED = {"team": "Foghorn Ensemble", "institution": "Foghorn College"}
 
 
@@ -189,3 +190,47 @@ def test_an_entry_cannot_be_renamed_into_a_team_whose_quota_is_used(town: Town) 
     answer = town.organiser("publish", other, "--yes", "--why", "they are one", now=NEXT)
     assert answer.code == 1
     assert shown(town, other) == OTHER_TEAM["team"]
+
+
+def rename(town: Town, entry: str, *, now: str) -> Answer:
+    assert resend(town, entry, now=now, **RENAMED)["kind"] == "proposed"
+    return town.organiser("publish", entry, "--yes", now=now)
+
+
+def test_an_approved_new_name_gives_no_further_look(town: Town) -> None:
+    """Of two entries one is renamed: the new name has no quota of its own."""
+    first, second = (publish(town, f"a{seed}", seed=seed) for seed in (1, 2))
+    answer = rename(town, first, now=NEXT)
+    assert answer.code == 1
+    assert re.search(r"a reason is needed \(--why\) for: .*renamed-entry", answer.out)
+    assert town.organiser("publish", first, "--yes", "--why", "a letter", now=NEXT).code == 0
+    assert charged(town, TEAM["team"]) == charged(town, RENAMED["team"]) == [first, second]
+    town.push()
+    town.pull()
+    third = town.draft("a3", now=THIRD, seed=3, team={**named("Foghorn"), **RENAMED})
+    town.send_unchecked(third, now=THIRD)
+    town.take_in(now=THIRD)
+    refused = town.publish(third, now=THIRD)
+    assert refused.code == 1
+    assert f"more than 2 runs of this team within 30 days, with {first}, {second}" in refused.out
+    assert town.audit()["ok"]
+
+
+def test_an_approved_new_name_begins_no_new_ladder(town: Town) -> None:
+    rules = town.board / "board.toml"
+    rules.write_text(rules.read_text().replace('rule = "rounded"', 'rule = "ladder"\nz = 1.0'))
+    best = publish(town, "best", seed=6)
+    low = publish(town, "low", seed=4)
+    shown = {row["id"]: row["scores"]["eval"] or row["why"]["rank"] for row in town.rows()}
+    assert shown[low] == f"not above {shown[best]:.3f}"
+    assert rename(town, low, now=NEXT).code == 1
+    assert town.organiser("publish", low, "--yes", "--why", "a letter", now=NEXT).code == 0
+    town.push()
+    town.pull()
+    later = town.send("later", seed=5, now=THIRD_MONTH, team={**named("Foghorn"), **RENAMED})
+    town.take_in(now=THIRD_MONTH)
+    answer = town.publish(later, now=THIRD_MONTH)
+    assert answer.code == 0, answer
+    (row,) = [row for row in town.rows() if row["id"] == later]
+    assert row["why"]["rank"] == f"not above {shown[best]:.3f}"
+    assert town.audit()["ok"]

@@ -1,9 +1,11 @@
 """A Ladder says what a score is not above; under an embargo that would name the team."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from town import OTHER_TEAM, Town, found_town
+from town import OTHER_TEAM, TEAM, Town, found_town, named
 
 from heldout.board.log.events import Entry
 from heldout.board.rules.release import UNTOLD
@@ -12,6 +14,7 @@ from heldout.store.repository import Repository
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
+TWO_MONTHS = "2027-01-03T10:00:00Z"
 REVEAL = "2027-03-01T00:00:00Z"
 UNTIL = "2027-03-01"
 
@@ -27,8 +30,16 @@ def town(tmp_path: Path) -> Town:
     return town
 
 
-def publish(town: Town, name: str, *, seed: int, now: str, embargo: str | None = None) -> str:
-    submission = town.send(name, seed=seed, now=now, embargo=embargo)
+def publish(
+    town: Town,
+    name: str,
+    *,
+    seed: int,
+    now: str,
+    embargo: str | None = None,
+    team: Mapping[str, Any] = TEAM,
+) -> str:
+    submission = town.send(name, seed=seed, now=now, embargo=embargo, team=team)
     town.take_in(now=now)
     answer = town.organiser("publish", submission, "--yes", "--why", "fine", now=now)
     assert answer.code == 0, answer
@@ -103,3 +114,27 @@ def test_an_open_entry_says_what_it_is_not_above(town: Town) -> None:
     second = publish(town, "second", seed=2, now=NEXT)
     assert said(town)[second] == f"not above {float(said(town)[first]):.3f}"
     assert OTHER_TEAM["team"] not in public_text(town, second)
+
+
+def test_a_bar_does_not_tell_that_an_embargoed_entry_was_renamed(town: Town) -> None:
+    """Old name, embargoed entry, new name: only the entry in the middle ties the two."""
+    first = publish(town, "first", seed=1, now=DAY)
+    bar = str(said(town)[first])
+    hidden = publish(town, "second", seed=2, now=DAY, embargo=UNTIL)
+    other = named("Foghorn")
+    town.fill(hidden, team=other["team"], institution=other["institution"])
+    town.send_unchecked(hidden, now=DAY)
+    town.take_in(now=DAY)
+    assert town.organiser("publish", hidden, "--yes", "--why", "a letter", now=DAY).code == 0
+    town.push()
+    town.pull()
+    later = publish(town, "third", seed=3, now=TWO_MONTHS, team=other)
+    assert said(town)[later] == UNTOLD
+    assert bar not in public_text(town, later)
+    assert first not in public_text(town, later)
+    assert TEAM["team"] not in public_text(town, later)
+    assert town.audit()["ok"]
+    assert town.organiser("rebuild", now=REVEAL).code == 0
+    assert said(town)[later] == f"not above {float(bar):.3f}"
+    assert published(town, later).get("bars")["eval"] == first
+    assert town.audit()["ok"]

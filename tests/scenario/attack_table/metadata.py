@@ -131,6 +131,10 @@ def _ladder() -> Iterator[Attack]:
             "test_the_score_of_an_embargoed_entry_is_not_the_bar_of_an_open_one",
         ),
         ("the bar in an erratum", "test_an_erratum_does_not_tell_it_either"),
+        (
+            "a bar under a name that only an embargoed entry ties to this one",
+            "test_a_bar_does_not_tell_that_an_embargoed_entry_was_renamed",
+        ),
     ):
         yield ladder.one(
             name,
@@ -179,6 +183,18 @@ def _names() -> Iterator[Attack]:
             "test_an_entry_cannot_be_renamed_into_a_team_whose_quota_is_used",
             "to have a third entry in one window",
             "refused by the quota of the new name",
+        ),
+        (
+            "one of two entries under a new name that is approved",
+            "test_an_approved_new_name_gives_no_further_look",
+            "to have a fresh quota under the new name",
+            "a reason is asked for; the two names are one team, with one quota",
+        ),
+        (
+            "a low entry under a new name that is approved",
+            "test_an_approved_new_name_begins_no_new_ladder",
+            "to begin a new Ladder below the team's best",
+            "held against the best of all names that are joined",
         ),
     ):
         yield names.one(name, test, tries=tries, becomes=becomes)

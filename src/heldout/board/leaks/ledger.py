@@ -17,6 +17,7 @@ from datetime import datetime
 from heldout.board.leaks.ledger_terms import Season, Terms, read_seasons, read_terms
 from heldout.board.log.figures import count_bits
 from heldout.board.log.history import History, Submission
+from heldout.board.log.joined_names import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 from heldout.board.rules.spec_file import parse_spec
 
@@ -36,7 +37,8 @@ class LedgerRow:
     """What one team, the baselines, or the whole board could have learned.
 
     Attributes:
-        name: the team as its latest entry names it; what the row is about for the others.
+        name: the team as its latest entry names it, with the entries under every name that an
+            approved new name joins to it; what the row is about for the others.
         submissions: published ones.
         releases: scores that were told, or will be after the last day, over all counted views; a
             correction tells them once more.
@@ -104,7 +106,8 @@ def make_ledger(history: History) -> Ledger:
     when = {s.id: terms[history.rules_at(s.received)] for s in published}
     own = [s for s in published if not s.baseline]
     left = max(0, seasons[0].terms.rule.submissions - len(own))
-    teams = [_team_row(group, when, seasons, left) for group in _by_team(own).values()]
+    by_team = _by_team(own, list_renamed(history))
+    teams = [_team_row(group, when, seasons, left) for group in by_team.values()]
     baselines = _baselines_row([s for s in published if s.baseline], when)
     figures = _figures_row(history)
     bits = math.fsum(row.bits for row in (*teams, baselines, figures))
@@ -129,11 +132,13 @@ def _unique(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _by_team(submissions: Iterable[Submission]) -> Mapping[str, Sequence[Submission]]:
-    """Team as it is counted -> its submissions, by the name that each has today."""
-    teams: dict[str, list[Submission]] = defaultdict(list)
+def _by_team(
+    submissions: Iterable[Submission], renamed: Sequence[Submission]
+) -> Mapping[frozenset[str], Sequence[Submission]]:
+    """All names of a team -> its submissions."""
+    teams: dict[frozenset[str], list[Submission]] = defaultdict(list)
     for submission in submissions:
-        teams[team_key(_name(submission))].append(submission)
+        teams[names_of(renamed, [_name(submission)])].append(submission)
     return teams
 
 
@@ -151,7 +156,8 @@ def _team_row(
 ) -> LedgerRow:
     """A team's row; `left` is how many submissions the board still takes of everybody."""
     views = _unique(view for submission in group for view in _told(submission, when))
-    climbs = {view: _find_climbs(group, view, when) for view in views}
+    parts = _by_first_name(group)
+    climbs = {view: [c for p in parts for c in _find_climbs(p, view, when)] for view in views}
     quota = sum(season.quota for season in seasons)
     most = max(len(group), min(len(group) + left, quota))
     bits = math.fsum(c.terms.bits(c.submissions) for row in climbs.values() for c in row)
@@ -164,6 +170,18 @@ def _team_row(
         most=most,
         bits_at_most=bits + _count_further_bits(group, climbs, when, seasons, most - len(group)),
     )
+
+
+def _by_first_name(group: Sequence[Submission]) -> Sequence[Sequence[Submission]]:
+    """A team's submissions by the names that they were published under, the latest name last.
+
+    Two names climb apart until they are joined, so of both together an answer may be less than
+    the one before it.
+    """
+    parts: dict[str, list[Submission]] = defaultdict(list)
+    for submission in group:
+        parts[team_key(submission.counts_for[0])].append(submission)
+    return sorted(parts.values(), key=lambda part: max(one.received for one in part))
 
 
 def _baselines_row(group: Sequence[Submission], when: Mapping[str, Terms]) -> LedgerRow:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from heldout.board.log.history import Submission
+from heldout.board.log.joined_names import hides_tie, list_renamed
 from heldout.board.log.manifest import team_key
 from heldout.board.policy.case import Case
 from heldout.board.policy.identity import name_evidence
@@ -48,8 +49,9 @@ def check_quota(case: Case) -> Iterator[str]:
     """
     own = case.history.submissions.get(case.id)
     names = own.teams if own is not None and own.pending else ()
-    for team in {team_key(name): name for name in (*names, case.manifest.team)}.values():
-        yield from _quota_evidence(case, team)
+    teams = {team_key(name): name for name in (*names, case.manifest.team)}.values()
+    # Of two names that are one team's the second says what the first said.
+    yield from dict.fromkeys(said for team in teams for said in _quota_evidence(case, team))
 
 
 def _quota_evidence(case: Case, team: str) -> Iterator[str]:
@@ -64,7 +66,7 @@ def _quota_evidence(case: Case, team: str) -> Iterator[str]:
         return
     near = [other for other in others if abs(other.received - case.received) < window]
     free = next_allowed(moments, now=case.received, window=window, limit=limit)
-    hidden = [other for other in near if _is_hidden(other, case)]
+    hidden = [other for other in near if _is_hidden(other, case, team)]
     when = f"the next may come from {free:%d %b %Y %H:%M:%S} UTC"
     if free - window in [other.received for other in hidden]:
         when = "heldout status tells the team when the next may come"
@@ -84,10 +86,12 @@ def _ahead(case: Case, team: str) -> Iterator[Submission]:
             yield other
 
 
-def _is_hidden(other: Submission, case: Case) -> bool:
+def _is_hidden(other: Submission, case: Case, team: str) -> bool:
     """Whether to say that both are of one team would break an embargo; a refusal is public."""
+    day = case.received.date()
     ends = (other.embargo_until, case.manifest.embargo_until)
-    return any(end is not None and end > case.received.date() for end in ends)
+    tied = hides_tie(list_renamed(case.history), [team], other, day=day)
+    return tied or any(end is not None and end > day for end in ends)
 
 
 def _name_others(near: Sequence[Submission], hidden: Sequence[Submission]) -> str:

@@ -5,6 +5,7 @@ Each yields the evidence, a sentence each, and nothing where there is none.
 
 from collections.abc import Callable, Iterator
 
+from heldout.board.log.joined_names import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 from heldout.board.policy.case import Case
 from heldout.board.policy.disclosure import resembles
@@ -13,17 +14,20 @@ from heldout.board.policy.identity import (
     TieKind,
     look_alike_evidence,
     script_evidence,
+    some_ids,
     tie_evidence,
 )
 from heldout.board.policy.likeness import say_ensemble, say_neighbour
 from heldout.board.policy.seeds import say_fault
 from heldout.board.policy.similarity import Neighbour, Verdict
+from heldout.errors import quote
 
 __all__ = [
     "check_alike",
     "check_ensemble",
     "check_id_words",
     "check_look_alikes",
+    "check_renamed",
     "check_scripts",
     "check_seeds",
     "check_ties",
@@ -57,6 +61,28 @@ def check_ties(*kinds: TieKind) -> Callable[[Case], Iterator[str]]:
     return lambda case: tie_evidence(_entrant(case), case.entrants, kinds=kinds, reader=case.reader)
 
 
+def check_renamed(case: Case) -> Iterator[str]:
+    """No other entries, under either name, where a published entry shall have another one."""
+    own = case.history.submissions.get(case.id)
+    if own is None or own.status != "published":
+        return
+    renamed = list_renamed(case.history)
+    before = names_of(renamed, own.counts_for)
+    after = names_of(renamed, [case.manifest.team])
+    others = [
+        other.id
+        for other in case.history.submissions.values()
+        if other.id != case.id
+        and (other.pending or other.status == "published")
+        and not (before | after).isdisjoint(map(team_key, other.counts_for))
+    ]
+    if others and before.isdisjoint(after):
+        yield (
+            f"{quote(case.manifest.team)} and {quote(own.counts_for[-1])} are one team from then "
+            f"on, with one quota and one best score; others of theirs: {some_ids(others)}"
+        )
+
+
 def check_id_words(case: Case) -> Iterator[str]:
     """The id of an embargoed submission does not tell whose it is."""
     until, said = case.manifest.embargo_until, case.manifest
@@ -71,13 +97,14 @@ def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str
     """A rule's check: whether an earlier run, of the same team or of another, is so like it."""
 
     def check(case: Case) -> Iterator[str]:
-        key = team_key(case.manifest.team)
+        keys = names_of(list_renamed(case.history), [case.manifest.team])
         alike: dict[str, dict[str, Neighbour]] = {}
         for name, found in case.likenesses.items():
             for other in found.neighbours:
                 submission = case.history.submissions.get(other.id)
                 teams = () if submission is None else submission.counts_for
-                if other.verdict == verdict and (key in map(team_key, teams)) == own:
+                mine = not keys.isdisjoint(map(team_key, teams))
+                if other.verdict == verdict and mine == own:
                     alike.setdefault(other.id, {})[name] = other
         yield from map(say_neighbour, alike.values())
 

@@ -37,6 +37,7 @@ __all__ = [
     "name_evidence",
     "same_people",
     "script_evidence",
+    "some_ids",
     "tie_evidence",
     "visible_to",
 ]
@@ -184,7 +185,7 @@ def look_alike_evidence(
         kind = compare_names(entrant.team, name)
         if kind is not None:
             yield (
-                f"{quote(entrant.team)} {_LIKENESS[kind]} {quote(name)} ({_some(ids)})"
+                f"{quote(entrant.team)} {_LIKENESS[kind]} {quote(name)} ({some_ids(ids)})"
                 + _where_confusable(kind, entrant.team, name)
             )
 
@@ -199,7 +200,7 @@ def tie_evidence(
         if tie.kind in wanted:
             groups.setdefault((tie.kind, team_key(tie.other.team)), []).append(tie.other)
     for (kind, _), tied in groups.items():
-        ids = _some([other.submission for other in tied])
+        ids = some_ids([other.submission for other in tied])
         yield f"{_TIES[kind]} {quote(tied[0].team)} ({ids})"
 
 
@@ -280,8 +281,8 @@ def _describe(characters: Iterable[str]) -> str:
     )
 
 
-def _some(ids: Sequence[str]) -> str:
-    """Ids, the first of many and how many more."""
+def some_ids(ids: Sequence[str]) -> str:
+    """Ids in a sentence, the first of many and how many more."""
     shown = ", ".join(ids[:_NAMED])
     return shown + (f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else "")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from heldout.board.log.history import History, Submission
+from heldout.board.log.joined_names import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 from heldout.board.rules.spec import BoardSpec
 
@@ -106,12 +107,13 @@ def counted(history: History, team: str, spec: BoardSpec, *, at: datetime) -> It
 
     One that was refused or withdrawn before publication released no score, so it leaked nothing
     and is given back. At a one-shot board those in time and those after it are counted apart.
+    Names that an approved new name joined are one team.
     """
-    key = team_key(team)
+    keys = names_of(list_renamed(history), [team])
     late = after_deadline(spec)
     for submission in history.submissions.values():
         counts = submission.pending or submission.status == "published"
-        named = key in map(team_key, submission.counts_for)
+        named = not keys.isdisjoint(map(team_key, submission.counts_for))
         beside = late is None or (submission.received < late) == (at < late)
         if counts and named and beside and not submission.baseline:
             yield submission

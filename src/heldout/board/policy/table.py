@@ -30,6 +30,7 @@ from heldout.board.policy.comparisons import (
     check_ensemble,
     check_id_words,
     check_look_alikes,
+    check_renamed,
     check_scripts,
     check_seeds,
     check_ties,
@@ -155,6 +156,12 @@ RULES: Mapping[str, Rule] = {
         reason="one team must not use up another's quota",
         public=False,
     ),
+    "renamed-entry": Rule(
+        check=check_renamed,
+        severity="review",
+        reason="two names that are joined share quota and Ladder for good",
+        public=False,
+    ),
     "telling-id": Rule(
         check=check_id_words,
         severity="review",
@@ -258,6 +265,6 @@ METADATA_RULES = frozenset(
 
 NAME_RULES = METADATA_RULES | {
     *("team-registered", "mixed-scripts", "look-alike", "several-names", "shared-key"),
-    *("name-taken", "telling-id", "quota"),
+    *("name-taken", "renamed-entry", "telling-id", "quota"),
 }
 """The rules that ask who it is: applied again where a published entry's team shall be another."""

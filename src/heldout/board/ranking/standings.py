@@ -8,6 +8,7 @@ from decimal import Decimal
 from heldout.board.log.efficiency import Efficiency
 from heldout.board.log.events import Entry, redact
 from heldout.board.log.history import History, Identity, Submission, read_history
+from heldout.board.log.joined_names import hides_tie, list_renamed
 from heldout.board.log.measured import Measured
 from heldout.board.ranking.rank_ranges import RankRange, find_measured, is_stale, list_ranges
 from heldout.board.ranking.training import list_reasons
@@ -153,14 +154,16 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
     A published entry's identity is opened from the first moment of the day of its reveal, the
     scores of a one-shot board on the day after its last, final scores on the day after the last of
     the board or season. What a score had to be above is opened when neither its own embargo nor
-    that of the entry which told it hides anything. All else that is sealed (metadata before
-    publication, labels' digests) stays so. No rules that came later seal again what was opened.
+    that of the entry which told it hides anything, nor that of an entry whose names alone tell that
+    both are of one team. All else that is sealed (metadata before publication, labels' digests)
+    stays so. No rules that came later seal again what was opened.
     """
     entries = tuple(entries)
     history = read_history(entries)
     terms = list_terms(history, now)
     opened = opened_before(terms)
     told = ("scores", "queries", "seeds", "untold")
+    renamed = list_renamed(history)
     return tuple(
         redact(
             entry,
@@ -168,7 +171,7 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
                 *(told if entry.time < opened else ()),
                 *_may_open(entry, history.submissions, now.date()),
                 *(
-                    _may_open_bar(entry, history.submissions, now.date())
+                    _may_open_bar(entry, history.submissions, renamed, now.date())
                     if entry.time < opened
                     else ()
                 ),
@@ -187,14 +190,20 @@ def _may_open_final(entry: Entry, history: History, terms: Sequence[Term]) -> tu
 
 
 def _may_open_bar(
-    entry: Entry, submissions: Mapping[str, Submission], today: date
+    entry: Entry,
+    submissions: Mapping[str, Submission],
+    renamed: Sequence[Submission],
+    today: date,
 ) -> tuple[str, ...]:
     """A team's best score names the entry that has it, and so the team of this one."""
     if entry.event.kind not in ("published", "corrected"):
         return ()
-    named = (str(entry.event.submission), *(entry.get("bars") or {}).values())
-    known = (submissions[name] for name in named if name in submissions)
-    return () if any(one.is_hidden(today) for one in known) else ("not_above", "bars")
+    own = submissions[str(entry.event.submission)]
+    names = (entry.get("bars") or {}).values()
+    bars = [submissions[name] for name in names if name in submissions]
+    tied = any(hides_tie(renamed, own.teams, bar, day=today) for bar in bars)
+    hidden = tied or any(one.is_hidden(today) for one in (own, *bars))
+    return () if hidden else ("not_above", "bars")
 
 
 def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.board.log.history import History, Submission
+from heldout.board.log.joined_names import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 
 __all__ = [
@@ -180,10 +181,11 @@ def best_released(history: History, teams: Iterable[str], view: str) -> Submissi
 
     Args:
         history: the organisers', for the public one does not name embargoed teams.
-        teams: every name that the submission has had: a new name does not begin anew.
+        teams: every name that the submission has had: a new name does not begin anew, nor does
+            one that an organiser approved for another entry.
         view: name of the view; another season is another view.
     """
-    keys = set(map(team_key, teams))
+    keys = names_of(list_renamed(history), teams)
     told = [
         submission
         for submission in history.submissions.values()

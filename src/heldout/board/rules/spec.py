@@ -39,6 +39,7 @@ RULE_NAMES = (
     "several-names",
     "shared-key",
     "name-taken",
+    "renamed-entry",
     "telling-id",
     "institution-named",
     "description",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heldout.board.log.history import Submission
+from heldout.board.log.joined_names import hides_tie, list_renamed
 from heldout.board.rules.deadlines import one_shot_deadline
 from heldout.board.rules.release import (
     ReleaseRule,
@@ -163,9 +164,11 @@ def _withheld(desk: Desk, submission: Submission) -> tuple[dict[str, Any], dict[
     The best score that a team was told is on the page, beside the entry that has it: to say it of
     another entry says that both are of one team.
     """
-    submissions = desk.history().submissions
-    bars = [submissions[name] for name in submission.bars.values()]
-    hidden = any(one.is_hidden(desk.now.date()) for one in (submission, *bars))
+    history, today = desk.history(), desk.now.date()
+    bars = [history.submissions[name] for name in submission.bars.values()]
+    renamed = list_renamed(history)
+    tied = any(hides_tie(renamed, submission.teams, bar, day=today) for bar in bars)
+    hidden = tied or any(one.is_hidden(today) for one in (submission, *bars))
     held = dict(submission.not_above)
     sealed: dict[str, Any] = {"bars": dict(submission.bars)} if submission.bars else {}
     if not held:
