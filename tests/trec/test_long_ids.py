@@ -1,6 +1,7 @@
-"""One long id among thousands of short ones: what it costs is its own length, in every scanner."""
+"""One long id among thousands of short ones, many judgments of one query: neither costs too much."""
 
 import io
+import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,3 +63,23 @@ def test_tops_of_a_run_with_a_long_id() -> None:
     with at_most(MOST):
         tops = read_tops(io.BytesIO(b"".join(rows)), path="run", depth=2)
     assert tops == {"q": ("0", "1")}
+
+
+@pytest.mark.parametrize("scanner", SCANNERS)
+def test_a_query_with_as_many_judgments_as_documents_takes_its_length(
+    scanner: accelerators.Scanner,
+) -> None:
+    """Looked up in a list they would take seconds here, and four times as long for twice as many."""
+    count = 40_000
+    data = b"".join(b"q\td%d\t%d\n" % (number, number + 1) for number in range(count))
+    judged = {"q": {f"d{number}": number for number in range(count - 1)}}
+    before = time.process_time()
+    found = scan_run(
+        io.BytesIO(data),
+        path="run",
+        order="msmarco",
+        qrels=judged,
+        accelerators=Accelerators(scanner=scanner),
+    )
+    assert time.process_time() - before < 2
+    assert found.rankings["q"].grades.tolist() == list(range(count - 1))

@@ -138,10 +138,9 @@ class NumpyScanner:
         for place, (segment, (query, _)) in enumerate(zip(segments, queries, strict=True)):
             rows = slice(segment.row, segment.row + segment.rows)
             documents = table.documents[rows]
-            seen = set(documents)
-            if len(seen) < segment.rows or not self._regular(table, rows):
+            if len(set(documents)) < segment.rows or not self._regular(table, rows):
                 continue
-            found = _find(documents, seen, self._grades.get(query.decode(), _NO_GRADES))
+            found = _find(documents, self._grades.get(query.decode(), _NO_GRADES))
             segments[place] = segment._replace(
                 flags=0, hit=len(hits), hits=len(found), top=len(tops)
             )
@@ -160,13 +159,11 @@ class NumpyScanner:
         )
 
 
-def _find(
-    documents: Sequence[bytes], seen: set[bytes], grades: Mapping[str, int]
-) -> list[tuple[int, int]]:
+def _find(documents: Sequence[bytes], grades: Mapping[str, int]) -> list[tuple[int, int]]:
     """Row and grade of each judged document, rows ascending; looks up the shorter list."""
     if len(grades) < len(documents):
-        judged = ((document.encode(), grade) for document, grade in grades.items())
-        rows = [(documents.index(d), grade) for d, grade in judged if d in seen]
-        return sorted(rows)
+        rows = dict(zip(documents, range(len(documents)), strict=True))
+        judged = ((rows.get(document.encode()), grade) for document, grade in grades.items())
+        return sorted((row, grade) for row, grade in judged if row is not None)
     pairs = ((row, grades.get(document.decode())) for row, document in enumerate(documents))
     return [(row, grade) for row, grade in pairs if grade is not None]
