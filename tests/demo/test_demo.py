@@ -41,6 +41,7 @@ def _split() -> QuerySplit:
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[Scene, ...]]:
     folder = tmp_path_factory.mktemp("demo") / "story"
+    Git(folder.parent).init()  # as in a checkout of something else
     told: list[tuple[str, str]] = []
     with ThreadPoolExecutor(2) as executor:
         _, scenes = play_demo(
@@ -93,6 +94,17 @@ def test_the_board_is_sound_and_committed(story: tuple[Path, tuple[Scene, ...]])
     folder = story[0]
     assert audit_board(Repository(folder / "board"), folder / "vault").faults == ()
     assert Git(folder / "board").head() is not None
+
+
+def test_nothing_of_it_is_for_the_repository_that_it_lies_in(
+    story: tuple[Path, tuple[Scene, ...]],
+) -> None:
+    folder = story[0]
+    paths = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
+    names = [path.relative_to(folder.parent).as_posix() for path in paths]
+    assert "story/vault/labels/eval.qrels" in names
+    outside = [name for name in names if not name.startswith("story/board/")]
+    assert Git(folder.parent).unignored(*outside) == ()
 
 
 def test_every_part_is_another_system() -> None:

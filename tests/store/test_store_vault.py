@@ -106,3 +106,52 @@ def test_a_folder_that_holds_something_is_refused_before_anything_is_made(tmp_pa
         Vault(tmp_path / "vault").check_new(board=tmp_path / "board")
     with pytest.raises(StoreError, match="inside the board"):
         Vault(tmp_path / "board" / "vault").check_new(board=tmp_path / "board")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Another repository, below which somebody wants a board and its vault."""
+    root = tmp_path / "project"
+    root.mkdir()
+    Git(root).init()
+    return root
+
+
+def test_a_vault_that_another_repository_would_publish_is_refused(project: Path) -> None:
+    root, board = project / "deep" / "vault", project / "deep" / "board"
+    for call in (
+        lambda: Vault(root).check_new(board=board),
+        lambda: Vault.create(root, board=board),
+    ):
+        with pytest.raises(StoreError, match="lies in the working tree of") as caught:
+            call()
+        assert "put /deep/vault/ into" in str(caught.value)
+    assert not root.exists()
+
+
+def test_a_vault_that_came_to_lie_there_is_not_opened(
+    project: Path, vault: Vault, tmp_path: Path
+) -> None:
+    (vault.root / "identities").mkdir(exist_ok=True)
+    moved = vault.root.rename(project / "vault")
+    with pytest.raises(StoreError, match="lies in the working tree of"):
+        Vault.open(moved, board=tmp_path / "board")
+    (project / ".gitignore").write_text("*.jsonl\n")
+    with pytest.raises(StoreError, match="lies in the working tree of"):
+        Vault.open(moved, board=tmp_path / "board")  # the labels are not ignored
+    (project / ".gitignore").write_text("/vault/\n")
+    assert Vault.open(moved, board=tmp_path / "board") == Vault(moved)
+    staged = Git(project)
+    (project / ".gitignore").unlink()
+    staged._run(["add", "vault/events.jsonl"])
+    (project / ".gitignore").write_text("/vault/\n")
+    with pytest.raises(StoreError, match="lies in the working tree of"):
+        Vault.open(moved, board=tmp_path / "board")  # ignored too late
+
+
+def test_a_shared_vault_may_lie_in_another_repository(
+    project: Path, vault: Vault, tmp_path: Path
+) -> None:
+    moved = vault.root.rename(project / "vault")
+    Git(moved).init()
+    assert Vault.open(moved, board=tmp_path / "board") == Vault(moved)

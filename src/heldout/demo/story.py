@@ -265,6 +265,8 @@ def play_demo(
     """
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} is not empty; name a folder that does not exist yet")
+    # For the repository that the folder may lie in: nothing here, a vault least of all, is its own.
+    write_whole(folder / ".gitignore", b"*\n")
     say("documents", _describe(split))
     parts = _make_runs(folder / "runs", split, (BASELINE, *story), executor, say)
     opening = now - timedelta(days=60)

@@ -40,6 +40,8 @@ __all__ = ["Vault", "check_apart"]
 _FOUNDING = "founding"
 _TOLD = "refused"
 _FOLDERS = ("identities", *SHARED_FOLDERS)
+_PRIVATE = (EVENTS, *(f"{folder}/any" for folder in SHARED_FOLDERS))
+"""Paths like those that a vault's own .gitignore does not keep from git."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Vault:
         It is unfinished while the file `founding` lies in it, which names its board.
 
         Raises:
-            StoreError: it would lie inside the board, or the folder holds something.
+            StoreError: it would lie where git would publish it, or the folder holds something.
         """
         vault = Vault(root)
         vault.check_new(board=board)
@@ -71,7 +73,7 @@ class Vault:
         """Refuse a folder in which no vault for this board can be made or gone on with.
 
         Raises:
-            StoreError: it lies inside the board, or holds something.
+            StoreError: it lies where git would publish it, or holds something.
         """
         check_apart(self.root, board)
         if not self.is_unfinished(board) and _holds_something(self.root):
@@ -91,7 +93,7 @@ class Vault:
         """Open a vault that exists.
 
         Raises:
-            StoreError: it is none, others may read it, it lies inside the board, or lost its log.
+            StoreError: it is none, others may read it or git would publish it, or it lost its log.
         """
         if (root / EVENTS).exists() and not (root / "identities").is_dir():
             raise StoreError(
@@ -305,11 +307,23 @@ def _holds_something(folder: Path) -> bool:
 
 
 def check_apart(vault: Path, board: Path) -> None:
-    """Refuse a vault inside the board: one `git add` would publish the labels.
+    """Refuse a vault where one `git add` would publish the labels.
+
+    A vault that is the root of a repository itself is a shared one, which others do not take up.
 
     Raises:
-        StoreError: the vault is the board or lies in it.
+        StoreError: the vault is the board, or lies in it, or in the working tree of another
+            repository that does not ignore it.
     """
     inner, outer = vault.resolve(), board.resolve()
     if inner == outer or outer in inner.parents:
         raise StoreError("the vault lies inside the board, where git would publish it; move it out")
+    around = next((folder for folder in inner.parents if (folder / ".git").exists()), None)
+    if around is None or (inner / ".git").exists():
+        return
+    name = inner.relative_to(around).as_posix()
+    if Git(around).unignored(*(f"{name}/{path}" for path in _PRIVATE)):
+        raise StoreError(
+            f"the vault {inner} lies in the working tree of {around}, where git would publish it "
+            f"with everything else; move it out, or put /{name}/ into {around / '.gitignore'}"
+        )
