@@ -38,8 +38,8 @@ def _compare(ranks: FirstRanks, a: Side = A, b: Side = B) -> PairTests:
     return pair
 
 
-def _judge(a: list[int], b: list[int], rules: Rules | None = None) -> Verdict:
-    ranks = _ranks({"a": a, "b": b})
+def _judge(a: list[int], b: list[int], rules: Rules | None = None, *, k: int = 100) -> Verdict:
+    ranks = _ranks({"a": a, "b": b}, k=k)
     (pair,) = analyse_outcomes(ranks, [(A, B)], rules or Rules()).pairs
     return pair.verdict
 
@@ -142,39 +142,44 @@ def test_without_a_query_in_an_outcome_its_p_is_undefined_and_says_why() -> None
     assert apart.b_not_longer is None
 
 
-def test_where_both_find_none_nobody_is_harmed() -> None:
-    ranks = _ranks({"a": [0] * 50, "b": [1] * 50})
-    (judged,) = analyse_outcomes(ranks, [(A, B)], Rules()).pairs
-
-    assert (judged.verdict.word, judged.verdict.better) == ("do no harm", "B")
-    assert "no query is found by both" in judged.verdict.why
-    assert judged.verdict.p_no_harm == pytest.approx(2 * 2 * 0.5**50)
+def test_where_both_find_none_nothing_is_known_of_harm() -> None:
+    verdict = _judge([0] * 50, [1] * 50)
+    assert (verdict.word, verdict.p_no_harm) == ("no verdict", 1.0)
 
 
-@pytest.mark.parametrize(("later", "harmless"), [(0, True), (1, False), (-1, True)])
-def test_a_constant_difference_is_harm_or_none_without_a_test(
-    later: int,
-    harmless: bool,  # noqa: FBT001 - a parameter of the test
+def test_where_only_the_first_document_counts_no_rank_can_be_higher() -> None:
+    for both in (0, 7):
+        verdict = _judge([*[1] * both, *[0] * 50], [1] * (both + 50), k=1)
+        assert (verdict.word, verdict.better) == ("do no harm", "B")
+        assert verdict.p_no_harm == pytest.approx(2 * 2 * 0.5**50)
+    assert "none can be higher by 0.5" in _judge([0] * 50, [1] * 50, k=1).why
+
+
+@pytest.mark.parametrize("both", [80, 800])
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_constant_difference_below_the_margin_is_no_harm_on_enough_queries(
+    later: int, both: int
 ) -> None:
-    a, b = [5] * 80 + [0] * 100, [5 + later] * 80 + [2] * 100
+    a, b = [5] * both + [0] * 100, [5 + later] * both + [2] * 100
+    bound = 1.0 if later else (98.5 / 99) ** both
     for first, second, better in (({"a": a, "b": b}, (A, B), "B"), ({"a": b, "b": a}, (A, B), "A")):
         (judged,) = analyse_outcomes(_ranks(first), [second], Rules()).pairs
-        assert judged.pair.b_not_longer is None
-        assert judged.verdict.word in (("do no harm", "strict") if harmless else ("no verdict",))
+        assert judged.pair.b_not_longer is judged.pair.tests["esl_t"].p is None
+        assert judged.verdict.p_no_harm == pytest.approx(min(1.0, 2 * bound))
+        harmless = 2 * bound <= 0.05
         assert judged.verdict.better == (better if harmless else None)
-        assert judged.verdict.p_no_harm is not None
-        assert (judged.verdict.p_no_harm < 1e-9) == harmless
-        if judged.verdict.word == "do no harm":
-            assert "differs by the same" in judged.verdict.why
+        assert ("differs by the same" in judged.verdict.why) == harmless
 
 
-def test_groups_of_equal_seeds_harm_nobody_either() -> None:
-    rows = {"a1": [5] * 30 + [0] * 30, "a2": [5] * 30 + [0] * 30}
-    rows |= {"b1": [5] * 30 + [3] * 30, "b2": [5] * 30 + [2] * 30}
-    groups = Side(name="a", runs=("a1", "a2")), Side(name="b", runs=("b1", "b2"))
-    (judged,) = analyse_outcomes(_ranks(rows), [groups], Rules()).pairs
-
-    assert judged.pair.never_longer == {"A", "B"}
+def test_groups_of_equal_seeds_need_as_many_queries() -> None:
+    for both, word in ((30, "no verdict"), (800, "do no harm")):
+        rows = {name: [5] * both + [0] * 30 for name in ("a1", "a2")}
+        rows |= {f"b{at}": [5] * both + [at] * 15 + [at + 1] * 15 for at in (1, 2)}
+        rows["b1"][-1] = 0
+        groups = Side(name="a", runs=("a1", "a2")), Side(name="b", runs=("b1", "b2"))
+        (judged,) = analyse_outcomes(_ranks(rows), [groups], Rules()).pairs
+        assert judged.pair.b_not_longer is None
+        assert judged.verdict.word == word
 
 
 # Correction, with the p-values of the paper's table 2
@@ -251,13 +256,14 @@ def test_strict_asks_for_more_found_and_for_a_lower_search_length() -> None:
 
 def test_to_find_more_without_a_longer_search_does_no_harm() -> None:
     """As the paper's R1 and R6, with evidence that the search is not longer by half a position."""
-    a, b = [*_BOTH, *[0] * 15], [*_BOTH[:-1], _BOTH[-1] + 1, *[3] * 15]
-    there, back = _judge(a, b), _judge(b, a)
+    a, b = [*_BOTH, *_BOTH, *[0] * 15], [*_BOTH, *_BOTH[:-1], _BOTH[-1] + 1, *[3] * 15]
+    there, back = _judge(a, b, k=10), _judge(b, a, k=10)
     assert (there.word, there.better) == ("do no harm", "B")
     assert (back.word, back.better) == ("do no harm", "A")
     assert "its ESL is not higher by 0.5" in there.why
-    longer = [*(rank + at % 2 for at, rank in enumerate(_BOTH)), *[3] * 15]
-    assert _judge(a, longer).word == "no verdict"
+    assert _judge(a, b, k=100).word == "no verdict"  # one in 200 could come 99 later
+    longer = [*(rank + at % 2 for at, rank in enumerate(_BOTH * 2)), *[3] * 15]
+    assert _judge(a, longer, k=10).word == "no verdict"
 
 
 def test_groups_that_find_more_without_a_longer_search_do_no_harm() -> None:
@@ -269,7 +275,7 @@ def test_groups_that_find_more_without_a_longer_search_do_no_harm() -> None:
         rows[f"b{at}"] = [*(6 + noise[1]), *rng.integers(0, 3, 60)]
     groups = [Side(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
     for first, second, better in ((groups[0], groups[1], "B"), (groups[1], groups[0], "A")):
-        (one,) = analyse_outcomes(_ranks(rows), [(first, second)], Rules()).pairs
+        (one,) = analyse_outcomes(_ranks(rows, k=10), [(first, second)], Rules()).pairs
         assert (one.verdict.word, one.verdict.better) == ("do no harm", better)
 
 

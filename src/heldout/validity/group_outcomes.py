@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from heldout.stats.crossed import crossed_t
 from heldout.stats.result import Alternative
 from heldout.validity.first_ranks import FirstRanks, Side
-from heldout.validity.outcome_tests import Margins, Means, PairTests, find_never_longer
+from heldout.validity.outcome_tests import Margins, Means, PairTests
 
 __all__ = ["compare_groups"]
 
@@ -69,7 +69,6 @@ def compare_groups(
         b_not_fewer=fewer[1],
         a_not_longer=longer[0],
         b_not_longer=longer[1],
-        never_longer=find_never_longer(length[both > 0], margins.esl),
     )
 
 

@@ -32,7 +32,6 @@ __all__ = [
     "Means",
     "PairTests",
     "compare_runs",
-    "find_never_longer",
     "line_of",
 ]
 
@@ -101,12 +100,9 @@ class PairTests:
         tests: by line; a line that does not apply is absent.
         a_not_fewer: p against: A finds fewer queries by the margin or more.
         b_not_fewer: the same of B.
-        a_not_longer: p against: A's mean search length is higher by the margin or more; `None`
-            where undefined.
+        a_not_longer: p of t against: A's mean search length is higher by the margin or more; `None`
+            where all differences are the same, or there is at most one.
         b_not_longer: the same of B.
-        never_longer: for whom no test of that is needed, "A" and "B": its search length is the
-            other's plus the same number below the margin on every query that both find, or both
-            find none. The t test is undefined there.
     """
 
     a: Side
@@ -122,31 +118,11 @@ class PairTests:
     b_not_fewer: float | None
     a_not_longer: float | None
     b_not_longer: float | None
-    never_longer: frozenset[Literal["A", "B"]]
 
     @property
     def grouped(self) -> bool:
         """Whether A or B is a group of seeds."""
         return len(self.a.runs) + len(self.b.runs) > 2  # noqa: PLR2004 - one and one
-
-
-def find_never_longer(lengths: NDArray[np.float64], margin: float) -> frozenset[Literal["A", "B"]]:
-    """Who is never longer by the margin, where a test of the mean says nothing.
-
-    Args:
-        lengths: differences B - A of search lengths on the queries that both find.
-        margin: in positions, above 0.
-
-    Returns:
-        Nobody where differences vary: then there is a test.
-    """
-    if not len(lengths):
-        return frozenset({"A", "B"})
-    low, high = float(lengths.min()), float(lengths.max())
-    if low < high:
-        return frozenset()
-    sides: tuple[tuple[Literal["A", "B"], bool], ...] = (("A", low > -margin), ("B", high < margin))
-    return frozenset(side for side, fits in sides if fits)
 
 
 def line_of(by: str, test: str) -> Line:
@@ -221,7 +197,6 @@ def _compare_rows(
                 b_not_fewer=b_fewer,
                 a_not_longer=case_3.a_not_longer,
                 b_not_longer=case_3.b_not_longer,
-                never_longer=case_3.never_longer,
             )
         )
     return tested
@@ -235,7 +210,6 @@ class _Ranked(NamedTuple):
     tests: Mapping[Line, TestResult]
     a_not_longer: float | None
     b_not_longer: float | None
-    never_longer: frozenset[Literal["A", "B"]]
 
 
 def _compare_ranked(
@@ -251,10 +225,6 @@ def _compare_ranked(
         mean_above_p(lengths, null=-margins.esl),
         mean_above_p(lengths, null=margins.esl, below=True),
     )
-    never = [
-        frozenset() if p is not None else find_never_longer((of_b - of_a)[shared], margins.esl)
-        for p, of_a, of_b, shared in zip(longer[0], a, b, both, strict=True)
-    ]
     lines = _test_lines(lengths, shares, level)
     tests = zip(*lines.values(), strict=True)
     means = (
@@ -263,7 +233,7 @@ def _compare_ranked(
     )
     return [
         _Ranked(esl, rr, dict(zip(lines, results, strict=True)), *not_longer)
-        for esl, rr, results, *not_longer in zip(*means, tests, *longer, never, strict=True)
+        for esl, rr, results, *not_longer in zip(*means, tests, *longer, strict=True)
     ]
 
 

@@ -16,6 +16,7 @@ from typing import Literal
 
 from heldout.stats.multiple import bonferroni, holm
 from heldout.validity.outcome_tests import FOUND, Line, Margins, PairTests, line_of
+from heldout.validity.rare_harm import not_longer_p
 
 __all__ = [
     "By",
@@ -130,17 +131,18 @@ def _correct(ps: Sequence[P], correction: Correction) -> Sequence[P]:
     return (holm if correction == "holm" else bonferroni)(ps)
 
 
-def judge_pairs(pairs: Sequence[PairTests], rules: Rules) -> tuple[Judged, ...]:
+def judge_pairs(pairs: Sequence[PairTests], rules: Rules, *, k: int) -> tuple[Judged, ...]:
     """Correct the tests of all pairs and say what the rules say.
 
     Args:
         pairs: all pairs that were looked at, at least one; all of runs or all of groups.
         rules: as declared.
+        k: how deep was looked.
     """
     declared = line_of(rules.by, "crossed-t" if pairs[0].grouped else rules.decide)
     rows = [{line: test.p for line, test in pair.tests.items()} for pair in pairs]
     corrected = correct_lines(rows, declared=declared, correction=rules.correction)
-    facts = [_Facts.of(pair, declared) for pair in pairs]
+    facts = [_Facts.of(pair, declared, margin=rules.margins.esl, k=k) for pair in pairs]
     strict = _correct([fact.strict for fact in facts], rules.correction)
     no_harm = _correct([fact.no_harm(rules) for fact in facts], rules.correction)
     judged = []
@@ -161,12 +163,12 @@ class _Facts:
     above_p: P
     not_longer: Mapping[Side, float]
     not_fewer: Mapping[Side, float]
-    never_longer: Collection[Side]
+    constant: bool
     both: float
     lines: Collection[Side | None]
 
     @classmethod
-    def of(cls, pair: PairTests, declared: Line) -> "_Facts":
+    def of(cls, pair: PairTests, declared: Line, *, margin: float, k: int) -> "_Facts":
         found = next(pair.tests[line] for line in FOUND if line in pair.tests)
         ranked = pair.tests[declared]
         return cls(
@@ -174,9 +176,9 @@ class _Facts:
             more_p=found.p,
             above=_favoured_by(pair, declared),
             above_p=ranked.p,
-            not_longer={"A": _p(pair.a_not_longer), "B": _p(pair.b_not_longer)},
+            not_longer={side: not_longer_p(pair, side, margin=margin, k=k) for side in _OTHER},
             not_fewer={"A": _p(pair.a_not_fewer), "B": _p(pair.b_not_fewer)},
-            never_longer=pair.never_longer,
+            constant=pair.a_not_longer is None,
             both=pair.both,
             lines={_favoured_by(pair, line) for line in pair.tests},
         )
@@ -192,8 +194,7 @@ class _Facts:
         """The p of both ways to do no harm: to find more, to rank better."""
         more = _p(self.more_p) if self.more == side else 1.0
         above = _p(self.above_p) if self.above == side else 1.0
-        longer = 0.0 if side in self.never_longer else self.not_longer[side]
-        return max(more, longer), max(above, self.not_fewer[side])
+        return max(more, self.not_longer[side]), max(above, self.not_fewer[side])
 
     def no_harm(self, rules: Rules) -> P:
         """Twice the smaller p of both ways, of the side for which it is smaller."""
@@ -278,7 +279,7 @@ def _surely_harmless(fact: _Facts, rules: Rules) -> dict[Side, str]:
         if 2 * min(more, above) > rules.alpha:
             continue
         if more <= above:
-            found[side] = f"{side} finds significantly more, and {_not_longer(fact, side, rules)}"
+            found[side] = f"{side} finds significantly more, and {_not_longer(fact, rules)}"
         else:
             found[side] = (
                 f"{side} has a significantly lower ESL, and does not find fewer queries by a share "
@@ -287,11 +288,11 @@ def _surely_harmless(fact: _Facts, rules: Rules) -> dict[Side, str]:
     return found
 
 
-def _not_longer(fact: _Facts, side: Side, rules: Rules) -> str:
-    if side not in fact.never_longer:
+def _not_longer(fact: _Facts, rules: Rules) -> str:
+    if not fact.constant:
         return f"its ESL is not higher by {rules.margins.esl:g} or more"
     if not fact.both:
-        return "no query is found by both, so that it could rank lower there"
+        return f"among so few ranks none can be higher by {rules.margins.esl:g}"
     return (
         f"on every query that both find its rank differs by the same, less than "
         f"{rules.margins.esl:g} to its harm"

@@ -1,0 +1,149 @@
+"""Harm that no query showed: the bound is the largest chance, and verdicts are wrong rarely."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.ids import Digest
+from heldout.validity.first_ranks import FirstRanks, Side
+from heldout.validity.outcomes import analyse_outcomes
+from heldout.validity.rare_harm import rare_harm_p
+from heldout.validity.verdicts import Rules, Verdict
+
+K = 100
+RULES = Rules()
+Integers = NDArray[np.int64]
+
+
+def judge(a: Integers, b: Integers, *, k: int = K) -> Verdict:
+    """B against A; each one run, or a row for each seed."""
+    sides = [np.atleast_2d(side) for side in (a, b)]
+    names = [
+        tuple(f"{name}{at}" for at in range(len(side)))
+        for name, side in zip("ab", sides, strict=True)
+    ]
+    ranks = FirstRanks(
+        systems=names[0] + names[1],
+        queries=tuple(map(str, range(sides[0].shape[1]))),
+        ranks=np.concatenate(sides),
+        k=k,
+        digest=Digest("0"),
+    )
+    pair = Side(name="a", runs=names[0]), Side(name="b", runs=names[1])
+    return analyse_outcomes(ranks, [pair], RULES).pairs[0].verdict
+
+
+def share_of_verdicts(
+    rng: Generator, *, queries: int, both: float, later: tuple[float, int], noise: float, seeds: int
+) -> float:
+    """How often B is called the better one, where it finds more and its ESL is higher.
+
+    Where both find they rank first, but for a share of noise by one position, and B comes later by
+    much in a share of these queries.
+    """
+    trials, wrong = 120, 0
+    chance, positions = later
+    for _ in range(trials):
+        drawn = rng.random(queries)
+        late = positions * (rng.random(queries) < chance)
+        ranks = 1 + (rng.random((2, seeds, queries)) < noise)
+        found = drawn < both
+        a = np.where(found, ranks[0], 0)
+        b = np.where(found, np.minimum(K, ranks[1] + late), np.where(drawn < both + 0.2, 1, 0))
+        wrong += judge(a, b).better == "B"
+    return wrong / trials
+
+
+@pytest.mark.parametrize(
+    ("queries", "both", "later"),
+    [
+        (100, 0.05, (0.1, 20)),
+        (100, 0.8, (0.01, 99)),
+        (43, 0.7, (0.02, 99)),
+        (500, 0.1, (0.02, 60)),
+    ],
+)
+@pytest.mark.parametrize("noise", [0, 0.1], ids=["all alike", "nearly all alike"])
+def test_rare_harm_above_the_margin_is_seldom_called_none(
+    queries: int, both: float, later: tuple[float, int], noise: float
+) -> None:
+    """By t alone these are wrong in 35 to 62 of 100 trials, with noise and without."""
+    rng = np.random.default_rng(17)
+    share = share_of_verdicts(rng, queries=queries, both=both, later=later, noise=noise, seeds=1)
+    assert share <= RULES.alpha
+
+
+def test_rare_harm_of_groups_of_seeds_is_seldom_called_none() -> None:
+    rng = np.random.default_rng(17)
+    share = share_of_verdicts(rng, queries=200, both=0.5, later=(0.01, 99), noise=0.1, seeds=2)
+    assert share <= RULES.alpha
+
+
+@pytest.mark.parametrize(("k", "enough"), [(10, 65), (100, 729)])
+def test_so_many_queries_must_be_ranked_alike_before_harm_is_none(k: int, enough: int) -> None:
+    for both, word in ((enough - 1, "no verdict"), (enough, "do no harm")):
+        a = np.array([3] * both + [0] * 100)
+        verdict = judge(a, np.where(a, a, 1), k=k)
+        assert verdict.word == word
+    assert verdict.p_no_harm == pytest.approx(2 * ((k - 1.5) / (k - 1)) ** enough)
+
+
+def test_one_query_that_differs_changes_little() -> None:
+    a = np.array([3] * 100 + [0] * 100)
+    b = np.where(a, a, 1)
+    same = judge(a, b)
+    b[0] = 2
+    one = judge(a, b)
+    assert (same.word, one.word) == ("no verdict", "no verdict")
+    assert one.p_no_harm == same.p_no_harm == 1.0
+
+
+def test_where_k_leaves_no_room_there_is_no_harm() -> None:
+    assert rare_harm_p(0.0, queries=0, margin=0.5, k=1) == 0
+    assert rare_harm_p(-3.0, queries=5, margin=9.5, k=10) == 0
+
+
+@given(st.integers(2, 1000), st.floats(0.01, 0.99), st.floats(0, 500))
+def test_the_bound_is_a_chance_that_falls_with_queries_and_rises_with_harm(
+    k: int, margin: float, queries: float
+) -> None:
+    ps = [rare_harm_p(harm, queries=queries, margin=margin, k=k) for harm in (1 - k, -0.5, 0, 1)]
+    assert ps == sorted(ps)
+    assert all(0 <= p <= 1 for p in ps)
+    assert ps[-1] == 1
+    assert rare_harm_p(0, queries=queries + 1, margin=margin, k=k) <= ps[2]
+    assert rare_harm_p(0, queries=0, margin=margin, k=k) == 1
+
+
+@given(
+    st.integers(2, 12),
+    st.integers(1, 30),
+    st.floats(0.1, 0.9),
+    st.integers(0, 1000),
+    st.sampled_from([0.05, 1, 20]),
+)
+def test_no_distribution_with_such_harm_gives_equal_differences_more_often(
+    k: int, queries: int, margin: float, seed: int, even: float
+) -> None:
+    """Chances of all differences, some far from even, brought to the margin by the latest rank."""
+    rng = np.random.default_rng(seed)
+    values = np.arange(1 - k, k)
+    chances = rng.dirichlet(np.full(len(values), even))
+    mean = float(chances @ values)
+    if mean < margin:
+        late = (margin - mean) / (k - 1 - mean)
+        chances *= 1 - late
+        chances[-1] += late
+    for at, harm in enumerate(values.tolist()):
+        if harm < margin:
+            seen = float((chances[: at + 1] ** queries).sum())
+            assert seen <= rare_harm_p(harm, queries=queries, margin=margin, k=k) + 1e-9
+
+
+def test_one_distribution_reaches_the_bound() -> None:
+    share = (99 - 0.5) / (99 - 0)
+    assert share * 0 + (1 - share) * 99 == pytest.approx(0.5)
+    assert rare_harm_p(0, queries=40, margin=0.5, k=100) == pytest.approx(share**40)
