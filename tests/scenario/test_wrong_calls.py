@@ -57,6 +57,28 @@ def test_wrong_use_ends_with_2_and_says_why(town: Town, arguments: tuple[str, ..
     assert answer.err
 
 
+DECISIONS = {
+    "reject": ("ID", "--why"),
+    "correct": ("ID", "--anyway", "--why"),
+    "extend": ("ID", "2027-03-01", "--why"),
+    "ask": ("ID",),
+    "publish": ("ID", "--yes", "--why"),
+    "board rekey": ("--yes", "--why"),
+    "board revoke": ("team-0123456789abcdef", "--why"),
+    "archive": ("a.zip", "--yes", "--agreed", "ID", "--why"),
+}
+
+
+@pytest.mark.parametrize("command", DECISIONS)
+@pytest.mark.parametrize("why", ["", " \t", "\u200b\u2060", "…", "?!"])
+def test_a_reason_that_says_nothing_is_none(town: Town, command: str, why: str) -> None:
+    events, identities = town.kinds(), [*(town.vault / "identities").iterdir()]
+    answer = town.organiser(*command.split(), *DECISIONS[command], why, now=DAY_2)
+    assert (answer.code, answer.out) == (2, "")
+    assert "says nothing, and it would stay in the log for good" in answer.err
+    assert (town.kinds(), [*(town.vault / "identities").iterdir()]) == (events, identities)
+
+
 @pytest.mark.parametrize("now", ["yesterday", "", "0001-01-01", "9999-12-31T23:59:59Z", "12:00"])
 def test_a_time_that_is_none(town: Town, now: str) -> None:
     answer = town.organiser("rebuild", "--json", now=now)

@@ -11,6 +11,7 @@ from heldout.cli.context import Place, at_board
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json, report
 from heldout.cli.forging import answer_all
 from heldout.cli.printing import answers, print_facts, print_json, reports_errors
+from heldout.cli.reasons import REASON, why_option
 from heldout.cli.reviews import print_review, review_json
 from heldout.errors import printable
 from heldout.pipeline.deciding.decide import (
@@ -85,14 +86,16 @@ def review(
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--why", default="", metavar="TEXT", help="The reason, where a finding asks for one.")
+@click.option(
+    "--why", type=REASON, metavar="TEXT", help="The reason, where a finding asks for one."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @at_board
 @reports_errors
 def publish(
     *,
     ids: tuple[str, ...],
-    why: str,
+    why: str | None,
     yes: bool,
     place: Place,
 ) -> None:
@@ -108,9 +111,9 @@ def publish(
     with place.desk() as desk:
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
         reviews = [review_submission(desk, sets, name) for name in ids]
-        why = _confirm(reviews, why, yes=yes)
+        reason = _confirm(reviews, why or "", yes=yes)
         decisions = [
-            publish_submission(desk, review_submission(desk, sets, r.submission.id), why=why)
+            publish_submission(desk, review_submission(desk, sets, r.submission.id), why=reason)
             for r in reviews
         ]
         told = {result.submission.id: result for result in reviews}
@@ -119,7 +122,7 @@ def publish(
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--why", required=True, metavar="TEXT", help="The reason; the team reads it.")
+@why_option("The reason; the team reads it.")
 @at_board
 @reports_errors
 def reject(
@@ -147,7 +150,7 @@ def reject(
 
 @click.command()
 @click.argument("submission", metavar="ID")
-@click.argument("text", metavar="TEXT")
+@click.argument("text", type=REASON, metavar="TEXT")
 @at_board
 @reports_errors
 def ask(
@@ -171,7 +174,7 @@ def ask(
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--why", required=True, metavar="TEXT", help="What was wrong.")
+@why_option("What was wrong.")
 @click.option("--anyway", is_flag=True, help="Log the reason also where no score changes.")
 @at_board
 @reports_errors
@@ -214,7 +217,7 @@ def correct(
 @click.command()
 @click.argument("submission", metavar="ID")
 @click.argument("day", metavar="DATE")
-@click.option("--why", required=True, metavar="TEXT", help="The reason; it is public.")
+@why_option("The reason; it is public.")
 @at_board
 @reports_errors
 def extend(
@@ -275,7 +278,9 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
     asks = sorted({finding.rule for r in fresh for finding in r.needs_reason})
     try:
         if asks and not why:
-            why = click.prompt(f"Your reason for accepting {', '.join(asks)}", err=True)
+            why = click.prompt(
+                f"Your reason for accepting {', '.join(asks)}", type=REASON, err=True
+            )
         agreed = click.confirm("Publish?", err=True)
     except click.Abort:  # no terminal, or the input ended
         agreed = False

@@ -13,6 +13,7 @@ from heldout.board.policy.registered import revoked_before
 from heldout.cli.context import Place, at_board, in_clone
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
 from heldout.cli.printing import answers, fail, messages, plural, print_facts, print_json
+from heldout.cli.reasons import why_option
 from heldout.errors import HeldoutError, InputError, StoreError, printable
 from heldout.pipeline.deciding.rebuild import catch_up
 from heldout.pipeline.deciding.registration import revoke as revoke_team
@@ -117,7 +118,7 @@ def teams(*, place: Place) -> None:
 
 @click.command()
 @click.argument("team", metavar="TEAM")
-@click.option("--why", required=True, metavar="TEXT", help="The reason; it is public.")
+@why_option("The reason; it is public.")
 @at_board
 def revoke(*, team: str, why: str, place: Place) -> None:
     """End a team's registration: what it sends is refused from now on.

@@ -11,6 +11,7 @@ from heldout.board.log.events import Entry, parse_log
 from heldout.cli.context import Place, at_board
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
 from heldout.cli.printing import answers, plural, print_facts, print_json
+from heldout.cli.reasons import REASON, why_option
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import HeldoutError, StoreError
 from heldout.pipeline.auditing.archive import Archived, write_archive
@@ -88,10 +89,12 @@ def audit(
     metavar="ID",
     help="Open the runs of this submission: its team agreed by letter.",
 )
-@click.option("--why", default="", metavar="TEXT", help="How you know, with --agreed; public.")
+@click.option("--why", type=REASON, metavar="TEXT", help="How you know, with --agreed; public.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @at_board
-def archive(*, file: Path, agreed: tuple[str, ...], why: str, yes: bool, place: Place) -> None:
+def archive(
+    *, file: Path, agreed: tuple[str, ...], why: str | None, yes: bool, place: Place
+) -> None:
     """Close the board for good, and open it: one file by which anyone can score it again.
 
     The held-out labels are in it, so nothing can be submitted any more. Nothing is opened of what
@@ -103,15 +106,15 @@ def archive(*, file: Path, agreed: tuple[str, ...], why: str, yes: bool, place: 
     Example:
       heldout archive kb-archive.zip --vault ../kb-vault --yes
     """
-    if agreed and not why.strip():
+    if agreed and why is None:
         raise click.UsageError("--agreed is your word for a team's: say how you know, with --why")
-    if why and not agreed:
+    if why is not None and not agreed:
         raise click.UsageError("--why says how you know that a team agreed: name it with --agreed")
     with place.desk() as desk:
         catch_up(desk, news=False)
         if desk.history().closed is None and not yes:
             _confirm("This closes the board for good and opens its labels.", "Close it?")
-        closed = close_board(desk, agreed=agreed, why=why)
+        closed = close_board(desk, agreed=agreed, why=why or "")
         rebuilt = catch_up(desk, news=closed)
         made = write_archive(desk, file)
         if place.as_json:
@@ -123,7 +126,7 @@ def archive(*, file: Path, agreed: tuple[str, ...], why: str, yes: bool, place: 
 
 
 @click.command()
-@click.option("--why", required=True, metavar="TEXT", help="The reason; it is public.")
+@why_option("The reason; it is public.")
 @click.option("--add", multiple=True, metavar="KEY", help="Public key of an organiser who joins.")
 @click.option("--drop", multiple=True, metavar="KEY", help="Of one who leaves, or was lost.")
 @click.option("--keep-key", is_flag=True, help="This vault's own key stays.")

@@ -97,6 +97,15 @@ def attacks() -> Iterator[Attack]:
         tries="by a slip in the year, to name a team before its day",
         becomes="refused as `embargo-day`; nothing is logged",
     )
+    wrong = Group(family=FAMILY, module="scenario/test_wrong_calls.py")
+    yield from wrong.cases(
+        "test_a_reason_that_says_nothing_is_none",
+        *("reject", "correct", "extend", "ask", "publish"),
+        *("board rekey", "board revoke", "archive"),
+        tries="to decide in public without a reason",
+        becomes="refused; nothing is logged",
+        prefix="a reason of blanks: ",
+    )
     yield Group(family=FAMILY, module="scenario/test_sealed_errata.py").one(
         "an erratum only of those whose sealed score changed",
         "test_every_entry_that_is_scored_anew_has_an_erratum_whether_it_changed_or_not",
