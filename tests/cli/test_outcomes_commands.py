@@ -1,6 +1,8 @@
 """`heldout compare` and `heldout analyse outcomes`: what they print, and what they refuse."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +110,40 @@ def test_what_cannot_be_compared_is_refused_by_name(
     result = _compare(files, *arguments)
     assert result.exit_code == 2
     assert code in result.stderr
+
+
+@pytest.mark.parametrize("words", ["", ","])
+def test_a_side_without_a_run_is_named(files: Path, words: str) -> None:
+    judged = ["--qrels", str(files / "qrels")]
+    result = CliRunner().invoke(compare, [words, str(files / "b1.run"), *judged])
+    assert result.exit_code == 2
+    assert "no-run  A" in result.stderr
+
+
+def test_what_counts_0_for_another_reason_is_told(files: Path) -> None:
+    (files / "qrels").write_text((files / "qrels").read_text() + "q1 0 poor 0\nq99 0 poor 0\n")
+    ids = (files / "a1.run").read_text().replace(" Q0 ", " Q0 msmarco_")
+    (files / "ids.run").write_text(ids)
+
+    result = _compare(files, "ids.run", "b1.run")
+    assert "2 runs did not answer all; unanswered ones count 0" in result.stdout
+    assert "1 without a relevant document count 0" in result.stdout
+    assert f"no-common-document  {files / 'ids.run'}" in result.stderr
+
+
+def test_judgments_may_come_through_a_pipe(files: Path) -> None:
+    program = [sys.executable, "-m", "heldout", "compare", "a1.run", "b1.run", "--json"]
+    piped, plain = (
+        subprocess.run(
+            [*program, "--qrels", qrels],
+            cwd=files,
+            input=(files / "qrels").read_bytes(),
+            capture_output=True,
+            check=True,
+        ).stdout
+        for qrels in ("/dev/stdin", "qrels")
+    )
+    assert piped == plain
 
 
 def test_a_run_that_finds_nothing_leaves_case_3_undefined(files: Path) -> None:

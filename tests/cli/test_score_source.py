@@ -87,11 +87,22 @@ def test_several_measures_are_read_in_the_order_they_are_named(folder: Path) -> 
     assert found["RR@10"].better == "higher"
 
 
-def test_runs_with_one_name_are_no_two_systems(folder: Path) -> None:
+def test_runs_with_one_name_go_by_their_paths(folder: Path) -> None:
     (folder / "other").mkdir()
     write_run(folder / "other" / "b.run", {"q1": 1})
 
-    assert "the name 'b' again" in refused(source(folder, "*.run", "other/*"))["repeated-system"]
+    found = load_scores(source(folder, "*.run", "other/*"))
+    assert found.table.systems == tuple(
+        str(folder / name) for name in ("b.run", "c.run", "other/b.run")
+    )
+    assert found.table.values[2].tolist() == [1.0, 0.0]
+
+
+def test_one_file_under_two_spellings_is_no_second_system(folder: Path) -> None:
+    (folder / "other").mkdir()
+    found = refused(source(folder, "b.run", "other/../b.run"))
+
+    assert found == {"repeated-system": f"the same file as {folder / 'b.run'}"}
 
 
 def test_a_pattern_without_files_is_named(folder: Path) -> None:

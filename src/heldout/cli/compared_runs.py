@@ -8,9 +8,9 @@ from typing import Self
 
 from heldout.cli.files import run_name
 from heldout.cli.run_files import find_runs, name_paths
-from heldout.cli.score_source import Scores, Source, load_measures
+from heldout.cli.score_source import Scores, Source, load_measures, read_judgments
 from heldout.errors import InputError, Problem
-from heldout.scores import table_of
+from heldout.measures.spec import parse_measure
 from heldout.trec.ranking import Order
 from heldout.validity.first_ranks import Side
 
@@ -39,10 +39,12 @@ class ComparedScores:
     Attributes:
         ranks: reciprocal ranks, which outcomes are counted from.
         measures: by the measures that were asked for, on the same queries.
+        several: queries with more than one relevant document.
     """
 
     ranks: Scores
     measures: tuple[Scores, ...]
+    several: frozenset[str]
 
     @property
     def size(self) -> int:
@@ -73,7 +75,7 @@ def find_compared(a: str, b: str) -> ComparedRuns:
     paths = name_paths((*first, *second))
     names = {path: name for name, path in paths.items()}
     titles = _title(a, first), _title(b, second)
-    if titles[0] == titles[1] or not _are_told_apart(paths):
+    if titles[0] == titles[1] or any(name != run_name(path) for name, path in paths.items()):
         titles = a, b
     return ComparedRuns(
         a=Side(name=titles[0], runs=tuple(names[path] for path in first)),
@@ -83,7 +85,13 @@ def find_compared(a: str, b: str) -> ComparedRuns:
 
 
 def load_compared(
-    runs: ComparedRuns, *, qrels: str, order: Order | None, ranks: str, measures: Sequence[str]
+    runs: ComparedRuns,
+    *,
+    qrels: str,
+    order: Order | None,
+    rel: int,
+    k: int,
+    measures: Sequence[str],
 ) -> ComparedScores:
     """Their scores, in one pass over each file.
 
@@ -91,34 +99,32 @@ def load_compared(
         runs: from `find_compared`.
         qrels: file of the judgments.
         order: how documents are ordered; `None` for what fits a run's columns.
-        ranks: the measure that has the positions.
+        rel: lowest grade that is relevant.
+        k: documents of each list that are looked at.
         measures: those that were asked for.
 
     Raises:
         InputError: a file has errors, or a measure has no value for some query.
     """
     source = Source(runs=tuple(runs.paths.values()), qrels=qrels, order=order)
-    wanted = tuple(dict.fromkeys((ranks, *measures)))
-    if _are_told_apart(runs.paths):
-        loaded = load_measures(source, wanted)
-    else:
-        # Read together they would go by the names of their files, which are the same
-        parts = {
-            name: load_measures(replace(source, runs=(path,)), wanted)
-            for name, path in runs.paths.items()
-        }
-        loaded = {
-            measure: _join({name: part[measure] for name, part in parts.items()})
-            for measure in wanted
-        }
+    judgments = read_judgments(source)
+    ranks = str(parse_measure(f"RR(rel={rel})@{k}", path="--rel"))
+    loaded = load_measures(source, tuple(dict.fromkeys((ranks, *measures))), qrels=judgments)
     return ComparedScores(
-        ranks=loaded[ranks], measures=tuple(loaded[measure] for measure in measures)
+        ranks=loaded[ranks],
+        measures=tuple(loaded[measure] for measure in measures),
+        several=frozenset(
+            query
+            for query, grades in judgments.judgments.items()
+            if sum(grade >= rel for grade in grades.values()) > 1
+        ),
     )
 
 
 def _find_side(words: str, side: str) -> tuple[str, ...]:
     """The files of one side: a path, else patterns and paths between commas."""
-    patterns = [words] if Path(words).is_file() else [part for part in words.split(",") if part]
+    parts = [part for part in words.split(",") if part]
+    patterns = parts if parts and not Path(words).is_file() else [words]
     return tuple(find_runs(patterns, place=side))
 
 
@@ -142,20 +148,3 @@ def _title(words: str, paths: Sequence[str]) -> str:
     if len(paths) == 1:
         return run_name(paths[0])
     return ", ".join(Path(part).name for part in words.split(",") if part)
-
-
-def _are_told_apart(paths: Mapping[str, str]) -> bool:
-    """Whether the names of the files are enough."""
-    return all(name == run_name(path) for name, path in paths.items())
-
-
-def _join(parts: Mapping[str, Scores]) -> Scores:
-    """One table of runs that were read one by one."""
-    first = next(iter(parts.values()))
-    rows = {
-        name: dict(zip(part.table.queries, part.table.values[0].tolist(), strict=True))
-        for name, part in parts.items()
-    }
-    orders = dict.fromkeys(order for part in parts.values() for order in part.orders)
-    table = table_of(rows, queries=first.table.queries)
-    return replace(first, table=table, orders=tuple(orders))

@@ -1,7 +1,5 @@
 """`heldout compare`: is B better than A? Two runs, or two groups of seeds."""
 
-from pathlib import Path
-
 import click
 from numpy.random import PCG64, Generator
 
@@ -18,9 +16,7 @@ from heldout.measures.spec import parse_measure
 from heldout.report.mean_differences import mean_tables, mean_values
 from heldout.report.outcome_charts import curves_spec, curves_title
 from heldout.report.outcomes import facts, tables, value
-from heldout.trec.qrels import read_qrels
 from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import open_input
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.mean_differences import Measured, compare_means
 from heldout.validity.outcomes import analyse_outcomes
@@ -114,8 +110,6 @@ def compare(
     measures = tuple(dict.fromkeys(str(parse_measure(name, path="-m")) for name in names))
     runs = find_compared(a, b)
     first, second = runs.a, runs.b
-    plenty = _find_several(qrels, rel)
-    ranked = str(parse_measure(f"RR(rel={rel})@{k}", path="--rel"))
 
     def analyse(scores: ComparedScores) -> Answer:
         ranks = first_ranks(scores.ranks.table, k=k)
@@ -130,9 +124,13 @@ def compare(
             correction=rules.correction,
             level=level,
         )
-        several = len(plenty.intersection(ranks.queries))
+        several = len(scores.several.intersection(ranks.queries))
         return Answer(
-            facts=(*facts(found), *tell_orders(scores.ranks.orders, given=order)),
+            facts=(
+                *facts(found),
+                *(("", line) for line in scores.ranks.zeros),
+                *tell_orders(scores.ranks.orders, given=order),
+            ),
             tables=(*tables(found, curves, several=several), *mean_tables(means)),
             value=value(found, curves, several=several)
             | {"measures": mean_values(means)}
@@ -141,21 +139,10 @@ def compare(
             title=curves_title(curves),
         )
 
-    loaded = load_compared(runs, qrels=qrels, order=order, ranks=ranked, measures=measures)
+    loaded = load_compared(runs, qrels=qrels, order=order, rel=rel, k=k, measures=measures)
     print_each(facets, output, loaded, analyse)
 
 
 def _measured(scores: Scores) -> Measured:
     better: Better = "lower" if scores.better == "lower" else "higher"
     return Measured(measure=scores.measure, table=scores.table, better=better)
-
-
-def _find_several(qrels: str, rel: int) -> frozenset[str]:
-    """Queries with more than one relevant document."""
-    with open_input(Path(qrels)) as file:
-        judgments = read_qrels(file, path=qrels).judgments
-    return frozenset(
-        query
-        for query, grades in judgments.items()
-        if sum(grade >= rel for grade in grades.values()) > 1
-    )

@@ -15,7 +15,7 @@ from heldout.cli.facet_source import (
     load_only,
 )
 from heldout.cli.files import json_option, order_option, tell_orders
-from heldout.cli.many_runs import score_all
+from heldout.cli.many_runs import print_notes, score_all
 from heldout.cli.options import jobs_option
 from heldout.cli.printing import (
     Console,
@@ -120,7 +120,7 @@ def evaluate(
             print_kinds(answers(), _labels(scored), by_kind)
         if per_query:
             _print_per_query(answers(), scored)
-        _print_notes(messages(), scored, qrels)
+        print_notes(messages(), scored, qrels)
         _print_stored(messages(), scored)
         _print_failed(messages(), failed, among=len(runs))
     if failed:
@@ -216,14 +216,6 @@ def _print_per_query(console: Console, scored: Sequence[Scored]) -> None:
         ]
         console.print()
         print_table(console, [label, *measures], rows)
-
-
-def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels) -> None:
-    noted = [(qrels.notes, {}), *((run.notes, run.counts) for run in scored)]
-    for problems, counts in noted:
-        if problems:
-            console.print()
-            print_problems(console, problems, counts=counts)
 
 
 def _print_stored(console: Console, scored: Sequence[Scored]) -> None:

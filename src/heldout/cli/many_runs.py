@@ -1,15 +1,17 @@
 """Many run files scored, in turn or side by side."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from heldout.cli.console import progress
-from heldout.cli.scoring import Failed, Outcome, Work, estimate_seconds, score_run
+from heldout.cli.console import Console, progress
+from heldout.cli.printing import print_problems
+from heldout.cli.scoring import Failed, Outcome, Scored, Work, estimate_seconds, score_run
 from heldout.errors import InputError, Problem
 from heldout.trec.accelerators import count_cores
+from heldout.trec.qrels import Qrels
 
-__all__ = ["refuse_runs", "score_all"]
+__all__ = ["print_notes", "refuse_runs", "score_all"]
 
 _SHOWN = 3
 
@@ -42,18 +44,37 @@ def refuse_runs(failed: Sequence[Failed]) -> InputError:
     Args:
         failed: at least one run that cannot be scored.
     """
+    shown, counts = _some([(run.problems, run.counts) for run in failed])
+    return InputError(shown, counts=counts)
+
+
+def print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels) -> None:
+    """What is odd about judgments and runs; the first few of what many have in common."""
+    for problems, counts in (
+        _some([(qrels.notes, {})]),
+        _some([(run.notes, run.counts) for run in scored]),
+    ):
+        if problems:
+            console.print()
+            print_problems(console, problems, counts=counts)
+
+
+def _some(
+    found: Sequence[tuple[Sequence[Problem], Mapping[str, int]]],
+) -> tuple[list[Problem], Counter[str]]:
+    """Of several files' problems the first few of each sort, and how many there are of each."""
     shown: list[Problem] = []
     alike: Counter[tuple[str, str, str]] = Counter()
     counts: Counter[str] = Counter()
-    for run in failed:
-        own = Counter(problem.code for problem in run.problems)
-        counts.update({code: run.counts.get(code, number) for code, number in own.items()})
-        for problem in run.problems:
+    for problems, known in found:
+        own = Counter(problem.code for problem in problems)
+        counts.update({code: known.get(code, number) for code, number in own.items()})
+        for problem in problems:
             key = (problem.code, problem.expected, problem.hint)
             alike[key] += 1
-            if alike[key] <= _SHOWN or len(failed) == 1:
+            if alike[key] <= _SHOWN or len(found) == 1:
                 shown.append(problem)
-    return InputError(shown, counts=counts)
+    return shown, counts
 
 
 def _count_jobs(paths: Sequence[str], work: Work) -> int:

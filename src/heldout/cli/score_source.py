@@ -1,7 +1,7 @@
 """Where an analysis gets its scores: runs with judgments, a table of scores, a board's vault."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +11,10 @@ import click
 
 from heldout.cli.board_source import BoardSource, board_options, load_board, tell_view
 from heldout.cli.files import order_option, tell_orders
-from heldout.cli.many_runs import refuse_runs, score_all
+from heldout.cli.many_runs import print_notes, refuse_runs, score_all
 from heldout.cli.options import jobs_option, one_argument, one_of
-from heldout.cli.printing import plural
-from heldout.cli.run_files import find_runs
+from heldout.cli.printing import messages, plural
+from heldout.cli.run_files import find_runs, name_paths
 from heldout.cli.scoring import Failed, Scored, Work
 from heldout.cli.transforms import Transform, prefer_scores, rank_scores
 from heldout.errors import InputError, Problem
@@ -28,7 +28,7 @@ from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 from heldout.validity.subsets import cut_table
 
-__all__ = ["Scores", "Source", "load_measures", "load_scores", "source_options"]
+__all__ = ["Scores", "Source", "load_measures", "load_scores", "read_judgments", "source_options"]
 
 _SHOWN = 3
 _SEVERAL = "heldout analyse views"
@@ -72,6 +72,8 @@ class Scores:
         better: whether `higher` or `lower` scores are better.
         orders: of the runs' documents, each once; none where scores are no runs'.
         facts: where it comes from, in lines of `name      what there is to say`.
+        zeros: the sentences of these that say which queries count 0 for want of an answer, or of
+            anything to be found.
     """
 
     table: ScoreTable
@@ -79,6 +81,7 @@ class Scores:
     facts: tuple[tuple[str, str], ...]
     better: str = "higher"
     orders: tuple[Order, ...] = ()
+    zeros: tuple[str, ...] = ()
 
     @property
     def value(self) -> dict[str, Any]:
@@ -171,25 +174,37 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
     name = measure or source.measure
     if name is None:
         raise click.UsageError("which measure? for example -m RR@10" if source.runs else _WHICH)
-    qrels = _read_judgments(source)
+    qrels = read_judgments(source)
     (scores,) = _load(source, [name], qrels).values()
     return scores if source.transform is None else _transform(scores, qrels, source)
 
 
-def load_measures(source: Source, measures: Sequence[str]) -> Mapping[str, Scores]:
+def load_measures(
+    source: Source, measures: Sequence[str], *, qrels: Qrels | None = None
+) -> Mapping[str, Scores]:
     """Several measures of the same runs, in one pass over each.
+
+    Args:
+        source: what the command was told.
+        measures: their names.
+        qrels: the judgments, where they have been read already.
 
     Raises:
         click.UsageError: runs or judgments are not named, or scores should be transformed.
-        InputError: a file has errors, two runs have one name, or a system lacks a score.
+        InputError: a file has errors, is named twice, or a system lacks a score.
     """
     if source.transform is not None:
         raise click.UsageError("this reads positions off scores as they are: no --transform")
-    return _load(source, measures, _read_judgments(source))
+    return _load(source, measures, qrels or read_judgments(source))
 
 
-def _read_judgments(source: Source) -> Qrels:
-    """The judgments; what is missing is asked for in the order of the options."""
+def read_judgments(source: Source) -> Qrels:
+    """The judgments; what is missing is asked for in the order of the options.
+
+    Raises:
+        click.UsageError: runs or judgments are not named.
+        InputError: the file has errors.
+    """
     if not source.runs:
         raise click.UsageError(_WHICH)
     if source.qrels is None:
@@ -209,23 +224,28 @@ def _transform(scores: Scores, qrels: Qrels, source: Source) -> Scores:
 
 def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:
     paths = find_runs(source.runs)
+    _check_apart(paths)
+    names = {path: name for name, path in name_paths(paths).items()}
     parsed = {name: parse_measure(name, path="-m") for name in measures}
     runs = _score(paths, source, tuple(parsed.values()), qrels)
     orders = tuple(dict.fromkeys(run.order for run in runs))
     told = tell_orders(orders, given=source.order)
     facts = _tell(runs, source.qrels or "")
-    return {
-        name: Scores(
-            table=_complete(
-                table_of({run.name: _per_query(run, measure) for run in runs}), str(measure)
-            ),
+
+    def tabulate(measure: Measure) -> Scores:
+        rows = {names[run.path]: _per_query(run, measure) for run in runs}
+        zeros = tuple(_tell_zeros(runs, measure))
+        lines = (("", line) for line in zeros)
+        return Scores(
+            table=_complete(table_of(rows), str(measure)),
             measure=str(measure),
             better=measure.kind.better,
-            facts=(*facts, ("measure", str(measure)), *told),
+            facts=(*facts, *lines, ("measure", str(measure)), *told),
             orders=orders,
+            zeros=zeros,
         )
-        for name, measure in parsed.items()
-    }
+
+    return {name: tabulate(measure) for name, measure in parsed.items()}
 
 
 def _score(
@@ -244,23 +264,24 @@ def _score(
     if failed:
         raise refuse_runs(failed)
     runs = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
-    _check_names(runs)
+    print_notes(messages(), runs, qrels)
     return runs
 
 
-def _check_names(runs: Sequence[Scored]) -> None:
-    paths: dict[str, str] = {}
-    for run in runs:
-        if run.name in paths:
+def _check_apart(paths: Sequence[str]) -> None:
+    """Refuse a file that is named twice, under two spellings: it would count as two systems."""
+    known: dict[Path, str] = {}
+    for path in paths:
+        first = known.setdefault(Path(path).resolve(), path)
+        if first != path:
             raise InputError(
                 Problem(
                     code="repeated-system",
-                    path=run.path,
-                    found=f"the name {run.name!r} again, first of {paths[run.name]}",
-                    expected="a different file name for each system",
+                    path=path,
+                    found=f"the same file as {first}",
+                    expected="each run once",
                 )
             )
-        paths[run.name] = run.path
 
 
 def _per_query(run: Scored, measure: Measure) -> dict[str, float | None]:
@@ -269,16 +290,19 @@ def _per_query(run: Scored, measure: Measure) -> dict[str, float | None]:
 
 def _tell(runs: Sequence[Scored], qrels: str) -> tuple[tuple[str, str], ...]:
     judged = plural(len(runs[0].evaluation.queries), "query", "queries")
-    unanswered = sum(run.evaluation.unanswered > 0 for run in runs)
-    facts = [
+    return (
         ("systems", f"{len(runs):,}"),
         ("queries", f"{judged} with judgments in {qrels}"),
-    ]
+    )
+
+
+def _tell_zeros(runs: Sequence[Scored], measure: Measure) -> Iterator[str]:
+    unanswered = sum(run.evaluation.unanswered > 0 for run in runs)
     if unanswered:
-        facts.append(
-            ("", f"{plural(unanswered, 'run')} did not answer all; unanswered ones count 0")
-        )
-    return tuple(facts)
+        yield f"{plural(unanswered, 'run')} did not answer all; unanswered ones count 0"
+    empty = runs[0].evaluation.scores[measure].without_relevant
+    if measure.kind.better == "higher" and empty:
+        yield f"{empty:,} without a relevant document count 0"
 
 
 def _read_table(path: str, measure: str | None) -> Scores:

@@ -20,7 +20,7 @@ from heldout.store.scored import Key, StoredRun
 from heldout.trec.accelerators import Accelerators, Scanner
 from heldout.trec.problems import show
 from heldout.trec.qrels import Qrels
-from heldout.trec.ranking import Order
+from heldout.trec.ranking import Order, Rankings
 
 __all__ = ["Failed", "Outcome", "Scored", "Work", "estimate_seconds", "score_run"]
 
@@ -122,7 +122,10 @@ def score_run(work: Work, path: str) -> Outcome:
         return Failed(path=path, problems=(_broken_off(path, error),), counts={})
     if isinstance(run, Failed):
         return run
-    overlap = _check_overlap(path, run.rankings.keys(), work.qrels.judgments.keys())
+    overlap = (
+        *_check_overlap(path, run.rankings.keys(), work.qrels.judgments.keys()),
+        *_check_documents(path, run.rankings, work.qrels.judgments),
+    )
     if any(problem.severity == "error" for problem in overlap):
         return Failed(path=path, problems=overlap, counts={})
     evaluation = _complete(work, run)
@@ -240,6 +243,25 @@ def _check_overlap(
             found=f"{found}, which judge {len(judged):,}",
             expected="at least half of either in common",
             hint=f"not judged: {own}" if own else f"not answered, so 0: {other}",
+            severity="note",
+        ),
+    )
+
+
+def _check_documents(
+    path: str, found: Rankings, judgments: Mapping[str, Mapping[str, int]]
+) -> tuple[Problem, ...]:
+    """A note where no document is judged: ids of another form give zeros that look like scores."""
+    judged = next((document for query in found for document in judgments.get(query, ())), None)
+    if len(found.positions) or judged is None:
+        return ()
+    return (
+        Problem(
+            code="no-common-document",
+            path=path,
+            found="no document of it is judged, so it has 0 everywhere",
+            expected=f"some of the documents that the qrels judge, such as {show(judged)}",
+            hint="are its ids those of this collection, and written as in the qrels?",
             severity="note",
         ),
     )
