@@ -94,6 +94,9 @@ def test_groups_of_seeds_are_compared_across_seeds(files: Path) -> None:
     text = _compare(files, "a*.run", "b*.run").stdout
     assert "a*.run (2 seeds)" in text
     assert "means over all pairs of a seed of A and one of B" in text
+    assert "found 0.01 of the queries (crossed t), mean ESL 0.5 (crossed t" in text
+    runs = _compare(files, "a1.run", "b1.run").stdout
+    assert "found 0.01 of the queries (score test), mean ESL 0.5 (t" in runs
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def tell_rules(result: Outcomes) -> tuple[str, ...]:
         f"strict: more of (2) and {better} in (3), both at α {rules.alpha:g} (intersection-union)"
         f"{over}"
     )
+    by = ("crossed t", "crossed t") if result.pairs[0].pair.grouped else ("score test", "t")
     if rules.by == "rr":
         return (strict, "do no harm is defined by ESL and not asked with RR")
     if rules.harm == "plain":
@@ -50,7 +51,8 @@ def tell_rules(result: Outcomes) -> tuple[str, ...]:
         (
             f"do no harm: one outcome better and the other not worse by a margin, α "
             f"{rules.alpha / 2:g} for each way{over}; margins: found {rules.margins.found:g} of "
-            f"the queries (score test), mean ESL {rules.margins.esl:g} (t)"
+            f"the queries ({by[0]}), mean ESL {rules.margins.esl:g} ({by[1]}, on so many queries "
+            "that rare harm would have been seen)"
         ),
     )
 
