@@ -13,7 +13,7 @@ from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.cli.score_source import Scores
 from heldout.measures.spec import parse_measure
-from heldout.report.mean_differences import mean_tables, mean_values
+from heldout.report.mean_differences import mean_facts, mean_tables, mean_values
 from heldout.report.outcome_charts import curves_spec, curves_title
 from heldout.report.outcomes import facts, tables, value
 from heldout.trec.ranking import Order
@@ -129,6 +129,7 @@ def compare(
             facts=(
                 *facts(found),
                 *(("", line) for line in scores.ranks.zeros),
+                *mean_facts(means),
                 *tell_orders(scores.ranks.orders, given=order),
             ),
             tables=(*tables(found, curves, several=several), *mean_tables(means)),

@@ -4,11 +4,29 @@ from collections.abc import Mapping
 from typing import Any
 
 from heldout.errors import plural
-from heldout.report.table import Cell, Column, Table
+from heldout.report.table import Cell, Column, Table, format_p
 from heldout.stats.exact import DECIMALS
 from heldout.validity.mean_differences import MeanDifference, MeanDifferences
 
-__all__ = ["mean_tables", "mean_values"]
+__all__ = ["mean_facts", "mean_tables", "mean_values"]
+
+
+def mean_facts(found: MeanDifferences) -> tuple[tuple[str, str], ...]:
+    """What was asked with a measure, answered in a line for each; none of no measure."""
+    lines = [_tell(one, found) for one in found.differences]
+    return tuple(("" if number else "means", line) for number, line in enumerate(lines))
+
+
+def _tell(one: MeanDifference, found: MeanDifferences) -> str:
+    test = one.test
+    if test.difference is None or test.low is None or test.high is None:
+        return f"{one.measure}: A {one.a:.4f}, B {one.b:.4f}"
+    by = "crossed t" if found.grouped else "t"
+    several = found.correction != "none" and len(found.differences) > 1
+    p = f"; p {format_p(test.p)} by {by}" if test.p is not None else ""
+    corrected = f", corrected {format_p(one.corrected)}" if several and p else ""
+    interval = f"{test.low:+.4f} to {test.high:+.4f}"
+    return f"{one.measure}: B - A {test.difference:+.4f} ({interval}){p}{corrected}"
 
 
 def mean_tables(found: MeanDifferences) -> tuple[Table, ...]:
