@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from heldout.charts.extras import check_extra
 from heldout.cli.printing import messages, plural, print_facts, reports_errors
 from heldout.errors import StoreError
 
@@ -85,12 +86,16 @@ class Place:
         return find_board(self.board_folder)
 
     @contextmanager
-    def desk(self) -> "Iterator[Desk]":
+    def desk(self, *, page: bool = True) -> "Iterator[Desk]":
         """The organiser's desk, with the vault locked while it is used.
 
         A shared vault is brought up to its remote first, and the board's rules to the vault's.
 
+        Args:
+            page: whether the page is made anew in the end: then what makes it must be here first.
+
         Raises:
+            SetupError: the page could not be made; nothing was done.
             StoreError: no board, no vault, another heldout holds the lock, the remote of a shared
                 vault cannot be followed, or board.toml was edited and names a missing file.
             InputError: board.toml was edited in a way that cannot hold; nothing was done.
@@ -100,6 +105,8 @@ class Place:
         from heldout.store.sharing import OvertakenError  # noqa: PLC0415 - the same
         from heldout.store.vault import Vault  # noqa: PLC0415 - the same
 
+        if page:
+            check_extra()
         repository = self.board()
         if self.vault is None:
             raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")

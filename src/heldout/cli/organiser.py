@@ -68,7 +68,7 @@ def review(
     """
     shown: list[dict[str, Any]] = []
     against = False
-    with place.desk() as desk:
+    with place.desk(page=False) as desk:
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
         for submission in ids:
             result = review_submission(desk, sets, submission)

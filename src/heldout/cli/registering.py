@@ -30,6 +30,7 @@ from heldout.pipeline.participant.team import OwnTeam
 from heldout.store.arrivals import Arrival
 from heldout.store.registrations import (
     fetch_registrations,
+    find_merged_registrations,
     find_registrations_in_folder,
     find_registrations_in_git,
 )
@@ -98,7 +99,7 @@ def teams(*, place: Place) -> None:
     Example:
       heldout board teams --vault ../kb-vault
     """
-    with place.desk() as desk:
+    with place.desk(page=False) as desk:
         history = desk.history()
         current = history.agreements[-1] if history.agreements else None
         everybody = history.teams.values()
@@ -163,6 +164,8 @@ def find_registrations(
             _try_fetch(desk, remote)
         found += find_registrations_in_git(git, main=head, requests=requests)
     sources = frozenset(arrival.source for arrival in found)
+    if head is not None:
+        found += find_merged_registrations(git, main=head)
     forge = desk.repository.spec().forge
     if forge is not None and forge.kind == "folder":
         folders = [*folders, git.root / Path(forge.url).expanduser()]

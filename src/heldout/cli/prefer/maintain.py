@@ -132,7 +132,7 @@ def maintain(
     """
     folder = CampaignFolder(campaign)
     texts = None if documents is None else read_documents(documents)
-    with place.desk() as desk:
+    with place.desk(page=wish.publish) as desk:
         spec = desk.repository.spec()
         name = query_set or spec.view(spec.on(desk.now.date()).primary).set
         check_set(spec, name)

@@ -9,6 +9,7 @@ from heldout.board.log.events import format_entry, redact
 from heldout.board.rules.held_out import list_stems
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import NewBoard, new_board_files
+from heldout.charts.extras import check_extra
 from heldout.envelope.bundle import new_identity, recipient_of, short_recipient
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
@@ -63,7 +64,9 @@ def found_board(
         StoreError: a folder is taken, or the vault would lie inside the board; nothing is made.
         InputError: the plan is no board, its sets give no score, or its held-out labels are in the
             open; likewise.
+        SetupError: the page could not be made; likewise.
     """
+    check_extra()
     check_apart(vault_root, root)
     repository = Repository(root)
     if is_founded(root, vault_root, plan, sets):

@@ -17,6 +17,7 @@ from heldout.board.old_boards.legacy import OldEntry, OldTable
 from heldout.board.old_boards.record import record_files
 from heldout.board.ranking.standings import Standings, make_standings
 from heldout.board.rules.spec_file import parse_spec
+from heldout.charts.extras import check_extra
 from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.errors import InputError, Problem, StoreError
 from heldout.pipeline.deciding.rebuild import rebuild
@@ -71,7 +72,9 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
     Raises:
         StoreError: a folder is taken, also by the import of another file.
         InputError: `future-date`: an entry claims a day after the import.
+        SetupError: the page could not be made; nothing is.
     """
+    check_extra()
     check_apart(vault_root, root)
     _check_days(source, now)
     repository, vault = Repository(root), Vault(vault_root)
