@@ -20,6 +20,7 @@ from heldout.measures.evaluate import evaluate
 from heldout.measures.spec import Measure
 from heldout.rankers.label_places import TOP, LabelPlaces, Labels, find_places
 from heldout.rankers.run import Hit, Run
+from heldout.stats import exact
 from heldout.stats.intervals import mean_interval
 from heldout.stats.power import detectable_difference, queries_needed
 from heldout.stats.tests import run_test
@@ -145,7 +146,7 @@ def compare(
         raise ValueError((gain, len(labels)))
     ours, without_relevant = _score(ranker, labels, measure)
     theirs, _ = _score(baseline, labels, measure)
-    differences = ours - theirs
+    differences = exact.differences(theirs, ours)
     tested = run_test("t", theirs, ours, level=level)
     drawn = mean_interval(differences, rng, level=level, trials=trials)
     t, bootstrap = _ends(tested.low, tested.high), _ends(drawn.low, drawn.high)
