@@ -11,10 +11,12 @@ from click.testing import CliRunner, Result
 
 from heldout.cli.analyses.outcomes import outcomes
 from heldout.cli.comparison import compare
+from heldout.report.table import format_p
 
 QUERIES = 60
 FIXED = {"k", "queries", "neither", "a_only", "b_only", "both", "esl", "rr", "p", "p_corrected"}
 FIXED |= {"correction", "verdict", "why"}
+DECLARED = ("binomial", "esl_signed_rank")
 LINES = {"binomial", "esl_signed_rank", "esl_t", "rr_signed_rank", "rr_t"}
 
 
@@ -62,6 +64,43 @@ def test_compare_prints_the_verdict_first_then_the_evidence(files: Path) -> None
         assert words in result.stdout
     assert "Holm over 2 hypotheses, 1 pair × 2 outcomes" in result.stdout
     assert "1 query has several relevant documents" in result.stdout
+
+
+def test_a_verdict_stands_beside_the_p_that_decided_it(tmp_path: Path) -> None:
+    """Both tests at .035 and .039: strict, although the column of corrected p has .070 twice."""
+    a = [0] * 12 + [2] * 3 + [5] * 9
+    b = [1] * 12 + [0] * 3 + [4] * 8 + [6]
+    _write(tmp_path / "a.run", a)
+    _write(tmp_path / "b.run", b)
+    (tmp_path / "qrels").write_text("".join(f"q{q} 0 relevant{q} 1\n" for q in range(len(a))))
+    value = json.loads(_compare(tmp_path, "a.run", "b.run", "--json").stdout)
+    strict, harm = value["p_verdict"]["strict"], value["p_verdict"]["do_no_harm"]
+    raw = value["p"]["binomial"], value["p"]["esl_signed_rank"]
+    assert strict == max(raw) < 0.05 < min(value["p_corrected"][line] for line in DECLARED)
+    lines = _compare(tmp_path, "a.run", "b.run").stdout.splitlines()
+    assert lines[0].startswith("verdict   B is better, strict")
+    assert lines[2].startswith(f"p         strict {format_p(strict)}, the larger of both tests")
+    assert f"do no harm {format_p(harm)}, twice the smaller" in lines[2]
+
+
+def test_case_2_has_its_difference_and_interval_before_its_p(files: Path) -> None:
+    for side, other, line in (("a1.run", "b1.run", "binomial"), ("a*", "b*", "found_crossed_t")):
+        test = json.loads(_compare(files, side, other, "--json").stdout)["difference"][line]
+        lines = _compare(files, side, other).stdout.splitlines()
+        (row,) = (row.split() for row in lines if row.startswith("(2) by B alone"))
+        ends = [f"{test[name]:+.4f}" for name in ("estimate", "low", "high")]
+        assert row[row.index("more") + 1 : -2] == ends
+
+
+def test_of_many_pairs_each_verdict_has_its_p(files: Path) -> None:
+    arguments = ("--correction", "none", "-m", "RR@100")
+    text = _outcomes(files, *arguments).stdout
+    pairs = json.loads(_outcomes(files, *arguments, "--json").stdout)["pairs"]
+    strict = [one for one in pairs if one["verdict"] == "strict"]
+    assert strict
+    for one in strict:
+        (row, *_) = (row for row in text.splitlines() if row.split()[:2] == [one["a"], one["b"]])
+        assert row.split()[-2:] == ["strict", format_p(one["p_verdict"]["strict"])]
 
 
 def test_compare_gives_the_fixed_json(files: Path) -> None:

@@ -111,6 +111,7 @@ def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
         Column(name="corrected", form="p"),
         Column(name="better"),
         Column(name="verdict"),
+        Column(name="its p", form="p"),
     )
     size = result.queries
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -125,6 +126,7 @@ def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
             one.corrected["binomial"],
             one.verdict.better or "",
             one.verdict.word,
+            _verdict_p(one),
         )
         for one in shown
     )
@@ -141,8 +143,18 @@ def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
             "where several documents are relevant the first one found counts",
             *tell_family(result),
             *tell_rules(result),
+            (
+                "its p: of the verdict; strict the larger of both tests, do no harm twice the "
+                "smaller of both ways"
+            ),
         ),
     )
+
+
+def _verdict_p(one: Judged) -> Cell:
+    """The p that decided; blank without a verdict."""
+    verdict = one.verdict
+    return {"strict": verdict.p_strict, "do no harm": verdict.p_no_harm}.get(verdict.word, "")
 
 
 def _rank_table(result: Outcomes, shown: Sequence[Judged]) -> Table:

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from heldout.report.table import format_p
 from heldout.validity.outcomes import Outcomes
+from heldout.validity.verdicts import Verdict
 
-__all__ = ["declare", "tell_family", "tell_rules"]
+__all__ = ["declare", "tell_family", "tell_p", "tell_rules"]
 
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "no correction"}
 
@@ -24,6 +26,17 @@ def tell_family(result: Outcomes) -> tuple[str, ...]:
     )
 
 
+def tell_p(verdict: Verdict) -> str:
+    """The p by which each rule is decided, which is none of those of the tables."""
+    strict = f"strict {format_p(verdict.p_strict)}, the larger of both tests"
+    if verdict.p_strict is None:
+        strict = "strict undefined: the tests favour different runs, or one has no p"
+    if verdict.p_no_harm is None:
+        return f"{strict}; do no harm not tested"
+    harm = format_p(verdict.p_no_harm)
+    return f"{strict}; do no harm {harm}, twice the smaller of both ways"
+
+
 def tell_rules(result: Outcomes) -> tuple[str, ...]:
     """What the verdicts ask for."""
     rules, pairs = result.rules, len(result.pairs)
@@ -32,8 +45,8 @@ def tell_rules(result: Outcomes) -> tuple[str, ...]:
         "" if pairs == 1 else f", corrected over {pairs:,} pairs ({_CORRECTIONS[rules.correction]})"
     )
     strict = (
-        f"strict: more of (2) and {better} in (3), both at α {rules.alpha:g} (intersection-union)"
-        f"{over}"
+        f"strict: more of (2) and {better} in (3), both at α {rules.alpha:g} (intersection-union: "
+        f"the larger p decides, not the column corrected){over}"
     )
     by = ("crossed t", "crossed t") if result.pairs[0].pair.grouped else ("score test", "t")
     if rules.by == "rr":

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from heldout.report.outcome_words import declare, tell_family, tell_rules
+from heldout.errors import plural
+from heldout.report.outcome_words import declare, tell_family, tell_p, tell_rules
 from heldout.report.table import Cell, Column, Table
+from heldout.stats.result import TestResult
 from heldout.validity.outcome_tests import FOUND, LINES, Line
 from heldout.validity.outcomes import Outcomes
 from heldout.validity.success_curves import SuccessCurves
@@ -15,6 +17,13 @@ __all__ = ["facts", "pair_value", "tables", "value"]
 _GROUPED = "groups of seeds are compared across seeds: see the lines that end in crossed_t"
 _DEPTHS = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _CROSSED: tuple[Line, ...] = ("found_crossed_t", "esl_crossed_t", "rr_crossed_t")
+_TEST = (
+    Column(name="B - A", form="difference"),
+    Column(name="low", form="difference"),
+    Column(name="high", form="difference"),
+    Column(name="p", form="p"),
+    Column(name="corrected", form="p"),
+)
 _OUTCOMES: Mapping[Line, str] = {
     "found_crossed_t": "case (2)",
     "esl_crossed_t": "ESL",
@@ -34,6 +43,7 @@ def facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
     return (
         ("verdict", said),
         ("", verdict.why),
+        ("p", tell_p(verdict)),
         ("A", _name(pair.a.name, len(pair.a.runs))),
         ("B", _name(pair.b.name, len(pair.b.runs))),
         ("queries", f"{result.queries:,}, k = {result.k}"),
@@ -67,14 +77,16 @@ def _found_table(judged: Judged, result: Outcomes, several: int | None) -> Table
     more = {True: "A more", False: "B more"}.get(pair.a_only > pair.b_only)
     if pair.a_only == pair.b_only:
         more = "as many"
+    tested = {"(2) by B alone": (more, *_interval(test), judged.corrected[line])}
+    counts = {
+        "(1) by neither": pair.neither,
+        "(2) by A alone": pair.a_only,
+        "(2) by B alone": pair.b_only,
+        "(3) by both": pair.both,
+    }
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, _count(count), count / result.queries, *rest)
-        for name, count, *rest in (
-            ("(1) by neither", pair.neither, "", "", ""),
-            ("(2) by A alone", pair.a_only, "", "", ""),
-            ("(2) by B alone", pair.b_only, more, test.p, judged.corrected[line]),
-            ("(3) by both", pair.both, "", "", ""),
-        )
+        (name, _count(count), count / result.queries, *tested.get(name, ("",) * 6))
+        for name, count in counts.items()
     )
     return Table(
         title=f"Queries with a relevant document among the first {result.k}",
@@ -83,31 +95,45 @@ def _found_table(judged: Judged, result: Outcomes, several: int | None) -> Table
             Column(name="queries", form="score" if pair.grouped else "count", decimals=1),
             Column(name="share", form="share", decimals=3),
             Column(name=""),
-            Column(name="p", form="p"),
-            Column(name="corrected", form="p"),
+            *_TEST,
         ),
         rows=rows,
-        notes=(*_found_notes(judged, several), *tell_family(result)),
+        notes=(*_found_notes(judged, result, several), *tell_family(result)),
     )
+
+
+def _interval(test: TestResult) -> tuple[float | None, ...]:
+    """What the columns of a test hold, but for the corrected p."""
+    return test.difference, test.low, test.high, test.p
 
 
 def _count(count: float) -> Cell:
     return int(count) if float(count).is_integer() else count
 
 
-def _found_notes(judged: Judged, several: int | None) -> list[str]:
+def _found_notes(judged: Judged, result: Outcomes, several: int | None) -> list[str]:
     test = next(judged.pair.tests[line] for line in FOUND if line in judged.pair.tests)
     notes = []
     if judged.pair.grouped:
         notes.append("counts are means over all pairs of a seed of A and one of B")
-    if test.why:
-        notes.append(f"case (2): {test.why}")
+    notes.append(f"case (2): {test.why or _tell_difference(judged, test, result)}")
     if several:
         have = "1 query has" if several == 1 else f"{several:,} queries have"
         notes.append(f"{have} several relevant documents: the first one found counts")
     elif several is None:
         notes.append("where several documents are relevant the first one found counts")
     return notes
+
+
+def _tell_difference(judged: Judged, test: TestResult, result: Outcomes) -> str:
+    """What B - A is in case (2)."""
+    at = f"at {result.level:.0%}, not corrected"
+    if judged.pair.grouped:
+        return f"B - A is the difference of shares of all queries; interval of crossed t {at}"
+    return (
+        f"B - A is the share of B less that of A, of {plural(test.used, 'query', 'queries')} that "
+        f"one alone found; exact interval {at}; of all queries see Success@{result.k}"
+    )
 
 
 def _rank_table(judged: Judged, result: Outcomes) -> Table:
@@ -127,11 +153,7 @@ def _rank_table(judged: Judged, result: Outcomes) -> Table:
             Column(name="B", form="score", decimals=3),
             Column(name=""),
             Column(name="test"),
-            Column(name="B - A", form="difference"),
-            Column(name="low", form="difference"),
-            Column(name="high", form="difference"),
-            Column(name="p", form="p"),
-            Column(name="corrected", form="p"),
+            *_TEST,
         ),
         rows=rows,
         notes=(*reasons, *_rank_notes(judged, result), *tell_rules(result)),
@@ -159,10 +181,7 @@ def _rank_row(judged: Judged, line: Line) -> tuple[Cell, ...]:
         means.b,
         word,
         test.test,
-        test.difference,
-        test.low,
-        test.high,
-        test.p,
+        *_interval(test),
         judged.corrected[line],
     )
 

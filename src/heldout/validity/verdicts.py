@@ -260,7 +260,7 @@ def _judge(fact: _Facts, significant: _Significant, rules: Rules, strict: P, no_
     better: Side | None = None
     if _p(strict) <= rules.alpha:
         word, better = "strict", fact.more
-        why = f"{better} finds more, and {_ranks_better(rules)} where both find; both significant"
+        why = f"{better} finds more, and {_ranks_better(rules)} where both find; each significant"
     elif len(harmless) == 1:
         word = "do no harm"
         ((better, why),) = harmless.items()
