@@ -24,7 +24,7 @@ from heldout.cli.registering import find_registrations
 from heldout.cli.reviews import waited
 from heldout.errors import HeldoutError
 from heldout.pipeline.deciding.rebuild import catch_up
-from heldout.pipeline.deciding.receive import Receipt, note_told, receive
+from heldout.pipeline.deciding.receive import Receipt, list_merged, note_told, receive
 from heldout.pipeline.deciding.registration import receive_registrations
 from heldout.pipeline.organiser.desk import Desk, note_rules
 from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
@@ -62,9 +62,10 @@ def inbox(
 ) -> None:
     """Take in what has arrived, and say what waits.
 
-    Looks at branches submission/*, at pull-request refs, and at the folders given. The official
-    time of a submission is that of its arrival here. Of two that claim one id neither is taken
-    until --accept says which: "pull request 31", as the refusal names it.
+    Looks at branches submission/*, at pull-request refs, at what was merged before it was taken in,
+    and at the folders given. The official time of a submission is that of its arrival here. Of two
+    that claim one id neither is taken until --accept says which: "pull request 31", as the refusal
+    names it.
 
     Exit code 1 where a remote or the forge did not answer: what waits there is not known then.
 
@@ -124,7 +125,7 @@ def _arrivals(
             if hosted is None or arrival.source.startswith("branch ")
         ]
         requests = fetch_requests(desk) if ask_remote else ()
-        found += requests or ()
+        found += [*(requests or ()), *list_merged(desk, main=head)]
         silent += ["the forge"] * (requests is None)
     for folder in folders:
         found += find_in_folder(folder, form)

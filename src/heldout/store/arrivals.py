@@ -1,11 +1,13 @@
-"""Where submissions arrive: branches and pull-request refs of the board, or a folder.
+"""Where submissions arrive: branches and pull-request refs, the board's main branch, or a folder.
 
 Everything here is somebody else's data. Names are checked before they are used, sizes before
 bytes are read; a branch that touches anything but the files of its own submission is refused.
 """
 
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +16,24 @@ from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
 from heldout.store.git import Change, Git
 
-__all__ = ["Arrival", "arrival_order", "branch_name", "fetch", "find_in_folder", "find_in_git"]
+__all__ = [
+    "MAIN_BRANCH",
+    "Arrival",
+    "arrival_order",
+    "branch_name",
+    "fetch",
+    "find_in_folder",
+    "find_in_git",
+    "find_merged",
+    "sealed_owner",
+]
+
+MAIN_BRANCH = "the main branch"
+"""The source of what was merged before it was taken in."""
 
 _MOST_BYTES = 1 << 30
 _MOST_PROBLEMS = 10
+_SHA1_DIGITS = 40
 _REFS = ("refs/heads/submission/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
 _REQUEST = re.compile(r"refs/(pull|merge-requests)/(\d{1,18})/head", re.ASCII)
 _KINDS = {"D": "a deletion", "T": "a change of type"}
@@ -28,8 +44,8 @@ class Arrival:
     """Sealed files that wait somewhere, or what is wrong with them.
 
     Attributes:
-        source: where they came from: `branch submission/ID`, `pull request 31`, `a folder`;
-            public, so a folder's name, which may be a team's, is not said.
+        source: where they came from: `branch submission/ID`, `pull request 31`, `a folder`,
+            `the main branch`; public, so a folder's name, which may be a team's, is not said.
         id: the submission, `None` where not even that is clear.
         fingerprint: changes when any of the files does; compared before anything is read.
         problems: why it is refused.
@@ -92,6 +108,38 @@ def find_in_git(git: Git, form: Form, *, main: str) -> Iterator[Arrival]:
             yield arrival
 
 
+def find_merged(
+    git: Git, form: Form, *, main: str, logged: Iterable[bytes], published: Container[str]
+) -> Iterator[Arrival]:
+    """Submissions that were merged into the main branch before the log knew of them.
+
+    Args:
+        git: the board's repository.
+        form: the board's envelope.
+        main: the commit of its main branch.
+        logged: every sealed metadata file that the log names.
+        published: ids whose files the board itself put there: of those only the metadata may be
+            new.
+    """
+    known = {_blob_id(data, like=main) for data in logged}
+    owned: defaultdict[SubmissionId, list[Change]] = defaultdict(list)
+    for file in git.files(main):
+        owner = _owner_of_path(file.path, form)
+        if owner is not None:
+            owned[owner].append(file)
+    for submission, files in owned.items():
+        metadata = [f for f in files if f.path.endswith(file_names(form, submission).metadata)]
+        if not any(file.blob in known for file in metadata):
+            new = metadata if submission in published else files
+            yield _from_changes(git, form, new, MAIN_BRANCH)
+
+
+def _blob_id(data: bytes, *, like: str) -> str:
+    """The id that git gives to a file's bytes, in a repository that has the id `like`."""
+    algorithm = hashlib.sha1 if len(like) == _SHA1_DIGITS else hashlib.sha256
+    return algorithm(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
 def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
     """Submissions whose files lie in a folder, the three of each side by side.
 
@@ -102,7 +150,7 @@ def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
         raise StoreError(f"{folder} is not a folder")
     named: dict[SubmissionId, dict[str, Path]] = {}
     for path in sorted(folder.iterdir()):
-        submission = _owner(path.name, form)
+        submission = sealed_owner(path.name, form)
         if submission is not None and path.is_file() and not path.is_symlink():
             named.setdefault(submission, {})[path.name] = path
     for submission, paths in named.items():
@@ -228,11 +276,11 @@ def _check_files(
 
 def _owner_of_path(path: str, form: Form) -> SubmissionId | None:
     folder, _, name = path.rpartition("/")
-    return _owner(name, form) if folder == "submissions" else None
+    return sealed_owner(name, form) if folder == "submissions" else None
 
 
-def _owner(name: str, form: Form) -> SubmissionId | None:
-    """The submission that a sealed file's name belongs to."""
+def sealed_owner(name: str, form: Form) -> SubmissionId | None:
+    """The submission that a sealed file's name belongs to; `None` for another file's name."""
     for ending in file_names(form, SubmissionId("")).all:
         if name.endswith(ending):
             try:

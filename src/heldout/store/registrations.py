@@ -1,4 +1,4 @@
-"""Where registrations arrive: branches `registration/*`, pull requests, or a folder.
+"""Where registrations arrive: branches `registration/*`, pull requests, main branch, or a folder.
 
 A registration is one file, `registrations/TEAM.json`. As with submissions, it is read as data:
 nothing is checked out, and a branch that brings anything else is refused.
@@ -10,12 +10,13 @@ from pathlib import Path
 
 from heldout.errors import Problem, StoreError, quote
 from heldout.ids import SubmissionId, digest_bytes
-from heldout.store.arrivals import Arrival, arrival_order, branch_name
+from heldout.store.arrivals import MAIN_BRANCH, Arrival, arrival_order, branch_name
 from heldout.store.git import Change, Git
 
 __all__ = [
     "arrival_branch",
     "fetch_registrations",
+    "find_merged_registrations",
     "find_registrations_in_folder",
     "find_registrations_in_git",
     "is_team",
@@ -80,6 +81,19 @@ def find_registrations_in_git(
         if arrival.fingerprint not in seen:
             seen.add(arrival.fingerprint)
             yield arrival
+
+
+def find_merged_registrations(git: Git, *, main: str) -> Iterator[Arrival]:
+    """Registrations that were merged into the main branch, whether they are in the log or not.
+
+    Args:
+        git: the board's repository.
+        main: the commit of its main branch.
+    """
+    for file in git.files(main):
+        folder, _, name = file.path.rpartition("/")
+        if f"{folder}/" == _FOLDER and _NAME.fullmatch(name):
+            yield _from_changes(git, [file], MAIN_BRANCH)
 
 
 def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:

@@ -26,6 +26,7 @@ from heldout.pipeline.scoring.score import ViewScore
 from heldout.pipeline.scoring.score_files import ScoreFile, read_scores
 from heldout.pipeline.scoring.telling import released
 from heldout.site.exports import format_csv, format_json
+from heldout.store.arrivals import sealed_owner
 from heldout.store.repository import LEADERBOARD, Repository
 from heldout.store.shared_files import kept_path
 from heldout.store.vault import Vault
@@ -66,7 +67,8 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
         if not public:
             return Audit(events=0, checked=(), faults=("log.jsonl is missing or empty",))
         history = read_history(public)
-        faults = [*_check_files(repository, history), *_check_leaderboard(repository, public)]
+        faults = [*_check_files(repository, history), *_find_unlogged(repository, history, public)]
+        faults += _check_leaderboard(repository, public)
         faults += [*list_moved(history), *list_early(history)]
         if history.teams or history.agreements:
             checked.append("registrations and the agreements' texts")
@@ -98,6 +100,28 @@ def _check_files(repository: Repository, history: History) -> Iterator[str]:
                 yield f"submissions/{name} is missing"
             elif digest_bytes(file.read_bytes()) != digest:
                 yield f"submissions/{name} is not the file that was received"
+
+
+def _find_unlogged(
+    repository: Repository, history: History, public: Sequence[Entry]
+) -> Iterator[str]:
+    """Sealed files that lie among the published ones, and of which the log says nothing.
+
+    Such as those of a pull request that was merged before it was taken in.
+    """
+    form = parse_spec(history.rules[-1][1].encode(), path="the rules in the log").envelope
+    every = history.submissions.values()
+    published = {name for s in every if s.status == "published" for name in s.files}
+    logged = {pair for entry in public for pair in (entry.get("files") or {}).items()}
+    for file in sorted((repository.root / "submissions").glob("*")):
+        if file.name in published or sealed_owner(file.name, form) is None:
+            continue
+        plain = file.is_file() and not file.is_symlink()
+        if not plain or (file.name, digest_bytes(file.read_bytes())) not in logged:
+            yield (
+                f"submissions/{file.name} is in no event: heldout inbox takes it in, or refuses it "
+                "and says why; then remove it"
+            )
 
 
 def _check_leaderboard(repository: Repository, public: Sequence[Entry]) -> Iterator[str]:

@@ -17,9 +17,11 @@ from heldout.pipeline.deciding.conflicts import refuse_contested
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.participant.amending import refuse_changed_terms, refuse_closed_runs
 from heldout.pipeline.scoring.score import check_id, open_manifest, open_own_key, signature_field
-from heldout.store.arrivals import Arrival
+from heldout.store.arrivals import Arrival, find_merged
 
-__all__ = ["Receipt", "note_told", "receive", "refused"]
+__all__ = ["Receipt", "list_merged", "note_told", "receive", "refused"]
+
+_METADATA = "-metadata.json."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,31 @@ def receive(
     fair = refuse_contested(arrivals, known=known, accepted=accepted)
     receipts = [_take(desk, arrival) for arrival in fair]
     return tuple(replace(r, told_before=True) if r.mark in told else r for r in receipts)
+
+
+def list_merged(desk: Desk, *, main: str) -> tuple[Arrival, ...]:
+    """What was merged into the board's main branch before it was taken in.
+
+    Args:
+        desk: its lock is held.
+        main: the commit of the main branch.
+    """
+    digests = {
+        digest
+        for entry in desk.vault.entries()
+        for name, digest in (entry.get("files") or {}).items()
+        if _METADATA in name and desk.vault.has_sealed(digest)
+    }
+    every = desk.history().submissions.values()
+    return tuple(
+        find_merged(
+            desk.repository.git,
+            desk.repository.spec().envelope,
+            main=main,
+            logged=[desk.vault.sealed(digest).read_bytes() for digest in sorted(digests)],
+            published={s.id for s in every if s.status == "published"},
+        )
+    )
 
 
 def note_told(desk: Desk, receipts: Iterable[Receipt]) -> None:
