@@ -23,6 +23,12 @@ def attacks() -> Iterator[Attack]:
         tries="to take events back",
         becomes="not followed" + SAME,
     )
+    yield Group(family=FAMILY, module="scenario/test_likeness.py").one(
+        "the organisers' own baseline run",
+        "test_the_organisers_own_baseline_run_sent_by_a_team",
+        tries="to be ranked with a run of somebody else's",
+        becomes="told at review as `others-run`, with the baseline; a reason is asked for",
+    )
     for module, name, test, tries, becomes in (
         (
             "scenario/test_days.py",

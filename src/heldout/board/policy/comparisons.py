@@ -106,7 +106,9 @@ def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str
                 mine = not keys.isdisjoint(map(team_key, teams))
                 if other.verdict == verdict and mine == own:
                     alike.setdefault(other.id, {})[name] = other
-        yield from map(say_neighbour, alike.values())
+        for name, others in alike.items():
+            known = case.history.submissions.get(name)
+            yield say_neighbour(others, baseline=known is not None and known.baseline)
 
     return check
 

@@ -38,13 +38,15 @@ def find_likeness(
     return RunLikeness(neighbours=neighbours, ensemble=sampled.explain())
 
 
-def say_neighbour(others: Mapping[str, Neighbour]) -> str:
+def say_neighbour(others: Mapping[str, Neighbour], *, baseline: bool = False) -> str:
     """How alike two runs are, in a sentence.
 
     Args:
         others: query set -> the earlier run, the same in all.
+        baseline: whether that one is an organiser's.
     """
     (name,) = {other.id for other in others.values()}
+    name = f"the baseline {name}" if baseline else name
     if all(other.verdict == "identical" for other in others.values()):
         depth = next(iter(others.values())).likeness.deep.depth
         queries = " and ".join(f"{o.likeness.queries:,} of {s}" for s, o in others.items())

@@ -40,11 +40,11 @@ def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description
     if problems:
         raise InputError(problems)
     sets = load_sets(desk.repository, spec, vault=desk.vault)
-    scores = score_baseline(spec, sets, runs)
+    scored = score_baseline(spec, sets, runs)
     identity = Identity(
         team=_NAME, institution="", description=description, paper="", code="", training_data=""
     )
-    return publish_baseline(desk, name, scores, identity, runs)
+    return publish_baseline(desk, name, scored, identity)
 
 
 def _wrong_set(name: str, runs: Mapping[str, Path], spec: BoardSpec) -> Problem:

@@ -9,7 +9,6 @@ crash after the event costs nothing: the next call finds it in the log and goes 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 from heldout.board.log.history import Identity, Proposal, Submission, identity_fields
@@ -19,8 +18,10 @@ from heldout.errors import InputError, Problem
 from heldout.pipeline.deciding.review import Review
 from heldout.pipeline.organiser.desk import Desk, commit_held_out
 from heldout.pipeline.scoring.evidence import keep_told
+from heldout.pipeline.scoring.rescoring import ScoredBaseline
 from heldout.pipeline.scoring.score import signature_field
 from heldout.pipeline.scoring.score_files import ScoreFile, keep_scores
+from heldout.pipeline.scoring.signatures import keep_signatures
 from heldout.pipeline.scoring.telling import Telling, released, tell, tell_again
 
 __all__ = [
@@ -115,12 +116,11 @@ def _amend(desk: Desk, result: Review, proposal: Proposal, *, why: str) -> Decis
     return _log(desk, "amended", submission.id, public=public, sealed=sealed)
 
 
-def publish_baseline(
-    desk: Desk, name: str, scores: ScoreFile, identity: Identity, runs: Mapping[str, Path]
-) -> Decision:
+def publish_baseline(desk: Desk, name: str, scored: ScoredBaseline, identity: Identity) -> Decision:
     """Show an organiser's own run: no rank, no trophy, no quota.
 
-    The runs are kept, so that the entry can be corrected when labels are mended.
+    The runs are kept, so that the entry can be corrected when labels are mended, and their
+    signatures, with which later submissions are compared.
 
     Raises:
         InputError: the name is taken.
@@ -128,15 +128,16 @@ def publish_baseline(
     before = desk.history().in_any_case(name)
     asked = (name, identity, True)
     same = before is not None and (before.id, before.identity, before.baseline) == asked
-    if before is not None and same and before.runs in ({}, scores.files):
+    if before is not None and same and before.runs in ({}, scored.scores.files):
         return Decision(id=name, done=True, done_before=True)
     if before is not None:
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
     commit_held_out(desk)
     spec = desk.repository.spec().on(desk.now.date())
-    public = released(spec, scores.views)
-    kept = {key: str(desk.vault.keep_sealed(path.read_bytes())) for key, path in runs.items()}
-    keep_scores(desk.vault, name, scores)
+    public = released(spec, scored.scores.views)
+    kept = {n: str(desk.vault.keep_sealed(path.read_bytes())) for n, path in scored.runs.items()}
+    keep_signatures(desk.vault, name, scored.scans)
+    keep_scores(desk.vault, name, scored.scores)
     return _log(
         desk,
         "baseline",
@@ -145,7 +146,7 @@ def publish_baseline(
         sealed={
             "identity": asdict(identity),
             "runs": kept,
-            "evidence": keep_told(desk.vault, name, spec, scores),
+            "evidence": keep_told(desk.vault, name, spec, scored.scores),
             "kept": desk.vault.kept(name),
         },
     )

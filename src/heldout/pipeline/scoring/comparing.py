@@ -72,7 +72,9 @@ def compare_runs(
 def signatures_of(vault: Vault, submission: Submission, *, mend: Mend) -> Mapping[str, Signature]:
     """As `read_signatures`; what is damaged or lost is made anew, and empty where it cannot be."""
     name = submission.id
-    lost = "signatures" in submission.kept and not vault.signature(name).is_file()
+    # Baselines of old were logged without their signatures, and the vault has their runs.
+    expected = "signatures" in submission.kept or bool(submission.runs)
+    lost = expected and not vault.signature(name).is_file()
     return _read(partial(read_signatures, vault, name), name, {}, lost=lost, mend=mend)
 
 

@@ -5,6 +5,7 @@ is lost, damaged, or not what the log vouches for.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -30,6 +31,7 @@ from heldout.store.cache import code_version
 from heldout.trec.runs import Scan
 
 __all__ = [
+    "ScoredBaseline",
     "is_earlier",
     "keep_outcome",
     "list_earlier",
@@ -38,6 +40,21 @@ __all__ = [
     "rescore",
     "score_baseline",
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredBaseline:
+    """What scoring an organiser's own runs gave.
+
+    Attributes:
+        runs: run (`SET`, `SET~2` and so on) -> its file.
+        scans: run -> what the scan found.
+        scores: what the vault keeps of it.
+    """
+
+    runs: Mapping[str, Path]
+    scans: Mapping[str, Scan]
+    scores: ScoreFile
 
 
 def open_and_score(desk: Desk, sets: Mapping[str, SetData], submission: Submission) -> ScoreFile:
@@ -62,14 +79,21 @@ def open_and_score(desk: Desk, sets: Mapping[str, SetData], submission: Submissi
         outcome = msgspec.structs.replace(outcome, metadata_problems=error.problems)
     else:
         outcome = _describe(outcome, opened)
-        logged = submission.kept.get("signatures")
-        if logged is None or desk.vault.kept(submission.id).get("signatures") != logged:
-            keep_signatures(desk.vault, submission.id, opened.scans)
+        _keep_signatures(desk, submission, opened.scans)
     return outcome
 
 
+def _keep_signatures(desk: Desk, submission: Submission, scans: Mapping[str, Scan]) -> None:
+    """Store signatures where the vault has not just those that the log vouches for."""
+    logged = submission.kept.get("signatures")
+    if logged is None or desk.vault.kept(submission.id).get("signatures") != logged:
+        keep_signatures(desk.vault, submission.id, scans)
+
+
 def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
-    """Open and score an entry anew, with the labels and the code of today; nothing is kept.
+    """Open and score an entry anew, with the labels and the code of today.
+
+    Its signatures are kept, its scores are not.
 
     Args:
         desk: of the organiser.
@@ -84,13 +108,15 @@ def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Scor
         return open_and_score(desk, sets, submission)
     spec = add_label_views(desk.spec_at(submission.received), desk.repository.spec())
     runs = {name: desk.vault.sealed(digest) for name, digest in submission.runs.items()}
-    return score_baseline(spec, _sets_of(desk, spec, sets), runs)
+    scored = score_baseline(spec, _sets_of(desk, spec, sets), runs)
+    _keep_signatures(desk, submission, scored.scans)
+    return scored.scores
 
 
 def score_baseline(
     spec: BoardSpec, sets: Mapping[str, SetData], runs: Mapping[str, Path]
-) -> ScoreFile:
-    """Score an organiser's own runs.
+) -> ScoredBaseline:
+    """Score an organiser's own runs; nothing is kept.
 
     Args:
         spec: the rules.
@@ -108,7 +134,7 @@ def score_baseline(
     errors = [p for scan in scans.values() for p in scan.problems if p.severity == "error"]
     if errors:
         raise InputError(errors)
-    return ScoreFile(
+    scores = ScoreFile(
         files={name: str(scan.digest) for name, scan in scans.items()},
         code_version=code_version(),
         runs={name: _report(scan) for name, scan in scans.items()},
@@ -116,6 +142,7 @@ def score_baseline(
         labels=_labels(sets),
         held_out=_held_out(sets),
     )
+    return ScoredBaseline(runs=runs, scans=scans, scores=scores)
 
 
 def keep_outcome(desk: Desk, submission: Submission, scores: ScoreFile) -> None:
