@@ -119,6 +119,7 @@ def test_whole_archives(fast: Accelerators) -> None:
     assert same(empty, fast) == "empty-file"
     assert same(empty * 3, fast) == "empty-file"
     assert same(compress(b"a\0b\n" + TEXT), fast) == "nul-byte"
+    assert same(compress(compress(TEXT)), fast) == "unsupported-archive"
 
 
 def test_truncations(fast: Accelerators) -> None:

@@ -1,4 +1,4 @@
-"""One long id among thousands of short ones, many judgments of one query: neither costs too much."""
+"""One long id among thousands of short ones, or many judgments of one query, cost little."""
 
 import io
 import time
@@ -69,7 +69,7 @@ def test_tops_of_a_run_with_a_long_id() -> None:
 def test_a_query_with_as_many_judgments_as_documents_takes_its_length(
     scanner: accelerators.Scanner,
 ) -> None:
-    """Looked up in a list they would take seconds here, and four times as long for twice as many."""
+    """Looked up in a list they would take seconds, four times as long for twice as many."""
     count = 40_000
     data = b"".join(b"q\td%d\t%d\n" % (number, number + 1) for number in range(count))
     judged = {"q": {f"d{number}": number for number in range(count - 1)}}

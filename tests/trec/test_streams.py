@@ -4,7 +4,10 @@ import bz2
 import gzip
 import hashlib
 import io
+import lzma
+import subprocess
 import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -65,7 +68,7 @@ def test_lines_have_their_true_numbers(
     lines: list[bytes], kind: str, newline: bytes, *, ended: bool
 ) -> None:
     text = newline.join([*lines, b"last"]) + (newline if ended else b"")
-    if text.startswith((b"BZh", b"\x1f\x8b", b"\xef\xbb\xbf")):
+    if text.startswith((b"\x1f\x8b", b"\xef\xbb\xbf")):
         return
     reader = TextReader(io.BytesIO(COMPRESS[kind](text)), path="f", limits=Limits())
     assert list(read_lines(reader)) == list(enumerate([*lines, b"last"], start=1))
@@ -141,6 +144,82 @@ def test_zstd_blocks_of_every_kind() -> None:
     assert refusal(begin + raw + block(1, 1 << 18, b"b") + end) == ("damaged-archive", None)
     assert refusal(begin + raw + raw[:-1]) == ("truncated-archive", None)
     assert refusal(begin + raw + end + b"x") == ("trailing-bytes", None)
+
+
+def skipped(content: bytes, *, number: int = 0) -> bytes:
+    """A zstd frame without text."""
+    begin = bytes([0x50 + number]) + b"\x2a\x4d\x18"
+    return begin + len(content).to_bytes(4, "little") + content
+
+
+@pytest.mark.parametrize("number", [0, 15])
+def test_zstd_frames_without_text_are_skipped_wherever_they_stand(number: int) -> None:
+    one, two = COMPRESS["zstd"](b"a\nb"), COMPRESS["zstd"](b"c\n")
+    for content in (b"", b"size", bytes(70_000)):
+        no_text = skipped(content, number=number)
+        for data in (no_text + one + two, one + no_text + two, one + two + no_text + no_text):
+            assert text_of(data) == b"a\nbc\n"
+        assert refusal(no_text) == ("empty-file", None)
+        assert refusal(one + no_text + b"x") == ("trailing-bytes", None)
+        cuts = {4, 7, len(no_text) - 1}
+        assert {refusal(no_text[:size]) for size in cuts} == {("truncated-archive", None)}
+    assert refusal(skipped(b"")[:4] + b"\xff" * 4 + b"abc") == ("truncated-archive", None)
+
+
+def test_what_pzstd_writes_is_read(program: Callable[[str], str], tmp_path: Path) -> None:
+    text = b"".join(b"line %d\n" % number for number in range(100_000))
+    (tmp_path / "run").write_bytes(text)
+    subprocess.run([program("pzstd"), "-q", tmp_path / "run"], check=True)
+    data = (tmp_path / "run.zst").read_bytes()
+    assert not data.startswith(b"\x28\xb5\x2f\xfd")
+    assert text_of(data) == text
+
+
+def test_a_text_may_begin_as_bzip2_does() -> None:
+    for text in (b"BZhang\tD1\t1\n", b"BZh9\tD1\t1\n", b"BZh91AY&\tD1\t1\n", b"BZh0\tD1\t1\n"):
+        assert text_of(text) == text
+    assert refusal(b"BZh91AY&SY") == ("truncated-archive", None)
+
+
+def archive_of(kind: str) -> bytes:
+    """One small file in an archive of a kind that is not read."""
+    made = io.BytesIO()
+    if kind == "tar":
+        with tarfile.open(fileobj=made, mode="w") as tar:
+            tar.addfile(tarfile.TarInfo("run"), io.BytesIO())
+    elif kind == "zip":
+        with zipfile.ZipFile(made, "w") as zipped:
+            zipped.writestr("run", "1\ta\t1\n")
+    elif kind == "xz":
+        made.write(lzma.compress(b"1\ta\t1\n"))
+    else:
+        made.write(b"7z\xbc\xaf\x27\x1c\x00\x04" + bytes(24))
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("inside", COMPRESS)
+@pytest.mark.parametrize("kind", ["tar", "zip", "xz", "7-Zip"])
+def test_archives_of_other_kinds_are_named(kind: str, inside: str) -> None:
+    """`run.tgz` is a tar in a gzip."""
+    with pytest.raises(InputError) as caught:
+        text_of(COMPRESS[inside](archive_of(kind)))
+    (problem,) = caught.value.problems
+    assert problem.code == "unsupported-archive"
+    within = "" if inside == "plain" else f", in one of {inside}"
+    assert problem.found == f"an archive of the kind {kind}{within}"
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+@pytest.mark.parametrize("inside", ARCHIVES)
+def test_an_archive_in_an_archive_is_named(kind: str, inside: str) -> None:
+    data = COMPRESS[inside](COMPRESS[kind](b"1\ta\t1\n"))
+    assert refusal(data) == ("unsupported-archive", None)
+
+
+def test_a_row_that_says_ustar_where_a_tar_does_is_a_row() -> None:
+    text = b"q\t" + b"x" * 255 + b"ustar\t1\n"
+    assert text[257:262] == b"ustar"
+    assert text_of(text) == text
 
 
 def test_a_large_plain_file_is_no_bomb() -> None:

@@ -185,6 +185,11 @@ def test_something_after_the_archive() -> None:
     assert codes(scan(data + b"q\tb\t2\n", "msmarco")) == {"trailing-bytes"}
 
 
+def test_a_query_that_begins_as_an_archive_does() -> None:
+    found = scan(b"BZhang\ta\t1\n", "msmarco", qrels={"BZhang": {"a": 1}})
+    assert reciprocal_rank(found, "BZhang") == 1.0
+
+
 def test_conflicting_judgments() -> None:
     with pytest.raises(Exception, match="conflicting-judgment"):
         parse_qrels(b"q 0 a 1\nq 0 a 0\n", path="q")

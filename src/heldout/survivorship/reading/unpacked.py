@@ -26,7 +26,8 @@ def unpack_pieces(
         notes: gets the note `byte-order-mark` where there is one, which is left out.
 
     Raises:
-        InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`, `too-large`.
+        InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`, `too-large`,
+            `unsupported-archive`.
     """
     total = 0
     for piece in _pieces(source, path, limits):
@@ -49,7 +50,7 @@ def unpack_pieces(
 def _pieces(source: BinaryIO, path: str, limits: Limits) -> Iterator[bytes]:
     received = Received(source, path=path, limit=limits.compressed_bytes)
     head = received.read()
-    kind = find_kind(head)
+    kind = find_kind(head, path)
     if kind is not None:
         return unpack(head, kind, received, Accelerators())
     return even(_plain(head, received))

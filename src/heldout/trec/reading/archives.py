@@ -1,7 +1,8 @@
 """Archives: gzip, bzip2 and zstd as text in even pieces, or a refusal that says why.
 
 An archive is told by its content, never by its name. It is one or more members of one kind and
-nothing else: cut short, damaged or followed by anything, it is refused.
+nothing else: cut short, damaged or followed by anything, it is refused. Archives of other kinds
+are refused by name, also where they stand in one of these.
 
 Accelerators decide nothing. Whatever one of them finds odd, the archive is read again with the
 standard library, which skips what was given out already and says what is wrong, if anything is.
@@ -17,9 +18,17 @@ from importlib import import_module
 from itertools import islice
 from typing import Protocol
 
-from heldout.errors import SetupError
+from heldout.errors import InputError, SetupError
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.problems import show
+from heldout.trec.reading.magic import (
+    MAGIC_BYTES,
+    is_bzip2,
+    is_gzip,
+    is_zstd,
+    is_zstd_skipped,
+    name_other,
+)
 from heldout.trec.reading.sources import Received, refusal
 
 __all__ = ["PIECE", "Kind", "even", "find_kind", "unpack"]
@@ -122,10 +131,10 @@ class _Bzip2:
             yield text
 
 
-def _zstd() -> Decoder:
-    from heldout.trec.reading.zstd import Frame  # noqa: PLC0415 - its library takes time to load
+def _zstd(begin: bytes) -> Decoder:
+    from heldout.trec.reading.zstd import Frame, Skipped  # noqa: PLC0415 - it takes time to load
 
-    return Frame()
+    return Skipped() if is_zstd_skipped(begin) else Frame()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,29 +143,50 @@ class Kind:
 
     Attributes:
         name: as in messages.
-        magic: how each of its members begins.
-        decoder: makes the decoder of one member.
+        begins: whether a member begins with these bytes, 10 if there are as many.
+        decoder: makes the decoder of the member that begins with these.
     """
 
     name: str
-    magic: bytes
-    decoder: Callable[[], Decoder]
+    begins: Callable[[bytes], bool]
+    decoder: Callable[[bytes], Decoder]
 
 
 _KINDS = (
-    Kind(name="gzip", magic=b"\x1f\x8b", decoder=_Gzip),
-    Kind(name="bzip2", magic=b"BZh", decoder=_Bzip2),
-    Kind(name="zstd", magic=b"\x28\xb5\x2f\xfd", decoder=_zstd),
+    Kind(name="gzip", begins=is_gzip, decoder=lambda _: _Gzip()),
+    Kind(name="bzip2", begins=is_bzip2, decoder=lambda _: _Bzip2()),
+    Kind(name="zstd", begins=is_zstd, decoder=_zstd),
 )
 
 
-def find_kind(head: bytes) -> Kind | None:
+def find_kind(head: bytes, path: str) -> Kind | None:
     """What kind of archive begins like this, `None` for plain text.
 
     Args:
-        head: at least the first four bytes if there are as many.
+        head: at least the first 512 bytes if there are as many.
+        path: the file, for messages.
+
+    Raises:
+        InputError: code `unsupported-archive`.
     """
-    return next((kind for kind in _KINDS if head.startswith(kind.magic)), None)
+    kind = _kind(head)
+    if kind is None and (name := name_other(head)):
+        raise _unsupported(f"an archive of the kind {name}", path)
+    return kind
+
+
+def _kind(head: bytes) -> Kind | None:
+    return next((kind for kind in _KINDS if kind.begins(head[:MAGIC_BYTES])), None)
+
+
+def _unsupported(found: str, path: str) -> InputError:
+    return refusal(
+        "unsupported-archive",
+        path,
+        found=found,
+        expected="a text, plain or compressed with gzip, bzip2 or zstd",
+        hint="unpack it; the file in it may be compressed with gzip, bzip2 or zstd (gz, bz2, zst)",
+    )
 
 
 def unpack(
@@ -171,9 +201,24 @@ def unpack(
         accelerators: who unpacks it.
 
     Raises:
-        InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`, `too-large`.
+        InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`, `too-large`,
+            `unsupported-archive`.
         SetupError: an accelerator has given out another text than the standard library.
     """
+    with closing(_unpacked(head, kind, received, accelerators)) as pieces:
+        first = next(pieces, b"")
+        inner = _kind(first)
+        if name := inner.name if inner else name_other(first):
+            raise _unsupported(
+                f"an archive of the kind {name}, in one of {kind.name}", received.path
+            )
+        yield first
+        yield from pieces
+
+
+def _unpacked(
+    head: bytes, kind: Kind, received: Received, accelerators: Accelerators
+) -> Generator[bytes]:
     fast = _accelerated(head, kind, received, accelerators)
     if fast is None:
         yield from even(_members(head, kind, received))
@@ -193,7 +238,7 @@ def _accelerated(
     if not received.can_restart:
         return None
     if kind.name == "gzip" and accelerators.gzip == "isal":
-        return _members(head, replace(kind, decoder=_IsalGzip), received)
+        return _members(head, replace(kind, decoder=lambda _: _IsalGzip()), received)
     if kind.name == "bzip2" and accelerators.bzip2 == "lbzip2" and len(head) >= _WORTH_A_PROCESS:
         from heldout.trec.reading.lbzip2 import run_lbzip2  # noqa: PLC0415 - it imports subprocess
 
@@ -258,11 +303,11 @@ class _Stream:
         self._received = received
 
     def peek(self) -> bytes:
-        """The next 8 bytes, fewer only at the end."""
-        while len(self._data) - self._place < _SHOWN and (chunk := self._received.read()):
+        """The next 10 bytes, fewer only at the end."""
+        while len(self._data) - self._place < MAGIC_BYTES and (chunk := self._received.read()):
             self._data = self._data[self._place :] + chunk
             self._place = 0
-        return self._data[self._place : self._place + _SHOWN]
+        return self._data[self._place : self._place + MAGIC_BYTES]
 
     def take(self, size: int) -> bytes:
         """At most `size` bytes, `b""` at the end."""
@@ -283,19 +328,18 @@ class _Stream:
 def _members(head: bytes, kind: Kind, received: Received) -> Generator[bytes]:
     stream = _Stream(head, received)
     while begin := stream.peek():
-        if not begin.startswith(kind.magic):
+        if not kind.begins(begin):
             raise refusal(
                 "trailing-bytes",
                 received.path,
-                found=f"{show(begin)} after the end of the {kind.name} archive",
+                found=f"{show(begin[:_SHOWN])} after the end of the {kind.name} archive",
                 expected="nothing, or another member",
                 hint="compress the file again",
             )
-        yield from _member(stream, kind, received.path)
+        yield from _member(stream, kind.decoder(begin), kind, received.path)
 
 
-def _member(stream: _Stream, kind: Kind, path: str) -> Iterator[bytes]:
-    member = kind.decoder()
+def _member(stream: _Stream, member: Decoder, kind: Kind, path: str) -> Iterator[bytes]:
     size = _FIRST_STEP
     while not member.ended():
         data = stream.take(size)

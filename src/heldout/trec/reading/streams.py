@@ -143,7 +143,7 @@ class TextReader:
         Raises:
             InputError: codes `empty-file`, `truncated-archive`, `damaged-archive`,
                 `trailing-bytes`, `archive-bomb`, `too-large`, `too-many-lines`,
-                `line-too-long`, `nul-byte`.
+                `line-too-long`, `nul-byte`, `unsupported-archive`.
         """
         try:
             for text, begin in self._whole_lines():
@@ -199,7 +199,7 @@ class TextReader:
 
     def _text(self) -> Iterator[bytes]:
         head = self._received.read()
-        kind = find_kind(head)
+        kind = find_kind(head, self.path)
         if kind is not None:
             pieces = unpack(head, kind, self._received, self._accelerators)
         else:
@@ -287,7 +287,7 @@ class TextReader:
                 line=first + text.count(b"\n", begin, text.index(b"\0")),
                 found="a NUL byte",
                 expected="text in UTF-8",
-                hint="this may be a binary file, UTF-16, or an archive inside an archive",
+                hint="this may be a binary file or UTF-16",
             )
         return Block(text=text, line=first - known, count=known + count)
 

@@ -1,15 +1,16 @@
-"""zstd: one frame at a time, in pieces of bounded size."""
+"""zstd: one frame at a time, in pieces of bounded size; those without text are skipped."""
 
 from collections.abc import Iterator
 
 import zstandard
 
-__all__ = ["Frame"]
+__all__ = ["Frame", "Skipped"]
 
 _WINDOW = 1 << 27
 _BLOCK = 1 << 17
 _ROOM = 1 << 20
 _HEADER = 3
+_SKIPPED_HEADER = 8
 _RLE = 1
 _COMPRESSED = 2
 
@@ -80,6 +81,33 @@ class Frame:
             room -= _BLOCK if kind == _COMPRESSED else size
             place = end
         return place
+
+
+class Skipped:
+    """A frame without text: a number of bytes that is told in its header (RFC 8878, 3.1.2).
+
+    `pzstd` begins each of its pieces with one.
+    """
+
+    def __init__(self) -> None:
+        """Begin a frame."""
+        self._header = b""
+        self._left = 0
+        self.unused_data = b""
+
+    def ended(self) -> bool:
+        """Whether the frame is complete."""
+        return len(self._header) == _SKIPPED_HEADER and not self._left
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """No text; counts what belongs to the frame."""
+        if len(self._header) < _SKIPPED_HEADER:
+            missing = _SKIPPED_HEADER - len(self._header)
+            self._header, data = self._header + data[:missing], data[missing:]
+            self._left = int.from_bytes(self._header[4:], "little")
+        self.unused_data = data[self._left :]
+        self._left -= len(data) - len(self.unused_data)
+        return iter(())
 
 
 def _header_size(data: bytes) -> int:
