@@ -66,13 +66,38 @@ def test_compare_prints_the_verdict_first_then_the_evidence(files: Path) -> None
     assert "1 query has several relevant documents" in result.stdout
 
 
+def _write_pair(folder: Path, a: list[int], b: list[int]) -> None:
+    _write(folder / "a.run", a)
+    _write(folder / "b.run", b)
+    (folder / "qrels").write_text("".join(f"q{q} 0 relevant{q} 1\n" for q in range(len(a))))
+
+
+@pytest.mark.parametrize(
+    ("b", "said"),
+    [
+        ([4] * 8 + [6], "p is at most 0.05 and yet the interval holds 0"),  # +1 and -1 are tied
+        ([4, 3, 2, 1, 5, 5, 5, 5, 5], None),
+        ([4, 3, 2, 1, 6, 7, 8, 9, 9], None),
+    ],
+)
+def test_where_p_and_interval_contradict_each_other_it_is_said(
+    tmp_path: Path, b: list[int], said: str | None
+) -> None:
+    _write_pair(tmp_path, [5] * 9, b)
+    text = _compare(tmp_path, "a.run", "b.run").stdout
+    value = json.loads(_compare(tmp_path, "a.run", "b.run", "--json").stdout)
+    test, p = value["difference"]["esl_signed_rank"], value["p"]["esl_signed_rank"]
+    assert ("and yet the interval" in text) == (said is not None) == ("note" in test)
+    if said:
+        assert p <= 0.05
+        assert test["low"] <= 0 <= test["high"]
+        assert f"signed-rank on ESL: {said}: p counts equal differences as tied" in text
+        assert test["note"].startswith(said)
+
+
 def test_a_verdict_stands_beside_the_p_that_decided_it(tmp_path: Path) -> None:
     """Both tests at .035 and .039: strict, although the column of corrected p has .070 twice."""
-    a = [0] * 12 + [2] * 3 + [5] * 9
-    b = [1] * 12 + [0] * 3 + [4] * 8 + [6]
-    _write(tmp_path / "a.run", a)
-    _write(tmp_path / "b.run", b)
-    (tmp_path / "qrels").write_text("".join(f"q{q} 0 relevant{q} 1\n" for q in range(len(a))))
+    _write_pair(tmp_path, [0] * 12 + [2] * 3 + [5] * 9, [1] * 12 + [0] * 3 + [4] * 8 + [6])
     value = json.loads(_compare(tmp_path, "a.run", "b.run", "--json").stdout)
     strict, harm = value["p_verdict"]["strict"], value["p_verdict"]["do_no_harm"]
     raw = value["p"]["binomial"], value["p"]["esl_signed_rank"]

@@ -9,8 +9,10 @@ import pytest
 
 from heldout.cli.score_source import Source, load_scores
 from heldout.report.outcome_pairs import opposes
+from heldout.report.outcome_words import tell_ties
 from heldout.stats.all_pairs import count_outcomes
 from heldout.validity.first_ranks import FirstRanks, first_ranks
+from heldout.validity.outcome_tests import Line
 from heldout.validity.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
 from heldout.validity.verdicts import Rules
 
@@ -80,6 +82,24 @@ def test_esl_and_rr_disagree_in_a_sixth_of_the_pairs_and_never_significantly(
         if any((p := pair.tests[line].p) is not None and p <= 0.05 for line in ("esl_t", "rr_t"))
     ]
     assert len(one_alone) == 29
+
+
+@pytest.mark.parametrize(
+    ("line", "significant", "odd"), [("esl_signed_rank", 500, 83), ("rr_signed_rank", 526, 55)]
+)
+def test_where_signed_ranks_and_their_interval_contradict_each_other_it_is_told(
+    found: Outcomes, line: Line, significant: int, odd: int
+) -> None:
+    tests = [one.pair.tests[line] for one in found.pairs]
+    sure = [test for test in tests if test.p is not None and test.p <= 0.05]
+    told = [test for test in tests if tell_ties(test)]
+    assert (len(sure), len(told)) == (significant, odd)
+    for test in told:
+        assert test in sure
+        assert test.low is not None
+        assert test.high is not None
+        assert test.low <= 0 <= test.high
+    assert not any(tell_ties(one.pair.tests["esl_t"]) for one in found.pairs)
 
 
 def test_on_53_queries_no_margin_can_be_excluded(found: Outcomes) -> None:

@@ -1,12 +1,13 @@
-"""What every report of outcomes says of its family, its correction and its rules."""
+"""What reports of outcomes say of their family, correction and rules, and where tests are odd."""
 
 from typing import Any
 
 from heldout.report.table import format_p
+from heldout.stats.result import TestResult
 from heldout.validity.outcomes import Outcomes
 from heldout.validity.verdicts import Verdict
 
-__all__ = ["declare", "tell_family", "tell_p", "tell_rules"]
+__all__ = ["declare", "tell_family", "tell_p", "tell_rules", "tell_ties"]
 
 _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "no correction"}
 
@@ -35,6 +36,21 @@ def tell_p(verdict: Verdict) -> str:
         return f"{strict}; do no harm not tested"
     harm = format_p(verdict.p_no_harm)
     return f"{strict}; do no harm {harm}, twice the smaller of both ways"
+
+
+def tell_ties(test: TestResult) -> str | None:
+    """Why p and interval contradict each other; `None` where they do not."""
+    if test.test != "signed-rank" or test.p is None or test.low is None or test.high is None:
+        return None
+    alpha = 1 - test.level
+    holds = test.low <= 0 <= test.high
+    if (test.p <= alpha) != holds:
+        return None
+    below, has = ("at most", "holds") if holds else ("above", "excludes")
+    return (
+        f"p is {below} {alpha:.2g} and yet the interval {has} 0: p counts equal differences as "
+        "tied, the interval as if no two were equal"
+    )
 
 
 def tell_rules(result: Outcomes) -> tuple[str, ...]:

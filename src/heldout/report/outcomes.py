@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heldout.errors import plural
-from heldout.report.outcome_words import declare, tell_family, tell_p, tell_rules
+from heldout.report.outcome_words import declare, tell_family, tell_p, tell_rules, tell_ties
 from heldout.report.table import Cell, Column, Table
 from heldout.stats.result import TestResult
 from heldout.validity.outcome_tests import FOUND, LINES, Line
@@ -156,8 +156,16 @@ def _rank_table(judged: Judged, result: Outcomes) -> Table:
             *_TEST,
         ),
         rows=rows,
-        notes=(*reasons, *_rank_notes(judged, result), *tell_rules(result)),
+        notes=(*reasons, *_rank_notes(judged, result), *_tie_notes(judged), *tell_rules(result)),
     )
+
+
+def _tie_notes(judged: Judged) -> list[str]:
+    """Where p and interval contradict each other."""
+    odd = {line: tell_ties(test) for line, test in judged.pair.tests.items()}
+    return [
+        f"signed-rank on {line.split('_')[0].upper()}: {note}" for line, note in odd.items() if note
+    ]
 
 
 def _case_3(judged: Judged) -> list[Line]:
@@ -306,6 +314,7 @@ def pair_value(judged: Judged) -> dict[str, Any]:
         "difference": {
             line: {"estimate": test.difference, "low": test.low, "high": test.high}
             | ({"why": test.why} if test.why else {})
+            | ({"note": note} if (note := tell_ties(test)) else {})
             for line, test in pair.tests.items()
         },
         "p": _with_why(ps, absent, whys),
