@@ -25,6 +25,7 @@ from heldout.pipeline.deciding.decide import correct as correct_entry
 from heldout.pipeline.deciding.decide import extend as extend_embargo
 from heldout.pipeline.deciding.decide import publish as publish_submission
 from heldout.pipeline.deciding.decide import reject as reject_submission
+from heldout.pipeline.deciding.public_texts import check_text
 from heldout.pipeline.deciding.rebuild import catch_up, rebuild_public
 from heldout.pipeline.deciding.rebuild import rebuild as rebuild_board
 from heldout.pipeline.deciding.review import Review, show_score
@@ -45,6 +46,11 @@ __all__ = [
     "reject",
     "review",
 ]
+
+
+_told_anyway = click.option(
+    "--yes", is_flag=True, help="The text tells no team under embargo, though it may look so."
+)
 
 
 @click.command()
@@ -123,12 +129,14 @@ def publish(
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @why_option("The reason; the team reads it.")
+@_told_anyway
 @at_board
 @reports_errors
 def reject(
     *,
     ids: tuple[str, ...],
     why: str,
+    yes: bool,
     place: Place,
 ) -> None:
     """Refuse submissions, or a change of name of an entry. The reason is public.
@@ -144,6 +152,7 @@ def reject(
     with place.desk() as desk:
         for submission in ids:
             check_rejectable(desk, submission)
+        check_text(desk, why, *ids, anyway=yes)
         decisions = [reject_submission(desk, submission, why=why) for submission in ids]
         _decide(desk, decisions, "rejected", as_json=place.as_json)
 
@@ -151,12 +160,14 @@ def reject(
 @click.command()
 @click.argument("submission", metavar="ID")
 @click.argument("text", type=REASON, metavar="TEXT")
+@_told_anyway
 @at_board
 @reports_errors
 def ask(
     *,
     submission: str,
     text: str,
+    yes: bool,
     place: Place,
 ) -> None:
     """Put a question to the team; it is public, and the submission waits for the answer.
@@ -169,6 +180,7 @@ def ask(
       heldout ask 20261120-lighthouse-monot5 "Which group of the institute is this?"
     """
     with place.desk() as desk:
+        check_text(desk, text, submission, anyway=yes)
         _decide(desk, [ask_team(desk, submission, text=text)], "asked", as_json=place.as_json)
 
 
@@ -176,6 +188,7 @@ def ask(
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @why_option("What was wrong.")
 @click.option("--anyway", is_flag=True, help="Log the reason also where no score changes.")
+@_told_anyway
 @at_board
 @reports_errors
 def correct(
@@ -183,6 +196,7 @@ def correct(
     ids: tuple[str, ...],
     why: str,
     anyway: bool,
+    yes: bool,
     place: Place,
 ) -> None:
     """Publish errata: score entries or baselines anew with today's labels, and say why.
@@ -196,6 +210,7 @@ def correct(
     """
     with place.desk() as desk:
         entries = [check_published(desk, name) for name in ids]
+        check_text(desk, why, *ids, anyway=yes)
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
         scores = {name: rescore(desk, sets, name) for name in ids}
         for entry in entries:
@@ -218,6 +233,7 @@ def correct(
 @click.argument("submission", metavar="ID")
 @click.argument("day", metavar="DATE")
 @why_option("The reason; it is public.")
+@_told_anyway
 @at_board
 @reports_errors
 def extend(
@@ -225,6 +241,7 @@ def extend(
     submission: str,
     day: str,
     why: str,
+    yes: bool,
     place: Place,
 ) -> None:
     """Move the end of an embargo, for a reason.
@@ -234,6 +251,7 @@ def extend(
       heldout extend 20261120-anon-5b1e09c4 2027-09-01 --why "the review was delayed"
     """
     with place.desk() as desk:
+        check_text(desk, why, submission, anyway=yes)
         decision = extend_embargo(desk, submission, until=_day(day), why=why)
         _decide(desk, [decision], "extended", as_json=place.as_json)
 

@@ -1,4 +1,4 @@
-"""Whether a public submission id gives away who is behind it, though an embargo hides that."""
+"""Whether a public id or text gives away who sent a submission, though an embargo hides that."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,12 +7,13 @@ from itertools import pairwise
 
 from rapidfuzz.distance import OSA
 
+from heldout.board.policy.links import link_key
 from heldout.board.policy.names import without_fillers
-from heldout.board.policy.skeleton import skeleton
+from heldout.board.policy.skeleton import skeleton, skeleton_words
 from heldout.errors import quote
 from heldout.ids import SubmissionId
 
-__all__ = ["resembles"]
+__all__ = ["mentions", "resembles"]
 
 _SHORTEST = 3
 _BEGINNING = 4
@@ -32,6 +33,7 @@ _COMMON = frozenset(
     union west east
     """.split()  # noqa: SIM905  # a table of words reads as one
 )
+_AROUND = "<>()[]{}\"'`.,;:!?"
 _SMALL = frozenset(("and", "at", "de", "della", "for", "in", "of", "the"))
 
 
@@ -61,6 +63,48 @@ def resembles(submission_id: SubmissionId, team: str, institution: str = "") -> 
             if piece is not None or inside:
                 return f"{quote(piece or suffix)} in the id is like {said} {quote(name)}"
     return None
+
+
+def mentions(
+    text: str, team: str, institution: str = "", *, links: Iterable[str] = ()
+) -> str | None:
+    """What in a text tells the team, its people, its institution, its paper or its code.
+
+    Looked for are the names themselves, and in each word what `resembles` looks for in a part of
+    an id; of links, the same address in whatever form.
+
+    Args:
+        text: in prose.
+        team: as in the metadata.
+        institution: as in the metadata, or "".
+        links: of the metadata; "" and what is no link count for nothing.
+
+    Returns:
+        The evidence in a sentence, or `None`. It names the team: for the organisers.
+    """
+    tokens = [token.strip(_AROUND) for token in text.split()]
+    linked = {key for token in tokens if (key := link_key(token))}
+    for link in links:
+        if link_key(link) in linked:
+            return f"it links {quote(link)}"
+    pieces = {skeleton(p): p for t in tokens for p in _split_id(t) if without_fillers(p)}
+    for name in (team, institution):
+        if _has_words(text, name):
+            return f"it says {quote(name)}"
+        for word, said in _telling_words(name):
+            inside = len(word) >= _INSIDE
+            for piece, shown in pieces.items():
+                if _is_like(piece, word) or (inside and word in piece):
+                    return f"{quote(shown)} is like {said} {quote(name)}"
+    return None
+
+
+def _has_words(text: str, name: str) -> bool:
+    """Whether a text has a name as it stands, whatever it is made of."""
+    words, wanted = skeleton_words(text), skeleton_words(name)
+    size = len(wanted)
+    starts = range(len(words) - size + 1)
+    return size > 0 and any(words[at : at + size] == wanted for at in starts)
 
 
 def _split_id(suffix: str) -> Iterator[str]:

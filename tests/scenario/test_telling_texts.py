@@ -1,0 +1,70 @@
+"""What organisers write of an embargoed submission is public at once, so it tells nobody's name."""
+
+from pathlib import Path
+
+import pytest
+from town import TEAM, Town, found_town
+
+pytestmark = pytest.mark.slow
+SENT = "2026-11-03T10:00:00Z"
+DAY = "2026-11-05T10:00:00Z"
+UNTIL = "2027-03-01"
+AFTER = "2027-03-02T10:00:00Z"
+NAME = str(TEAM["team"])
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def is_told(town: Town) -> bool:
+    return NAME in (town.board / "log.jsonl").read_text("utf-8")
+
+
+@pytest.mark.parametrize("reviewed", [True, False])
+def test_a_question_that_names_an_embargoed_team_is_refused_and_stays_unsaid(
+    town: Town, *, reviewed: bool
+) -> None:
+    one = town.send("anon", now=SENT, embargo=UNTIL)
+    town.take_in(now=DAY)
+    if reviewed:
+        assert town.organiser("review", one, now=DAY).code == 0
+    before = town.kinds()
+    for arguments in (
+        ("ask", one, f"Which dataset, {NAME}?"),
+        ("ask", one, f"Is {TEAM['paper']} the paper?"),
+        ("reject", one, "--why", f"{TEAM['institution']} is over its quota"),
+    ):
+        answer = town.organiser(*arguments, now=DAY)
+        assert answer.code == 2
+        assert "telling-text" in answer.err
+        assert "--yes" in answer.err
+    assert town.kinds() == before
+    assert not is_told(town)
+    assert town.organiser("ask", one, "Which dataset is it?", now=DAY).code == 0
+    # A word may only look so; who says --yes has looked.
+    assert town.organiser("ask", one, "Which lighthouse queries?", "--yes", now=DAY).code == 0
+
+
+def test_reasons_of_later_events_are_held_against_the_embargo_until_it_ends(town: Town) -> None:
+    one = town.send("anon", now=SENT, embargo=UNTIL)
+    town.take_in(now=DAY)
+    assert town.publish(one, now=DAY).code == 0
+    why = f"the review of the paper by {NAME} was delayed"
+    for arguments in (
+        ("extend", one, "2027-04-01", "--why", why),
+        ("correct", one, "--why", why, "--anyway"),
+    ):
+        assert "telling-text" in town.organiser(*arguments, now=DAY).err
+    assert not is_told(town)
+    assert town.organiser("rebuild", now=AFTER).code == 0
+    answer = town.organiser("correct", one, "--why", why, "--anyway", now=AFTER)
+    assert answer.code == 0, answer
+    assert is_told(town)
+
+
+def test_of_a_team_without_embargo_anything_may_be_said(town: Town) -> None:
+    one = town.send("open", now=SENT)
+    town.take_in(now=DAY)
+    assert town.organiser("ask", one, f"Which dataset, {NAME}?", now=DAY).code == 0
