@@ -10,7 +10,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from heldout.board.policy.ensembles import fit
-from heldout.board.policy.similarity import DEPTH, nearest
+from heldout.board.policy.similarity import DEPTH, list_alike
 from heldout.trec.scans import Signature
 
 __all__ = ["describe_speed"]
@@ -47,8 +47,8 @@ def describe_speed(earlier: int, queries: int) -> str:
         files = [str(number) for number in range(20)]
         work: dict[str, Callable[[], object]] = {
             "reading alone": lambda: sum(1 for _ in read(*files)),
-            "`nearest`": lambda: nearest(new, read(*files)),
-            "`nearest`, every earlier run a variant": lambda: nearest(new, read("near")),
+            "`list_alike`": lambda: list_alike(new, read(*files)),
+            "`list_alike`, every earlier run a variant": lambda: list_alike(new, read("near")),
             "`explain`": lambda: fit(new, read(*files)),
         }
         for what, call in work.items():

@@ -21,7 +21,7 @@ from heldout.board.policy.similarity import (
     Likeness,
     classify,
     compare,
-    nearest,
+    list_alike,
     rank_biased_overlap,
 )
 from heldout.trec.runs import scan_run
@@ -181,7 +181,7 @@ def test_a_run_of_no_queries_is_like_nothing() -> None:
     empty = Signature(queries=(), documents=np.empty((0, DEPTH), np.uint64))
     assert compare(empty, sign({"1": [1]})) is None
     assert compare(empty, empty) is None
-    assert nearest(empty, [("a", sign({"1": [1]}))]) == ()
+    assert list_alike(empty, [("a", sign({"1": [1]}))]) == ()
 
 
 def test_narrow_signatures_compare_as_if_filled_up() -> None:
@@ -258,8 +258,8 @@ def test_attack_one_common_query_makes_no_variant_and_hides_none() -> None:
     first = generated(1)
     decoys = {f"decoy {n}": {"0": first["0"]} for n in range(9)}
     copy = {q: [-1, *ds[:-1]] for q, ds in first.items()}
-    found = nearest(
-        sign(first), ((name, sign(run)) for name, run in (decoys | {"copy": copy}).items()), most=1
+    found = list_alike(
+        sign(first), ((name, sign(run)) for name, run in (decoys | {"copy": copy}).items())
     )
     assert [(n.id, n.verdict) for n in found] == [("copy", "variant")]
 
@@ -267,15 +267,14 @@ def test_attack_one_common_query_makes_no_variant_and_hides_none() -> None:
 def test_attack_many_variants_do_not_hide_the_identical_run() -> None:
     first = generated(1)
     crowd = [(f"v{n}", sign(first | {"1": [*first["1"][:50], *range(900, 950)]})) for n in range(9)]
-    found = nearest(sign(first), [*crowd[:5], ("same", sign(first)), *crowd[5:]], most=2)
-    assert [(n.id, n.verdict) for n in found] == [("same", "identical"), ("v0", "variant")]
+    found = list_alike(sign(first), [*crowd[:5], ("same", sign(first)), *crowd[5:]])
+    verdicts = [("same", "identical"), *((f"v{n}", "variant") for n in range(9))]
+    assert [(n.id, n.verdict) for n in found] == verdicts
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
-def test_the_screen_leaves_out_nothing_that_a_full_comparison_would_name(
-    seed: int, most: int
-) -> None:
+@given(st.integers(0, 2**32 - 1))
+def test_the_screen_leaves_out_nothing_that_a_full_comparison_would_name(seed: int) -> None:
     random = np.random.default_rng(seed)
     first = generated(seed, queries=6, depth=12)
 
@@ -285,7 +284,7 @@ def test_the_screen_leaves_out_nothing_that_a_full_comparison_would_name(
         return {q: [-d if random.random() < share else d for d in first[q]] for q in answered}
 
     earlier = {f"{n}": sign(like()) for n in range(8)}
-    found = nearest(sign(first), earlier.items(), most=most)
+    found = list_alike(sign(first), earlier.items())
 
     def key(likeness: Likeness) -> tuple[float, ...]:
         every = likeness.queries + likeness.only_first + likeness.only_second
@@ -294,7 +293,8 @@ def test_the_screen_leaves_out_nothing_that_a_full_comparison_would_name(
         return verdict, round(near, 9)
 
     every = [sure(compare(sign(first), signature)) for signature in earlier.values()]
-    assert [key(n.likeness) for n in found] == sorted(map(key, every), reverse=True)[:most]
+    named = [likeness for likeness in every if classify(likeness) != "none"]
+    assert [key(n.likeness) for n in found] == sorted(map(key, named), reverse=True)
     assert all(n.likeness == compare(sign(first), earlier[n.id]) for n in found)
     assert [n.verdict for n in found] == [classify(n.likeness) for n in found]
 
@@ -315,12 +315,7 @@ def test_earlier_runs_are_held_one_at_a_time() -> None:
             assert alive <= 2
             yield str(seed), Counted(queries=signature.queries, documents=signature.documents)
 
-    assert len(nearest(sign(generated(3, queries=3)), stream(), most=5)) == 5
-
-
-def test_most_is_at_least_one() -> None:
-    with pytest.raises(ValueError, match="0"):
-        nearest(sign({"q": [1]}), [], most=0)
+    assert [n.id for n in list_alike(sign(generated(3, queries=3)), stream())] == ["3"]
 
 
 def scan(path: Path) -> Signature:
@@ -337,9 +332,8 @@ def test_runs_of_one_team_and_runs_of_others(data: Callable[[str], Path]) -> Non
     named = {}
     for name, signature in earlier.items():
         others = ((other, run) for other, run in earlier.items() if other > name)
-        for found in nearest(signature, others):
-            if found.verdict != "none":
-                named[name, found.id] = found.verdict
+        for found in list_alike(signature, others):
+            named[name, found.id] = found.verdict
     identical = {pair for pair, verdict in named.items() if verdict == "identical"}
     assert identical == {
         ("CincyMedIR-run2", "CincyMedIR-run3"),
@@ -358,7 +352,7 @@ def test_runs_of_one_team_and_runs_of_others(data: Callable[[str], Path]) -> Non
 def test_one_ranking_under_three_tags(data: Callable[[str], Path]) -> None:
     folder = data("trec-dl-2020-doc-one-team")
     earlier = {path.name.removesuffix(".gz"): scan(path) for path in sorted(folder.glob("*.gz"))}
-    found = nearest(earlier.pop("BIT.UA-run1"), earlier.items(), most=9)
+    found = list_alike(earlier.pop("BIT.UA-run1"), earlier.items())
     same = {n.id for n in found if n.verdict == "identical"}
     assert same == {"BIT.UA-run2-1", "BIT.UA-run2-3"}
     assert {n.verdict for n in found} == {"identical", "variant"}

@@ -29,6 +29,12 @@ def attacks() -> Iterator[Attack]:
         tries="to be ranked with a run of somebody else's",
         becomes="told at review as `others-run`, with the baseline; a reason is asked for",
     )
+    yield Group(family=FAMILY, module="board/test_likeness_rules.py").one(
+        "a variant of one's own behind many equal runs of others",
+        "test_an_own_variant_does_not_hide_behind_equal_runs_of_others",
+        tries="to be left out of a list of the nearest",
+        becomes="told as `small-change`: all that is alike is judged, whosever it is",
+    )
     for module, name, test, tries, becomes in (
         (
             "scenario/test_days.py",

@@ -34,6 +34,10 @@ __all__ = [
 ]
 
 
+_SAID = 5
+"""Runs like the new one that are told with all figures; the others by their ids."""
+
+
 def _entrant(case: Case) -> Entrant:
     said = case.manifest
     return Entrant(
@@ -106,9 +110,11 @@ def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str
                 mine = not keys.isdisjoint(map(team_key, teams))
                 if other.verdict == verdict and mine == own:
                     alike.setdefault(other.id, {})[name] = other
-        for name, others in alike.items():
+        for name in list(alike)[:_SAID]:
             known = case.history.submissions.get(name)
-            yield say_neighbour(others, baseline=known is not None and known.baseline)
+            yield say_neighbour(alike[name], baseline=known is not None and known.baseline)
+        if further := list(alike)[_SAID:]:
+            yield f"the same is to be said of {len(further)} more: {some_ids(further)}"
 
     return check
 

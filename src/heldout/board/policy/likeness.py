@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from heldout.board.policy.ensembles import Ensemble, Sampled
-from heldout.board.policy.similarity import Neighbour, nearest
+from heldout.board.policy.similarity import Neighbour, list_alike
 from heldout.trec.scans import Signature
 
 __all__ = ["RunLikeness", "find_likeness", "say_ensemble", "say_neighbour"]
@@ -15,7 +15,7 @@ class RunLikeness:
     """What a run is like.
 
     Attributes:
-        neighbours: the nearest earlier runs, nearest first, whatever they are to it.
+        neighbours: all earlier runs that are identical or variants, nearest first.
         ensemble: the few earlier runs that explain it together, `None` where none do.
     """
 
@@ -23,18 +23,15 @@ class RunLikeness:
     ensemble: Ensemble | None
 
 
-def find_likeness(
-    new: Signature, earlier: Iterable[tuple[str, Signature]], *, most: int = 5
-) -> RunLikeness:
+def find_likeness(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> RunLikeness:
     """Compare a run with every earlier one.
 
     Args:
         new: the run.
         earlier: id and signature of each; read once, one held at a time.
-        most: nearest runs to keep.
     """
     sampled = Sampled(new)
-    neighbours = nearest(new, sampled.passing(earlier), most=most)
+    neighbours = list_alike(new, sampled.passing(earlier))
     return RunLikeness(neighbours=neighbours, ensemble=sampled.explain())
 
 

@@ -33,7 +33,7 @@ __all__ = [
     "Verdict",
     "classify",
     "compare",
-    "nearest",
+    "list_alike",
     "rank_biased_overlap",
 ]
 
@@ -154,43 +154,35 @@ def classify(likeness: Likeness) -> Verdict:
     return "identical" if likeness.queries == every and likeness.deep.same == 1 else "variant"
 
 
-def nearest(
-    new: Signature, earlier: Iterable[tuple[str, Signature]], *, most: int = 5
-) -> tuple[Neighbour, ...]:
-    """The earlier runs that are most like a new one.
+def list_alike(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> tuple[Neighbour, ...]:
+    """All earlier runs that are identical to a new one or variants of it.
 
     The top 10 are compared with those of every earlier run: they alone say what is a variant.
     A variant is identical if all documents are equal, which is cheap to see. All else that is
-    told of the first 100 documents is computed only for runs that are among the nearest so far.
-    So nothing is screened away that `classify` would call identical or a variant. One earlier
-    run is held at a time.
+    told of the first 100 documents is computed only for what is found. However many there are,
+    none is left out: an own variant must not hide behind the runs of others. One earlier run is
+    held at a time.
 
     Args:
         new: the new run.
         earlier: id and signature of each earlier run.
-        most: most neighbours returned, at least 1.
 
     Returns:
-        Identical ones first, then variants, then others; within these by mean rank-biased
-        overlap of the top 10 times the share of queries that both answer; of equals the first
-        that came. Runs without a common query are left out.
+        Identical ones first, then variants; within these by mean rank-biased overlap of the top
+        10 times the share of queries that both answer; of equals the first that came.
     """
-    if most < 1:
-        raise ValueError(most)
-    best: list[tuple[tuple[int, float], Neighbour]] = []
+    found: list[tuple[tuple[int, float], Neighbour]] = []
     for name, signature in earlier:
         pair = _align(new, signature)
         if pair is None:
             continue
         top = pair.agree(TOP)
         verdict = pair.judge(top)
-        key = (_VERDICTS.index(verdict), pair.answered * top.rbo.mean)
-        if len(best) < most or key > best[-1][0]:
-            found = Neighbour(id=name, verdict=verdict, likeness=pair.measure(top))
-            best.append((key, found))
-            best.sort(key=lambda entry: entry[0], reverse=True)
-            del best[most:]
-    return tuple(neighbour for _, neighbour in best)
+        if verdict != "none":
+            key = (_VERDICTS.index(verdict), pair.answered * top.rbo.mean)
+            found.append((key, Neighbour(id=name, verdict=verdict, likeness=pair.measure(top))))
+    found.sort(key=lambda entry: entry[0], reverse=True)
+    return tuple(neighbour for _, neighbour in found)
 
 
 def rank_biased_overlap(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 
 from heldout.board.log.figures import LeftOut
-from heldout.board.policy.similarity import TOP, nearest
+from heldout.board.policy.similarity import TOP, list_alike
 from heldout.board.ranking.comparable import choose_comparable
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.ranking.due_figures import Due
@@ -107,7 +107,6 @@ def _find_alike(desk: Desk, entries: Sequence[str], query_set: str) -> Mapping[s
         if query_set in signatures:
             run = signatures[query_set]
             cut = replace(run, documents=run.documents[:, :TOP].copy())
-            alike = nearest(cut, runs.items(), most=len(entries))
-            found[name] |= {one.id for one in alike if one.verdict != "none"}
+            found[name] |= {one.id for one in list_alike(cut, runs.items())}
             runs[name] = cut
     return {name: frozenset(others) for name, others in found.items()}

@@ -12,7 +12,7 @@ from functools import cached_property
 from heldout.board.log.history import Status, Submission
 from heldout.board.log.manifest import team_key
 from heldout.board.old_boards.legacy import OldEntry, OldTable
-from heldout.board.policy.similarity import TOP, nearest
+from heldout.board.policy.similarity import TOP, list_alike
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.errors import StoreError
 from heldout.measures.spec import parse_measure
@@ -145,8 +145,7 @@ def find_alike_runs(desk: Desk, board: BoardScores) -> tuple[AlikeRuns, ...]:
         others = ((one.id, run) for one, run in known if team_key(one.team) != team_key(entry.team))
         found += [
             AlikeRuns(a=other.id, b=entry.id, rbo=other.likeness.top.rbo.mean)
-            for other in nearest(mine, others)
-            if other.verdict != "none"
+            for other in list_alike(mine, others)
         ]
         known.append((entry, mine))
     return tuple(found)
