@@ -89,6 +89,12 @@ def test_after_the_closing_an_erratum_can_come_and_the_archive_tells_it(
     labels.write_text(labels.read_text().replace("deval3 1", "other 1"))
     answer = town.organiser("correct", ONE, "--why", "a wrong document", now=LAST)
     assert answer.code == 0, answer
+    refused = town.organiser("archive", tmp_path / "a.zip", now=LAST)
+    assert refused.code == 2
+    others = f"{BASELINE} {ended.ids['hidden']}"
+    assert f'nothing was archived: heldout correct {others} --why "…"' in refused.err
+    answer = town.organiser("correct", *others.split(), "--why", "a wrong document", now=LAST)
+    assert answer.code == 0, answer
     assert town.organiser("archive", tmp_path / "a.zip", now=LAST).code == 0
     found = audited(town, tmp_path / "a.zip")
     assert (found.code, found.json["faults"]) == (0, [])

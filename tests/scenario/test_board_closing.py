@@ -9,6 +9,7 @@ from town import Town, copy_town, found_town
 from trusting import BASELINE, DAY, LAST, ONE, Files, add_baseline, forge, kill_at, read_files
 
 from heldout.board.log.events import Draft, format_entry, link, parse_log
+from heldout.pipeline.auditing import archive
 from heldout.pipeline.auditing.archive_audit import audit_archive
 
 pytestmark = pytest.mark.slow
@@ -187,7 +188,8 @@ def test_an_unsound_board_is_not_closed(still_open: Town, tmp_path: Path) -> Non
 def test_labels_that_were_mended_are_told(still_open: Town, tmp_path: Path) -> None:
     labels = still_open.vault / "labels" / "eval.qrels"
     labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
-    answer = still_open.organiser("correct", ONE, "--why", "a wrong document", now=LAST)
+    every = [row["id"] for row in still_open.rows()]
+    answer = still_open.organiser("correct", *every, "--why", "a wrong document", now=LAST)
     assert answer.code == 0, answer
     assert still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
     found = audited(still_open, tmp_path / "a.zip")
@@ -200,7 +202,7 @@ def test_labels_that_were_mended_are_told(still_open: Town, tmp_path: Path) -> N
 
 
 def test_without_the_labels_of_its_day_a_score_is_not_believed(
-    still_open: Town, tmp_path: Path
+    still_open: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = still_open.vault / "labels" / "eval.qrels"
     kept = still_open.vault / "sealed" / hashlib.sha256(labels.read_bytes()).hexdigest()
@@ -208,7 +210,9 @@ def test_without_the_labels_of_its_day_a_score_is_not_believed(
     assert still_open.organiser("correct", ONE, "--why", "a wrong document", now=LAST).code == 0
     kept.unlink()
     assert "eval.qrels of before" in still_open.audit()["notes"][0]
-    refused = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
+    with monkeypatch.context() as only_here:
+        only_here.setattr(archive, "find_mixed", lambda *_: ())
+        refused = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
     assert (refused.code, (tmp_path / "a.zip").exists()) == (2, False)
     assert f'the labels that "{BASELINE}" was scored with are not here' in refused.err
     assert ONE not in refused.err

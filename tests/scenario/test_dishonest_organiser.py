@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import OTHER_TEAM, Town, copy_town, found_town, named
+from town import OTHER_TEAM, Town, copy_town, found_town, named, run_text
 from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
 
 from heldout.pipeline.auditing import archive, closing
@@ -18,6 +18,7 @@ from heldout.pipeline.scoring.telling import Telling
 
 pytestmark = pytest.mark.slow
 RIVAL = "20261102-rival"
+LATER = "2026-11-03T10:00:00Z"
 Patch = pytest.MonkeyPatch
 
 
@@ -239,3 +240,43 @@ def test_labels_of_a_new_view_are_committed_to_with_its_rules(
     assert audits(town, monkeypatch, tmp_path) == [[], []]
     names = set(read_files(tmp_path / "a.zip"))
     assert "labels/graded.qrels" not in names
+
+
+def relabel(town: Town, entry: str) -> None:
+    """Labels that a friend's first documents please, and nobody else's scores made anew by them."""
+    labels = town.vault / "labels" / "eval.qrels"
+    liked = {line.split()[0]: line.split()[1] for line in run_text("eval", 5).splitlines()[::5]}
+    labels.write_text("".join(f"{query} 0 {document} 1\n" for query, document in liked.items()))
+    answer = town.organiser("correct", entry, "--why", "labels were checked again", now=LATER)
+    assert answer.code == 0, answer
+
+
+def test_a_friend_who_alone_is_scored_by_new_labels(
+    town: Town, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    assert publish(town, RIVAL) == 0
+    relabel(town, RIVAL)
+    told_of = f"view eval: {BASELINE}, {ONE} scored with earlier labels than others beside them"
+    assert [told_of in note for note in town.audit()["notes"]] == [True]
+    inbox = town.organiser("inbox", now=LATER)
+    assert told_of in " ".join(inbox.out.split())
+    assert f'heldout correct {BASELINE} {ONE} --why "…"' in inbox.out
+    told = town.organiser("inbox", "--json", now=LATER).json
+    assert told["earlier_labels"] == {"eval": [BASELINE, ONE]}
+    refused = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
+    assert refused.code == 2
+    assert "nothing was archived" in refused.err
+    live, archived = audits(town, monkeypatch, tmp_path)
+    assert live == []
+    assert [told_of in fault for fault in archived] == [True]
+
+
+def test_labels_that_were_mended_for_all_are_no_fault(town: Town, tmp_path: Path) -> None:
+    assert publish(town, RIVAL) == 0
+    relabel(town, RIVAL)
+    told = town.organiser("correct", ONE, BASELINE, "--why", "labels were checked", now=LATER)
+    assert told.code == 0, told
+    assert town.organiser("inbox", "--json", now=LATER).json["earlier_labels"] == {}
+    assert town.audit()["notes"] == []
+    assert town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
+    assert town.participant("audit", tmp_path / "a.zip", now=LAST, clone=tmp_path).code == 0

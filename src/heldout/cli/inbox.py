@@ -27,6 +27,7 @@ from heldout.pipeline.deciding.rebuild import catch_up
 from heldout.pipeline.deciding.receive import Receipt, list_merged, note_told, receive
 from heldout.pipeline.deciding.registration import receive_registrations
 from heldout.pipeline.organiser.desk import Desk, note_rules
+from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
 from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
 
 __all__ = ["inbox"]
@@ -174,6 +175,9 @@ def _inbox_json(desk: Desk, receipts: Sequence[Receipt], silent: Sequence[str]) 
             for s in _waiting(desk)
         ],
         "reveals": [{"id": name, "date": day.isoformat()} for name, day in _reveals(desk)],
+        "earlier_labels": {
+            mixed.view: list(mixed.earlier) for mixed in find_mixed(desk.vault, desk.history())
+        },
     }
 
 
@@ -188,6 +192,11 @@ def _print_waiting(desk: Desk, silent: Sequence[str]) -> None:
     ours = [s for s in _waiting(desk) if s.status != "asked"]
     following = [f"heldout review {s.id}" for s in ours[:1]]
     facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in _reveals(desk)]
+    mixed = find_mixed(desk.vault, desk.history())
+    facts += [("labels", say_mixed(one)) for one in mixed]
+    if mixed:
+        earlier = sorted({name for one in mixed for name in one.earlier})
+        following.append(f'heldout correct {" ".join(earlier)} --why "…"')
     print_facts(answers(), facts or [("inbox", "empty, nothing waits")])
     print_next(desk.repository, following)
 

@@ -106,6 +106,13 @@ def attacks() -> Iterator[Attack]:
         becomes="refused; nothing is logged",
         prefix="a reason of blanks: ",
     )
+    yield Group(family=FAMILY, module="scenario/test_dishonest_organiser.py").one(
+        "one entry alone scored by new labels",
+        "test_a_friend_who_alone_is_scored_by_new_labels",
+        tries="to rank a friend first, and every other entry by the earlier labels",
+        becomes="the others are named by inbox and audit; no archive is made, and one that is "
+        "made nevertheless has a fault",
+    )
     yield Group(family=FAMILY, module="scenario/test_sealed_errata.py").one(
         "an erratum only of those whose sealed score changed",
         "test_every_entry_that_is_scored_anew_has_an_erratum_whether_it_changed_or_not",

@@ -21,6 +21,7 @@ from heldout.pipeline.auditing.opening import (
     published,
 )
 from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
 from heldout.store.zipped import write_zip
 
 __all__ = [
@@ -84,8 +85,8 @@ def check_closable(desk: Desk) -> None:
     """Refuse to close a board on which something is still to be done.
 
     Raises:
-        StoreError: a submission waits, a deadline is to come, the board is not sound, or it is the
-            record of an old one.
+        StoreError: a submission waits, a deadline is to come, the board is not sound, its entries
+            are scored with different labels, or it is the record of an old one.
     """
     history = desk.history()
     if not published(history) and any(s.status == "imported" for s in history.submissions.values()):
@@ -106,6 +107,13 @@ def check_closable(desk: Desk) -> None:
     if found.faults:
         told = "; ".join(found.faults[:3])
         raise StoreError(f"the board is not sound, so nothing was archived: {told}")
+    mixed = find_mixed(desk.vault, history)
+    if mixed:
+        told, every = "; ".join(map(say_mixed, mixed)), {n for one in mixed for n in one.earlier}
+        raise StoreError(
+            f"{told}; nothing was archived: heldout correct {' '.join(sorted(every))} --why "
+            '"…", or put the earlier labels back and correct the others'
+        )
 
 
 def _days_to_wait_for(history: History) -> Iterator[date]:

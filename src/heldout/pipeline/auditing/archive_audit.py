@@ -30,6 +30,7 @@ from heldout.pipeline.auditing.replay import replay_releases
 from heldout.pipeline.auditing.unpacked import Unpacked, unpack_archive
 from heldout.pipeline.query_sets.sets import SetData
 from heldout.pipeline.scoring.evidence import follows_on, make_evidence
+from heldout.pipeline.scoring.mixed_labels import list_mixed, say_mixed, scored_with
 from heldout.pipeline.scoring.score import score_run, score_views
 from heldout.pipeline.scoring.score_checks import are_equal_scores, is_score_of
 from heldout.pipeline.scoring.score_files import ScoreFile
@@ -104,6 +105,7 @@ def _check(unpacked: Unpacked) -> Iterator[str]:
     for submission in unpacked.published:
         faults = [*_check_scores(unpacked, submission)]
         yield from faults or _check_runs(unpacked, submission)
+    yield from _check_mixed(unpacked)
     yield from check_measured(unpacked)
     named = {s.id for s in unpacked.published}
     for name in sorted(unpacked.names):
@@ -111,6 +113,17 @@ def _check(unpacked: Unpacked) -> Iterator[str]:
         owner = rest.removesuffix(".json") if top == "scores" else rest.partition("/")[0]
         if top in ("scores", "runs") and owner not in named:
             yield f"{quote(name)} belongs to nothing that was published"
+
+
+def _check_mixed(unpacked: Unpacked) -> Iterator[str]:
+    """All scores of a view were made with the same labels."""
+    scored = [s for s in unpacked.published if unpacked.has_scores(s)]
+    mixed = list_mixed(
+        one
+        for s in scored
+        for one in scored_with(unpacked.history, s, unpacked.specs[s.id], unpacked.scores(s))
+    )
+    yield from map(say_mixed, mixed)
 
 
 def _check_closing(log: Sequence[Entry]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from heldout.ids import digest_bytes
 from heldout.pipeline.auditing.replay import Replay, replay_releases
 from heldout.pipeline.organiser.commitments import compare_held_out
 from heldout.pipeline.scoring.evidence import Evidence, follows_on, make_evidence, parse_evidence
+from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
 from heldout.pipeline.scoring.score import ViewScore
 from heldout.pipeline.scoring.score_files import ScoreFile, read_scores
 from heldout.pipeline.scoring.telling import released
@@ -81,6 +82,7 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
             replay = _check_releases(vault, vault.entries())
             faults += replay.faults
             notes += [*_tell_held_out(vault, vault.history()), *replay.notes]
+            notes += map(say_mixed, find_mixed(vault, vault.history()))
             checked.append(f"{count_releases(replay)} by the release rule of the day")
             later = len(vault.entries()) - len(public)
             notes += [f"{_events(later)} not public yet: heldout rebuild"] * (later > 0)
