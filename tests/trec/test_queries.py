@@ -36,6 +36,25 @@ def test_no_break_spaces_may_stand_in_a_text() -> None:
     assert parse_queries("2\ta\u00a0b\n".encode(), path="q").texts == {"2": "a\u00a0b"}
 
 
+@pytest.mark.parametrize(
+    "heading", ["qid\ttext", "query_id\tquery", "ID\tText", "Query ID\t Query Text ", "_id\ttitle"]
+)
+@pytest.mark.parametrize("before", ["", "\ufeff", "# queries\n\n"])
+def test_names_of_columns_are_no_query(heading: str, before: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_queries(f"{before}{heading}\n1\twhat is it\n".encode(), path="q")
+    (problem,) = caught.value.problems
+    assert problem.code == "heading-line"
+    assert problem.line == 1 + before.count("\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["1\ttext\n", "qid\twhat is a qid\n", "1\ta\nid\ttext\n", "q1\tquery\n"]
+)
+def test_queries_about_such_words_are_queries(text: str) -> None:
+    assert len(parse_queries(text.encode(), path="q").texts) == text.count("\n")
+
+
 XML = b"""<?xml version="1.0"?>
 <topics task="COVIDSearch 2020" batch="1">
   <topic number="1">

@@ -14,6 +14,11 @@ from heldout.trec.topics import Topic, find_sgml_topics, find_xml_topics, looks_
 
 __all__ = ["Queries", "format_queries", "parse_queries", "read_queries"]
 
+_ID_HEADINGS = frozenset(
+    ("qid", "queryid", "id", "topic", "topicid", "topicnumber", "number", "num", "questionid")
+)
+_TEXT_HEADINGS = frozenset(("text", "query", "querytext", "title", "question", "topic", "content"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queries:
@@ -50,8 +55,9 @@ def read_queries(source: BinaryIO, *, path: str, limits: Limits | None = None) -
 
     Raises:
         InputError: all problems up to `limits.problems`: `no-tab`, `no-query-id`, `empty-query`,
-            `repeated-query`, `wrong-columns`, `bad-topics`, `bad-utf8`, `control-character`,
-            and those of `TextReader`. Notes are `blank-line`, `comment-line`, `byte-order-mark`.
+            `repeated-query`, `wrong-columns`, `heading-line`, `bad-topics`, `bad-utf8`,
+            `control-character`, and those of `TextReader`. Notes are `blank-line`, `comment-line`,
+            `byte-order-mark`.
     """
     limits = limits or Limits()
     log = ProblemLog(limits.problems)
@@ -103,6 +109,8 @@ def _find_rows(lines: list[tuple[int, str]], path: str, log: ProblemLog) -> list
             problem = ("no-tab", "no tab", "query id, one tab, text")
         elif "\t" in text:
             problem = ("wrong-columns", "more than one tab", "query id, one tab, text")
+        elif number == lines[0][0] and _is_heading(query, text):
+            problem = ("heading-line", "names of columns", "the first query")
         if problem is None:
             found.append(Topic(line=number, query=query, text=text.strip()))
             continue
@@ -110,6 +118,12 @@ def _find_rows(lines: list[tuple[int, str]], path: str, log: ProblemLog) -> list
         found_text = f"{what} in {show(line)}"
         log.add(Problem(code=code, path=path, line=number, found=found_text, expected=expected))
     return found
+
+
+def _is_heading(query: str, text: str) -> bool:
+    """Whether a first line names its columns: as a query, no run would ever answer it."""
+    first, second = ("".join(filter(str.isalnum, cell.casefold())) for cell in (query, text))
+    return first in _ID_HEADINGS and second in _TEXT_HEADINGS
 
 
 def _find_topics(text: str, path: str, log: ProblemLog) -> list[Topic]:
