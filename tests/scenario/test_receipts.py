@@ -244,13 +244,19 @@ def test_a_renewal_keeps_the_evidence_of_a_rewritten_history(town: Town) -> None
 
 
 def test_a_cut_log_is_told(town: Town) -> None:
+    """By what the receipt saw, and in a clone that had pulled by what lies there."""
     keep(town)
-    town.pull()
+    pulled = town.new_clone("pulled")
     git(town.board, "push", "-q", "--force", "origin", "main~1:main")
     answer = audit(town)
     assert answer.code == 1
     assert "events were cut off" in "\n".join(answer.json["faults"])
-    assert "the last 2 events of the earlier copy were cut off" in answer.json["faults"]
+    told = town.participant(
+        "audit", "--receipt", town.clone / RECEIPT, "--json", now=LAST, clone=pulled
+    )
+    assert told.code == 1
+    assert told.json["faults"] == ["the last 2 events of the earlier copy were cut off"]
+    assert any("git remote add upstream" in note for note in told.json["notes"])
 
 
 def test_an_erratum_is_a_change_with_an_event(town: Town) -> None:

@@ -42,8 +42,8 @@ class _Log:
 def status(*, place: Place, submission: str | None) -> None:
     """Say how far a submission has come, by the board's public log.
 
-    Asks the remote `origin` for the newest log where there is one. Where the organisers have a
-    question, or what was sent last is not in force, it says so and what to do.
+    Asks the remotes `origin` and, in a clone of a fork, `upstream` for the newest log. Where the
+    organisers have a question, or what was sent last is not in force, it says so and what to do.
 
     \b
     Example:

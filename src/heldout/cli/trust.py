@@ -1,6 +1,6 @@
 """Commands by which others can check the organisers: audit, archive, rekey."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from heldout.pipeline.founding.key_plan import KeyChange
 from heldout.pipeline.founding.rekey import Rekeyed, ensure_key, is_begun
 from heldout.pipeline.founding.rekey import rekey as change_keys
 from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.participant.log_copies import LogCopies, read_copies
 from heldout.pipeline.participant.receipts import (
     Receipt,
     ReceiptCheck,
@@ -207,23 +208,25 @@ def _hold_against(
     faults, notes, checked = [*found.faults], [*found.notes], [*found.checked]
     result = None
     try:
-        newest, here = repository.newest_log(), repository.log()
-        copies = [here]
+        copies = read_copies(repository)
+        older = [copies.here]
         if earlier is not None:
-            copies.append(parse_log(earlier.read_bytes(), path=earlier.name))
+            older.append(parse_log(earlier.read_bytes(), path=earlier.name))
             checked.append(f"{earlier.name}, which it continues")
-        for copy in copies:
-            broken = [*check_continues(copy, newest)]
-            faults += broken
-            notes += [] if broken else list_changes(copy, newest)
+            faults += check_continues(older[-1], copies.newest)
+        faults += copies.find_faults()
+        notes += copies.say_behind()
+        for copy in older:
+            broken = [*check_continues(copy, copies.newest)]
+            notes += [] if broken else list_changes(copy, copies.newest)
     except HeldoutError as error:
-        newest, here, faults = (), (), [*faults, str(error)]
-    if receipt is not None and newest:
+        copies, faults = None, [*faults, str(error)]
+    if receipt is not None and copies is not None and copies.newest:
         kept = read_receipt(receipt)
-        result = check_receipt(kept, newest)
+        result = check_receipt(kept, copies.newest)
         faults += result.faults
         checked.append("the receipt")
-        notes += _say_behind(here, newest, kept)
+        notes += _say_behind(copies, kept)
     told = Audit(
         events=found.events,
         checked=tuple(checked),
@@ -233,14 +236,14 @@ def _hold_against(
     return told, result
 
 
-def _say_behind(here: Sequence[Entry], newest: Sequence[Entry], receipt: Receipt) -> Iterator[str]:
+def _say_behind(copies: LogCopies, receipt: Receipt) -> Iterator[str]:
     """That this clone is behind: no fault of the organisers."""
-    if len(newest) > len(here):
+    if len(copies.newest) > len(copies.here):
         yield (
-            f"the receipt was held against origin's newer log of {plural(len(newest), 'event')}; "
-            "git pull brings it here"
+            f"the receipt was held against {copies.board}'s newer log of "
+            f"{plural(len(copies.newest), 'event')}; git pull {copies.board} brings it here"
         )
-    elif receipt.seen.seq >= len(newest):
+    elif receipt.seen.seq >= len(copies.newest):
         yield "if origin did not answer, this clone may only be behind: git pull, then call again"
 
 

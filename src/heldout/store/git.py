@@ -31,6 +31,7 @@ _SAFE = (
     *("-c", "gc.auto=0"),
 )
 _SECONDS = 600
+_HEADS = "refs/heads/"
 _AS_IT_IS = b"* -text -filter -ident -working-tree-encoding\n"
 
 
@@ -116,6 +117,17 @@ class Git:
     def branch(self) -> str:
         """Name of the branch that is checked out."""
         return _name(self._run(["symbolic-ref", "--short", "HEAD"])).removesuffix("\n")
+
+    def main_branch(self) -> str:
+        """Name of the main branch: origin's, as the clone knows it, else the one checked out.
+
+        Where a commit is checked out and no branch, `main`.
+        """
+        for ref, start in (("refs/remotes/origin/HEAD", "refs/remotes/origin/"), ("HEAD", _HEADS)):
+            told = _name(self._start(["symbolic-ref", "-q", ref]).stdout).removesuffix("\n")
+            if told.startswith(start):
+                return told.removeprefix(start)
+        return "main"
 
     def remotes(self) -> tuple[str, ...]:
         """Names of the remotes."""

@@ -12,10 +12,11 @@ board/
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from heldout.board.log.copies import newest_copy
 from heldout.board.log.events import Entry, parse_log
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
@@ -112,22 +113,48 @@ class Repository:
         """The public log, verified; empty where there is none yet."""
         return parse_log(read_lines(self.root / LOG), path=LOG)
 
-    def newest_log(self) -> tuple[Entry, ...]:
-        """The public log of the remote `origin` where there is one that answers, else our own.
+    def remote_logs(self) -> dict[str, tuple[Entry, ...]]:
+        """Remote -> its public log, of `origin` and, where origin is a fork, of `upstream`.
+
+        Both are asked. If origin does not answer it has what was last heard of it; upstream, which
+        the others are held against, is left out then.
 
         Raises:
-            StoreError: the log is damaged.
+            StoreError: one of these logs is damaged.
         """
-        if self.git.is_repository() and "origin" in self.git.remotes():
-            branch = self.git.branch()
-            ref = f"refs/remotes/origin/{branch}"
-            with suppress(StoreError):
-                self.git.fetch("origin", f"+refs/heads/{branch}:{ref}")
-            commit = self.git.refs(ref).get(ref)
-            data = self.git.read_path(commit, LOG, limit=_MOST_LOG) if commit else None
+        found = {}
+        known = self.git.remotes() if self.git.is_repository() else ()
+        for remote in ("origin", "upstream"):
+            data = self._remote_log(remote, stale=remote == "origin") if remote in known else None
             if data is not None:
-                return parse_log(data, path=f"origin:{LOG}")
-        return self.log()
+                found[remote] = parse_log(data, path=f"{remote}:{LOG}")
+        return found
+
+    def _remote_log(self, remote: str, *, stale: bool) -> bytes | None:
+        """The public log on a remote's main branch; `stale` takes that of before, too."""
+        branch = self.git.main_branch()
+        ref = f"refs/remotes/{remote}/{branch}"
+        try:
+            self.git.fetch(remote, f"+refs/heads/{branch}:{ref}")
+        except StoreError:
+            if not stale:
+                return None
+        commit = self.git.refs(ref).get(ref)
+        return self.git.read_path(commit, LOG, limit=_MOST_LOG) if commit else None
+
+    def newest_log(self) -> tuple[Entry, ...]:
+        """The newest copy of the public log: a remote's, or our own where it goes on from there.
+
+        Raises:
+            StoreError: a log is damaged.
+        """
+        remotes = self.remote_logs().values()
+        try:
+            return tuple(newest_copy(self.log(), remotes))
+        except StoreError:
+            if not remotes:
+                raise
+            return tuple(newest_copy((), remotes))
 
     def packed_file(self, name: str) -> Path:
         """Where a participant's sealed file lies; git ignores it.

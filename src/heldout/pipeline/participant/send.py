@@ -300,7 +300,7 @@ def main_commit(git: Git) -> str:
         InputError: the repository has no commit.
     """
     refs = git.refs("refs/remotes/origin/")
-    for name in ("refs/remotes/origin/HEAD", f"refs/remotes/origin/{git.branch()}"):
+    for name in ("refs/remotes/origin/HEAD", f"refs/remotes/origin/{git.main_branch()}"):
         if name in refs:
             return refs[name]
     head = git.head()
