@@ -286,7 +286,7 @@ def test_rows_go_where_it_is_said(names: tuple[str, ...], tmp_path: Path) -> Non
     code = (
         "import os\n"
         f"from {Gathered.__module__} import Gathered\n"
-        "gathered = Gathered(in_memory=0)\n"
+        "gathered = Gathered(in_memory=0, path='run')\n"
         "for number in range(8): gathered.add(b'q', b'x' * (1 << 20), [number])\n"
         "links = [f'/proc/self/fd/{fd}' for fd in os.listdir('/proc/self/fd')]\n"
         "print([os.readlink(l) for l in links if os.path.islink(l)])"

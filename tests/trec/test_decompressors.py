@@ -70,7 +70,7 @@ class Outcome:
 def outcome(data: bytes, accelerators: Accelerators, limits: Limits | None = None) -> Outcome:
     text: list[bytes] = []
     problems: tuple[Problem, ...] = ()
-    replay = Replay(io.BytesIO(data))
+    replay = Replay(io.BytesIO(data), path="f")
     with TextReader(
         replay, path="f", limits=limits or Limits(), accelerators=accelerators
     ) as reader:
@@ -251,7 +251,7 @@ def outcome_of_pipe(data: bytes, accelerators: Accelerators, limits: Limits) -> 
     text: list[bytes] = []
     problems: tuple[Problem, ...] = ()
     with TextReader(
-        Replay(Pipe(data)),  # type: ignore[arg-type]  # all that is read with is there
+        Replay(Pipe(data), path="f"),  # type: ignore[arg-type]  # all that is read with is there
         path="f",
         limits=limits,
         accelerators=accelerators,
@@ -274,7 +274,7 @@ def test_pipes_are_read_as_files_are(kind: str, cut: int) -> None:
 def test_the_error_of_a_pipe_is_raised_even_if_it_is_raised_only_once(fast: Accelerators) -> None:
     data = COMPRESS[kind_of(fast)](TEXT)
     for size in (len(data), len(data) // 2):
-        replay = Replay(Pipe(data[:size], breaks=True))  # type: ignore[arg-type]  # as above
+        replay = Replay(Pipe(data[:size], breaks=True), path="f")  # type: ignore[arg-type]  # as above
         with (
             TextReader(replay, path="f", limits=Limits(), accelerators=fast) as reader,
             pytest.raises(ConnectionError, match="the pipe broke"),
@@ -338,7 +338,7 @@ def test_nothing_is_left_when_a_consumer_stops_early(kind: str, taken: int) -> N
     before = held()
     pipe = Pipe(data)
     with TextReader(
-        Replay(pipe),  # type: ignore[arg-type]  # as above
+        Replay(pipe, path="f"),  # type: ignore[arg-type]  # as above
         path="f",
         limits=Limits(),
         accelerators=accelerators,
@@ -367,7 +367,7 @@ def test_nothing_is_left_after_any_error(fast: Accelerators) -> None:
 
 
 def stumble(data: bytes, accelerators: Accelerators) -> None:
-    replay = Replay(io.BytesIO(data))
+    replay = Replay(io.BytesIO(data), path="f")
     with TextReader(replay, path="f", limits=Limits(), accelerators=accelerators) as reader:
         for _ in reader.blocks():
             raise ZeroDivisionError
@@ -376,7 +376,7 @@ def stumble(data: bytes, accelerators: Accelerators) -> None:
 def test_the_digest_can_be_had_early(fast: Accelerators) -> None:
     data = COMPRESS[kind_of(fast)](TEXT * 4)
     with TextReader(
-        Replay(io.BytesIO(data)), path="f", limits=Limits(), accelerators=fast
+        Replay(io.BytesIO(data), path="f"), path="f", limits=Limits(), accelerators=fast
     ) as reader:
         next(iter(reader.blocks()))
         assert reader.digest() == outcome(data, STDLIB).digest

@@ -42,7 +42,7 @@ def spilling() -> Iterator[None]:
 def test_lines_come_back_by_query(pieces: list[tuple[bytes, list[bytes]]], in_memory: int) -> None:
     expected: dict[bytes, tuple[list[bytes], list[int]]] = {}
     number = 0
-    with closing(Gathered(in_memory)) as gathered:
+    with closing(Gathered(in_memory, path="run")) as gathered:
         for query, lines in pieces:
             numbers = range(number + 1, number + 1 + len(lines))
             number = numbers.stop + 2  # lines between that are not gathered
@@ -56,7 +56,7 @@ def test_lines_come_back_by_query(pieces: list[tuple[bytes, list[bytes]]], in_me
 
 
 def test_what_does_not_fit_is_not_kept_in_memory() -> None:
-    with closing(Gathered(1000)) as gathered:
+    with closing(Gathered(1000, path="run")) as gathered:
         for number in range(1, 2000):
             gathered.add(b"%d" % (number % 7), b"x" * 90 + b"\n", [number])
             assert sum(map(len, gathered._texts.values())) <= 1000
@@ -65,7 +65,7 @@ def test_what_does_not_fit_is_not_kept_in_memory() -> None:
 
 
 def test_closing_twice_does_nothing() -> None:
-    gathered = Gathered(0)
+    gathered = Gathered(0, path="run")
     gathered.add(b"1", b"a\n", [1])
     gathered.close()
     gathered.close()

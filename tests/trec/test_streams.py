@@ -293,7 +293,7 @@ def test_replay_of_files_and_pipes(tmp_path: Path) -> None:
         sources: list[BinaryIO] = [file, io.BytesIO(path.read_bytes())]
         for source in (*sources, piped):
             assert source.read(7) == b"skipped"
-            replay = Replay(source)  # type: ignore[arg-type]  # IO[bytes] is a BinaryIO at run time
+            replay = Replay(source, path="f")  # type: ignore[arg-type]  # IO[bytes] is a BinaryIO at run time
             begun = replay.read(100)
             replay.rewind()
             again = b"".join(iter(lambda: replay.read(256), b""))  # noqa: B023 - used at once

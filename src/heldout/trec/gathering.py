@@ -6,7 +6,10 @@ gone when it is closed.
 
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from heldout.errors import InputError, Problem
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,10 +26,12 @@ class Gathered:
 
     Args:
         in_memory: bytes of text that are kept in memory.
+        path: the file, for messages.
     """
 
-    def __init__(self, in_memory: int = _IN_MEMORY) -> None:
+    def __init__(self, in_memory: int = _IN_MEMORY, *, path: str) -> None:
         self._in_memory = in_memory
+        self._path = path
         self._size = 0
         self._texts: dict[bytes, bytearray] = {}
         self._numbers: dict[bytes, array[int]] = {}
@@ -34,7 +39,11 @@ class Gathered:
         self._database: sqlite3.Connection | None = None
 
     def add(self, query: bytes, text: bytes, numbers: Sequence[int]) -> None:
-        """Keep lines of a query; `numbers` are their 1-based numbers in the file."""
+        """Keep lines of a query; `numbers` are their 1-based numbers in the file.
+
+        Raises:
+            InputError: code `no-scratch`.
+        """
         if query not in self._texts:
             self._queries[query] = None
             self._texts[query] = bytearray()
@@ -53,10 +62,15 @@ class Gathered:
         return len(self._queries)
 
     def queries(self) -> Iterator[tuple[bytes, list[int]]]:
-        """The lines of each query, first come first, and their numbers."""
+        """The lines of each query, first come first, and their numbers.
+
+        Raises:
+            InputError: code `no-scratch`.
+        """
         if self._database is not None:
             self._spill()
-            self._database.execute("CREATE INDEX by_query ON lines (query)")
+            with _scratch(self._path):
+                self._database.execute("CREATE INDEX by_query ON lines (query)")
         for query in self._queries:
             yield self._fetch(query)
 
@@ -69,6 +83,22 @@ class Gathered:
         self._numbers.clear()
 
     def _spill(self) -> None:
+        with _scratch(self._path):
+            database = self._open()
+            database.execute("BEGIN")
+            database.executemany(
+                "INSERT INTO lines VALUES (?, ?, ?)",
+                (
+                    (query, self._numbers[query].tobytes(), text)
+                    for query, text in self._texts.items()
+                ),
+            )
+            database.execute("COMMIT")
+        self._texts.clear()
+        self._numbers.clear()
+        self._size = 0
+
+    def _open(self) -> "sqlite3.Connection":
         if self._database is None:
             import sqlite3  # noqa: PLC0415 - few runs come here, and each call would pay for it
 
@@ -76,15 +106,7 @@ class Gathered:
             self._database.execute("PRAGMA journal_mode = OFF")
             self._database.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             self._database.execute("CREATE TABLE lines (query BLOB, numbers BLOB, text BLOB)")
-        self._database.execute("BEGIN")
-        self._database.executemany(
-            "INSERT INTO lines VALUES (?, ?, ?)",
-            ((query, self._numbers[query].tobytes(), text) for query, text in self._texts.items()),
-        )
-        self._database.execute("COMMIT")
-        self._texts.clear()
-        self._numbers.clear()
-        self._size = 0
+        return self._database
 
     def _fetch(self, query: bytes) -> tuple[bytes, list[int]]:
         if self._database is None:
@@ -92,7 +114,28 @@ class Gathered:
         pieces = []
         numbers = array("q")
         rows = "SELECT numbers, text FROM lines WHERE query = ? ORDER BY rowid"
-        for some, text in self._database.execute(rows, (query,)):
-            numbers.frombytes(some)
-            pieces.append(text)
+        with _scratch(self._path):
+            for some, text in self._database.execute(rows, (query,)):
+                numbers.frombytes(some)
+                pieces.append(text)
         return b"".join(pieces), numbers.tolist()
+
+
+@contextmanager
+def _scratch(path: str) -> Iterator[None]:
+    """What the database cannot do is told of the run that needs it: others may need none."""
+    import sqlite3  # noqa: PLC0415 - as above
+
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise InputError(
+            Problem(
+                code="no-scratch",
+                path=path,
+                found=f"no room for a temporary file: {error}",
+                expected="room for the run's rows, whose queries stand apart in the file",
+                hint="make room there, or name another folder with SQLITE_TMPDIR; "
+                "a run sorted by query needs none",
+            )
+        ) from error

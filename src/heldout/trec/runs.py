@@ -84,7 +84,7 @@ def scan_run(
     Raises:
         Exception: whatever reading `source` raises (a decrypting pipe's `TrustError`).
     """
-    replay = Replay(source)
+    replay = Replay(source, path=path)
     rules = _Rules(
         path=path,
         order=order,
@@ -253,7 +253,7 @@ class _Pass:
 
     def _gathered(self, parts: Iterable[_Part], form: Form, scanner: Scanner) -> Iterator[_Part]:
         """Each query once, with all its lines."""
-        with closing(Gathered()) as gathered:
+        with closing(Gathered(path=self.rules.path)) as gathered:
             for part in parts:
                 for segment in part.found.segments:
                     if segment.query_length:

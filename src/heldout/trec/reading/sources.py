@@ -5,6 +5,8 @@ import io
 import os
 import stat
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -72,14 +74,24 @@ class Replay:
         size: bytes from where it stood to its end, `None` where only reading tells.
     """
 
-    def __init__(self, source: BinaryIO) -> None:
+    def __init__(self, source: BinaryIO, *, path: str) -> None:
+        """Begin; nothing is read yet.
+
+        Args:
+            source: its bytes.
+            path: its name for messages.
+        """
         self._source = source
         self._start = source.tell() if _can_seek(source) else None
         self.size = _size_left(source)
-        self._kept = None if self._start is not None else _Kept(source)
+        self._kept = None if self._start is not None else _Kept(source, path)
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes, `b""` at the end."""
+        """At most `size` bytes, `b""` at the end.
+
+        Raises:
+            InputError: code `no-scratch`.
+        """
         return (self._kept or self._source).read(size)
 
     def rewind(self) -> None:
@@ -93,8 +105,9 @@ class Replay:
 class _Kept:
     """The bytes of a pipe, and the error that ended it, as often as they are asked for."""
 
-    def __init__(self, source: Readable) -> None:
+    def __init__(self, source: Readable, path: str) -> None:
         self._source = source
+        self._path = path
         import tempfile  # noqa: PLC0415 - files need none
 
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - see below
@@ -102,10 +115,12 @@ class _Kept:
         self._size = 0
         self._place = 0
         self._error: Exception | None = None
+        self._full: InputError | None = None
 
     def read(self, size: int) -> bytes:
         if self._place < self._size:
-            chunk = self._file.read(min(size, self._size - self._place))
+            with self._room():
+                chunk = self._file.read(min(size, self._size - self._place))
         else:
             chunk = self._receive(size)
         self._place += len(chunk)
@@ -119,13 +134,32 @@ class _Kept:
         except Exception as error:
             self._error = error
             raise
-        self._file.write(chunk)
+        with self._room():
+            self._file.write(chunk)
         self._size += len(chunk)
         return chunk
 
     def rewind(self) -> None:
-        self._file.seek(0)
+        with self._room():
+            self._file.seek(0)  # which writes what was not yet written
         self._place = 0
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """Once the file has failed, nobody knows what is in it: from then on nothing is read."""
+        if self._full is not None:
+            raise self._full
+        try:
+            yield
+        except OSError as error:
+            self._full = refusal(
+                "no-scratch",
+                self._path,
+                found=f"no room for a temporary file: {error.strerror or type(error).__name__}",
+                expected="room for the bytes of a pipe, which are read a second time",
+                hint="make room there, name another folder with TMPDIR, or give a file",
+            )
+            raise self._full from error
 
 
 def _can_seek(source: Readable) -> bool:
