@@ -1,7 +1,8 @@
 """`heldout board`: found a board, look at its sets, show a baseline."""
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ from heldout.cli.context import Place, at_board, json_option, now_option, report
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.drafting import read_runs
 from heldout.cli.ledgers import ledger_json, print_ledger
+from heldout.cli.options import one_of
 from heldout.cli.printing import (
     answers,
     plural,
@@ -49,6 +51,7 @@ from heldout.trec.reading.streams import open_input
 __all__ = ["baseline", "describe", "new"]
 
 _file = click.Path(path_type=Path, dir_okay=False)
+_MEASURE = "RR@10"
 _TASK = "Rank the documents of the collection for each query."
 
 
@@ -61,7 +64,14 @@ _TASK = "Rank the documents of the collection for each query."
 @click.option(
     "--eval", nargs=2, type=_file, metavar="QUERIES QRELS", help="The held-out set.", required=True
 )
-@click.option("-m", "--measure", default="RR@10", show_default=True, help="Of every view.")
+@click.option(
+    "-m",
+    "--measure",
+    multiple=True,
+    callback=one_of("measure", several="a view for each in board.toml (docs/board.md)"),
+    metavar="MEASURE",
+    help="Of every view [RR@10].",
+)
 @click.option("--title", metavar="TEXT", help="Heading of the page [DIR's name].")
 @click.option("--task", default=_TASK, metavar="TEXT", help="What a system has to do.")
 @click.option("--order", type=click.Choice(get_args(Order)), default="msmarco", show_default=True)
@@ -80,7 +90,7 @@ def new(
     vault: Path,
     dev: tuple[Path, Path] | None,
     eval: tuple[Path, Path],  # noqa: A002 - the option's name is a contract
-    measure: str,
+    measure: str | None,
     title: str | None,
     task: str,
     order: Order,
@@ -109,7 +119,7 @@ def new(
         opens=now.date(),
         envelope=envelope,
         recipients=(),
-        measure=measure,
+        measure=measure or _MEASURE,
         order=order,
         depth=depth,
         sets={name: given.public for name, given in sets.items()},
@@ -132,22 +142,24 @@ def new(
         ],
     )
     _print(description)
-    print_facts(answers(), [("", ""), *_ADVICE, ("", "")])
-    heads = ["release", *[""] * ADVICE.count("\n")]
-    print_facts(answers(), [*zip(heads, ADVICE.splitlines(), strict=True), _PLAY])
+    play = f"heldout redteam --board {shlex.quote(str(folder))} --runs FILE FILE"
+    release = [*ADVICE.splitlines(), f"{play} plays the attacks on your dev data"]
+    for heading, lines in (("next", _next(folder, vault, sets, now)), ("release", release)):
+        print_facts(answers(), [("", "")])
+        print_facts(answers(), [(heading * (i == 0), line) for i, line in enumerate(lines)])
 
 
-_ADVICE = [
-    ("next", "back up the vault today: without its key nothing that is sent can be opened"),
-    ("", "read board.toml: the policy, the depth, the task; commit what you change"),
-    ("", "state there where heldout is installed from: install; and in README.md"),
-    ("", "put the board where people find it: git remote add origin URL; git push -u origin main"),
-    ("", "show a first run: heldout board baseline 20261101-bm25 --dev FILE --eval FILE"),
-    ("", "another organiser: share the vault (docs/organisers.md), then heldout board rekey"),
-]
-
-
-_PLAY = ("", "heldout redteam --board DIR --runs A B plays the attacks on your dev data")
+def _next(folder: Path, vault: Path, sets: Collection[str], now: datetime) -> Iterator[str]:
+    """What to do now; commands can be called as they stand, once FILE is a file."""
+    runs = " ".join(f"--{name} FILE" for name in sets)
+    places = f"--board {shlex.quote(str(folder))} --vault {shlex.quote(str(vault))}"
+    run = f'{now:%Y%m%d}-bm25 {runs} --description "BM25"'
+    yield "back up the vault today: without its key nothing that is sent can be opened"
+    yield "read board.toml: the policy, the depth, the task; commit what you change"
+    yield "state there where heldout is installed from: install; and in README.md"
+    yield "put the board where people find it: git remote add origin URL; git push -u origin main"
+    yield f"show a first run: heldout board baseline {run} {places}"
+    yield "another organiser: share the vault (docs/organisers.md), then heldout board rekey"
 
 
 @click.command()
