@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -179,6 +179,20 @@ def test_where_nothing_can_be_written_nothing_is_stored(tmp_path: Path) -> None:
     found = scored()
     assert not cache.add(KEY, SIZE, found)
     assert cache.find(KEY, found.digest, SIZE, MEASURES) is None
+    cache.prune()
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_where_something_else_stands_in_a_records_place_nothing_is_stored(
+    cache: ScoreCache, make: Callable[[Path], None]
+) -> None:
+    found = scored()
+    assert cache.add(KEY, SIZE, found)
+    record = only_file(cache)
+    record.unlink()
+    make(record)
+    assert cache.find(KEY, found.digest, SIZE, MEASURES) is None
+    assert not cache.add(KEY, SIZE, found)
     cache.prune()
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import heldout
+from heldout.errors import StoreError
 from heldout.ids import Digest
 from heldout.measures.spec import Measure
 from heldout.store.scored import Key, StoredRun
@@ -87,7 +88,7 @@ class ScoreCache:
         before = decode(_read_own(path), key, found.digest)
         try:
             _write(self.root, path, encode(merge(before, pack(key, found))))
-        except OSError:
+        except (OSError, StoreError):
             return False
         return True
 
@@ -169,6 +170,7 @@ def _write(root: Path, path: Path, data: bytes) -> None:
 
     Raises:
         OSError: it cannot be written.
+        StoreError: something that is no file stands in its place.
     """
     from heldout.store.files import write_whole  # noqa: PLC0415 - most calls only read
 
