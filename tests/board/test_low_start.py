@@ -1,8 +1,9 @@
-"""A first run far below every baseline: who is asked about it, and who is not."""
+"""A run far below every baseline: who is asked about it, and who is not."""
 
 import math
 from datetime import timedelta
 
+import msgspec
 import numpy as np
 import pytest
 from boardlog import START, BoardLog, make_manifest, make_spec
@@ -13,15 +14,23 @@ from scipy.stats import ttest_rel
 from heldout.board.policy.case import Case, Distance
 from heldout.board.policy.low_start import check_far_below, paired_distance
 from heldout.board.policy.table import RULES, judge
+from heldout.board.rules.release import ReleaseRule, RuleName
 from heldout.ids import SubmissionId
 
 SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=40)
 LOW = (Distance(baseline="bm25", errors=9.04), Distance(baseline="tf-idf", errors=4.26))
 
 
-def case_of(log: BoardLog, distances: tuple[Distance, ...], *, team: str = "Lighthouse") -> Case:
+def case_of(
+    log: BoardLog,
+    distances: tuple[Distance, ...],
+    *,
+    team: str = "Lighthouse",
+    rule: RuleName = "rounded",
+) -> Case:
+    release = ReleaseRule(rule=rule)
     return Case(
-        spec=make_spec(),
+        spec=msgspec.structs.replace(make_spec(), release=release),
         history=log.history,
         id=SubmissionId("20261109-low"),
         received=START + timedelta(days=8),
@@ -67,7 +76,7 @@ def test_a_first_run_far_below_all_baselines_is_told_to_the_organisers_alone() -
     (finding,) = [one for one in judge(case) if one.rule == "far-below"]
     assert (finding.severity, finding.public) == ("review", False)
     assert finding.evidence == (
-        "the team's first run lies 4.3 paired standard errors below tf-idf, the nearest baseline, "
+        "the run lies 4.3 paired standard errors below tf-idf, the nearest baseline, "
         "and 9.0 below bm25 (limit 3.59)"
     )
     assert RULES["far-below"].reason
@@ -82,12 +91,24 @@ def test_a_board_without_baselines_says_nothing() -> None:
     assert [*check_far_below(case_of(BoardLog().open(), ()))] == []
 
 
-def test_only_the_first_run_of_a_team_is_one() -> None:
+def test_single_labels_cannot_be_asked_for_after_an_honest_first_entry() -> None:
     log = BoardLog().open()
     log.submit("20261101-first", make_manifest("Lighthouse"), "0.400")
-    assert [*check_far_below(case_of(log, LOW))] == []
-    assert [*check_far_below(case_of(log, LOW, team="LIGHTHOUSE "))] == []
-    assert len([*check_far_below(case_of(log, LOW, team="Harbour"))]) == 1
+    for team in ("Lighthouse", "Harbour"):
+        (evidence,) = check_far_below(case_of(log, LOW, team=team))
+        assert evidence.startswith("the run lies 4.3 paired standard errors below tf-idf")
+
+
+@pytest.mark.parametrize("rule", ["ladder", "step"])
+def test_where_a_low_score_is_told_once_only_a_team_s_first_run_is_asked_about(
+    rule: RuleName,
+) -> None:
+    log = BoardLog().open()
+    log.submit("20261101-first", make_manifest("Lighthouse"), "0.400")
+    log.amend("20261101-first", make_manifest("Beacon"))
+    for known in ("Lighthouse", "LIGHTHOUSE ", "Beacon"):
+        assert [*check_far_below(case_of(log, LOW, team=known, rule=rule))] == []
+    assert len([*check_far_below(case_of(log, LOW, team="Harbour", rule=rule))]) == 1
 
 
 def test_a_run_that_was_refused_is_no_first_one() -> None:
@@ -95,4 +116,4 @@ def test_a_run_that_was_refused_is_no_first_one() -> None:
     log.receive("20261101-first")
     log.review("20261101-first", make_manifest("Lighthouse"))
     log.reject("20261101-first")
-    assert len([*check_far_below(case_of(log, LOW))]) == 1
+    assert len([*check_far_below(case_of(log, LOW, rule="ladder"))]) == 1

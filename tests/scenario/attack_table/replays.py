@@ -23,18 +23,6 @@ def attacks() -> Iterator[Attack]:
         tries="to take events back",
         becomes="not followed" + SAME,
     )
-    yield Group(family=FAMILY, module="scenario/test_likeness.py").one(
-        "the organisers' own baseline run",
-        "test_the_organisers_own_baseline_run_sent_by_a_team",
-        tries="to be ranked with a run of somebody else's",
-        becomes="told at review as `others-run`, with the baseline; a reason is asked for",
-    )
-    yield Group(family=FAMILY, module="board/test_likeness_rules.py").one(
-        "a variant of one's own behind many equal runs of others",
-        "test_an_own_variant_does_not_hide_behind_equal_runs_of_others",
-        tries="to be left out of a list of the nearest",
-        becomes="told as `small-change`: all that is alike is judged, whosever it is",
-    )
     for module, name, test, tries, becomes in (
         (
             "scenario/test_days.py",

@@ -1,4 +1,4 @@
-"""A team's first run that is far below every baseline.
+"""A run that is far below every baseline, though its score would be told.
 
 Whoever begins low on purpose is told every rise from there, under a Ladder too (docs/redteam.md,
 sandbagging), and runs that are spoilt on most queries ask for single labels. A weak system may be
@@ -9,6 +9,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping
 
+from heldout.board.log.joined_names import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 from heldout.board.policy.case import Case
 
@@ -38,25 +39,31 @@ def paired_distance(
 
 
 def check_far_below(case: Case) -> Iterator[str]:
-    """The first run of a team is not below the worst baseline by more than the Ladder's z."""
+    """A run whose score is told is not below the worst baseline by more than the Ladder's z.
+
+    Under `rounded` that is every run: one that is spoilt on all queries but one says what that one
+    is worth, the tenth as well as the first. Else only a team's first low score is told.
+    """
     bar = case.spec.release.threshold
     distances = sorted(case.distances, key=lambda one: (one.errors, one.baseline))
-    if not distances or distances[0].errors <= bar or _was_told(case):
+    if not distances or distances[0].errors <= bar:
+        return
+    if case.spec.release.rule != "rounded" and _was_told(case):
         return
     worst, best = distances[0], distances[-1]
     told = f"{worst.errors:.1f} paired standard errors below {worst.baseline}, the nearest baseline"
     if best is not worst:
         told += f", and {best.errors:.1f} below {best.baseline}"
-    yield f"the team's first run lies {told} (limit {bar:.2f})"
+    yield f"the run lies {told} (limit {bar:.2f})"
 
 
 def _was_told(case: Case) -> bool:
     """Whether the team has an entry already, under any name that it has had."""
-    team = team_key(case.manifest.team)
+    names = names_of(list_renamed(case.history), [case.manifest.team])
     return any(
         submission.status == "published"
         and not submission.baseline
         and submission.id != case.id
-        and team in map(team_key, submission.teams)
+        and not names.isdisjoint(map(team_key, submission.teams))
         for submission in case.history.submissions.values()
     )

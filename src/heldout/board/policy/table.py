@@ -252,7 +252,7 @@ RULES: Mapping[str, Rule] = {
     "far-below": Rule(
         check=check_far_below,
         severity="review",
-        reason="who begins low on purpose is told every rise from there",
+        reason="a run spoilt on purpose asks for single labels, or for every rise from there",
         public=False,
     ),
 }

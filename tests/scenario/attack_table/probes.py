@@ -1,0 +1,31 @@
+"""Attacks by the runs themselves: made to read labels, to climb on noise, or to pass for others."""
+
+from collections.abc import Iterator
+
+from attack_table.attack import Attack, Group
+
+__all__ = ["attacks"]
+
+FAMILY = "A run that is made to probe or to hide"
+
+
+def attacks() -> Iterator[Attack]:
+    yield Group(family=FAMILY, module="scenario/test_review_low_start.py").one(
+        "runs of nonsense but for one query, after an honest entry",
+        "test_single_labels_cannot_be_asked_for_after_an_honest_first_entry",
+        tries="to read single labels out of rounded scores",
+        becomes="told at review as `far-below`, each of them; a reason is asked for",
+    )
+    likeness = Group(family=FAMILY, module="board/test_likeness_rules.py")
+    yield Group(family=FAMILY, module="scenario/test_likeness.py").one(
+        "the organisers' own baseline run",
+        "test_the_organisers_own_baseline_run_sent_by_a_team",
+        tries="to be ranked with a run of somebody else's",
+        becomes="told at review as `others-run`, with the baseline; a reason is asked for",
+    )
+    yield likeness.one(
+        "a variant of one's own behind many equal runs of others",
+        "test_an_own_variant_does_not_hide_behind_equal_runs_of_others",
+        tries="to be left out of a list of the nearest",
+        becomes="told as `small-change`: all that is alike is judged, whosever it is",
+    )
