@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import Town, found_town
+from town import Town, found_town, git
 
 from heldout.errors import InputError
 from heldout.pipeline.participant.draft import draft_id
@@ -222,6 +222,38 @@ def test_a_second_submit_and_an_empty_amend_say_so(town: Town) -> None:
     assert "unchanged since revision 1 was sent; nothing was sent now" in unchanged.out
     town.fill(submission, code="https://example.org/code")
     assert "done before" not in town.participant("amend", submission, now=LATER).out
+
+
+def test_what_was_sent_elsewhere_is_not_said_to_be_here(town: Town) -> None:
+    submission = town.draft("one", now=DAY)
+    first, second, third = (town.root / name for name in ("first", "second", "third"))
+
+    def sent(*arguments: str | Path) -> bool:
+        """Whether it is said to have been sent there before, in words and as JSON."""
+        words = town.participant(*arguments, now=LATER)
+        assert words.code == 0
+        (line,) = [line for line in words.out.splitlines() if line.startswith("sent ")]
+        return line.endswith("(done before)")
+
+    assert not sent("submit", submission, "--to", first)
+    assert sent("submit", submission, "--to", first)
+    assert not sent("submit", submission, "--to", second)
+    (second / "extra").touch()
+    next(second.glob("*.tar*")).unlink()
+    assert not sent("submit", submission, "--to", second)
+    assert not sent("submit", submission)
+    assert sent("submit", submission)
+    assert not sent("amend", submission, "--to", third)
+    assert {path.name for path in third.iterdir()} == {path.name for path in first.iterdir()}
+    told = town.participant("amend", submission, "--to", third, "--json", now=LATER).json
+    assert (told["sent"], told["sent_before"]) == (f"3 files to {third}", True)
+
+
+def test_without_a_remote_a_second_branch_is_not_made_again(town: Town) -> None:
+    git(town.clone, "remote", "remove", "origin")
+    submission = town.draft("one", now=DAY)
+    told = [town.participant("submit", submission, now=LATER).out for _ in range(2)]
+    assert ["in this repository   (done before)" in text for text in told] == [False, True]
 
 
 def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:

@@ -1,5 +1,7 @@
 """A participant's commands that seal and send, inside a clone of a board."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from heldout.pipeline.participant.receipts import keep_receipt
 from heldout.pipeline.participant.send import Packed, deliver, mark_sent, update
 from heldout.pipeline.participant.send import pack as pack_draft
 from heldout.pipeline.participant.send import submit as submit_draft
+from heldout.store.git import Git
 from heldout.store.repository import Repository
 
 __all__ = ["amend", "pack", "submit", "withdraw"]
@@ -72,15 +75,14 @@ def submit(*, place: Place, submission: str, folder: Path | None) -> None:
         found, packed = _check_and_pack(repository, submission, place)
         sent = _send(place, found.id, packed, folder)
     if place.as_json:
-        print_json({**_packed_json(found.id, packed), "sent": sent})
+        print_json({**_packed_json(found.id, packed), **_sent_json(sent)})
         return
     _print_packed(repository, found.id, packed)
     print_seen(found)
-    again = "   (done before)" if packed.sent_before else ""
     print_facts(
         answers(),
         [
-            ("sent", sent + again),
+            ("sent", str(sent)),
             ("keep", f".heldout/receipts/{found.id}.json: heldout audit --receipt FILE"),
             ("", ""),
             ("next", f"heldout status {found.id}"),
@@ -129,21 +131,23 @@ def _update(place: Place, submission: str, folder: Path | None, *, withdrawn: bo
         fail(error, status=1)
     with repository.locked():
         packed = update(repository, name, manifest, withdrawn=withdrawn)
-        unchanged = packed.sent_before and not withdrawn
-        sent = "" if unchanged else _send(place, name, packed, folder)
+        # Into a folder it goes all the same: what was sent may have gone elsewhere.
+        unchanged = packed.sent_before and not withdrawn and folder is None
+        sent = None if unchanged else _send(place, name, packed, folder)
     if place.as_json:
-        print_json({**_packed_json(name, packed), "sent": sent, "withdrawn": withdrawn})
+        print_json({**_packed_json(name, packed), **_sent_json(sent), "withdrawn": withdrawn})
         return
-    if unchanged:
+    if sent is None:
         told = f"since revision {packed.revision} was sent; nothing was sent now"
         print_facts(answers(), [("unchanged", told), ("", ""), ("next", f"heldout status {name}")])
         return
     what = "a withdrawal" if withdrawn else "new metadata"
+    again = "   (done before)" if packed.done_before else ""
     print_facts(
         answers(),
         [
-            ("sealed", f"{what} under the key of {name}, revision {packed.revision}"),
-            ("sent", sent + ("   (done before)" if packed.sent_before else "")),
+            ("sealed", f"{what} under the key of {name}, revision {packed.revision}{again}"),
+            ("sent", str(sent)),
             ("", ""),
             ("next", f"heldout status {name}"),
         ],
@@ -161,24 +165,43 @@ def _check_and_pack(repository: Repository, submission: str, place: Place) -> tu
     return found, pack_draft(repository, found.id, found.manifest)
 
 
-def _send(place: Place, submission: SubmissionId, packed: Packed, folder: Path | None) -> str:
-    sent = _deliver(place, submission, packed, folder)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sent:
+    """Where sealed files are now.
+
+    Attributes:
+        place: for a person.
+        before: whether just these were there already.
+    """
+
+    place: str
+    before: bool
+
+    def __str__(self) -> str:
+        return self.place + "   (done before)" * self.before
+
+
+def _send(place: Place, submission: SubmissionId, packed: Packed, folder: Path | None) -> _Sent:
+    if folder is None:
+        sent = _send_branch(place, submission, packed)
+    else:
+        new = deliver(place.board(), packed, folder)
+        sent = _Sent(place=f"{plural(len(packed.files), 'file')} to {folder}", before=not new)
     repository = place.board()
     mark_sent(repository, submission, packed, now=place.now)
     keep_receipt(repository, submission, repository.newest_log())
     return sent
 
 
-def _deliver(place: Place, submission: SubmissionId, packed: Packed, folder: Path | None) -> str:
+def _send_branch(place: Place, submission: SubmissionId, packed: Packed) -> _Sent:
     repository = place.board()
-    if folder is not None:
-        deliver(repository, packed, folder)
-        return f"{plural(len(packed.files), 'file')} to {folder}"
+    git = repository.git
+    before = _branches(git)
     embargoed = read_metadata(repository, submission).embargo_until is not None
     branch = submit_draft(repository, submission, packed, embargoed=embargoed, now=place.now)
-    git = repository.git
     if "origin" not in git.remotes():
-        return f"branch {branch} in this repository"
+        told = f"branch {branch} in this repository"
+        return _Sent(place=told, before=before == _branches(git))
     try:
         git.push("origin", f"+refs/heads/{branch}:refs/heads/{branch}")
     except StoreError as error:
@@ -189,7 +212,12 @@ def _deliver(place: Place, submission: SubmissionId, packed: Packed, folder: Pat
             ),
             status=1,
         )
-    return f"branch {branch}, pushed to origin"
+    return _Sent(place=f"branch {branch}, pushed to origin", before=before == _branches(git))
+
+
+def _branches(git: Git) -> Mapping[str, str]:
+    """Every branch here and at the remote, as far as this clone knows: sending moves one."""
+    return git.refs("refs/heads/", "refs/remotes/")
 
 
 def _print_packed(repository: Repository, submission: SubmissionId, packed: Packed) -> None:
@@ -223,6 +251,11 @@ def _packed_json(submission: SubmissionId, packed: Packed) -> dict[str, Any]:
         "done_before": packed.done_before,
         "sent_before": packed.sent_before,
     }
+
+
+def _sent_json(sent: _Sent | None) -> dict[str, Any]:
+    """What became of it; `None` where nothing was sent now."""
+    return {"sent": sent.place if sent else "", "sent_before": sent is None or sent.before}
 
 
 def _bytes(size: int) -> str:

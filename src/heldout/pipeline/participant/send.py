@@ -167,10 +167,17 @@ def submit(
     return branch
 
 
-def deliver(repository: Repository, packed: Packed, folder: Path) -> None:
-    """Copy sealed files into a folder from which the organisers take them."""
-    for name in packed.files:
+def deliver(repository: Repository, packed: Packed, folder: Path) -> bool:
+    """Copy sealed files into a folder from which the organisers take them.
+
+    Returns:
+        Whether it lacked any of them.
+    """
+    new = [
         write_whole(folder / name, repository.packed_file(name).read_bytes())
+        for name in packed.files
+    ]
+    return any(new)
 
 
 def mark_sent(
