@@ -1,13 +1,16 @@
 """The story of the demo, on a small part of the collection."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from heldout.cli.demo import demo
 from heldout.collections.collection import Collection, QuerySplit
 from heldout.demo.story import DENSE, PARTS, STORY, Scene, play_demo
 from heldout.errors import SetupError, StoreError
@@ -160,6 +163,46 @@ def test_only_the_dense_run_may_be_left_out(
     monkeypatch.setattr("heldout.demo.story.choose_method", refuse)
     with ThreadPoolExecutor(1) as executor, pytest.raises(SetupError, match="rankers"):
         play_demo(tmp_path / "d", _split(), now=NOW, executor=executor, say=lambda _a, _b: None)
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The collection must not be read, which takes seconds."""
+
+    def fail(**_: object) -> None:
+        pytest.fail("the collection was read")
+
+    monkeypatch.setattr("heldout.cli.demo.read_collection", fail)
+
+
+@pytest.mark.usefixtures("unread")
+@pytest.mark.parametrize("place", ["folder", "folder/file"])
+def test_a_place_that_is_taken_is_told_at_once(tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_text("x", "utf-8")
+    result = CliRunner().invoke(demo, [str(tmp_path / place)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is not empty; name a folder that does not exist yet" in result.stderr
+    assert (tmp_path / "folder" / "file").read_text("utf-8") == "x"
+
+
+@pytest.mark.usefixtures("unread")
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        (("bm25s", "jinja2"), "the demo lacks bm25s, jinja2; pip install 'heldout[rankers,site]'"),
+        (("vl_convert",), "the demo lacks vl_convert; pip install 'heldout[site]'"),
+    ],
+)
+def test_all_that_is_not_installed_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: tuple[str, ...], told: str
+) -> None:
+    for name in lost:
+        monkeypatch.setitem(sys.modules, name, None)
+    result = CliRunner().invoke(demo, [str(tmp_path / "new")])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in " ".join(result.stderr.split())
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:

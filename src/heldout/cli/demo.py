@@ -21,6 +21,7 @@ from heldout.cli.printing import (
 )
 from heldout.collections.collection import QuerySplit
 from heldout.demo.campaign import play_campaign, publish_version
+from heldout.demo.ready import check_ready
 from heldout.demo.story import Scene, play_demo, read_collection, sit
 from heldout.errors import SetupError
 
@@ -47,6 +48,7 @@ def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
     def say(heading: str, text: str) -> None:
         print_facts(messages(), [(heading, text)])
 
+    check_ready(folder)
     context = multiprocessing.get_context("spawn")
     say("reading", "the standard library's docstrings ...")
     split = read_collection(seed=seed)

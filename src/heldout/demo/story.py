@@ -19,6 +19,7 @@ from heldout.board.rules.spec import Example
 from heldout.board.rules.template import NewBoard
 from heldout.collections.collection import QuerySplit, split_queries
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
+from heldout.demo.ready import check_ready
 from heldout.errors import SetupError, StoreError
 from heldout.ids import SubmissionId
 from heldout.pipeline.deciding.baseline import add_baseline
@@ -263,8 +264,7 @@ def play_demo(
         StoreError: the folder holds something already.
         SetupError: an extra is missing.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise StoreError(f"{folder} is not empty; name a folder that does not exist yet")
+    check_ready(folder)
     # For the repository that the folder may lie in: nothing here, a vault least of all, is its own.
     write_whole(folder / ".gitignore", b"*\n")
     say("documents", _describe(split))
