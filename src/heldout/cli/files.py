@@ -9,7 +9,7 @@ import click
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.qrels import Qrels
 from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.runs import Expected, Scan, scan_run
 
 __all__ = ["ORDERS", "json_option", "order_option", "run_name", "scan_file", "tell_orders"]
@@ -66,7 +66,7 @@ def scan_file(
     expected: Expected | None = None,
     accelerators: Accelerators | None = None,
 ) -> Scan:
-    """Scan a run file; `order` as in `scan_run`.
+    """Scan a run file of whoever calls; `order` as in `scan_run`.
 
     Raises:
         InputError: code `unreadable-file`.
@@ -78,6 +78,7 @@ def scan_file(
             order=order,
             qrels=None if qrels is None else qrels.judgments,
             expected=expected,
+            limits=OWN_FILES,
             accelerators=accelerators,
             signature_depth=0,
         )

@@ -8,7 +8,7 @@ from heldout.cli.console import progress
 from heldout.cli.files import run_name
 from heldout.errors import InputError, Problem, quote
 from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.tops import Tops, read_tops
 
 __all__ = ["find_runs", "name_paths", "name_runs", "read_each"]
@@ -71,6 +71,6 @@ def read_each(paths: Mapping[str, str], *, depth: int, order: Order | None) -> M
     with progress("reading runs", len(paths)) as done:
         for name, path in paths.items():
             with open_input(Path(path)) as file:
-                tops[name] = read_tops(file, path=path, depth=depth, order=order)
+                tops[name] = read_tops(file, path=path, depth=depth, order=order, limits=OWN_FILES)
             done()
     return tops

@@ -10,7 +10,7 @@ from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.rankers.run import Hit, Run
 from heldout.trec.ranking import order_by_rank, order_by_score
-from heldout.trec.reading.streams import Limits, TextReader
+from heldout.trec.reading.streams import OWN_FILES, TextReader
 from heldout.trec.runs import scan_run
 from heldout.trec.text import check_line
 
@@ -30,10 +30,10 @@ def read_run(source: BinaryIO, *, path: str) -> Run:
         its rank below zero.
 
     Raises:
-        InputError: all errors of the run, as `heldout check` finds them.
+        InputError: all errors of the run, as `heldout validate` finds them.
     """
     content = BytesIO(source.read())
-    scan = scan_run(content, path=path, order=None)
+    scan = scan_run(content, path=path, order=None, limits=OWN_FILES)
     if not scan.ok:
         raise InputError(scan.problems, counts=scan.counts)
     content.seek(0)
@@ -46,7 +46,7 @@ def read_run(source: BinaryIO, *, path: str) -> Run:
 
 def _rows(source: BinaryIO, path: str) -> Iterator[list[bytes]]:
     """The tokens of each row; blank lines and comments are left out."""
-    with TextReader(source, path=path, limits=Limits()) as reader:
+    with TextReader(source, path=path, limits=OWN_FILES) as reader:
         for block in reader.blocks():
             for number, line in enumerate(block.text[:-1].split(b"\n"), start=block.line):
                 if check_line(line, path=path, number=number) is None:

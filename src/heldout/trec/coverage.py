@@ -60,7 +60,11 @@ class Coverage:
         if queries > most:
             raise InputError(
                 self._problem(
-                    "too-many-queries", line, f"more than {most} queries", f"at most {most}"
+                    "too-many-queries",
+                    line,
+                    f"more than {most} queries",
+                    f"at most {most}",
+                    hint="is this the run of another query set?",
                 )
             )
 

@@ -11,6 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from heldout.trec.ranking import JudgedRanking, Order
+from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
 
 __all__ = ["Places", "read_places", "see_through"]
@@ -35,6 +36,7 @@ def read_places(
     path: str,
     documents: Mapping[str, Collection[str]],
     order: Order | None = None,
+    limits: Limits | None = None,
 ) -> Places:
     """Read a run and keep where certain documents stand, however deep.
 
@@ -43,13 +45,15 @@ def read_places(
         path: its name for messages.
         documents: query -> those that are looked for. Queries that are not named are left out.
         order: how documents are ordered; `None` for what fits the run's columns.
+        limits: how much is read.
 
     Raises:
         InputError: all errors of the run, as `scan_run` finds them.
     """
     names = {query: sorted(set(wanted)) for query, wanted in documents.items()}
     codes = {query: {doc: code for code, doc in enumerate(docs)} for query, docs in names.items()}
-    rankings = scan_run(source, path=path, order=order, qrels=codes, signature_depth=0).rankings
+    scan = scan_run(source, path=path, order=order, qrels=codes, limits=limits, signature_depth=0)
+    rankings = scan.rankings
     seen = {query: ranking for query, ranking in rankings.items() if query in names}
     return Places(
         found={

@@ -28,7 +28,14 @@ _DOCUMENT: Mapping[Form, int] = {"msmarco": 1, "trec": 2}
 _NEWLINE = ord("\n")
 
 
-def read_tops(source: BinaryIO, *, path: str, depth: int, order: Order | None = None) -> Tops:
+def read_tops(
+    source: BinaryIO,
+    *,
+    path: str,
+    depth: int,
+    order: Order | None = None,
+    limits: Limits | None = None,
+) -> Tops:
     """Read a run and keep the first documents of each query.
 
     Args:
@@ -36,6 +43,7 @@ def read_tops(source: BinaryIO, *, path: str, depth: int, order: Order | None = 
         path: its name for messages.
         depth: 1 to 100 documents of a query; a query may have fewer.
         order: how documents are ordered; `None` for what fits the run's columns.
+        limits: how much is read.
 
     Raises:
         InputError: all errors of the run, as `scan_run` finds them; `changed-file` if it changed
@@ -45,27 +53,27 @@ def read_tops(source: BinaryIO, *, path: str, depth: int, order: Order | None = 
     if not 1 <= depth <= SIGNATURE_DEPTH:
         raise ValueError(depth)
     start = source.tell()
-    scan = scan_run(source, path=path, order=order, signature_depth=depth)
+    scan = scan_run(source, path=path, order=order, limits=limits, signature_depth=depth)
     signature = scan.signature
     source.seek(start)
     form: Form = scan.form or "trec"
-    ids = _find_ids(source, signature, form, path)
+    with TextReader(source, path=path, limits=limits or Limits()) as reader:
+        ids = _find_ids(reader, signature, form)
     return {
         query: tuple(_known(ids, int(document), path) for document in row if document)
         for query, row in zip(signature.queries, signature.documents, strict=True)
     }
 
 
-def _find_ids(source: BinaryIO, wanted: Signature, form: Form, path: str) -> dict[int, str]:
+def _find_ids(reader: TextReader, wanted: Signature, form: Form) -> dict[int, str]:
     """Hash -> id, of every document that is wanted anywhere."""
     hashes = np.unique(wanted.documents)
     ids: dict[int, str] = {}
-    with TextReader(source, path=path, limits=Limits()) as reader:
-        for block in reader.blocks():
-            documents = _documents(block, form, path)
-            found = hash_documents(documents)
-            for place in _first_places(found, hashes):
-                ids.setdefault(int(found[place]), documents[place].decode())
+    for block in reader.blocks():
+        documents = _documents(block, form, reader.path)
+        found = hash_documents(documents)
+        for place in _first_places(found, hashes):
+            ids.setdefault(int(found[place]), documents[place].decode())
     return ids
 
 

@@ -26,7 +26,7 @@ from heldout.trec.preferences import read_preferences
 from heldout.trec.qrels import read_qrels
 from heldout.trec.ranking import Order
 from heldout.trec.ratings import read_ratings
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.tied_tops import TiedTops, read_tied_tops
 from heldout.validity.agreement import judge_agreement
 from heldout.validity.ratings import Ratings, rate_documents, rate_preferences
@@ -236,7 +236,12 @@ def _read_runs(paths: Sequence[str], order: Order | None, depth: int) -> _Tops:
                 raise InputError([one for one in scan.problems if one.severity == "error"])
             with open_input(Path(path)) as file:
                 found[name] = read_tied_tops(
-                    file, path=path, form=scan.form, order=scan.order, depth=depth
+                    file,
+                    path=path,
+                    form=scan.form,
+                    order=scan.order,
+                    depth=depth,
+                    limits=OWN_FILES,
                 )
             orders[scan.order] = None
             done()

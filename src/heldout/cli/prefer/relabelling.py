@@ -29,7 +29,7 @@ from heldout.preferences.versions import ALGORITHMS, Made
 from heldout.report.labels import Relabelled
 from heldout.store.compute import open_executor
 from heldout.trec.places import Places, read_places
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.streams import OWN_FILES, open_input
 
 __all__ = [
     "AFTER",
@@ -231,6 +231,8 @@ def read_runs(source: JudgedSource, judged: Judged) -> Mapping[str, Places]:
     with progress("reading runs", len(paths)) as done:
         for name, path in paths.items():
             with open_input(Path(path)) as file:
-                runs[name] = read_places(file, path=path, documents=wanted, order=source.order)
+                runs[name] = read_places(
+                    file, path=path, documents=wanted, order=source.order, limits=OWN_FILES
+                )
             done()
     return runs

@@ -31,7 +31,7 @@ from heldout.survivorship.reading.simulated import select_anew, simulate_annotat
 from heldout.trec.groups import read_facets, read_query_list
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.tops import read_tops
 
 __all__ = ["AnnotationSource", "annotation_options", "keep_inputs"]
@@ -115,7 +115,7 @@ class AnnotationSource:
             depth = self.shown_depth or _DEPTH
             source = f"the first {depth} of {self.shown}, with {self.qrels}"
             with open_input(self.shown) as file:
-                tops = read_tops(file, path=str(self.shown), depth=depth)
+                tops = read_tops(file, path=str(self.shown), depth=depth, limits=OWN_FILES)
             return simulate_annotations(tops, labels or {}, depth=depth, source=source)
         place = self.annotations or Path()
         found = read_annotations(place, texts=texts)

@@ -36,7 +36,7 @@ from heldout.survivorship.depths.extrapolation import FARTHEST
 from heldout.survivorship.depths.shown import SHOWN, shown_documents
 from heldout.trec.places import Places, read_places
 from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.streams import OWN_FILES, open_input
 
 __all__ = ["depths"]
 
@@ -246,7 +246,7 @@ def _read_runs(annotations: Annotations, asked: _Asked) -> Mapping[str, Places] 
 
 def _read_run(path: str, wanted: Mapping[str, Sequence[str]], order: Order | None) -> Places:
     with open_input(Path(path)) as file:
-        places = read_places(file, path=path, documents=wanted, order=order)
+        places = read_places(file, path=path, documents=wanted, order=order, limits=OWN_FILES)
     if wanted and not places.found:
         raise InputError(
             Problem(
@@ -266,7 +266,7 @@ def _check_ids(annotations: Annotations, path: str, order: Order | None) -> None
         one.query: (*one.shown, *one.selected) for one in annotations.records
     }
     with open_input(Path(path)) as file:
-        places = read_places(file, path=path, documents=known, order=order)
+        places = read_places(file, path=path, documents=known, order=order, limits=OWN_FILES)
     if not any(places.found.values()):
         raise no_common_document(annotations, path)
 

@@ -26,7 +26,7 @@ from heldout.survivorship.discarded.discarded_labels import (
 from heldout.survivorship.discarded.passage_judging import Judged, judged_passages
 from heldout.survivorship.discarded.pseudo_labels import mixed_labels, pseudo_labels
 from heldout.survivorship.discarded.questions import CANNOT, Answer, Question
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.tops import Tops, read_tops
 
 __all__ = ["LabelOptions", "check_label_options", "label_options", "write_discarded_labels"]
@@ -184,7 +184,7 @@ def _unjudged(
 
 def _read(path: Path, depth: int) -> Tops:
     with open_input(path) as file:
-        return read_tops(file, path=str(path), depth=depth)
+        return read_tops(file, path=str(path), depth=depth, limits=OWN_FILES)
 
 
 def _tell(path: Path, made: MadeLabels) -> None:

@@ -22,7 +22,7 @@ from heldout.survivorship.training.triple_checks import Unknown, known_triples
 from heldout.survivorship.training.triple_files import read_triples
 from heldout.survivorship.training.triple_filter import filter_triples
 from heldout.survivorship.training.triples import SelectedPlaces, Triple, make_triples, places_of
-from heldout.trec.reading.streams import open_input
+from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.tops import read_tops
 
 __all__ = ["triples"]
@@ -188,7 +188,7 @@ def _read_tops(
     With other ids a selected document would be taken for a negative of its own query.
     """
     with open_input(run) as file:
-        tops = read_tops(file, path=str(run), depth=_MOST_DEPTH)
+        tops = read_tops(file, path=str(run), depth=_MOST_DEPTH, limits=OWN_FILES)
     known = {one.query: {*one.shown, *one.selected} for one in annotations.records}
     if not any(known.get(QueryId(query), set()) & set(docs) for query, docs in tops.items()):
         raise no_common_document(annotations, str(run))

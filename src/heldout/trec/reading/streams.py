@@ -8,7 +8,7 @@ arrived or on who unpacked them.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,15 @@ from heldout.trec.reading.ahead import Ahead
 from heldout.trec.reading.archives import Kind, even, find_kind, unpack
 from heldout.trec.reading.sources import Readable, Received, Replay, open_input, refusal
 
-__all__ = ["Block", "Limits", "Replay", "TextReader", "open_input", "read_lines"]
+__all__ = [
+    "OWN_FILES",
+    "Block",
+    "Limits",
+    "Replay",
+    "TextReader",
+    "open_input",
+    "read_lines",
+]
 
 _RATIO_FREE = 1 << 25
 """Decompressed bytes before the ratio is looked at: small files may compress very well."""
@@ -33,7 +41,7 @@ _END = ord("\n")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of somebody's file is read before it is refused.
+    """How much of somebody's file is read before it is refused; the defaults are for strangers'.
 
     Attributes:
         compressed_bytes: bytes received.
@@ -56,6 +64,18 @@ class Limits:
     documents: int = 100_000
     query_bytes: int = 1 << 23
     problems: int = 20
+
+
+OWN_FILES: Final = Limits(
+    compressed_bytes=1 << 36,
+    bytes=1 << 38,
+    ratio=1000,
+    lines=1 << 32,
+    queries=10_000_000,
+    documents=10_000_000,
+    query_bytes=1 << 30,
+)
+"""For run files of whoever calls: they may be as large as collections make them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +299,7 @@ class TextReader:
                 line=self.limits.lines + 1,
                 found=f"more than {self.limits.lines} lines",
                 expected=f"at most {self.limits.lines} lines",
+                hint="cut each query of a run to the depth that is scored",
             )
         if b"\0" in text:
             raise refusal(
