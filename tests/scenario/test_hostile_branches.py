@@ -340,7 +340,7 @@ def test_nothing_is_run_in_the_organisers_clone(town: Town, kind: str) -> None:
     assert town.organiser("review", good, now=NOW).code == 0
     assert town.publish(good, now=NOW).code == 0
     assert not (town.root / "pwned").exists()
-    assert not (town.board / ".gitattributes").exists()
+    assert (town.board / ".gitattributes").read_text() == "* -text\n"
     assert git(town.board, "log", "-1", "--format=%s").startswith("published")
 
 

@@ -33,7 +33,7 @@ def _blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
 CONTENTS: Mapping[str, tuple[dict[str, tuple[str, bytes] | None], str]] = {
     "a link in place of a folder": ({"signatures": ("120000", b"/tmp")}, "no plain file"),
     "a private key slipped in": ({"identities/eve.txt": ("100644", b"x")}, "private key"),
-    "attributes with a filter": ({".gitattributes": ("100644", b"* filter=x")}, "no plain file"),
+    "attributes with a filter": ({".gitattributes": ("100644", b"* filter=x")}, "heldout's own"),
     "a hidden file in a folder": ({"scores/.x": ("100644", b"x")}, "no plain file"),
     "a submodule": ({"scores/x": ("160000", b"1" * 40)}, "no plain file"),
     "a program": ({"scores/x.json": ("100755", b"x")}, "no plain file"),

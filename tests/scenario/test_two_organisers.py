@@ -45,7 +45,7 @@ def test_all_of_the_vault_is_shared_but_private_keys_and_what_is_this_machine_s(
     sealed = {f"sealed/{path.name}" for path in (pair.ann.vault / "sealed").iterdir()}
     assert len(sealed) == 4
     assert there == {
-        *(".gitignore", "events.jsonl", "labels/eval.qrels"),
+        *(".gitattributes", ".gitignore", "events.jsonl", "labels/eval.qrels"),
         *(f"scores/{one}.json", f"signatures/{one}.npz"),
         *sealed,
     }

@@ -17,7 +17,13 @@ from tempfile import TemporaryDirectory
 from heldout.errors import SetupError, StoreError
 from heldout.store.files import write_whole
 
-__all__ = ["Author", "Change", "Git"]
+__all__ = ["AS_IT_IS", "ATTRIBUTES", "Author", "Change", "Git"]
+
+ATTRIBUTES = ".gitattributes"
+"""Where a repository tells git how to write its files into a working tree."""
+
+AS_IT_IS = b"* -text\n"
+"""Its text where every file has a digest: a clone that makes Windows line ends would break them."""
 
 _SAFE = (
     *("-c", "core.hooksPath=/dev/null"),
@@ -32,7 +38,7 @@ _SAFE = (
 )
 _SECONDS = 600
 _HEADS = "refs/heads/"
-_AS_IT_IS = b"* -text -filter -ident -working-tree-encoding\n"
+_BYTE_FOR_BYTE = b"* -text -filter -ident -working-tree-encoding\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,7 +330,7 @@ class Git:
     def keep_bytes(self) -> None:
         """Let no attribute change a file on its way into this repository or out of it."""
         path = self._run(["rev-parse", "--git-path", "info/attributes"]).decode().strip()
-        write_whole(self.root / path, _AS_IT_IS)
+        write_whole(self.root / path, _BYTE_FOR_BYTE)
 
     def _put(self, files: Mapping[str, bytes], *, env: Mapping[str, str] | None = None) -> None:
         """Put contents into an index, whatever the working tree has."""

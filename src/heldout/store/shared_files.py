@@ -15,7 +15,7 @@ from heldout.board.log.history import read_history
 from heldout.board.rules.held_out import held_out_file, held_out_name
 from heldout.errors import StoreError, quote
 from heldout.ids import digest_bytes
-from heldout.store.git import Change
+from heldout.store.git import AS_IT_IS, ATTRIBUTES, Change
 
 __all__ = [
     "EVENTS",
@@ -50,7 +50,7 @@ Standing = Literal["logged", "unlogged", "wrong"]
 anew from what does. `wrong`: something else than what it has to be."""
 
 _SHARED = re.compile(
-    rf"{re.escape(GITIGNORE)}|{re.escape(EVENTS)}"
+    rf"{re.escape(GITIGNORE)}|{re.escape(ATTRIBUTES)}|{re.escape(EVENTS)}"
     rf"|({'|'.join(SHARED_FOLDERS)})(/[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]*)+"
 )
 _PLAIN = "100644"
@@ -81,10 +81,12 @@ def judge_file(path: str, data: bytes, logged: Mapping[str, str]) -> Standing:
     """Hold a file against what it has to be.
 
     Args:
-        path: in the vault, in one of `SHARED_FOLDERS`.
+        path: in the vault, in one of `SHARED_FOLDERS`, or its `.gitattributes`.
         data: its bytes.
         logged: as `logged_files` gives it.
     """
+    if path == ATTRIBUTES:
+        return "logged" if data == AS_IT_IS else "wrong"
     folder, _, name = path.partition("/")
     if folder == "labels" and held_out_name(name) is None:
         return "logged"  # it decides no score

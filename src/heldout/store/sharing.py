@@ -19,7 +19,7 @@ from pathlib import Path
 from heldout.board.log.events import Entry, parse_log
 from heldout.errors import StoreError, printable, quote
 from heldout.store.files import read_lines, write_whole
-from heldout.store.git import Author, Change, Git
+from heldout.store.git import AS_IT_IS, ATTRIBUTES, Author, Change, Git
 from heldout.store.shared_files import (
     EVENTS,
     GITIGNORE,
@@ -69,6 +69,7 @@ class Sharing:
         self.git.keep_bytes()
         self.git.unstage()  # what a killed call left there, a commit made by hand would take up
         write_whole(self._file(GITIGNORE), IGNORED, mode=0o600)
+        write_whole(self._file(ATTRIBUTES), AS_IT_IS, mode=0o600)
         tip = self._fetch()
         ours, theirs = read_lines(self._file(EVENTS)), self._read_log(tip)
         self._check_continues(ours, theirs)
@@ -194,10 +195,9 @@ class Sharing:
             data = self._read(file.blob)
             standing = judge_file(file.path, data, logged)
             if standing == "wrong":
-                raise StoreError(
-                    f"{file.path} at the remote {self.remote} is not the file that the log has "
-                    f"the digest of; {_KEPT}"
-                )
+                ours = file.path == ATTRIBUTES
+                right = "heldout's own" if ours else "the file that the log has the digest of"
+                raise StoreError(f"{file.path} at the remote {self.remote} is not {right}; {_KEPT}")
             (fresh if standing == "logged" else left).append(file)
             if file.path.startswith("labels/") and standing == "logged":
                 self._check_unedited(file.path, data, known.get(file.path))
@@ -225,7 +225,7 @@ class Sharing:
     def _paths(self, entries: Sequence[Entry]) -> tuple[str, ...]:
         """What a commit takes from the folder: what has its event by now, and no edited file."""
         logged = logged_files(entries)
-        paths = [GITIGNORE, *(["sealed"] if self._file("sealed").is_dir() else [])]
+        paths = [GITIGNORE, ATTRIBUTES, *(["sealed"] if self._file("sealed").is_dir() else [])]
         for folder in (name for name in SHARED_FOLDERS if name != "sealed"):
             for file in sorted(path for path in self._file(folder).glob("*") if path.is_file()):
                 standing = judge_file(f"{folder}/{file.name}", file.read_bytes(), logged)

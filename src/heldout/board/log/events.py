@@ -250,6 +250,11 @@ def _parse_line(line: bytes, *, place: str) -> Entry:
     if event.schema != 1 or event.kind not in KINDS:
         raise StoreError(f"{place}: event '{event.kind}' of schema {event.schema} is unknown here")
     entry = Entry(event=event, hash=Digest(parsed.hash), raw=raw, opened=parsed.opened)
+    if line.endswith(b"\r"):
+        raise StoreError(
+            f"{place}: Windows line ends, so git changed the files of this clone; make another: "
+            "git clone -c core.autocrlf=false"
+        )
     if format_entry(entry) != line + b"\n":
         raise StoreError(f"{place}: not written as heldout writes it")
     return entry

@@ -17,13 +17,13 @@ from heldout.pipeline.ranking.trusting import measure_due
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 from heldout.site.trust import list_trust
-from heldout.store.git import Author
+from heldout.store.git import AS_IT_IS, ATTRIBUTES, Author
 from heldout.store.repository import KEYS, LEADERBOARD, LOG, SPEC, Repository
 
 __all__ = ["Rebuilt", "catch_up", "rebuild", "rebuild_public"]
 
 _PUBLIC = (
-    *(SPEC, "README.md", ".gitignore", "keys", "queries", "qrels", "candidates"),
+    *(SPEC, "README.md", ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
     *("submissions", LOG, LEADERBOARD, *WORKFLOW_PATHS.values()),
 )
 _MOST_LOG = 1 << 30
@@ -70,7 +70,7 @@ def rebuild(desk: Desk) -> Rebuilt:
     changed = int(
         desk.repository.write_file(KEYS, format_recipients(desk.repository.spec().recipients))
     )
-    changed += _write_workflow(desk.repository)
+    changed += _write_missing(desk.repository)
     changed += _write_submissions(desk, read_history(entries))
     standings, pages = _write_pages(desk.repository, public, desk.now)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
@@ -111,12 +111,16 @@ def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
     return Rebuilt(standings=standings, changed=pages, commit=None)
 
 
-def _write_workflow(repository: Repository) -> int:
-    """The forge's check where there is none; one that lies there may be the organisers' own."""
+def _write_missing(repository: Repository) -> int:
+    """What a board has beside its data; a file that lies there may be the organisers' own.
+
+    The forge's check, and that every clone gets the files as they are.
+    """
     spec = repository.spec()
+    files = {ATTRIBUTES: AS_IT_IS, **workflow_files(spec.forge, install=spec.install)}
     return sum(
         repository.write_file(path, text)
-        for path, text in workflow_files(spec.forge, install=spec.install).items()
+        for path, text in files.items()
         if not (repository.root / path).exists()
     )
 

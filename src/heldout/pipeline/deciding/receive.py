@@ -1,6 +1,7 @@
 """Takes in what has arrived: sealed bytes into the vault, then the event that fixes their time."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from heldout.board.log.history import Submission, identity_fields
@@ -11,7 +12,7 @@ from heldout.board.policy.registered import is_signed
 from heldout.board.policy.table import METADATA_RULES, judge
 from heldout.board.rules.spec import BoardSpec
 from heldout.envelope.bundle import file_names, open_metadata
-from heldout.errors import InputError, Problem, TrustError
+from heldout.errors import InputError, Problem, StoreError, TrustError
 from heldout.ids import SubmissionId, digest_bytes
 from heldout.pipeline.deciding.conflicts import refuse_contested
 from heldout.pipeline.organiser.desk import Desk
@@ -82,7 +83,7 @@ def list_merged(desk: Desk, *, main: str) -> tuple[Arrival, ...]:
         digest
         for entry in desk.vault.entries()
         for name, digest in (entry.get("files") or {}).items()
-        if _METADATA in name and desk.vault.has_sealed(digest)
+        if _METADATA in name
     }
     every = desk.history().submissions.values()
     return tuple(
@@ -90,10 +91,17 @@ def list_merged(desk: Desk, *, main: str) -> tuple[Arrival, ...]:
             desk.repository.git,
             desk.repository.spec().envelope,
             main=main,
-            logged=[desk.vault.sealed(digest).read_bytes() for digest in sorted(digests)],
+            logged=_read_whole(desk, digests),
             published={s.id for s in every if s.status == "published"},
         )
     )
+
+
+def _read_whole(desk: Desk, digests: Iterable[str]) -> Iterator[bytes]:
+    """Those of the sealed files that are there and whole: the audit tells of the others."""
+    for digest in digests:
+        with suppress(StoreError):
+            yield desk.vault.sealed(digest).read_bytes()
 
 
 def note_told(desk: Desk, receipts: Iterable[Receipt]) -> None:

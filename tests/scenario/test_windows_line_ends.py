@@ -1,0 +1,76 @@
+"""Clones by a git that would make Windows line ends, of a board and of a shared vault."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from town import Town, call, found_town, git
+from two_organisers import Pair, copy_pair
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def clone_with_line_ends(town: Town, source: str, name: str) -> Path:
+    told = ("-c", "core.autocrlf=true", "-c", "core.eol=crlf")
+    git(town.root, "clone", "-q", *told, str(town.root / source), name)
+    return town.root / name
+
+
+def test_a_clone_with_windows_line_ends_takes_part_and_audits(town: Town) -> None:
+    clone = clone_with_line_ends(town, "forge", "windows")
+    assert town.participant("audit", now=DAY, clone=clone).code == 0
+    one = town.send("one", now=DAY, clone=clone)
+    assert [r["kind"] for r in town.take_in(now=DAY)["received"]] == ["received"]
+    assert town.publish(one, now=DAY).code == 0
+    town.push()
+    town.pull(clone)
+    assert git(clone, "status", "--porcelain") == ""
+    assert town.participant("audit", now=DAY, clone=clone).code == 0
+    for name in ("log.jsonl", "leaderboard/leaderboard.csv", "queries/dev.tsv", "qrels/dev.qrels"):
+        assert (clone / name).read_bytes() == (town.board / name).read_bytes()
+
+
+def test_a_board_from_before_gets_the_attributes_and_its_clones_are_told_what_to_do(
+    town: Town,
+) -> None:
+    git(town.board, "rm", "-q", ".gitattributes")
+    git(town.board, "commit", "-q", "-m", "as it was")
+    town.push()
+    clone = clone_with_line_ends(town, "forge", "windows")
+    told = town.participant("audit", now=DAY, clone=clone)
+    assert told.code == 1
+    assert "log.jsonl:1: Windows line ends" in told.out + told.err
+    assert "git clone -c core.autocrlf=false" in told.out + told.err
+    shutil.rmtree(clone)
+    assert town.organiser("rebuild", now=DAY).code == 0
+    assert git(town.board, "status", "--porcelain") == ""
+    town.push()
+    again = clone_with_line_ends(town, "forge", "windows")
+    assert town.participant("audit", now=DAY, clone=again).code == 0
+
+
+def test_attributes_of_the_organisers_own_stay(town: Town) -> None:
+    own = town.board / ".gitattributes"
+    own.write_text("* -text\n*.png binary\n")
+    assert town.organiser("rebuild", now=DAY).code == 0
+    assert own.read_text() == "* -text\n*.png binary\n"
+    assert git(town.board, "status", "--porcelain") == ""
+
+
+def test_a_shared_vault_is_cloned_as_it_is(tmp_path: Path) -> None:
+    pair: Pair = copy_pair(tmp_path)
+    pair.received()
+    town = pair.town
+    clone = clone_with_line_ends(town, pair.remote.name, "vault-w")
+    assert (clone / "events.jsonl").read_bytes() == (pair.ann.vault / "events.jsonl").read_bytes()
+    assert (clone / ".gitattributes").read_text() == "* -text\n"
+    shutil.copytree(pair.bob.vault / "identities", clone / "identities")
+    clone.chmod(0o700)
+    told = call(town.root, "inbox", "--board", pair.bob.board, "--vault", clone, "--now", DAY)
+    assert told.code == 0, told
