@@ -73,9 +73,12 @@ OWN_FILES: Final = Limits(
     lines=1 << 32,
     queries=10_000_000,
     documents=10_000_000,
-    query_bytes=1 << 30,
+    query_bytes=1 << 29,
 )
-"""For run files of whoever calls: they may be as large as collections make them."""
+"""For run files of whoever calls, which may be as large as collections make them.
+
+Rows of a query that stand apart go through SQLite, which takes no text of 1 GB.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
