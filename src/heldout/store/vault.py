@@ -129,9 +129,13 @@ class Vault:
         return find_sharing(self.root) is not None
 
     def identities(self) -> tuple[str, ...]:
-        """The private keys, as text."""
+        """The private keys, as text.
+
+        Raises:
+            StoreError: one of the files is no text.
+        """
         files = sorted((self.root / "identities").glob("*.txt"))
-        return tuple(file.read_text("ascii") for file in files)
+        return tuple(_read_key(file) for file in files)
 
     def add_identity(self, name: str, text: str) -> None:
         """Store a private key."""
@@ -266,6 +270,17 @@ class Vault:
             sharing.record(log + line)
         append_line(self.root / EVENTS, line)
         return entry
+
+
+def _read_key(file: Path) -> str:
+    """A key file's text, without the mark that some editors put before it."""
+    try:
+        return file.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise StoreError(
+            f"{file} holds bytes that are not UTF-8, so no key: save it as plain text, or restore "
+            "it from the backup"
+        ) from None
 
 
 def _check_clocks(last: Entry, now: datetime) -> None:
