@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from detection_decoys import describe_decoys
 from detection_inputs import FUSIONS, Campaign, load, read_run, sign
 from detection_speed import describe_speed
 
@@ -54,6 +55,7 @@ def main() -> None:
     campaigns = load(given.data)
     sections = [
         *describe_pairs(campaigns),
+        describe_decoys(given.data, campaigns),
         describe_settings(given.data),
         *describe_ensembles(campaigns),
         describe_speed(given.earlier, given.queries),
@@ -95,11 +97,16 @@ def describe_pairs(campaigns: Sequence[Campaign]) -> list[str]:
             sum(p.same_team for p in found),
             max((p.likeness.top.rbo.mean for p in pairs[c] if not p.same_team), default="–"),
             max((p.likeness.top.same for p in pairs[c] if not p.same_team), default="–"),
+            max((p.likeness.heads for p in pairs[c] if not p.same_team), default="–"),
         ]
         for c, found in reported.items()
     ]
     columns = ["pairs", "reported", "of these identical", "of these same team"]
-    greatest = ["greatest RBO of two teams", "greatest share of equal top 10 of two teams"]
+    greatest = [
+        "greatest RBO of two teams",
+        "greatest share of equal top 10 of two teams",
+        "greatest share of the same first 3 of two teams",
+    ]
     strangers = {c: [p for p in each if not p.same_team] for c, each in pairs.items()}
     return [
         "### Every pair of runs\n\n" + table(head, bins),
@@ -138,7 +145,7 @@ def list_pairs(pairs: Sequence[Pair]) -> str:
     """A row per pair."""
     head = ["runs", "verdict", "RBO@10", "5% quantile", "common in top 10", "equal top 10"]
     return table(
-        [*head, "RBO@100", "common in top 100"],
+        [*head, "same first 3", "RBO@100", "common in top 100"],
         [
             [
                 f"{pair.first}, {pair.second}",
@@ -147,6 +154,7 @@ def list_pairs(pairs: Sequence[Pair]) -> str:
                 pair.likeness.top.rbo.quantiles[0],
                 pair.likeness.top.overlap.mean,
                 pair.likeness.top.same,
+                pair.likeness.heads,
                 pair.likeness.deep.rbo.mean,
                 pair.likeness.deep.overlap.mean,
             ]

@@ -141,6 +141,8 @@ def test_figures_are_those_of_the_lists(a: dict[str, list[int]], b: dict[str, li
         )
         assert part.rbo.mean == pytest.approx(np.mean([plain_rbo(x, y, 0.9) for x, y in tops]))
         assert part.same == np.mean([x == y for x, y in tops])
+    heads = [len(a[q]) >= 3 <= len(b[q]) and set(a[q][:3]) == set(b[q][:3]) for q in both]
+    assert found.heads == np.mean(heads)
 
 
 @settings(max_examples=50)
@@ -243,6 +245,32 @@ def test_attack_copy_that_leaves_out_queries() -> None:
     first = generated(1)
     fewer = {q: first[q] for q in list(first)[:30]}
     assert verdict(first, fewer) == verdict(fewer, first) == "variant"
+
+
+@pytest.mark.parametrize("kept", [3, 4])
+def test_attack_copy_with_made_up_documents_below_the_first(kept: int) -> None:
+    """What a reciprocal rank hangs on is kept, and changed a little to climb; decoys hide it."""
+    first = generated(1)
+    decoys = {q: [*ds[:kept], *(-d for d in ds[kept:])] for q, ds in first.items()}
+    for query in ("3", "7"):
+        decoys[query][:2] = decoys[query][1::-1]
+    found = sure(compare(sign(first), sign(decoys)))
+    assert found.top.rbo.mean < VARIANT
+    assert (found.top.same, found.heads) == (0, 1)
+    assert verdict(first, decoys) == verdict(decoys, first) == "variant"
+    reordered = {q: [*ds[2::-1], *(-d for d in ds[3:])] for q, ds in first.items()}
+    assert verdict(first, reordered) == "variant"
+    half = decoys | {str(n): generated(2)[str(n)] for n in range(20)}
+    assert verdict(first, half) == "variant"
+    assert verdict(first, half | {"20": generated(2)["20"]}) == "none"
+
+
+def test_runs_of_one_or_two_documents_have_no_first_three() -> None:
+    short = {q: ds[:2] for q, ds in generated(1).items()}
+    other = {q: [ds[1], -ds[0]] for q, ds in short.items()}
+    for width in (1, 2, 3, DEPTH):
+        assert sure(compare(sign(short, width), sign(short, width))).heads == 0
+    assert verdict(short, other) == "none"
 
 
 def test_attack_copy_that_changes_most_queries() -> None:

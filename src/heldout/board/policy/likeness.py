@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from heldout.board.policy.ensembles import Ensemble, Sampled
-from heldout.board.policy.similarity import Neighbour, list_alike
+from heldout.board.policy.similarity import HEAD, Neighbour, list_alike
 from heldout.trec.scans import Signature
 
 __all__ = ["RunLikeness", "find_likeness", "say_ensemble", "say_neighbour"]
@@ -56,8 +56,9 @@ def _figures(query_set: str, other: Neighbour) -> str:
     top, deep = other.likeness.top, other.likeness.deep
     return (
         f"{query_set}: rank-biased overlap {top.rbo.mean:.2f} of the top {top.depth}, "
-        f"{deep.rbo.mean:.2f} of the top {deep.depth}, the same top {top.depth} in {top.same:.0%} "
-        f"of {other.likeness.queries:,} queries"
+        f"{deep.rbo.mean:.2f} of the top {deep.depth}; of {other.likeness.queries:,} queries "
+        f"{top.same:.0%} have the same top {top.depth}, {other.likeness.heads:.0%} the same first "
+        f"{HEAD} in any order"
     )
 
 

@@ -21,8 +21,10 @@ from heldout.trec.scans import Signature
 __all__ = [
     "COPIED",
     "DEPTH",
+    "HEAD",
     "PERSISTENCE",
     "QUANTILES",
+    "SAME_HEADS",
     "SHARED",
     "TOP",
     "VARIANT",
@@ -39,7 +41,8 @@ __all__ = [
 
 Verdict = Literal["identical", "variant", "none"]
 """`identical`: the same first documents in the same order in all queries. `variant`: the top 10
-are nearly the same in most queries, or the very same in some. `none`: neither."""
+are nearly the same in most queries, or the very same in some, or the first three are the same in
+half. `none`: neither."""
 
 TOP = 10
 """Documents of a query that decide."""
@@ -60,6 +63,14 @@ the nearest of different teams have 0.67."""
 COPIED = 0.2
 """Least share of queries with the very same top 10 that makes a variant, whatever the others are:
 a copy that hides behind changed queries. Real runs of different teams share one query at most."""
+
+HEAD = 3
+"""Documents of a query that most of a reciprocal rank hangs on."""
+
+SAME_HEADS = 0.5
+"""Least share of queries with the same first three documents, in any order, that makes a variant:
+a copy that hides behind made-up documents further down. Real runs of different teams have up to
+0.32."""
 
 SHARED = 0.5
 """Least share of all queries that both runs must answer for a verdict. A copy that leaves out
@@ -110,6 +121,8 @@ class Likeness:
     Attributes:
         queries: how many both answer, at least 1.
         only_first, only_second: how many only one of them answers.
+        heads: share of queries with the same first `HEAD` documents, in any order; of those with
+            fewer documents none counts.
         top: of the first `TOP` documents.
         deep: of the first `DEPTH` documents.
     """
@@ -117,6 +130,7 @@ class Likeness:
     queries: int
     only_first: int
     only_second: int
+    heads: float
     top: Agreement
     deep: Agreement
 
@@ -149,7 +163,7 @@ def compare(first: Signature, second: Signature) -> Likeness | None:
 def classify(likeness: Likeness) -> Verdict:
     """What two runs are to each other, by the constants of this module."""
     every = likeness.queries + likeness.only_first + likeness.only_second
-    if not _is_variant(likeness.queries / every, likeness.top):
+    if not _is_variant(likeness.queries / every, likeness.top, likeness.heads):
         return "none"
     return "identical" if likeness.queries == every and likeness.deep.same == 1 else "variant"
 
@@ -204,9 +218,10 @@ def rank_biased_overlap(
     return _overlap(first, second, p)[1]
 
 
-def _is_variant(answered: float, top: Agreement) -> bool:
+def _is_variant(answered: float, top: Agreement, heads: float) -> bool:
     """By the share of queries that both runs answer, and how their top 10 agree there."""
-    return answered >= SHARED and (top.rbo.mean >= VARIANT or top.same >= COPIED)
+    alike = top.rbo.mean >= VARIANT or top.same >= COPIED or heads >= SAME_HEADS
+    return answered >= SHARED and alike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,9 +248,17 @@ class _Pair:
             same=float((first == second).all(axis=1).mean()),
         )
 
+    @property
+    def heads(self) -> float:
+        """Share of queries with the same first documents, in any order."""
+        if self.first.shape[1] < HEAD:
+            return 0.0
+        one, other = (np.sort(side[:, :HEAD], axis=1) for side in (self.first, self.second))
+        return float(((one == other).all(axis=1) & (one[:, 0] != 0)).mean())
+
     def judge(self, top: Agreement) -> Verdict:
         """The same as `classify` gives, without measuring all documents."""
-        if not _is_variant(self.answered, top):
+        if not _is_variant(self.answered, top, self.heads):
             return "none"
         same = self.answered == 1 and bool((self.first == self.second).all())
         return "identical" if same else "variant"
@@ -245,6 +268,7 @@ class _Pair:
             queries=len(self.first),
             only_first=self.only_first,
             only_second=self.only_second,
+            heads=self.heads,
             top=top,
             deep=self.agree(DEPTH),
         )
