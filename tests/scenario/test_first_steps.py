@@ -50,3 +50,21 @@ def test_a_second_measure_is_refused_not_taken_for_the_first(given: Path) -> Non
     assert not (given / "board").exists()
     assert call(given, *founding(given), "-m", "nDCG@10").code == 0
     assert 'measure = "nDCG@10"' in (given / "board" / "board.toml").read_text("utf-8")
+
+
+def test_the_documents_are_described_where_they_are_given(given: Path) -> None:
+    assert call(given, *founding(given)).code == 0
+    folder = given / "documents"
+    folder.mkdir()
+    (folder / "documents.tsv").write_text("a\tone\nb\tone two\nc\tone two three four five six\n")
+    (folder / "queries.tsv").write_text("1\tnone of the board's\n")
+    told = ["board", "describe", "--board", str(given / "board"), "--collection", str(folder)]
+    answer = call(given, *told)
+    assert answer.code == 0, answer
+    assert "collection 3 documents of 3.00 tokens on average, median 2" in answer.out
+    found = call(given, *told, "--json").json["collection"]
+    assert found == {"documents": 3, "mean_length": 3.0, "median_length": 2.0}
+    missing = call(given, *told[:-1], str(given / "nowhere"))
+    assert (missing.code, missing.out) == (2, "")
+    assert "collection-file" in missing.err
+    assert call(given, *told[:4], "--json").json["collection"] is None

@@ -13,14 +13,18 @@ import msgspec
 
 from heldout.board.leaks.ledger import make_ledger
 from heldout.board.query_sets.describe import (
+    CollectionFacts,
     Description,
     as_document,
+    describe_collection,
     describe_sets,
     list_columns,
     list_notes,
+    say_collection,
 )
 from heldout.board.rules.forge import ForgeSpec, parse_forge
 from heldout.board.rules.template import NewBoard
+from heldout.cli.collection_source import read_whole
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.drafting import read_runs
@@ -35,6 +39,7 @@ from heldout.cli.printing import (
     reports_errors,
 )
 from heldout.envelope.bundle import Form
+from heldout.errors import InputError, Problem
 from heldout.pipeline.deciding.baseline import add_baseline
 from heldout.pipeline.deciding.rebuild import catch_up
 from heldout.pipeline.founding.found import GivenSet, found_board, is_founded
@@ -163,9 +168,14 @@ def _next(folder: Path, vault: Path, sets: Collection[str], now: datetime) -> It
 
 
 @click.command()
+@click.option(
+    "--collection",
+    metavar="NAME|DIR",
+    help="Count its documents and their tokens too: as --collection of heldout rank.",
+)
 @at_board
 @reports_errors
-def describe(*, place: Place) -> None:
+def describe(*, place: Place, collection: str | None) -> None:
     """Say what the query sets hold: sizes, lengths, judgments, overlaps, and what they can tell.
 
     Without a vault nothing is said of the held-out labels. With one the leak ledger is told too:
@@ -173,7 +183,7 @@ def describe(*, place: Place) -> None:
 
     \b
     Example:
-      heldout board describe --vault ../kb-vault
+      heldout board describe --vault ../kb-vault --collection documents/
     """
     repository = place.board()
     vault = None
@@ -184,6 +194,7 @@ def describe(*, place: Place) -> None:
     description = describe_sets(
         {name: (s.queries, s.qrels) for name, s in sets.items()},
         excluded={name: s.excluded for name, s in sets.items()},
+        collection=None if collection is None else _count_documents(collection),
     )
     views = describe_views(repository.spec(), sets)
     ledger = None if vault is None else make_ledger(vault.history())
@@ -244,10 +255,22 @@ def baseline(
 def _print(description: Description) -> None:
     warnings = [("warning", text) for text in _warnings(description)]
     print_facts(answers(), [*warnings, ("", "")] if warnings else [])
+    if description.collection is not None:
+        print_facts(answers(), [("collection", say_collection(description.collection)), ("", "")])
     header, *rows = list_columns(description)
     print_table(answers(), header, rows)
     notes = list_notes(_without_warnings(description))
     print_facts(answers(), [("", ""), *[("", note) for note in notes]])
+
+
+def _count_documents(place: str) -> CollectionFacts:
+    found, _ = read_whole(place, labelled=False)
+    if not found.documents:
+        problem = Problem(
+            code="empty-file", path=place, found="no document", expected="at least one"
+        )
+        raise InputError(problem)
+    return describe_collection(found.documents.values())
 
 
 def _warnings(description: Description) -> Iterator[str]:

@@ -15,6 +15,7 @@ import msgspec
 
 from heldout.board.query_sets.overlap import NEAR, Overlap, find_overlap, normalise
 from heldout.board.query_sets.resolution import ASSUMED, Resolution, Spread, resolve
+from heldout.errors import plural
 from heldout.trec.qrels import Qrels
 from heldout.trec.queries import Queries
 
@@ -28,6 +29,7 @@ __all__ = [
     "describe_sets",
     "list_columns",
     "list_notes",
+    "say_collection",
 ]
 
 
@@ -159,6 +161,14 @@ def describe_collection(texts: Iterable[str]) -> CollectionFacts:
         documents=len(lengths),
         mean_length=statistics.fmean(lengths),
         median_length=statistics.median(lengths),
+    )
+
+
+def say_collection(facts: CollectionFacts) -> str:
+    """What Table 1 says of the documents, in a line."""
+    return (
+        f"{plural(facts.documents, 'document')} of {facts.mean_length:,.2f} tokens on average, "
+        f"median {facts.median_length:,g}"
     )
 
 
