@@ -21,7 +21,6 @@ from heldout.board.ranking.standings import Row, Standings, best_so_far, make_st
 from heldout.cli.importing import import_msmarco
 from heldout.ids import digest_bytes
 from heldout.pipeline.auditing.audit import audit_board
-from heldout.pipeline.founding.import_msmarco import recover_table
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 
@@ -87,6 +86,18 @@ def small(folder: Path, *rows: str) -> Path:
     file = folder / "old.csv"
     file.write_text("\n".join([HEADER, *rows, ""]), "utf-8")
     return file
+
+
+def recover_table(entries: Sequence[Entry]) -> tuple[tuple[str, ...], ...]:
+    """An old board's table as it stood, from a log: the header, then its rows in their order."""
+    header: tuple[str, ...] = ()
+    rows: dict[int, tuple[str, ...]] = {}
+    for entry in entries:
+        if entry.event.kind == "imported-board":
+            header = tuple(entry.get("header"))
+        elif entry.event.kind == "imported":
+            rows[int(entry.get("line"))] = tuple(entry.get("cells"))
+    return (header, *(rows[number] for number in sorted(rows)))
 
 
 def line(name: str, day: str, score: str, *, mark: str = "", description: str = "BM25") -> str:

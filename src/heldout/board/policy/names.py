@@ -7,7 +7,6 @@ tests/board/test_names.py lists every pair of them that is reported.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
 
@@ -18,11 +17,9 @@ from heldout.board.policy.skeleton import skeleton, skeleton_words, spelling_wor
 
 __all__ = [
     "Likeness",
-    "Lookalike",
     "claims_name",
     "compare_names",
     "is_generic",
-    "look_alikes",
     "without_fillers",
 ]
 
@@ -35,33 +32,6 @@ _LETTERS_PER_EDIT = 5
 _KEPT = 1 << 12
 _FEWEST_LETTERS = 3
 _SHORTEST_PART, _LONGEST_PART = 4, 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lookalike:
-    """Another team's name that may be taken for this one.
-
-    Attributes:
-        other: the name as that team writes it.
-        kind: in which way they resemble each other.
-    """
-
-    other: str
-    kind: Likeness
-
-
-def look_alikes(team: str, others: Iterable[str]) -> tuple[Lookalike, ...]:
-    """The names that may be taken for a team's, but are counted as another team's.
-
-    Args:
-        team: a name as its team writes it.
-        others: names already known; those with the same `team_key` are the same team.
-
-    Returns:
-        Each name once, in the order given.
-    """
-    found = ((other, compare_names(team, other)) for other in dict.fromkeys(others))
-    return tuple(Lookalike(other=other, kind=kind) for other, kind in found if kind is not None)
 
 
 def compare_names(first: str, second: str) -> Likeness | None:

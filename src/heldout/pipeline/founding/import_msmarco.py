@@ -6,7 +6,7 @@ one is an entry, all at the time of the import. The day of an entry is a field o
 it is only claimed, and no event is dated before the one above it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from heldout.store.files import write_whole
 from heldout.store.repository import SPEC, Repository
 from heldout.store.vault import Vault, check_apart
 
-__all__ = ["Source", "TakenOver", "differing_trophies", "import_board", "recover_table"]
+__all__ = ["Source", "TakenOver", "differing_trophies", "import_board"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,22 +94,6 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
             vault.finish()
         standings = make_standings(vault.entries(), repository.spec(), now=now)
     return TakenOver(desk=desk, standings=standings, done_before=done_before)
-
-
-def recover_table(entries: Iterable[Entry]) -> tuple[tuple[str, ...], ...]:
-    """The old board's table as it stood: the header, then its rows in the order of the file.
-
-    Args:
-        entries: of an imported board's log, public or the vault's.
-    """
-    header: tuple[str, ...] = ()
-    rows: dict[int, tuple[str, ...]] = {}
-    for entry in entries:
-        if entry.event.kind == "imported-board":
-            header = tuple(entry.get("header"))
-        elif entry.event.kind == "imported":
-            rows[int(entry.get("line"))] = tuple(entry.get("cells"))
-    return (header, *(rows[line] for line in sorted(rows)))
 
 
 def differing_trophies(standings: Standings) -> tuple[str, ...]:

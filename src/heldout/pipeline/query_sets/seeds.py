@@ -12,7 +12,7 @@ from typing import TypeVar
 from heldout.errors import Problem, quote
 from heldout.ids import query_set_of, run_name, seed_of
 
-__all__ = ["check_seeds", "count_seeds", "group_seeds", "list_runs"]
+__all__ = ["check_seeds", "group_seeds", "list_runs"]
 
 T = TypeVar("T")
 
@@ -54,11 +54,6 @@ def check_seeds(
             expected=f"{seeds} runs for each of: " + ", ".join(sets),
             hint="every query set has as many seeds, numbered without gaps",
         )
-
-
-def count_seeds(names: Iterable[str]) -> int:
-    """How many seeds there are, by names that `check_seeds` finds nothing wrong with."""
-    return max(map(seed_of, names), default=1)
 
 
 def list_runs(names: Iterable[str], *, sets: Iterable[str]) -> tuple[str, ...]:
