@@ -1,16 +1,13 @@
-"""Harm that no query showed: the bound is the largest chance, and verdicts are wrong rarely."""
+"""Harm that is rare and large: verdicts that there is none are seldom wrong."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.ids import Digest
 from heldout.validity.first_ranks import FirstRanks, Side
 from heldout.validity.outcomes import analyse_outcomes
-from heldout.validity.rare_harm import rare_harm_p
 from heldout.validity.verdicts import Rules, Verdict
 
 K = 100
@@ -82,6 +79,22 @@ def test_rare_harm_of_groups_of_seeds_is_seldom_called_none() -> None:
     assert share <= RULES.alpha
 
 
+@pytest.mark.parametrize(
+    ("both", "later"), [(700, (0.02, 25)), (700, (0.01, 50)), (1500, (0.5 / 99, 99))]
+)
+def test_skewed_harm_at_the_margin_is_called_none_as_seldom_as_promised(
+    both: int, later: tuple[float, int]
+) -> None:
+    """By t alone in 6 to 9 of 100, for 2.5 that each way has: benchmarks/harm_errors.py."""
+    rng = np.random.default_rng(17)
+    trials = 400
+    a = np.array([1] * both + [0] * 200)
+    chance, positions = later
+    late = positions * (rng.random((trials, both)) < chance)
+    wrong = sum(judge(a, np.concatenate((1 + row, [1] * 200))).better == "B" for row in late)
+    assert wrong / trials <= 0.04
+
+
 @pytest.mark.parametrize(("k", "enough"), [(10, 65), (100, 729)])
 def test_so_many_queries_must_be_ranked_alike_before_harm_is_none(k: int, enough: int) -> None:
     for both, word in ((enough - 1, "no verdict"), (enough, "do no harm")):
@@ -99,51 +112,3 @@ def test_one_query_that_differs_changes_little() -> None:
     one = judge(a, b)
     assert (same.word, one.word) == ("no verdict", "no verdict")
     assert one.p_no_harm == same.p_no_harm == 1.0
-
-
-def test_where_k_leaves_no_room_there_is_no_harm() -> None:
-    assert rare_harm_p(0.0, queries=0, margin=0.5, k=1) == 0
-    assert rare_harm_p(-3.0, queries=5, margin=9.5, k=10) == 0
-
-
-@given(st.integers(2, 1000), st.floats(0.01, 0.99), st.floats(0, 500))
-def test_the_bound_is_a_chance_that_falls_with_queries_and_rises_with_harm(
-    k: int, margin: float, queries: float
-) -> None:
-    ps = [rare_harm_p(harm, queries=queries, margin=margin, k=k) for harm in (1 - k, -0.5, 0, 1)]
-    assert ps == sorted(ps)
-    assert all(0 <= p <= 1 for p in ps)
-    assert ps[-1] == 1
-    assert rare_harm_p(0, queries=queries + 1, margin=margin, k=k) <= ps[2]
-    assert rare_harm_p(0, queries=0, margin=margin, k=k) == 1
-
-
-@given(
-    st.integers(2, 12),
-    st.integers(1, 30),
-    st.floats(0.1, 0.9),
-    st.integers(0, 1000),
-    st.sampled_from([0.05, 1, 20]),
-)
-def test_no_distribution_with_such_harm_gives_equal_differences_more_often(
-    k: int, queries: int, margin: float, seed: int, even: float
-) -> None:
-    """Chances of all differences, some far from even, brought to the margin by the latest rank."""
-    rng = np.random.default_rng(seed)
-    values = np.arange(1 - k, k)
-    chances = rng.dirichlet(np.full(len(values), even))
-    mean = float(chances @ values)
-    if mean < margin:
-        late = (margin - mean) / (k - 1 - mean)
-        chances *= 1 - late
-        chances[-1] += late
-    for at, harm in enumerate(values.tolist()):
-        if harm < margin:
-            seen = float((chances[: at + 1] ** queries).sum())
-            assert seen <= rare_harm_p(harm, queries=queries, margin=margin, k=k) + 1e-9
-
-
-def test_one_distribution_reaches_the_bound() -> None:
-    share = (99 - 0.5) / (99 - 0)
-    assert share * 0 + (1 - share) * 99 == pytest.approx(0.5)
-    assert rare_harm_p(0, queries=40, margin=0.5, k=100) == pytest.approx(share**40)

@@ -7,8 +7,10 @@ of B, and compared across seeds and queries at once (`stats.crossed`).
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.stats.bounded_mean import bounded_mean_p
 from heldout.stats.crossed import crossed_t
 from heldout.stats.result import Alternative
+from heldout.stats.samples import gather_samples
 from heldout.validity.first_ranks import FirstRanks, Side
 from heldout.validity.outcome_tests import Margins, Means, PairTests
 
@@ -53,6 +55,14 @@ def compare_groups(
         crossed_t(-found, ones, alternative=side, null=null).p
         for side, null in zip(_SIDES, (-margins.found, margins.found), strict=True)
     ]
+    finds_more = 1 if found.sum() > 0 else -1
+    # A mean over pairs of seeds for each query; one that no pair finds is 0 and weighs nothing
+    harm = (finds_more * length - margins.esl * both).mean(axis=(0, 1), keepdims=True)[0]
+    rare = bounded_mean_p(
+        gather_samples(harm, np.ones(harm.shape, np.bool_)),
+        null=0.0,
+        bound=ranks.k - 1 - margins.esl,
+    )
     pairs = both.shape[0] * both.shape[1]
     return PairTests(
         a=a,
@@ -69,6 +79,7 @@ def compare_groups(
         b_not_fewer=fewer[1],
         a_not_longer=longer[0],
         b_not_longer=longer[1],
+        no_rare_harm=float(rare[0]),
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.stats.batch_tests import mean_above_p, signed_rank_tests, t_tests
+from heldout.stats.bounded_mean import bounded_mean_p
 from heldout.stats.exact import DECIMALS
 from heldout.stats.paired_shares import share_not_lower_p
 from heldout.stats.result import TestResult
@@ -103,6 +104,10 @@ class PairTests:
         a_not_longer: p of t against: A's mean search length is higher by the margin or more; `None`
             where all differences are the same, or there is at most one.
         b_not_longer: the same of B.
+        no_rare_harm: p against: the search of the run that finds more is longer by the margin or
+            more in the mean, for whatever distribution (`stats.bounded_mean`): it knows of harm
+            too rare to be in the sample. 1 where no query is found by both, 0 where k leaves no
+            room for the margin.
     """
 
     a: Side
@@ -118,6 +123,7 @@ class PairTests:
     b_not_fewer: float | None
     a_not_longer: float | None
     b_not_longer: float | None
+    no_rare_harm: float
 
     @property
     def grouped(self) -> bool:
@@ -150,21 +156,30 @@ def compare_runs(
     place = {name: row for row, name in enumerate(ranks.systems)}
     size = max(1, min(_ROWS, _CELLS // len(ranks.queries)))
     tested = []
+    ask = _Ask(margins, level, ranks.k)
     for start in range(0, len(pairs), size):
         some = pairs[start : start + size]
         first, second = (
             ranks.ranks[[place[run] for side in sides for run in side.runs]]
             for sides in zip(*some, strict=True)
         )
-        tested += _compare_rows(some, first, second, margins, level)
+        tested += _compare_rows(some, first, second, ask)
     return tested
 
 
+class _Ask(NamedTuple):
+    """What is asked of every pair."""
+
+    margins: Margins
+    level: float
+    k: int
+
+
 def _compare_rows(
-    pairs: Sequence[Pair], first: Integers, second: Integers, margins: Margins, level: float
+    pairs: Sequence[Pair], first: Integers, second: Integers, ask: _Ask
 ) -> list[PairTests]:
     both = (first > 0) & (second > 0)
-    ranked = _compare_ranked(first, second, both, margins, level)
+    ranked = _compare_ranked(first, second, both, ask)
     a_only, b_only = (((one > 0) & ~both).sum(axis=1).tolist() for one in (first, second))
     answered = both.sum(axis=1).tolist()
     size = first.shape[1]
@@ -172,9 +187,9 @@ def _compare_rows(
     @cache  # on few queries many pairs have the same counts
     def count(a_wins: int, b_wins: int) -> tuple[TestResult, float, float]:
         return (
-            compare_counts(a_wins, b_wins, level=level),
-            share_not_lower_p(b_wins, a_wins, size=size, margin=margins.found),
-            share_not_lower_p(a_wins, b_wins, size=size, margin=margins.found),
+            compare_counts(a_wins, b_wins, level=ask.level),
+            share_not_lower_p(b_wins, a_wins, size=size, margin=ask.margins.found),
+            share_not_lower_p(a_wins, b_wins, size=size, margin=ask.margins.found),
         )
 
     tested = []
@@ -197,6 +212,7 @@ def _compare_rows(
                 b_not_fewer=b_fewer,
                 a_not_longer=case_3.a_not_longer,
                 b_not_longer=case_3.b_not_longer,
+                no_rare_harm=case_3.no_rare_harm,
             )
         )
     return tested
@@ -210,10 +226,11 @@ class _Ranked(NamedTuple):
     tests: Mapping[Line, TestResult]
     a_not_longer: float | None
     b_not_longer: float | None
+    no_rare_harm: float
 
 
 def _compare_ranked(
-    first: Integers, second: Integers, both: NDArray[np.bool_], margins: Margins, level: float
+    first: Integers, second: Integers, both: NDArray[np.bool_], ask: _Ask
 ) -> list[_Ranked]:
     """Compare positions and reciprocal ranks where both find."""
     a, b = (np.where(both, one, 1).astype(np.float64) for one in (first, second))
@@ -222,10 +239,13 @@ def _compare_ranked(
     shares = gather_samples((a - b) / (a * b), both)
     longer = (
         # Lower is better: A does no harm if B - A is above minus the margin, B if it is below it
-        mean_above_p(lengths, null=-margins.esl),
-        mean_above_p(lengths, null=margins.esl, below=True),
+        mean_above_p(lengths, null=-ask.margins.esl),
+        mean_above_p(lengths, null=ask.margins.esl, below=True),
     )
-    lines = _test_lines(lengths, shares, level)
+    finds_more = np.where((second > 0).sum(axis=1) > (first > 0).sum(axis=1), 1, -1)
+    harm = gather_samples((b - a) * finds_more[:, None], both)
+    rare = bounded_mean_p(harm, null=ask.margins.esl, bound=ask.k - 1).tolist()
+    lines = _test_lines(lengths, shares, ask.level)
     tests = zip(*lines.values(), strict=True)
     means = (
         _means(np.where(both, of_a, 0), np.where(both, of_b, 0), both)
@@ -233,7 +253,7 @@ def _compare_ranked(
     )
     return [
         _Ranked(esl, rr, dict(zip(lines, results, strict=True)), *not_longer)
-        for esl, rr, results, *not_longer in zip(*means, tests, *longer, strict=True)
+        for esl, rr, results, *not_longer in zip(*means, tests, *longer, rare, strict=True)
     ]
 
 

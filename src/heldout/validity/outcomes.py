@@ -105,7 +105,7 @@ def analyse_outcomes(
     """
     _check(pairs)
     tested = _test(ranks, pairs, rules, level, executor)
-    judged = judge_pairs(tested, rules, k=ranks.k)
+    judged = judge_pairs(tested, rules)
     return Outcomes(
         pairs=judged,
         order=_order(ranks, judged) if len(judged) > 1 else None,

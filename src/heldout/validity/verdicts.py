@@ -16,7 +16,6 @@ from typing import Literal
 
 from heldout.stats.multiple import bonferroni, holm
 from heldout.validity.outcome_tests import FOUND, Line, Margins, PairTests, line_of
-from heldout.validity.rare_harm import not_longer_p
 
 __all__ = [
     "By",
@@ -131,18 +130,17 @@ def _correct(ps: Sequence[P], correction: Correction) -> Sequence[P]:
     return (holm if correction == "holm" else bonferroni)(ps)
 
 
-def judge_pairs(pairs: Sequence[PairTests], rules: Rules, *, k: int) -> tuple[Judged, ...]:
+def judge_pairs(pairs: Sequence[PairTests], rules: Rules) -> tuple[Judged, ...]:
     """Correct the tests of all pairs and say what the rules say.
 
     Args:
         pairs: all pairs that were looked at, at least one; all of runs or all of groups.
         rules: as declared.
-        k: how deep was looked.
     """
     declared = line_of(rules.by, "crossed-t" if pairs[0].grouped else rules.decide)
     rows = [{line: test.p for line, test in pair.tests.items()} for pair in pairs]
     corrected = correct_lines(rows, declared=declared, correction=rules.correction)
-    facts = [_Facts.of(pair, declared, margin=rules.margins.esl, k=k) for pair in pairs]
+    facts = [_Facts.of(pair, declared) for pair in pairs]
     strict = _correct([fact.strict for fact in facts], rules.correction)
     no_harm = _correct([fact.no_harm(rules) for fact in facts], rules.correction)
     judged = []
@@ -168,7 +166,7 @@ class _Facts:
     lines: Collection[Side | None]
 
     @classmethod
-    def of(cls, pair: PairTests, declared: Line, *, margin: float, k: int) -> "_Facts":
+    def of(cls, pair: PairTests, declared: Line) -> "_Facts":
         found = next(pair.tests[line] for line in FOUND if line in pair.tests)
         ranked = pair.tests[declared]
         return cls(
@@ -176,7 +174,10 @@ class _Facts:
             more_p=found.p,
             above=_favoured_by(pair, declared),
             above_p=ranked.p,
-            not_longer={side: not_longer_p(pair, side, margin=margin, k=k) for side in _OTHER},
+            not_longer={
+                "A": max(pair.no_rare_harm, pair.a_not_longer or 0.0),
+                "B": max(pair.no_rare_harm, pair.b_not_longer or 0.0),
+            },
             not_fewer={"A": _p(pair.a_not_fewer), "B": _p(pair.b_not_fewer)},
             constant=pair.a_not_longer is None,
             both=pair.both,

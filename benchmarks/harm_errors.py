@@ -1,0 +1,136 @@
+"""How often harm of exactly the margin is called none, by simulation.
+
+    python benchmarks/harm_errors.py                 the table of docs/validity.md, a minute
+    python benchmarks/harm_errors.py --trials 500
+
+In each world B ranks as A does on the queries that both find, but for a share of them on which it
+comes later by so much that its mean search length is higher by the margin. A test at .025 may miss
+that in 2.5% of the samples.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.ids import Digest
+from heldout.validity.first_ranks import FirstRanks, Side
+from heldout.validity.outcome_tests import Margins, compare_runs
+
+__all__ = ["WORLDS", "Missed", "World", "miss_harm"]
+
+ALPHA = 0.025
+MARGINS = Margins()
+Integers = NDArray[np.int64]
+
+_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """How B differs from A where both find.
+
+    Attributes:
+        k: how deep is looked.
+        queries: that both find.
+        later: positions by which B comes later on some of them; their share makes the mean harm
+            the margin.
+        noise: the largest number of positions by which each run moves on every query, at random.
+    """
+
+    k: int
+    queries: int
+    later: int
+    noise: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of the queries, those on which B comes later."""
+        return MARGINS.esl / self.later
+
+
+WORLDS: Sequence[World] = (
+    World(k=10, queries=50, later=2),
+    World(k=10, queries=50, later=9),
+    World(k=10, queries=500, later=9),
+    World(k=100, queries=200, later=10),
+    World(k=100, queries=700, later=25),
+    World(k=100, queries=700, later=50),
+    World(k=100, queries=700, later=50, noise=1),
+    World(k=100, queries=700, later=50, noise=20),
+    World(k=100, queries=1500, later=99),
+    World(k=100, queries=5000, later=99),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """Shares of the samples in which the harm was called none.
+
+    Attributes:
+        by_t: by the t test alone.
+        by_rule: by the rule of verdicts, which asks that rare harm would have been seen.
+    """
+
+    by_t: float
+    by_rule: float
+
+
+def miss_harm(world: World, *, trials: int) -> Missed:
+    """Draw samples of a world.
+
+    Args:
+        world: with a mean harm of the margin.
+        trials: how many samples, >= 1.
+    """
+    rng = np.random.default_rng([WORLDS.index(world), 7])
+    by_t = by_rule = done = 0
+    while done < trials:
+        size = min(_BATCH, trials - done)
+        names = tuple(f"{side}{at}" for side in "ab" for at in range(size))
+        ranks = FirstRanks(
+            systems=names,
+            queries=tuple(map(str, range(world.queries + 1))),
+            ranks=np.concatenate(_draw(rng, world, size)),
+            k=world.k,
+            digest=Digest("0"),
+        )
+        sides = [Side(name=name, runs=(name,)) for name in names]
+        pairs = list(zip(sides[:size], sides[size:], strict=True))
+        for pair in compare_runs(ranks, pairs, MARGINS, level=0.95):
+            by_t += pair.b_not_longer is not None and pair.b_not_longer <= ALPHA
+            by_rule += max(pair.no_rare_harm, pair.b_not_longer or 0.0) <= ALPHA
+        done += size
+    return Missed(by_t=by_t / trials, by_rule=by_rule / trials)
+
+
+def _draw(rng: Generator, world: World, size: int) -> tuple[Integers, Integers]:
+    """Ranks of A and of B, a row for each sample, none deeper than k; B finds one query more."""
+    shape = size, world.queries
+    a, b = (1 + rng.integers(0, world.noise, shape, endpoint=True) for _ in range(2))
+    b += world.later * (rng.random(shape) < world.share)
+    more = np.zeros((size, 1), np.int64)
+    return np.hstack((a, more)), np.hstack((b, more + 1))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--trials", type=int, default=4000, help="samples of each world")
+    given = parser.parse_args(arguments)
+    print("| k | found by both | later | by | noise | t alone | t and rare harm |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for world in WORLDS:
+        found = miss_harm(world, trials=given.trials)
+        print(
+            f"| {world.k} | {world.queries:,} | {world.share:.1%} | {world.later} | {world.noise} "
+            f"| {found.by_t:.1%} | {found.by_rule:.1%} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Harm of the margin is missed as seldom as promised in every world of the page, by t it is not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scipy.stats import binom
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+from harm_errors import ALPHA, WORLDS, World, miss_harm  # noqa: E402 - a folder, no package
+
+TRIALS = 200
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=str)
+def test_harm_of_the_margin_is_missed_as_seldom_as_promised(world: World) -> None:
+    found = miss_harm(world, trials=TRIALS)
+
+    assert found.by_rule * TRIALS <= binom.ppf(0.999, TRIALS, ALPHA)
+
+
+def test_by_t_alone_skewed_harm_is_missed_more_often() -> None:
+    skewed = World(k=100, queries=700, later=50)
+
+    assert miss_harm(WORLDS[WORLDS.index(skewed)], trials=600).by_t > 2 * ALPHA
+
+
+def test_the_page_has_a_row_for_every_world() -> None:
+    command = [sys.executable, str(BENCHMARKS / "harm_errors.py"), "--trials", "2"]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    page = (BENCHMARKS.parent / "docs" / "validity.md").read_text("utf-8")
+    table = page.split("python benchmarks/harm_errors.py")[1].split("\n\n")[1]
+    names = [[row.split("|")[1:6] for row in text.splitlines()] for text in (ran.stdout, table)]
+
+    assert names[0] == names[1]
+    assert len(names[0]) == len(WORLDS) + 2
