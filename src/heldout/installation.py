@@ -45,6 +45,8 @@ _PATIENCE = 5.0
 _LOADED = {"numpy": "numpy", "isal": "isal.isal_zlib"}
 """What of a package must load: reading runs needs no more, and the others take long."""
 _VERSION = re.compile(r"\d+(\.\d+)+")
+_LEAST = {"git": "2.12"}
+"""Versions that a program must have: an older git knows not all that keeps a clone from harm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,8 +340,17 @@ def _find_program(part: Part, environ: Mapping[str, str]) -> Finding:
         )
     except (OSError, subprocess.SubprocessError) as error:
         return Finding(part=part, state="broken", why=f"it does not run: {error}")
-    version = _VERSION.search(done.stdout.decode(errors="replace"))
-    return Finding(part=part, state="ready", version=version and version[0])
+    match = _VERSION.search(done.stdout.decode(errors="replace"))
+    version = match and match[0]
+    least = _LEAST.get(part.name)
+    if version and least and _numbers(version) < _numbers(least):
+        why = f"it is older than {least}, the first that heldout is made for"
+        return Finding(part=part, state="broken", version=version, why=why)
+    return Finding(part=part, state="ready", version=version)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

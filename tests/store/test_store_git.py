@@ -1,6 +1,7 @@
 """git by plumbing: what is read, what is written, what is said when it fails."""
 
 import os
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,6 +125,40 @@ def test_a_lock_left_by_a_killed_git_is_explained(git: Git) -> None:
     (git.root / "a").write_text("2")
     with pytest.raises(StoreError, match=f"rm {lock}"):
         git.commit_paths(["a"], message="x", author=SOMEONE, at=AT)
+
+
+def test_a_git_before_2_28_makes_the_same_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It knows neither `init -b` nor `init.defaultBranch`, and begins with a branch `master`."""
+    real = shutil.which("git")
+    assert real is not None
+    old = tmp_path / "bin" / "git"
+    old.parent.mkdir()
+    old.write_text(
+        "#!/bin/bash\n"
+        'for word; do\n  [ "$word" != -b ] || { echo "unknown switch" >&2; exit 129; }\ndone\n'
+        f'exec {real} "${{@/init.defaultBranch=*/init.defaultBranch=master}}"\n'
+    )
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{old.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    git = Git(tmp_path / "repository")
+    git.root.mkdir()
+    git.init()
+    assert git.branch() == "main"
+    commit(git, a="1")
+    git.init()
+    assert git.refs().keys() == {"refs/heads/main"}
+
+
+def test_a_branch_of_one_s_own_choice_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    subprocess.run(["git", "init", "-q", "-b", "trunk", "."], cwd=tmp_path, check=True)
+    Git(tmp_path).init()
+    assert Git(tmp_path).branch() == "trunk"
 
 
 def test_failures_name_the_command_and_the_reason(git: Git, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ _SAFE = (
     *("-c", "protocol.ext.allow=never"),
     *("-c", "submodule.recurse=false"),
     *("-c", "gc.auto=0"),
+    *("-c", "init.defaultBranch=main"),
 )
 _SECONDS = 600
 _HEADS = "refs/heads/"
@@ -80,8 +81,11 @@ class Git:
 
     def init(self, branch: str = "main") -> None:
         """Make it a repository with an empty branch; nothing happens where it is one."""
-        if not self.is_repository():
-            self._run(["init", "-q", "-b", branch, "."])
+        if self.is_repository():
+            return
+        self._run(["init", "-q", "."])
+        if self.branch() != branch:  # before 2.28 git knows neither `-b` nor the setting
+            self._run(["symbolic-ref", "HEAD", f"{_HEADS}{branch}"])
 
     def unignored(self, *paths: str) -> tuple[str, ...]:
         """Those of these paths that `git add` would take up; none outside a working tree.
