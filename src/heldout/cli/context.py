@@ -86,21 +86,24 @@ class Place:
         return find_board(self.board_folder)
 
     @contextmanager
-    def desk(self, *, page: bool = True) -> "Iterator[Desk]":
+    def desk(self, *, page: bool = True, late: bool = False) -> "Iterator[Desk]":
         """The organiser's desk, with the vault locked while it is used.
 
         A shared vault is brought up to its remote first, and the board's rules to the vault's.
 
         Args:
             page: whether the page is made anew in the end: then what makes it must be here first.
+            late: whether a person says that it is as late as the clock says.
 
         Raises:
             SetupError: the page could not be made; nothing was done.
             StoreError: no board, no vault, another heldout holds the lock, the remote of a shared
-                vault cannot be followed, or board.toml was edited and names a missing file.
+                vault cannot be followed, the clock is behind or far ahead, or board.toml was edited
+                and names a missing file.
             InputError: board.toml was edited in a way that cannot hold; nothing was done.
         """
         from heldout.pipeline.founding.found import sit_down  # noqa: PLC0415 - heavy, --help is not
+        from heldout.pipeline.organiser.clock import check_clock  # noqa: PLC0415 - the same
         from heldout.pipeline.organiser.new_rules import check_new_rules  # noqa: PLC0415 - the same
         from heldout.store.sharing import OvertakenError  # noqa: PLC0415 - the same
         from heldout.store.vault import Vault  # noqa: PLC0415 - the same
@@ -120,6 +123,7 @@ class Place:
                     _check_pulled(repository)
                     _take_over_rules(repository, vault)
                     _check_let_in(desk)
+                check_clock(desk, sure=late)
                 check_new_rules(repository, vault, now=desk.now)
                 yield desk
         except OvertakenError as error:

@@ -23,7 +23,15 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from heldout.board.log.events import Draft, Entry, format_entry, format_time, link, parse_log
+from heldout.board.log.events import (
+    Draft,
+    Entry,
+    check_clock,
+    format_entry,
+    format_time,
+    link,
+    parse_log,
+)
 from heldout.board.log.history import History, read_history
 from heldout.board.rules.held_out import held_out_name, stem_of
 from heldout.errors import StoreError
@@ -248,6 +256,17 @@ class Vault:
     def history(self) -> History:
         """What the log says."""
         return _fold_log(read_lines(self.root / EVENTS))
+
+    def check_clock(self, now: datetime) -> None:
+        """Refuse a clock by which nothing could be logged.
+
+        Raises:
+            StoreError: it is before the last event.
+        """
+        entries = self.entries()
+        if entries and self.is_shared():
+            _check_clocks(entries[-1], now)
+        check_clock(entries[-1] if entries else None, now)
 
     def append(self, draft: Draft, *, now: datetime) -> Entry:
         """Append an event; it has happened when this returns.

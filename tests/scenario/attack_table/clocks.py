@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from attack_table.attack import Attack, Group
+from attack_table.attack import SAME, Attack, Group
 
 __all__ = ["attacks"]
 
-FAMILY = "A clock that goes backwards"
+FAMILY = "A clock that is wrong"
 
 
 def attacks() -> Iterator[Attack]:
@@ -36,4 +36,32 @@ def attacks() -> Iterator[Attack]:
         "test_quota_slides_to_the_second",
         tries="to slip under the quota",
         becomes="refused; the window goes by the second of receipt",
+    )
+    ahead = Group(family=FAMILY, module="scenario/test_clock_ahead.py")
+    yield from ahead.cases(
+        "test_a_clock_ahead_reveals_nobody",
+        "a typing error",
+        "one year",
+        tries="to name a team before its day",
+        becomes="refused until a person says that it is right" + SAME,
+        prefix="a clock ahead by ",
+    )
+    yield from ahead.cases(
+        "test_a_clock_ahead_dates_no_event",
+        *("inbox", "review", "publish", "reject", "ask", "extend", "rekey"),
+        tries="to date an event so late that no other can come after it",
+        becomes="refused until a person says that it is right" + SAME,
+        prefix="a clock ahead: ",
+    )
+    yield ahead.one(
+        "a publication after a reveal by a wrong clock",
+        "test_after_a_reveal_by_a_wrong_clock_the_right_one_logs_nothing_and_says_what_to_do",
+        tries="to be logged, and end with an error nevertheless",
+        becomes="refused before anything is logged, with the way back",
+    )
+    yield ahead.one(
+        "a page of a day before its own events",
+        "test_no_page_is_made_of_a_day_before_its_own_events",
+        tries="to show a ranking that never was",
+        becomes="refused, with the vault and without it" + SAME,
     )

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
-from heldout.board.log.events import Entry, format_entry, format_time, parse_log
+from heldout.board.log.events import Entry, check_clock, format_entry
 from heldout.board.log.history import History, read_history
 from heldout.board.ranking.seasons import current_standings, list_seasons
 from heldout.board.ranking.standings import Standings, project
@@ -12,6 +12,7 @@ from heldout.board.rules.spec import BoardSpec, Example
 from heldout.board.rules.template import format_recipients
 from heldout.board.rules.workflows import WORKFLOW_PATHS, workflow_files
 from heldout.errors import StoreError
+from heldout.pipeline.organiser.clock import committed_log
 from heldout.pipeline.organiser.desk import Desk, NotedRules, is_behind, list_unlogged, note_rules
 from heldout.pipeline.ranking.trusting import measure_due
 from heldout.site.facts import BoardFacts, SetFacts
@@ -26,8 +27,6 @@ _PUBLIC = (
     *(SPEC, "README.md", ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
     *("submissions", LOG, LEADERBOARD, *WORKFLOW_PATHS.values()),
 )
-_MOST_LOG = 1 << 30
-_LATER = datetime.max.replace(tzinfo=UTC)
 _KEEPER = Author(name="heldout", email="heldout@localhost")
 
 
@@ -58,11 +57,10 @@ def rebuild(desk: Desk) -> Rebuilt:
     An embargo that ended is revealed here. A board.toml that was edited is logged first, and then
     what it allows by now to be told of the ranking beside the scores.
 
-    Raises:
-        StoreError: the clock is behind: what the committed log shows would be sealed again.
+    Args:
+        desk: its lock is held, and its clock was looked at (`organiser.clock`).
     """
-    before = _committed_log(desk.repository)
-    _check_clock(desk, before or ())
+    before = committed_log(desk.repository)
     rules = note_rules(desk)
     measure_due(desk)
     entries = desk.vault.entries()
@@ -102,11 +100,12 @@ def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
     What is sealed stays so; an embargo past its day is shown as `reveal due`.
 
     Raises:
-        StoreError: the public log is missing or damaged.
+        StoreError: the public log is missing or damaged, or the clock is before its last event.
     """
     public = repository.log()
     if not public:
         raise StoreError(f"{LOG} is missing or empty; fetch it anew: git checkout {LOG}")
+    check_clock(public[-1], now)
     standings, pages = _write_pages(repository, public, now)
     return Rebuilt(standings=standings, changed=pages, commit=None)
 
@@ -198,17 +197,6 @@ def _example(repository: Repository, spec: BoardSpec) -> Example | None:
     return None
 
 
-def _committed_log(repository: Repository) -> tuple[Entry, ...] | None:
-    """The public log as it was last committed; `None` where it is damaged there."""
-    git = repository.git
-    head = git.head() if git.is_repository() else None
-    data = None if head is None else git.read_path(head, LOG, limit=_MOST_LOG)
-    try:
-        return parse_log(data or b"", path=LOG)
-    except StoreError:
-        return None
-
-
 def _find_revealed(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple[str, ...]:
     """Entries whose identity was sealed in the log before and is open now."""
     return tuple(
@@ -216,22 +204,6 @@ def _find_revealed(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple
         for old, new in zip(before, after, strict=False)
         if new.event.kind == "published" and "identity" in new.opened.keys() - old.opened.keys()
     )
-
-
-def _check_clock(desk: Desk, shown: tuple[Entry, ...]) -> None:
-    """Refuse to hide what was shown and is shown on a later day: whoever has pulled knows it."""
-    entries = desk.vault.entries()
-    today, later = (project(entries, now=moment) for moment in (desk.now, _LATER))
-    hidden = [
-        f"{', '.join(lost)} of {old.event.submission or f'event {old.event.seq}'}"
-        for old, new, ever in zip(shown, today, later, strict=False)
-        if (lost := sorted((old.opened.keys() & ever.opened.keys()) - new.opened.keys()))
-    ]
-    if hidden:
-        raise StoreError(
-            f"the clock here says {format_time(desk.now)}, and the committed {LOG} shows what is "
-            f"sealed until later: {'; '.join(hidden[:3])}; nothing was rebuilt: set the clock"
-        )
 
 
 def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
