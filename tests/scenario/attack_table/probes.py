@@ -23,6 +23,12 @@ def attacks() -> Iterator[Attack]:
         tries="to be ranked with a run of somebody else's",
         becomes="told at review as `others-run`, with the baseline; a reason is asked for",
     )
+    yield Group(family=FAMILY, module="board/test_similarity.py").one(
+        "a copy with made-up documents below the first three",
+        "test_attack_copy_with_made_up_documents_below_the_first",
+        tries="to climb on a reciprocal rank by small changes that nobody sees",
+        becomes="told as `small-change`; what is kept to the second rank is not: docs/detection.md",
+    )
     yield likeness.one(
         "a variant of one's own behind many equal runs of others",
         "test_an_own_variant_does_not_hide_behind_equal_runs_of_others",
