@@ -72,6 +72,7 @@ def test_an_entry_is_renamed_only_by_an_organiser(town: Town) -> None:
     review = town.organiser("review", entry, "--json", now=NEXT).json["reviews"][0]
     asked = {change["field"]: change["after"] for change in review["proposed"]}
     assert asked == RENAMED
+    assert "published with the entry" in town.organiser("review", entry, now=NEXT).out
     told = ("--why", "the group has a new name")
     town.push()
     status = town.participant("status", entry, now=NEXT)

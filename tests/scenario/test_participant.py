@@ -126,6 +126,7 @@ def test_a_run_that_cannot_be_read_is_named_as_it_was_typed(town: Town) -> None:
     assert f"unreadable-file  {town.root / 'nowhere' / 'eval.run'}" in answer.err
     assert "of the run for 'eval'" in answer.err
     assert "--run eval=FILE" in answer.err
+    assert not list((town.clone / "drafts").glob("*"))  # nor is half a draft made
 
 
 @pytest.mark.parametrize("command", ["check", "pack", "submit", "amend", "withdraw"])
@@ -175,6 +176,22 @@ def test_the_quota_counts_what_was_sent_from_here(town: Town) -> None:
     town.pull()
     line = "1 of 2 used since 04 Oct (1 published, 0 sent from here and undecided); you may submit"
     assert line in town.participant("check", other, now=LATER).out
+
+
+def test_what_was_withdrawn_and_is_sent_again_is_refused_for_what_it_is(town: Town) -> None:
+    submission = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert town.participant("withdraw", submission, now=DAY).code == 0
+    town.take_in(now=DAY)
+    town.fill(submission, withdrawn=False, revision=3)
+    town.send_unchecked(submission, now=LATER)
+    (receipt,) = town.take_in(now=LATER)["received"]
+    (problem,) = receipt["problems"]
+    assert (problem["code"], problem["found"]) == (
+        "nothing-to-update",
+        "a submission that was withdrawn",
+    )
+    assert problem["hint"] == "heldout draft makes a new id"
 
 
 def test_what_was_withdrawn_gives_its_quota_back_at_once(town: Town) -> None:

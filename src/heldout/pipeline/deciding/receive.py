@@ -328,9 +328,9 @@ def _nothing_to_update(arrival: Arrival, before: Submission | None) -> Problem:
     return Problem(
         code="nothing-to-update",
         path=str(arrival.id),
-        found="metadata alone",
+        found="metadata alone" if before is None else f"a submission that was {before.status}",
         expected="a submission that was received before and still stands",
-        hint="it was " + before.status if before is not None else "submit all three files first",
+        hint="submit all three files first" if before is None else "heldout draft makes a new id",
     )
 
 

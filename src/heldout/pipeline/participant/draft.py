@@ -84,15 +84,17 @@ def draft(
         embargo_until: for the metadata.
 
     Raises:
-        InputError: a query set of the board has no run or other seeds than the others, or the id
-            has a folder already, or the board is closed.
+        InputError: a query set of the board has no run or other seeds than the others, or a run
+            cannot be read, or the id has a folder already, or the board is closed.
     """
     refuse_closed(read_history(repository.log()))
     spec = repository.spec().on(submission_date(submission))
     folder = draft_folder(repository, submission)
     _check_new(folder, spec, runs)
+    for name, source in runs.items():  # before the first is written: a draft is whole or not there
+        _check_readable(name, source)
     for name, source in runs.items():
-        write_whole(folder / f"{name}{_suffixes(source)}", _read_run(name, source))
+        write_whole(folder / f"{name}{_suffixes(source)}", source.read_bytes())
     manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
     write_whole(folder / METADATA, format_manifest(manifest))
     return folder
@@ -239,9 +241,10 @@ def _run_problem(folder: Path, name: str, paths: list[Path]) -> Problem:
     )
 
 
-def _read_run(name: str, path: Path) -> bytes:
+def _check_readable(name: str, path: Path) -> None:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            file.read(1)
     except OSError as error:
         problem = Problem(
             code="unreadable-file",
