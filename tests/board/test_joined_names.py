@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-from boardlog import START, BoardLog, make_manifest, make_spec
+from boardlog import RULES, START, BoardLog, make_manifest, make_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,7 +105,7 @@ def test_names_that_nobody_approved_join_nothing() -> None:
 
 
 def test_the_ledger_counts_joined_names_as_one_team() -> None:
-    log = BoardLog().open()
+    log = BoardLog().open(f'{RULES}\n[release]\nrule = "ladder"\n')
     log.submit("20261101-one", make_manifest("Alpha Crew"), "0.425")
     log.submit("20261101-two", make_manifest("Zeta House"), "0.300")
     apart = make_ledger(log.history)
