@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Town, copy_town, found_town
+from town import OTHER_TEAM, Town, call, copy_town, found_town, git
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -204,6 +204,25 @@ def test_rebuild_mends_what_is_public(town: Town) -> None:
     assert town.organiser("rebuild", now=DAY).code == 0
     assert town.audit() == {"ok": True, "events": 7, "faults": [], "notes": []}
     assert not (town.board / "leaderboard" / "extra.html").exists()
+
+
+def test_a_changed_number_on_the_page_is_said_to_be_unchecked_and_a_rebuild_shows_it(
+    town: Town,
+) -> None:
+    """Pages are not compared: other versions and machines write the same numbers otherwise."""
+    page = town.board / "leaderboard" / "index.html"
+    score = next(row["scores"]["eval"] for row in town.rows() if row["id"] == ONE)
+    right = page.read_text()
+    page.write_text(right.replace(f"{score}", "0.996"))
+    assert page.read_text() != right
+    git(town.board, "commit", "-q", "-a", "-m", "a better page")
+    answer = call(town.root, "audit", "--board", town.board, "--json")
+    assert answer.json["ok"]
+    assert "the pages (HTML, feed): heldout rebuild" in answer.json["unchecked"][0]
+    assert "unchecked: the pages" in call(town.root, "audit", "--board", town.board).out
+    assert call(town.root, "rebuild", "--board", town.board, "--now", DAY).code == 0
+    assert page.read_text() == right
+    assert git(town.board, "diff", "--name-only") == "leaderboard/index.html"
 
 
 def test_edited_rules_are_noted(town: Town) -> None:

@@ -324,7 +324,7 @@ def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
 
 
 SHAPES: dict[str, set[str]] = {
-    "inbox": {"silent", "received", "waiting", "reveals"},
+    "inbox": {"silent", "received", "waiting", "reveals", "earlier_labels"},
     "review": {"reviews"},
     "publish": {
         "decisions",
@@ -336,7 +336,7 @@ SHAPES: dict[str, set[str]] = {
         "changed_rules",
     },
     "rebuild": {"entries", "changed", "commit", "revealed", "unlogged", "changed_rules"},
-    "audit": {"ok", "events", "faults", "notes"},
+    "audit": {"ok", "events", "faults", "notes", "unchecked"},
 }
 
 

@@ -232,6 +232,7 @@ def _hold_against(
         checked=tuple(checked),
         faults=tuple(dict.fromkeys(faults)),
         notes=tuple(dict.fromkeys(notes)),
+        unchecked=found.unchecked,
     )
     return told, result
 
@@ -255,7 +256,8 @@ def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:
     if receipt is not None and receipt.received is not None:
         mark = receipt.received
         facts.append(("received", f"{mark.at}, event {mark.seq}, hash {mark.hash}"))
-    return [*facts, *(("note", note) for note in found.notes)]
+    facts += [("note", note) for note in found.notes]
+    return [*facts, *(("note", f"unchecked: {what}") for what in found.unchecked)]
 
 
 def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
@@ -264,6 +266,7 @@ def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
         "events": found.events,
         "faults": list(found.faults),
         "notes": list(found.notes),
+        "unchecked": list(found.unchecked),
     }
     if receipt is not None:
         mark = receipt.received
