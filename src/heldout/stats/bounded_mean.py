@@ -17,10 +17,10 @@ __all__ = ["bounded_mean_p"]
 
 Floats = NDArray[np.float64]
 
-_HALVINGS = 32
+_HALVINGS = 24
 _NEAR = 0.5
-_STEP = 0.125
-_NODES = 112
+_STEP = 0.14
+_NODES = 100
 _FAR = 1e9
 _NOTHING = 1e-12
 

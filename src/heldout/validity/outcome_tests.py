@@ -9,7 +9,7 @@ Source: significant-improvements-2021, sections 4 and 5, table 2.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -243,7 +243,7 @@ def _compare_ranked(
         mean_above_p(lengths, null=ask.margins.esl, below=True),
     )
     finds_more = np.where((second > 0).sum(axis=1) > (first > 0).sum(axis=1), 1, -1)
-    harm = gather_samples((b - a) * finds_more[:, None], both)
+    harm = replace(lengths, values=lengths.values * finds_more[lengths.owners])
     rare = bounded_mean_p(harm, null=ask.margins.esl, bound=ask.k - 1).tolist()
     lines = _test_lines(lengths, shares, ask.level)
     tests = zip(*lines.values(), strict=True)
