@@ -57,6 +57,12 @@ def attacks() -> Iterator[Attack]:
         ),
     ):
         yield from here.cases(test, *names, tries=tries, becomes=becomes, prefix="an archive with ")
+    yield Group(family=FAMILY, module="scenario/test_forks.py").one(
+        "events cut off on the board, which a fork still has",
+        "test_events_cut_off_on_the_board_are_told_in_a_fork_that_had_them",
+        tries="to take back what was published",
+        becomes="told by `audit --receipt` in the fork's clone",
+    )
     moved = Group(family=FAMILY, module="scenario/test_moved_deadline.py")
     yield moved.one(
         "the last day of a one-shot board moved after it was over",

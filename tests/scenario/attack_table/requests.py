@@ -102,6 +102,29 @@ def _branches() -> Iterator[Attack]:
         becomes=_FOREIGN,
     )
     yield from branches.cases(
+        "test_a_branch_of_a_hostile_name_stops_neither_inbox_nor_submit",
+        "a name that is not UTF-8",
+        "a line separator in a name",
+        "a next-line character in a name",
+        "spaces of other scripts",
+        "a main line that is not UTF-8",
+        tries="to stop the inbox, and every team's submit",
+        becomes="told as a branch, without its name; all others are taken in",
+        prefix="a branch: ",
+    )
+    yield branches.one(
+        "a branch below another team's id, removed again",
+        "test_a_branch_below_somebody_s_id_that_was_removed_again",
+        tries="to keep that team's branch out of the organisers' clone",
+        becomes="removed there, too, before the next is fetched",
+    )
+    yield Group(family=FAMILY, module="scenario/test_merged_early.py").one(
+        "a merged submission, and another request under its id",
+        "test_a_merged_submission_and_somebody_else_s_of_the_same_id_are_for_an_organiser",
+        tries="to take the place of what somebody merged too early",
+        becomes="both refused as `id-conflict` until an organiser decides",
+    )
+    yield from branches.cases(
         "test_nothing_is_run_in_the_organisers_clone",
         "hooks",
         "fsmonitor",
