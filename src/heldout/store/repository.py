@@ -9,6 +9,7 @@ board/
   log.jsonl                 the public log
   leaderboard/              index.html, entries/, CSV, JSON
   drafts/, .heldout/        a participant's own; git ignores them
+  .gitattributes            that git leaves every file as it is
 """
 
 from collections.abc import Iterator, Mapping
