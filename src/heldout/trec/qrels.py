@@ -5,13 +5,14 @@ such a label was made by a system, and whoever reads it is told. Grades are whol
 as they are: 0 is a judgment and not relevance, negative grades are kept.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import BinaryIO
 
-from heldout.errors import Problem, Severity
+from heldout.errors import Problem, Severity, plural
 from heldout.ids import Digest
+from heldout.trec.headings import LEFT_OUT, names_query
 from heldout.trec.numbers import parse_integer
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Block, Limits, TextReader
@@ -20,6 +21,7 @@ from heldout.trec.text import check_line, is_clean, is_regular
 __all__ = ["Qrels", "format_qrels", "parse_qrels", "read_qrels"]
 
 _COLUMNS = 4
+_BEIR = 3
 _PSEUDO = b"pseudo"
 
 
@@ -122,6 +124,15 @@ def _usual_rows(block: Block) -> Iterator[tuple[str, str, int]] | None:
     return zip(tokens[0::_COLUMNS], tokens[2::_COLUMNS], map(int, grades), strict=True)
 
 
+def _columns_hint(columns: Sequence[bytes]) -> str:
+    """What to do about another tool's form, such as BEIR's three columns below a heading."""
+    if columns and names_query(columns[0]):
+        return LEFT_OUT
+    return (
+        "of query, document, grade make query, 0, document, grade" if len(columns) == _BEIR else ""
+    )
+
+
 def _add_line(
     judgments: dict[str, dict[str, int]], line: bytes, path: str, number: int
 ) -> Problem | None:
@@ -131,8 +142,9 @@ def _add_line(
             code="wrong-columns",
             path=path,
             line=number,
-            found=f"{len(columns)} columns in {show(line)}",
+            found=f"{plural(len(columns), 'column')} in {show(line)}",
             expected="4 columns: query, 0, document, grade",
+            hint=_columns_hint(columns),
         )
     grade = parse_integer(columns[3])
     if grade is None:

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 from heldout.errors import Problem
 from heldout.ids import Digest
+from heldout.trec.headings import names_query
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits, TextReader
 from heldout.trec.text import check_line
@@ -14,9 +15,6 @@ from heldout.trec.topics import Topic, find_sgml_topics, find_xml_topics, looks_
 
 __all__ = ["Queries", "format_queries", "parse_queries", "read_queries"]
 
-_ID_HEADINGS = frozenset(
-    ("qid", "queryid", "id", "topic", "topicid", "topicnumber", "number", "num", "questionid")
-)
 _TEXT_HEADINGS = frozenset(("text", "query", "querytext", "title", "question", "topic", "content"))
 
 
@@ -122,8 +120,8 @@ def _find_rows(lines: list[tuple[int, str]], path: str, log: ProblemLog) -> list
 
 def _is_heading(query: str, text: str) -> bool:
     """Whether a first line names its columns: as a query, no run would ever answer it."""
-    first, second = ("".join(filter(str.isalnum, cell.casefold())) for cell in (query, text))
-    return first in _ID_HEADINGS and second in _TEXT_HEADINGS
+    heading = "".join(filter(str.isalnum, text.casefold()))
+    return names_query(query) and heading in _TEXT_HEADINGS
 
 
 def _find_topics(text: str, path: str, log: ProblemLog) -> list[Topic]:

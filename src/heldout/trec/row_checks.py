@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import Problem, Severity
+from heldout.trec.headings import LEFT_OUT, names_query
 from heldout.trec.numbers import classify_score, parse_integer, parse_integers, parse_scores
 from heldout.trec.problems import show
 from heldout.trec.ranking import Order, sort_keys
@@ -164,7 +165,7 @@ class RowChecks:
                     line,
                     f"rank {show(token)} for {show(rows.query)}",
                     "a whole number from 1 on",
-                    "write ranks as 1, 2, 3, …",
+                    LEFT_OUT if names_query(rows.query) else "write ranks as 1, 2, 3, …",
                 )
 
     def _zero_ranks(self, rows: Rows, ranks: NDArray[np.int64]) -> bool:

@@ -8,7 +8,8 @@ from typing import Literal, overload
 
 import numpy as np
 
-from heldout.errors import Problem
+from heldout.errors import Problem, plural
+from heldout.trec.headings import LEFT_OUT, names_query
 from heldout.trec.problems import show
 from heldout.trec.reading.streams import Block
 from heldout.trec.scanning.segments import Columns, Segment
@@ -161,12 +162,21 @@ def _line_problem(line: bytes, form: Form, path: str, number: int) -> Problem | 
     tokens = line.split()
     if problem is not None or len(tokens) == COLUMNS[form]:
         return problem
-    extra = form == "trec" and len(tokens) > COLUMNS[form]
     return Problem(
         code="wrong-columns",
         path=path,
         line=number,
-        found=f"{len(tokens)} columns in {show(line)}",
+        found=f"{plural(len(tokens), 'column')} in {show(line)}",
         expected=_LAYOUT[form],
-        hint="ids and run tags have no spaces" if extra else "",
+        hint=_columns_hint(tokens, form),
     )
+
+
+def _columns_hint(tokens: Sequence[bytes], form: Form) -> str:
+    if tokens and names_query(tokens[0]):
+        return LEFT_OUT
+    if form == "msmarco":
+        return ""
+    if len(tokens) > COLUMNS[form]:
+        return "ids and run tags have no spaces"
+    return f"or {_LAYOUT['msmarco']}, as for MS MARCO, in every line"

@@ -145,7 +145,7 @@ def judge_agreement(
         level=level,
         trials=trials,
     )
-    own = np.unique(np.array(ratings.queries), return_inverse=True)[1]
+    own = np.unique(np.array(ratings.queries, dtype=object), return_inverse=True)[1]
     found = [
         _compare(ratings, pair, own, rules, rng)
         for pair in combinations(range(len(ratings.judges)), 2)

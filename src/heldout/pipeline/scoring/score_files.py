@@ -35,7 +35,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         queries: answered queries.
         documents: rows in them.
         queries_tied: queries with equal scores.
-        queries_displaced: queries whose rank column disagrees with the order in the top ten.
+        queries_displaced: queries whose ranks and scores disagree in the top ten.
         repeated_ranks: rows whose rank another row of the query has.
         first_ranks: rank in a query's first line -> number of queries.
     """
