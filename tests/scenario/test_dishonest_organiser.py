@@ -261,6 +261,8 @@ def test_a_friend_who_alone_is_scored_by_new_labels(
     inbox = town.organiser("inbox", now=LATER)
     assert told_of in " ".join(inbox.out.split())
     assert f'heldout correct {BASELINE} {ONE} --why "…"' in inbox.out
+    page = " ".join((town.board / "leaderboard" / "index.html").read_text("utf-8").split())
+    assert f"1 score told before made anew since, and not those of {BASELINE}, {ONE}" in page
     told = town.organiser("inbox", "--json", now=LATER).json
     assert told["earlier_labels"] == {"eval": [BASELINE, ONE]}
     refused = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
@@ -278,5 +280,7 @@ def test_labels_that_were_mended_for_all_are_no_fault(town: Town, tmp_path: Path
     assert told.code == 0, told
     assert town.organiser("inbox", "--json", now=LATER).json["earlier_labels"] == {}
     assert town.audit()["notes"] == []
+    page = (town.board / "leaderboard" / "index.html").read_text("utf-8")
+    assert "and not those of" not in page
     assert town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
     assert town.participant("audit", tmp_path / "a.zip", now=LAST, clone=tmp_path).code == 0

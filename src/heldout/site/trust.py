@@ -14,6 +14,11 @@ from heldout.site.wording import clean, count
 __all__ = ["TrustLine", "list_trust"]
 
 
+_MOST_NAMES = 5
+_TELLING = frozenset(("published", "baseline"))
+_SCORING = frozenset(("corrected", "reviewed"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustLine:
     """One event that others can check the organisers by.
@@ -40,7 +45,11 @@ def list_trust(entries: Iterable[Entry]) -> tuple[TrustLine, ...]:
     entries = tuple(entries)
     imported = any(entry.event.kind == "imported-board" for entry in entries)
     shown = (e for e in entries if not (imported and "labels" in e.event.sealed))
-    return tuple(_line(entry, says) for entry in shown if (says := _say(entry)))
+    return tuple(
+        _line(entry, f"{says}{_say_left(entries, entry)}")
+        for entry in shown
+        if (says := _say(entry))
+    )
 
 
 def _say(entry: Entry) -> str:
@@ -53,6 +62,28 @@ def _say(entry: Entry) -> str:
         return ""
     anew = "" if kind == "opened-board" else "anew "
     return f"Committed {anew}to everything held out that decides a score"
+
+
+def _say_left(entries: Sequence[Entry], commitment: Entry) -> str:
+    """The entries that were not scored anew since, where others were: two sets of labels."""
+    if "labels" not in commitment.event.sealed:
+        return ""
+    told = _list_scored(entries[: commitment.event.seq], _TELLING)
+    since = _list_scored(entries[commitment.event.seq :], _SCORING)
+    left = [name for name in told if name not in since]
+    if not left or len(left) == len(told):
+        return ""
+    more = len(left) - _MOST_NAMES
+    names = ", ".join(map(clean, left[:_MOST_NAMES])) + (f" and {more} more" if more > 0 else "")
+    return (
+        f"; {count(len(told) - len(left), 'score')} told before made anew since, and not those of "
+        f"{names}"
+    )
+
+
+def _list_scored(entries: Iterable[Entry], kinds: frozenset[str]) -> list[str]:
+    names = (e.event.submission for e in entries if e.event.kind in kinds)
+    return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _say_keys(entry: Entry) -> str:
