@@ -7,6 +7,7 @@ from town import OTHER_TEAM, Town, found_town, named
 from trusting import BASELINE, add_baseline
 
 from heldout.pipeline.deciding import decide
+from heldout.store.vault import Vault
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -34,7 +35,7 @@ def test_the_run_of_another_team_is_told_and_needs_a_reason(town: Town) -> None:
     town.take_in(now=DAY)
     found = findings(town, copy)
     assert "the same first 100 documents as 20261102-first" in found["others-run"]
-    shown = town.organiser("review", copy, now=DAY).out
+    shown = town.organiser("review", copy, now=NEXT).out
     assert f'next      heldout publish {copy} --why "…"\n' in shown
     assert "open runs not said, which is no\n" in shown
     refused = town.publish(copy, now=NEXT)
@@ -45,6 +46,45 @@ def test_the_run_of_another_team_is_told_and_needs_a_reason(town: Town) -> None:
     # What is like what is for the organisers: an entry under embargo could be betrayed by it.
     assert "others-run" not in (town.board / "log.jsonl").read_text("utf-8")
     assert "others-run" not in (town.board / f"leaderboard/entries/{copy}.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("asked", [("copy",), ("copy", "original")])
+def test_whoever_is_reviewed_first_is_compared_with_all_that_came_before(
+    town: Town, asked: tuple[str, ...]
+) -> None:
+    ids = {
+        "original": town.send("original", now=DAY, seed=7, team=named("Coast")),
+        "copy": town.send("zcopy", now=DAY, seed=7, team=OTHER_TEAM),
+    }
+    town.take_in(now=DAY)
+    told = town.organiser("review", *(ids[name] for name in asked), "--json", now=NEXT)
+    reviews = {review["id"]: review for review in told.json["reviews"]}
+    assert list(reviews) == [ids[name] for name in asked]
+    (found,) = [f for f in reviews[ids["copy"]]["findings"] if f["rule"] == "others-run"]
+    assert f"the same first 100 documents as {ids['original']}" in found["evidence"]
+    refused = town.publish(ids["copy"], now=NEXT)
+    assert refused.code == 1
+    assert f"for: others-run: {found['evidence']}" in " ".join(refused.out.split())
+
+
+def test_an_earlier_one_that_does_not_open_stops_no_review(town: Town) -> None:
+    broken = town.send("broken", now=DAY, seed=7, team=named("Coast"))
+    later = town.send("later", now=DAY, seed=8, team=OTHER_TEAM)
+    town.take_in(now=DAY)
+    history = Vault.open(town.vault, board=town.board).history()
+    for digest in history.submissions[broken].files.values():
+        (town.vault / "sealed" / digest).unlink()
+    assert town.publish(later, now=NEXT).code == 0
+    assert town.organiser("review", broken, now=NEXT).code == 2
+
+
+def test_an_unknown_id_among_several_opens_nothing(town: Town) -> None:
+    one = town.send("one", now=DAY, seed=7, team=named("Coast"))
+    town.take_in(now=DAY)
+    before = town.kinds()
+    answer = town.organiser("review", one, "20261102-nobody", now=NEXT)
+    assert (answer.code, answer.out) == (2, "")
+    assert town.kinds() == before
 
 
 def test_a_small_change_of_one_s_own_run_is_told(town: Town) -> None:

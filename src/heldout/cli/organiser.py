@@ -28,7 +28,7 @@ from heldout.pipeline.deciding.decide import reject as reject_submission
 from heldout.pipeline.deciding.public_texts import check_text
 from heldout.pipeline.deciding.rebuild import catch_up, rebuild_public
 from heldout.pipeline.deciding.rebuild import rebuild as rebuild_board
-from heldout.pipeline.deciding.review import Review, show_score
+from heldout.pipeline.deciding.review import Review, review_all, show_score
 from heldout.pipeline.deciding.review import review as review_submission
 from heldout.pipeline.organiser.desk import Desk, note_labels
 from heldout.pipeline.query_sets.sets import load_sets
@@ -76,8 +76,7 @@ def review(
     against = False
     with place.desk(page=False) as desk:
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
-        for submission in ids:
-            result = review_submission(desk, sets, submission)
+        for result in review_all(desk, sets, ids):
             scores = show_score(desk, result) if with_score else None
             against |= bool(result.stands_against)
             if place.as_json:
@@ -116,7 +115,7 @@ def publish(
     """
     with place.desk() as desk:
         sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
-        reviews = [review_submission(desk, sets, name) for name in ids]
+        reviews = review_all(desk, sets, ids)
         reason = _confirm(reviews, why or "", yes=yes)
         decisions = [
             publish_submission(desk, review_submission(desk, sets, r.submission.id), why=reason)

@@ -332,7 +332,7 @@ def _unanswered(result: Review, why: str) -> tuple[str, ...]:
     against = tuple(f"{f.rule}: {f.evidence}" for f in result.stands_against)
     if against or not result.needs_reason or why.strip():
         return against
-    asks = ", ".join(dict.fromkeys(finding.rule for finding in result.needs_reason))
+    asks = "; ".join(f"{f.rule}: {f.evidence}" for f in result.needs_reason)
     return (f"a reason is needed (--why) for: {asks}",)
 
 

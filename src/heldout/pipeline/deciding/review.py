@@ -1,6 +1,6 @@
 """Opens, scores and judges what was received; decides nothing and publishes nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from heldout.board.log.amendments import Amendment, list_amendments, list_proposed
@@ -20,7 +20,7 @@ from heldout.pipeline.scoring.score import ViewScore, open_manifest, open_signed
 from heldout.pipeline.scoring.score_files import ScoreFile, read_kept
 from heldout.store.cache import code_version
 
-__all__ = ["Review", "review", "show_score"]
+__all__ = ["Review", "review", "review_all", "show_score"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +101,21 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
         amendments=list_amendments(desk.vault.entries(), submission_id),
         proposed=list_proposed(submission),
     )
+
+
+def review_all(desk: Desk, sets: Mapping[str, SetData], ids: Sequence[str]) -> tuple[Review, ...]:
+    """Review submissions in the order in which they came, so that names too are compared.
+
+    Returns:
+        The reviews in the order of the ids.
+
+    Raises:
+        InputError: the log knows one of them not; nothing was opened.
+    """
+    asked = {desk.find(name).id for name in ids}
+    order = [name for name in desk.history().submissions if name in asked]
+    found = {name: review(desk, sets, name) for name in order}
+    return tuple(found[name] for name in ids)
 
 
 def _is_news(desk: Desk, submission: Submission) -> bool:
@@ -209,6 +224,8 @@ def _judge(
         seeds=compare_seeds(signatures),
     )
     quota = quota_state(history, manifest.team, spec, now=desk.now)
-    lost = tuple(name for name, done in mended.items() if not done)
+    # What nobody has reviewed yet may be no run at all: its own review says why it does not open.
+    waiting = {n for n, other in history.submissions.items() if other.status == "received"}
+    lost = tuple(name for name, done in mended.items() if not done and name not in waiting)
     only = None if submission.proposal is None else NAME_RULES
     return _Judged(findings=judge(case, only=only), quota=quota, lost=lost)

@@ -70,10 +70,15 @@ def compare_runs(
 
 
 def signatures_of(vault: Vault, submission: Submission, *, mend: Mend) -> Mapping[str, Signature]:
-    """As `read_signatures`; what is damaged or lost is made anew, and empty where it cannot be."""
+    """As `read_signatures`; what is missing or damaged is made anew, and empty where it cannot be.
+
+    What waits and was never opened is opened here: a copy would else pass for whichever of the two
+    is reviewed first.
+    """
     name = submission.id
     # Baselines of old were logged without their signatures, and the vault has their runs.
     expected = "signatures" in submission.kept or bool(submission.runs)
+    expected |= submission.status == "received"
     lost = expected and not vault.signature(name).is_file()
     return _read(partial(read_signatures, vault, name), name, {}, lost=lost, mend=mend)
 
