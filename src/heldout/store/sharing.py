@@ -35,6 +35,7 @@ __all__ = ["OvertakenError", "Sharing", "find_sharing"]
 _MOST_BYTES = 1 << 32
 _MOST_NAMES = 5
 _NO_ADDRESS = "heldout@localhost"
+_PUSHES = 3
 _KEPT = "nothing was done, the vault here is as it was (docs/organisers.md says how to go on)"
 
 
@@ -105,11 +106,28 @@ class Sharing:
             at=last.time,
         )
         check_plain(self.git.files(commit), whose="the vault", then=_KEPT)
-        try:
-            self.git.push(self.remote, f"{commit}:refs/heads/{self.branch}")
-        except StoreError as error:
-            self._find_out(commit, known, last, error)
+        self._push(commit, known, last)
         self.git.move_branch(commit)
+
+    def _push(self, commit: str, known: str | None, last: Entry) -> None:
+        """Send a commit; again where the remote refused it and has not moved.
+
+        It is taking another organiser's push just then, which holds the branch's lock, or it takes
+        nothing: only asking again tells.
+        """
+        refused: StoreError | None = None
+        for _ in range(_PUSHES):
+            try:
+                self.git.push(self.remote, f"{commit}:refs/heads/{self.branch}")
+            except StoreError as error:
+                refused = error
+                if self._has_arrived(commit, known, last, error):
+                    return
+            else:
+                return
+        raise StoreError(
+            f"{self.remote} did not take event {last.event.seq}, so it did not happen ({refused})"
+        )
 
     def _file(self, path: str) -> Path:
         return self.git.root / path
@@ -237,8 +255,8 @@ class Sharing:
                     paths.append(f"{folder}/{file.name}")
         return tuple(paths)
 
-    def _find_out(self, commit: str, known: str | None, last: Entry, error: StoreError) -> None:
-        """Return where a push that failed had arrived all the same; else say what came of it."""
+    def _has_arrived(self, commit: str, known: str | None, last: Entry, error: StoreError) -> bool:
+        """Whether a push that failed had arrived all the same; raises where another came first."""
         number = last.event.seq
         self.git.unstage()
         try:
@@ -249,11 +267,9 @@ class Sharing:
                 "when it answers: the event is there then, or it never happened"
             ) from None
         if tip is not None and self.git.contains(tip, commit):
-            return
+            return True
         if tip == known:
-            raise StoreError(
-                f"{self.remote} did not take event {number}, so it did not happen ({error})"
-            ) from None
+            return False
         first = parse_log(self._read_log(tip), path=EVENTS)[number:]
         told = _tell(first) if first else "the vault's remote changed"
         raise OvertakenError(f"another organiser was first: {told}; event {number} did not happen")
