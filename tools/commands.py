@@ -69,7 +69,9 @@ def _option(option: click.Option) -> str:
     text = (option.help or "").replace("|", "\\|")
     # "[the one you stand in]" already says what holds without the option.
     default = None if "[" in text else option.default
-    shown = isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
+    shown = (
+        isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
+    )
     return f"| {names} | {text}{f' Default: {default}.' if shown else ''} |"
 
 
