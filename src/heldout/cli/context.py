@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from heldout.store.repository import Repository
     from heldout.store.vault import Vault
 
-__all__ = ["Place", "at_board", "in_clone", "json_option", "now_option", "reports_disk"]
+__all__ = [
+    "Place",
+    "at_board",
+    "in_clone",
+    "json_option",
+    "not_pushed",
+    "now_option",
+    "reports_disk",
+]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 _FIRST_YEAR, _LAST_YEAR = 1990, 2900
@@ -266,3 +274,12 @@ def _packs(command: Callable[..., None]) -> Callable[..., None]:
         )
 
     return packed
+
+
+def not_pushed(branch: str, error: StoreError) -> StoreError:
+    """What to do with a branch that the board's remote did not take."""
+    return StoreError(
+        f"branch {branch} is ready, but could not be pushed ({error}); push it to a fork and open "
+        "a pull request: git remote rename origin upstream, git remote add origin YOUR-FORK, then "
+        "call this again (docs/forge.md)"
+    )

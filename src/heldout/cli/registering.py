@@ -10,7 +10,7 @@ from heldout.board.log.history import read_history
 from heldout.board.log.registration import LONGEST_NAME
 from heldout.board.log.teams import Agreement, Team
 from heldout.board.policy.registered import revoked_before
-from heldout.cli.context import Place, at_board, in_clone
+from heldout.cli.context import Place, at_board, in_clone, not_pushed
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
 from heldout.cli.printing import answers, fail, messages, plural, print_facts, print_json
 from heldout.cli.reasons import why_option
@@ -211,8 +211,7 @@ def _send(place: Place, own: OwnTeam, folder: Path | None) -> str:
     try:
         git.push("origin", f"+refs/heads/{branch}:refs/heads/{branch}")
     except StoreError as error:
-        told = f"branch {branch} is ready, but could not be pushed ({error}); push it to a fork "
-        fail(StoreError(f"{told}and open a pull request"), status=1)
+        fail(not_pushed(branch, error), status=1)
     return f"branch {branch}, pushed to origin"
 
 

@@ -170,7 +170,7 @@ def _score_lines(
 ) -> list[tuple[str, str]]:
     if not result.scores.views:
         return [("score", "none: it could not be scored")]
-    if result.submission.status == "published":
+    if scores is None and result.submission.status == "published":
         return [("score", "published with the entry; what is proposed changes none")]
     if scores is None:
         return [("score", "computed, hidden while you judge by the rules (--score shows it)")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from heldout.cli.context import Place, in_clone
+from heldout.cli.context import Place, in_clone, not_pushed
 from heldout.cli.drafting import check_json, print_check, print_seen
 from heldout.cli.printing import answers, fail, plural, print_facts, print_json, reports_errors
 from heldout.envelope.bundle import short_recipient
@@ -205,13 +205,7 @@ def _send_branch(place: Place, submission: SubmissionId, packed: Packed) -> _Sen
     try:
         git.push("origin", f"+refs/heads/{branch}:refs/heads/{branch}")
     except StoreError as error:
-        fail(
-            StoreError(
-                f"branch {branch} is ready, but could not be pushed ({error}); push it to a fork "
-                "and open a pull request"
-            ),
-            status=1,
-        )
+        fail(not_pushed(branch, error), status=1)
     return _Sent(place=f"branch {branch}, pushed to origin", before=before == _branches(git))
 
 
