@@ -1,5 +1,7 @@
 """Standard output that is closed, full, or of another encoding; Ctrl-C inside a library."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,9 +38,34 @@ def shell(redirection: str, *arguments: str, **more: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["table", "json"])
 def test_a_full_disk_behind_standard_output_is_told(more: list[str]) -> None:
-    code, said = shell("> /dev/full", *EVALUATE, *more)
-    assert code == 2
-    assert said == "error     standard output: No space left on device\n"
+    for unbuffered, place, where in (
+        ("", "standard output: ", ""),
+        ("1", "", " (--debug shows where)"),
+    ):
+        code, said = shell("> /dev/full", *EVALUATE, *more, PYTHONUNBUFFERED=unbuffered)
+        assert code == 2
+        assert said == f"error     {place}No space left on device{where}\n"
+
+
+def test_what_fails_elsewhere_is_not_laid_to_standard_output(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @click.command
+    def doctor() -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    module = type(sys)("heldout.cli.elsewhere")
+    vars(module)["doctor"] = doctor
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    entry = Command(place="elsewhere:doctor", group="start", help="")
+    monkeypatch.setattr("heldout.cli.program._Program.table", {**COMMANDS, "doctor": entry})
+    done = CliRunner().invoke(main, ["doctor"])
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "error     Input/output error (--debug shows where)\n",
+    )
+    monkeypatch.setattr(sys, "argv", ["heldout", "--debug", "doctor"])
+    assert isinstance(CliRunner().invoke(main, ["--debug", "doctor"]).exception, OSError)
 
 
 @pytest.mark.parametrize("redirection", [">&-", ">&- 2>&-"])

@@ -75,16 +75,17 @@ def written_out() -> Iterator[None]:
     """See that all of standard output was taken; what was not is given up.
 
     Raises:
-        OSError: as by a full disk; nothing waits to be written any more.
+        OSError: as by a full disk, with `standard output` as the file; nothing waits to be written
+            any more.
     """
     try:
+        yield
+    finally:
         try:
-            yield
-        finally:
             sys.stdout.flush()
-    except OSError:
-        sys.stdout = _nowhere()  # else Python tries once more
-        raise
+        except OSError as error:
+            sys.stdout = _nowhere()  # else Python tries once more
+            raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def _nowhere() -> TextIO:

@@ -127,7 +127,11 @@ class _Program(_Lazy):
             with written_out():
                 return super().main(*args, **kwargs)
         except OSError as error:
-            _end(f"error     {error.filename or 'standard output'}: {error.strerror}", status=2)
+            if error.strerror is None or "--debug" in sys.argv:
+                raise
+            place = f"{error.filename}: " if error.filename else ""
+            where = "" if place else " (--debug shows where)"
+            _end(f"error     {place}{error.strerror}{where}", status=2)
         except Exception as error:
             if not _is_interrupted(error):
                 raise
