@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from heldout.errors import StoreError
 from heldout.rankers.files import write_whole as write_run_file
-from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep, write_whole
+from heldout.store.files import (
+    ASIDE,
+    Folder,
+    append_line,
+    exclusive,
+    read_lines,
+    sweep,
+    write_whole,
+)
 
 
 def test_a_written_file_is_whole_with_its_mode(tmp_path: Path) -> None:
@@ -99,3 +107,131 @@ def test_sweeping_takes_only_what_was_left_aside(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     sweep(tmp_path, tmp_path / "missing")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".hidden", "kept"]
+
+
+LINKS = ("last", "folder", "dangling", "loop", "deep")
+
+
+def _lay(root: Path, outside: Path, kind: str) -> str:
+    """Lay a symlink below a root; the name that leads over it."""
+    (outside / "sub").mkdir(parents=True)
+    (outside / "file").write_bytes(b"canary\n")
+    (outside / "sub" / "file").write_bytes(b"canary\n")
+    (root / "a").mkdir(parents=True)
+    match kind:
+        case "last":
+            (root / "a" / "file").symlink_to(outside / "file")
+            return "a/file"
+        case "folder":
+            (root / "b").symlink_to(outside)
+            return "b/file"
+        case "dangling":
+            (root / "a" / "file").symlink_to(outside / "new")
+            return "a/file"
+        case "loop":
+            (root / "a" / "file").symlink_to("file")
+            return "a/file"
+        case _:
+            (root / "a" / "c").symlink_to(outside)
+            return "a/c/sub/file"
+
+
+CALLS: dict[str, Callable[[Folder, str], object]] = {
+    "read": Folder.read,
+    "find": Folder.find,
+    "read_lines": Folder.read_lines,
+    "open": Folder.open,
+    "stat": Folder.stat,
+    "checked_path": Folder.checked_path,
+    "write_whole": lambda folder, name: folder.write_whole(name, b"new"),
+    "append_line": lambda folder, name: folder.append_line(name, b"new\n"),
+    "create": lambda folder, name: folder.create(name).close(),
+    "delete": Folder.delete,
+    "delete_tree": Folder.delete_tree,
+    "make_folder": Folder.make_folder,
+    "names": Folder.names,
+    "walk": lambda folder, name: list(folder.walk(name)),
+    "sweep": Folder.sweep,
+    "rename from": lambda folder, name: folder.rename(name, "other"),
+    "rename to": lambda folder, name: folder.rename("plain", name),
+    "lock": lambda folder, name: folder.lock(name).__enter__(),
+}
+
+
+@pytest.mark.parametrize("kind", LINKS)
+@pytest.mark.parametrize("call", CALLS)
+def test_no_symlink_leads_out_of_a_folder(tmp_path: Path, kind: str, call: str) -> None:
+    outside = tmp_path / "outside"
+    name = _lay(tmp_path / "root", outside, kind)
+    (tmp_path / "root" / "plain").touch()
+    before = {path: path.is_file() and path.read_bytes() for path in outside.rglob("*")}
+    with pytest.raises((StoreError, FileExistsError)) as caught:
+        CALLS[call](Folder(tmp_path / "root"), name)
+    if call != "create" or kind in ("folder", "deep"):
+        assert "is a symlink" in str(caught.value)
+    assert {path: path.is_file() and path.read_bytes() for path in outside.rglob("*")} == before
+
+
+def test_a_walk_names_links_and_does_not_follow_them(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    _lay(root, tmp_path / "outside", "deep")
+    (root / "a" / "plain").touch()
+    os.mkfifo(root / "pipe")
+    folder = Folder(root)
+    assert list(folder.walk()) == [("a/c", False), ("a/plain", True), ("pipe", False)]
+    folder.delete_tree("a")
+    assert not folder.exists("a")
+    assert (tmp_path / "outside" / "sub" / "file").read_bytes() == b"canary\n"
+
+
+def test_the_root_itself_may_be_reached_by_a_symlink(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "named").symlink_to("real")
+    folder = Folder(tmp_path / "named")
+    folder.write_whole("a/b", b"x")
+    assert (tmp_path / "real" / "a" / "b").read_bytes() == b"x"
+    assert folder.below("a").read("b") == b"x"
+    assert folder.below("a").path("b") == tmp_path / "named" / "a" / "b"
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/x", "a\0b"])
+def test_a_name_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StoreError, match="leads out of"):
+        Folder(tmp_path).read(name)
+
+
+def test_what_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises((StoreError, IsADirectoryError), match=r"no plain file|directory"):
+            Folder(tmp_path).read(name)
+        with pytest.raises(StoreError, match="is no file"):
+            Folder(tmp_path).write_whole(name, b"")
+    (tmp_path / "long").write_bytes(b"four")
+    assert Folder(tmp_path).read("long", limit=4) == b"four"
+    with pytest.raises(StoreError, match="longer than 3 bytes"):
+        Folder(tmp_path).read("long", limit=3)
+
+
+def test_errors_name_the_whole_path(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "plain").touch()
+    folder = Folder(tmp_path)
+    for name in ("a/missing", "missing/x", "plain/x"):
+        with pytest.raises((FileNotFoundError, NotADirectoryError)) as caught:
+            folder.read(name)
+        assert str(caught.value.filename) in str(tmp_path / name)
+        assert not folder.exists(name)
+        assert folder.find(name) is None
+
+
+WRITES = set(CALLS) & {"write_whole", "append_line", "create", "delete", "delete_tree", "lock"}
+
+
+@pytest.mark.parametrize("call", sorted(WRITES | {"make_folder", "sweep", "rename from"}))
+def test_a_folder_opened_to_be_read_is_not_written(tmp_path: Path, call: str) -> None:
+    (tmp_path / "x").touch()
+    with pytest.raises(RuntimeError, match="to be read alone"):
+        CALLS[call](Folder(tmp_path, read_only=True), "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
