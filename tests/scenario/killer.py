@@ -5,11 +5,15 @@ Started by test_kills.py as a program of its own, so that nothing but it is fork
     python killer.py PLAN.json
 
 The plan names a folder `root`, a copy `start` of it as it is before the command, the command
-`arguments`, and commands `after` that are called when it is done. For n = 1, 2, ... the folder is
-restored, and a forked child runs the command with `os.fsync`, `os.replace`, `os.unlink`,
-`os.mkdir` and every writing call of git counted: before the n-th it dies by `os._exit`. Then the
-same command is called again, for some n after being killed once more, and must succeed. Prints
-one JSON document: the number of points, and what differed from an uninterrupted run.
+`arguments`, and commands `after` that are called when it is done. A forked child runs the command
+with `os.fsync`, `os.replace`, `os.unlink`, `os.mkdir` and every writing call of git counted. For
+every point n that is tried the folder is restored, and a child dies by `os._exit` before its n-th
+operation. Then the same command is called again, for some n after being killed once more, and must
+succeed. Prints one JSON document: the number of points, how many were tried, and what differed from
+an uninterrupted run.
+
+Of the operations that one place in the code makes between two pushes (fifty pages, say) the first
+and the last are tried; `HELDOUT_KILL_EVERY_POINT=1` tries every one.
 """
 
 import json
@@ -38,15 +42,24 @@ WRITING = frozenset(("init", "add", "commit", "push", "fetch", "update-ref", "ha
 
 
 class Countdown:
-    """Counts durable operations, and ends the process before the n-th; 0 only counts."""
+    """Counts durable operations, and ends the process before the n-th; 0 only counts.
+
+    Attributes:
+        places: for each operation, what it was and where in the code, since which push.
+    """
 
     def __init__(self, at: int) -> None:
         self.at = at
-        self.seen = 0
+        self.places: list[str] = []
+        self.pushes = 0
 
-    def tick(self, torn: Callable[[], object] = lambda: None) -> None:
-        self.seen += 1
-        if self.seen == self.at:
+    def tick(self, operation: str, torn: Callable[[], object] = lambda: None) -> None:
+        if self.at == 0:
+            self.places.append(f"{self.pushes} {operation} {_calls_of_heldout()}")
+            self.pushes += operation == "push"
+            return
+        self.at -= 1
+        if self.at == 0:
             torn()
             os._exit(KILLED)
 
@@ -54,7 +67,7 @@ class Countdown:
         real = getattr(module, name)
 
         def counted(*args: Any, **kwargs: Any) -> Any:
-            self.tick()
+            self.tick(name)
             return real(*args, **kwargs)
 
         setattr(module, name, counted)
@@ -67,17 +80,38 @@ class Countdown:
         def counted_fsync(handle: int) -> None:
             file = Path(f"/proc/self/fd/{handle}").readlink()
             if file.suffix == ".jsonl":
-                self.tick(lambda: os.ftruncate(handle, max(0, os.fstat(handle).st_size - 40)))
-            self.tick()  # a killed process loses nothing of the page cache: no need to wait
+                self.tick(
+                    "torn", lambda: os.ftruncate(handle, max(0, os.fstat(handle).st_size - 40))
+                )
+            self.tick("fsync")  # a killed process loses nothing of the page cache: no need to wait
 
         def counted_run(command: Sequence[str], **kwargs: Any) -> Any:
             words = [w for i, w in enumerate(command[1:], 1) if "-c" not in (w, command[i - 1])]
             if command[0] == "git" and words[0] in WRITING:
-                self.tick()
+                self.tick(words[0])
             return run(command, **kwargs)
 
         vars(os)["fsync"] = counted_fsync
         vars(subprocess)["run"] = counted_run
+
+
+def _calls_of_heldout() -> str:
+    """The lines of heldout that are being executed, from the innermost call outwards."""
+    frame, found = sys._getframe(2), []
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("heldout."):
+            found.append(f"{frame.f_globals['__name__']}:{frame.f_lineno}")
+        frame = frame.f_back  # type: ignore[assignment]
+    return " ".join(found)
+
+
+def choose_points(places: Sequence[str]) -> list[int]:
+    """The points to try: the first and the last of each place, counted from 1."""
+    if os.environ.get("HELDOUT_KILL_EVERY_POINT") == "1":
+        return list(range(1, len(places) + 1))
+    first = {place: point for point, place in reversed(list(enumerate(places, 1)))}
+    last = {place: point for point, place in enumerate(places, 1)}
+    return sorted({*first.values(), *last.values()})
 
 
 def in_child(work: Callable[[], int]) -> int:
@@ -180,36 +214,36 @@ class Killer:
         ]
         return faults
 
-    def count(self) -> int:
-        """How many points there are: an uninterrupted run tells by its exit code."""
+    def list_places(self) -> list[str]:
+        """The place of every point, from an uninterrupted run."""
         self.restore()
-        pipe_out, pipe_in = os.pipe()
+        answer = self.root.with_name("places.json")
 
         def work() -> int:
             countdown = Countdown(0)
             countdown.install()
             code = call(self.root, *self.arguments).code
-            os.write(pipe_in, f"{code} {countdown.seen}".encode())
-            return 0
+            answer.write_text(json.dumps(countdown.places))
+            return code
 
-        in_child(work)
-        code, seen = os.read(pipe_out, 100).decode().split()
-        if code != "0":
+        if (code := in_child(work)) != 0:
             raise SystemExit(f"the uninterrupted command ended with {code}")
-        return int(seen)
+        found: list[str] = json.loads(answer.read_text())
+        return found
 
     def run(self) -> dict[str, Any]:
         self.restore()
         call(self.root, *self.arguments)  # fills the caches that every child inherits
-        total = self.count()
+        places = self.list_places()
+        total, points = len(places), choose_points(places)
         self.restore()
         faults = self.finish()
         expected = plain(state_of(self.root))
         found = {0: faults} if faults else {}
-        for point in range(1, total + 1):
+        for point in points:
             if faults := self.try_point(point, total, expected):
                 found[point] = faults
-        return {"points": total, "faults": found}
+        return {"points": total, "tried": len(points), "faults": found}
 
 
 def blank_charts() -> None:
