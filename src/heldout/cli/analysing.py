@@ -5,6 +5,8 @@ from importlib import import_module
 
 import click
 
+from heldout.cli.given_options import Group
+
 __all__ = ["ANALYSES", "analyse"]
 
 ANALYSES: Mapping[str, str] = {
@@ -24,7 +26,7 @@ ANALYSES: Mapping[str, str] = {
 """Every analysis, with what it answers; `heldout.cli.analyses.NAME` has the command."""
 
 
-class _Analyses(click.Group):
+class _Analyses(Group):
     """A group whose commands stand in a table and are imported when called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -7,7 +7,7 @@ from heldout.cli.compared_runs import ComparedScores, find_compared, load_compar
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.files import order_option, tell_orders
-from heldout.cli.options import level_option, one_of
+from heldout.cli.options import level_option
 from heldout.cli.outcome_options import rules_options
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
@@ -35,8 +35,6 @@ _HIGHEST = 1000
 @click.option(
     "--qrels",
     required=True,
-    multiple=True,
-    callback=one_of("file of judgments", several="one call for each"),
     metavar="Q",
     help="Judgments.",
 )

@@ -29,7 +29,6 @@ from heldout.cli.context import Place, at_board, json_option, now_option, report
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.drafting import read_runs
 from heldout.cli.ledgers import ledger_json, print_ledger
-from heldout.cli.options import one_of
 from heldout.cli.printing import (
     answers,
     plural,
@@ -72,8 +71,6 @@ _TASK = "Rank the documents of the collection for each query."
 @click.option(
     "-m",
     "--measure",
-    multiple=True,
-    callback=one_of("measure", several="a view for each in board.toml (docs/board.md)"),
     metavar="MEASURE",
     help="Of every view [RR@10].",
 )

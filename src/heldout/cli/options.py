@@ -15,7 +15,6 @@ __all__ = [
     "jobs_option",
     "level_option",
     "one_argument",
-    "one_of",
     "ties_option",
     "trials_option",
 ]
@@ -80,33 +79,6 @@ def trials_option(number: int, words: str) -> Decorator:
     return click.option(
         "--trials", type=click.IntRange(min=1), default=number, show_default=True, help=words
     )
-
-
-def one_of(what: str, *, several: str) -> Callable[..., str | None]:
-    """A callback for an option that is made `multiple` so that a second one is not lost.
-
-    Without it the last of several silently takes the place of the others.
-
-    Args:
-        what: what is given, as in `measure`.
-        several: where several may be given.
-
-    Returns:
-        Gives the one value, `None` where there is none.
-    """
-
-    def check(
-        context: click.Context, option: click.Parameter, given: tuple[str, ...]
-    ) -> str | None:
-        del context, option
-        if len(given) > 1:
-            raise click.UsageError(
-                f"one {what} here, and {len(given)} are given: {', '.join(map(str, given))}; "
-                f"several: {several}"
-            )
-        return given[0] if given else None
-
-    return check
 
 
 def one_argument(name: str, made_of: type[Any], *options: Decorator) -> Decorator:

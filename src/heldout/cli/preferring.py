@@ -6,6 +6,8 @@ from keyword import iskeyword
 
 import click
 
+from heldout.cli.given_options import Group
+
 __all__ = ["PREFER_COMMANDS", "prefer"]
 
 PREFER_COMMANDS: Mapping[str, str] = {
@@ -27,7 +29,7 @@ PREFER_COMMANDS: Mapping[str, str] = {
 """Every command, with what it does; `heldout.cli.prefer.NAME` has it."""
 
 
-class _Prefer(click.Group):
+class _Prefer(Group):
     """A group whose commands stand in a table and are imported when called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

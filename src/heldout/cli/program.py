@@ -13,6 +13,7 @@ import click
 
 import heldout
 from heldout.cli.console import prepare_streams, written_out
+from heldout.cli.given_options import Group
 
 __all__ = ["ALIASES", "BOARD_COMMANDS", "COMMANDS", "Command", "board", "main"]
 
@@ -86,10 +87,11 @@ BOARD_COMMANDS: Mapping[str, Command] = {
 }
 """The commands of `heldout board`."""
 
+_SETTINGS = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 _EPILOG = "Documentation: docs/commands.md. Start with: heldout demo"
 
 
-class _Lazy(click.Group):
+class _Lazy(Group):
     """A group whose commands stand in a table and are imported when called."""
 
     table: Mapping[str, Command]
@@ -156,7 +158,7 @@ class _Board(_Lazy):
     table = BOARD_COMMANDS
 
 
-@click.group(cls=_Program, epilog=_EPILOG, context_settings={"max_content_width": 100})
+@click.group(cls=_Program, epilog=_EPILOG, context_settings=_SETTINGS)
 @click.version_option(heldout.__version__, prog_name="heldout")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(**_options: Any) -> None:

@@ -12,7 +12,7 @@ import click
 from heldout.cli.board_source import BoardSource, board_options, load_board, tell_view
 from heldout.cli.files import order_option, tell_orders
 from heldout.cli.many_runs import print_notes, refuse_runs, score_all
-from heldout.cli.options import jobs_option, one_argument, one_of
+from heldout.cli.options import jobs_option, one_argument
 from heldout.cli.printing import messages, plural
 from heldout.cli.run_files import find_runs, name_paths
 from heldout.cli.scoring import Failed, Scored, Work
@@ -31,7 +31,6 @@ from heldout.validity.subsets import cut_table
 __all__ = ["Scores", "Source", "load_measures", "load_scores", "read_judgments", "source_options"]
 
 _SHOWN = 3
-_SEVERAL = "heldout analyse views"
 _WHICH = "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
 
 
@@ -109,16 +108,12 @@ source_options = one_argument(
     ),
     click.option(
         "--qrels",
-        multiple=True,
-        callback=one_of("file of judgments", several=_SEVERAL),
         metavar="Q",
         help="Their judgments.",
     ),
     click.option(
         "-m",
         "--measure",
-        multiple=True,
-        callback=one_of("measure", several=_SEVERAL),
         metavar="MEASURE",
         help="For example RR@10 or nDCG@10.",
     ),
@@ -126,8 +121,6 @@ source_options = one_argument(
     click.option(
         "--scores",
         "table",
-        multiple=True,
-        callback=one_of("table of scores", several=_SEVERAL),
         metavar="TABLE.csv",
         help="Scores instead of runs: a header of system names, then a row per query; a first "
         "column named query has the queries' names.",

@@ -5,6 +5,8 @@ from importlib import import_module
 
 import click
 
+from heldout.cli.given_options import Group
+
 __all__ = ["SURVIVE_COMMANDS", "survive"]
 
 SURVIVE_COMMANDS: Mapping[str, str] = {
@@ -18,7 +20,7 @@ SURVIVE_COMMANDS: Mapping[str, str] = {
 """Every command, with what it does; `heldout.cli.survive.NAME` has it."""
 
 
-class _Survive(click.Group):
+class _Survive(Group):
     """A group whose commands stand in a table and are imported when called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -11,7 +11,7 @@ from heldout.cli.computing import dask_option
 from heldout.cli.dated_source import DatedSource, DatedViews, dated_options, load_dated
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.options import one_of, trials_option
+from heldout.cli.options import trials_option
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.report import drift as report
@@ -31,8 +31,6 @@ __all__ = ["drift"]
 @click.option(
     "--dev-scores",
     type=click.Path(path_type=Path, dir_okay=False),
-    multiple=True,
-    callback=one_of("table of dev scores", several="one call for each"),
     metavar="TABLE.csv",
     help="With --runs or --scores: the scores on dev, by query.",
 )

@@ -4,7 +4,6 @@ import re
 
 import click
 
-from heldout.cli.options import one_of
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.measures.spec import parse_measure
@@ -22,8 +21,6 @@ _GRADE = re.compile(r"\s*(\d{1,3})\s*(?::\s*(\d{1,6})\s*)?", re.ASCII)
     "-m",
     "--measure",
     required=True,
-    multiple=True,
-    callback=one_of("measure", several="one call for each"),
     metavar="MEASURE",
     help="For example RR@3.",
 )

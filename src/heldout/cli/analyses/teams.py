@@ -11,7 +11,7 @@ from heldout.cli.computing import dask_option
 from heldout.cli.dated_source import DatedSource, DatedViews, dated_options, load_dated
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.options import alike_option, one_of, trials_option
+from heldout.cli.options import alike_option, trials_option
 from heldout.cli.printing import plural, reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.report import team_charts
@@ -32,8 +32,6 @@ __all__ = ["teams"]
 @click.option(
     "--reserve-scores",
     type=click.Path(path_type=Path, dir_okay=False),
-    multiple=True,
-    callback=one_of("table of reserve scores", several="one call for each"),
     metavar="TABLE.csv",
     help="With --runs or --scores: the scores on the reserve, by query.",
 )

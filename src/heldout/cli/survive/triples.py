@@ -7,7 +7,6 @@ import click
 import numpy as np
 
 from heldout.cli.context import reports_disk
-from heldout.cli.options import one_of
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.cli.survive.common_documents import no_common_document
@@ -59,9 +58,7 @@ _MOST_DEPTH = 100
 @click.option(
     "--from-run",
     type=click.Path(path_type=Path, dir_okay=False),
-    multiple=True,
     metavar="RUN",
-    callback=one_of("run", several="fuse them first"),
     help="Without TRIPLES: make them, with negatives from the first documents of a run.",
 )
 @click.option(
