@@ -183,25 +183,6 @@ def test_bytes_that_are_no_number_are_refused_with_their_place(folder: Path) -> 
     assert "latin.csv" in result.output
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "words"),
-    [
-        ("stability", ["--runs", "r", "--qrels", "q", "-m", "RR@10", "-m", "P@5"], "one measure"),
-        ("power", ["--runs", "r", "--qrels", "q", "--qrels", "q2", "-m", "P@5"], "one file of"),
-        ("reliability", ["--scores", "a.csv", "--scores", "b.csv"], "one table of scores"),
-        ("scales", ["-m", "RR@3", "-m", "P@3"], "one measure"),
-    ],
-)
-def test_the_second_of_two_does_not_take_the_place_of_the_first(
-    name: str, given: list[str], words: str
-) -> None:
-    result = CliRunner().invoke(analyse, [name, *given])
-
-    assert result.exit_code == 2
-    assert words in result.output
-    assert "several:" in result.output
-
-
 def test_the_order_of_documents_is_told_on_the_terminal_and_in_json(folder: Path) -> None:
     given = ["stability", "--runs", str(folder / "*.run*"), "--qrels", str(folder / "qrels")]
     given += ["-m", "RR@10", "--flips", "99"]
