@@ -8,6 +8,7 @@ from typing import NewType
 from heldout.errors import InputError, Problem
 
 __all__ = [
+    "SALT",
     "Digest",
     "DocId",
     "QueryId",
@@ -17,6 +18,8 @@ __all__ = [
     "parse_submission_id",
     "query_set_of",
     "run_name",
+    "seal_digest",
+    "seal_preimage",
     "seed_of",
     "submission_date",
 ]
@@ -27,6 +30,7 @@ SubmissionId = NewType("SubmissionId", str)
 Digest = NewType("Digest", str)
 """A SHA-256 as 64 lower-case hexadecimal digits."""
 
+_SEAL_PURPOSE = b"heldout sealed field\n"
 _SUBMISSION_ID = re.compile(r"\d{8}-[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
@@ -35,14 +39,53 @@ def digest_bytes(data: bytes) -> Digest:
     return Digest(hashlib.sha256(data).hexdigest())
 
 
+SALT = re.compile("[0-9a-f]{32}", re.ASCII)
+"""A salt: 16 random bytes. A fixed length leaves one way to cut a preimage into salt and value."""
+
+
 def commitment(salt: str, value: bytes) -> Digest:
     """Salted digest that commits to a value without showing it.
 
     Args:
-        salt: at least 16 random bytes as hexadecimal; its owner keeps it.
+        salt: 16 random bytes as hexadecimal; its owner keeps it.
         value: the canonical bytes of the value.
+
+    Raises:
+        ValueError: the salt has another length: a longer or shorter one could be joined with
+            another value to the same bytes.
     """
-    return Digest(hashlib.sha256(bytes.fromhex(salt) + value).hexdigest())
+    return Digest(hashlib.sha256(_salt_bytes(salt) + value).hexdigest())
+
+
+def seal_digest(salt: str, value: bytes) -> Digest:
+    """The digest of a sealed field since schema 2 of the log: each part after its length.
+
+    Args:
+        salt: 16 random bytes as hexadecimal; its owner keeps it.
+        value: the canonical bytes of the value.
+
+    Raises:
+        ValueError: the salt has another length.
+    """
+    _salt_bytes(salt)
+    return digest_bytes(seal_preimage(salt, value))
+
+
+def seal_preimage(salt: str, value: bytes) -> bytes:
+    """What `seal_digest` hashes: its purpose, then salt and value as netstrings.
+
+    No two different pairs have the same bytes, whatever a salt looks like.
+
+    Source: D. J. Bernstein, Netstrings (1997).
+    """
+    parts = (salt.encode(), value)
+    return _SEAL_PURPOSE + b"".join(b"%d:%b," % (len(part), part) for part in parts)
+
+
+def _salt_bytes(salt: str) -> bytes:
+    if not SALT.fullmatch(salt):
+        raise ValueError("a salt is 32 lower-case hexadecimal digits")
+    return bytes.fromhex(salt)
 
 
 def parse_submission_id(text: str, *, path: str = "submission id") -> SubmissionId:

@@ -1,5 +1,6 @@
 """The chain: whatever is changed in a log is noticed, and what is sealed tells nothing."""
 
+import dataclasses
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -14,6 +15,9 @@ from heldout.board.log.events import (
     GENESIS,
     KINDS,
     Draft,
+    Entry,
+    Event,
+    Opening,
     format_entry,
     format_time,
     link,
@@ -22,6 +26,7 @@ from heldout.board.log.events import (
     redact,
 )
 from heldout.errors import StoreError
+from heldout.ids import Digest, commitment, seal_digest, seal_preimage
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=9),
@@ -129,8 +134,8 @@ def test_the_forger_without_changes_changes_nothing() -> None:
         (3, {"at": "2026-11-01T11:59:59Z"}, "log:4: dated before the event above it"),
         (3, {"at": "2026-11-1T13:0:0Z"}, "log:4: not an event"),
         (3, {"at": "2026-11-01T13:00:00+00:00"}, "log:4: not an event"),
-        (3, {"kind": "made-up"}, "log:4: event 'made-up' of schema 1 is unknown here"),
-        (3, {"schema": 2}, "log:4: event 'published' of schema 2 is unknown here"),
+        (3, {"kind": "made-up"}, "log:4: event 'made-up' of schema 2 is unknown here"),
+        (3, {"schema": 3}, "log:4: event 'published' of schema 3 is unknown here"),
         (3, {"sealed": {}}, "log:4: field '.*' does not match its sealed digest"),
         (3, {"prev": GENESIS}, "log:4: the chain is broken"),
         (3, {"extra": 1}, "log:4: not an event"),
@@ -230,7 +235,9 @@ def test_a_swapped_value_does_not_match_its_digest() -> None:
         parse_log(data, path="log")
 
 
-@pytest.mark.parametrize("salt", ["", "00", "zz" * 16, "AB" * 16, "0" * 33, "é" * 32])
+@pytest.mark.parametrize(
+    "salt", ["", "00", "zz" * 16, "AB" * 16, "0" * 33, "é" * 32, "0" * 30, "0" * 34, "0" * 64]
+)
 def test_a_salt_is_sixteen_bytes_of_lower_hexadecimal(salt: str) -> None:
     log = BoardLog()
     log.add("received", "a", {}, {"x": 1})
@@ -269,9 +276,87 @@ def test_a_stranger_can_check_a_seal(sealed: dict[str, object], salt: str) -> No
         new_salt=lambda: salt,
     )
     for name, value in sealed.items():
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        digest = hashlib.sha256(bytes.fromhex(salt) + text.encode()).hexdigest()
-        assert entry.event.sealed[name] == digest
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        preimage = b"heldout sealed field\n32:%b,%d:%b," % (salt.encode(), len(text), text)
+        assert entry.event.sealed[name] == hashlib.sha256(preimage).hexdigest()
+
+
+def in_schema(schema: int, salt: str, value: object) -> tuple[Entry, str]:
+    """An event with one sealed field, as a version of the format has it; and the field's digest."""
+    text = msgspec.json.encode(value, order="deterministic")
+    digest = commitment(salt, text) if schema == 1 else seal_digest(salt, text)
+    event = Event(
+        seq=0,
+        at="2026-11-01T12:00:00Z",
+        kind="rejected",
+        by="me",
+        submission="a",
+        public={},
+        sealed={"why": digest},
+        prev=GENESIS,
+        schema=schema,
+    )
+    raw = msgspec.json.encode(event)
+    opened = {"why": Opening(value=value, salt=salt)}
+    digest_of_all = Digest(hashlib.sha256(raw).hexdigest())
+    return Entry(event=event, hash=digest_of_all, raw=raw, opened=opened), str(digest)
+
+
+@pytest.mark.parametrize("schema", [1, 2])
+def test_a_sealed_reason_has_one_opening(schema: int) -> None:
+    """The attack: with a longer salt, the end of salt and value was another value.
+
+    `"ab" * 16` and the number 1234 had the bytes of the salt `"ab" * 16 + "31"` and the number 234.
+    """
+    salt = "ab" * 16
+    entry, _ = in_schema(schema, salt, 1234)
+    assert parse_log(format_entry(entry), path="log") == (entry,)
+    other = {"why": Opening(value=234, salt=f"{salt}31")}
+    forged = dataclasses.replace(entry, opened=other)
+    with pytest.raises(StoreError, match="field 'why' does not match its sealed digest"):
+        parse_log(format_entry(forged), path="log")
+
+
+salts = st.text("0123456789abcdef", min_size=0, max_size=70)
+
+
+@settings(deadline=None, max_examples=300)
+@given(salts, salts, st.binary(max_size=40), st.binary(max_size=40), st.data())
+def test_no_two_openings_have_the_same_preimage(
+    salt: str, other_salt: str, value: bytes, other: bytes, data: st.DataObject
+) -> None:
+    """Of any salts: also of those that join with a value to the text of another pair."""
+    made = seal_preimage(salt, value)
+    for pair in (
+        (other_salt, other),
+        (salt, other),
+        (other_salt, value),
+        (salt + value.hex(), b""),
+        (salt[:-2], salt[-2:].encode() + value),
+        (salt, b"%d:%b," % (len(value), value)),
+    ):
+        assert (seal_preimage(*pair) == made) == (pair == (salt, value))
+    cut = data.draw(st.integers(0, len(made)))
+    assert read_back(made) == (salt, value)
+    assert cut == len(made) or read_back(made[:cut]) is None
+
+
+def read_back(preimage: bytes) -> tuple[str, bytes] | None:
+    """The pair that a preimage is of: netstrings can be read, so nothing else has these bytes."""
+    rest, parts = preimage.removeprefix(b"heldout sealed field\n"), []
+    while rest:
+        size, mark, rest = rest.partition(b":")
+        if not mark or not size.isdigit() or rest[int(size) : int(size) + 1] != b",":
+            return None
+        parts.append(rest[: int(size)])
+        rest = rest[int(size) + 1 :]
+    return (parts[0].decode(), parts[1]) if len(parts) == 2 else None
+
+
+def test_a_log_does_not_go_back_to_an_older_schema() -> None:
+    log = small_log()
+    with pytest.raises(StoreError, match="log:4: schema 1, less than above"):
+        parse_log(rewrite(log, 3, schema=1), path="log")
 
 
 def test_every_kind_says_what_it_means() -> None:

@@ -15,7 +15,7 @@ from town import environment, found_town
 from trusting import BASELINE, LAST, ONE, Files, forge, read_files, settle
 
 from heldout.board.log.events import GENESIS, Entry, Event, Opening, format_entry, parse_log
-from heldout.ids import commitment, digest_bytes
+from heldout.ids import digest_bytes, seal_digest
 from heldout.pipeline.auditing import archive_audit
 from heldout.pipeline.auditing.archive_audit import audit_archive
 from heldout.site import figures
@@ -64,7 +64,7 @@ def made(
 ) -> Entry:
     given = sealed or {}
     digests = {
-        name: str(commitment(SALT, msgspec.json.encode(value, order="deterministic")))
+        name: str(seal_digest(SALT, msgspec.json.encode(value, order="deterministic")))
         for name, value in given.items()
     }
     event = Event(

@@ -92,6 +92,32 @@ def test_a_broken_request_under_somebody_s_id_contests_nothing(town: Town) -> No
     assert found == {f"branch submission/{ID}": "received", "pull request 7": "refused"}
 
 
+def _as_one_name() -> Mapping[str, Change]:
+    """One file whose name holds the names and blobs of the others, line by line."""
+    *first, last = sorted(SEALED)
+    blobs = {name: git_blob(name.encode()) for name in SEALED}
+    return {"\n".join([*(f"{n} {blobs[n]}" for n in first), last]): ("100644", last.encode())}
+
+
+def _as_programs() -> Mapping[str, Change]:
+    return {name: ("100755", name.encode()) for name in NAMES}
+
+
+def git_blob(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+@pytest.mark.parametrize("attack", [_as_one_name, _as_programs])
+def test_a_refused_branch_with_the_same_fingerprint_hides_no_submission(
+    town: Town, attack: Callable[[], Mapping[str, Change]]
+) -> None:
+    """Everybody can read the blobs on another team's branch, and name a branch that sorts first."""
+    push(town, SEALED)
+    push(town, attack(), ref="refs/heads/submission/20261101-first")
+    found = town.take_in(now=NOW)["received"]
+    assert sorted(r["kind"] for r in found) == ["received", "refused"]
+
+
 FOREIGN: Mapping[str, Mapping[str, Change]] = {
     "an extra file": {"submissions/readme.txt": ("100644", b"x")},
     "an extra file at the top": {"evil.py": ("100644", b"import os")},

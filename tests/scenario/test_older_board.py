@@ -1,11 +1,13 @@
-"""A board that was founded before every held-out file was committed to goes on as it is."""
+"""Boards of earlier versions go on as they are: of 0.1.0, and of before, with fewer commitments."""
 
+import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from town import OTHER_TEAM, Town, found_town
+from town import OTHER_TEAM, Town, found_town, git
 from trusting import DAY, LAST, ONE, add_baseline, read_files
 
 from heldout.pipeline.auditing import archive, closing
@@ -18,6 +20,33 @@ from heldout.store.vault import Vault
 pytestmark = pytest.mark.slow
 TWO = "20261102-two"
 OUT = "eval0\neval1\n"
+
+
+OLD = Path(__file__).with_name("old_board") / "board-of-0.1.0.zip"
+
+
+def unpack_old(folder: Path) -> Town:
+    """The board of heldout 0.1.0, as its PRODUCER says, with a repository of its own."""
+    town = Town(folder / "old")
+    with zipfile.ZipFile(OLD) as archive:
+        archive.extractall(town.root)
+    town.vault.chmod(0o700)
+    git(town.board, "init", "-q", "-b", "main")
+    for told in (("user.name", "Someone"), ("user.email", "someone@example.org")):
+        git(town.board, "config", *told)
+    assert town.organiser("rebuild", now=LAST).code == 0
+    return town
+
+
+def test_a_board_of_0_1_0_is_sound_and_goes_on(tmp_path: Path) -> None:
+    town = unpack_old(tmp_path)
+    assert town.audit()["faults"] == []
+    assert {event["schema"] for event in town.events()} == {1}
+    (waiting,) = re.findall(r"2026\d+-waits", (town.vault / "events.jsonl").read_text())[:1]
+    told = ("reject", waiting, "--why", "not a team")
+    assert town.organiser(*told, now=LAST).code == 0
+    assert [event["schema"] for event in town.events()][-2:] == [1, 2]
+    assert town.audit()["faults"] == []
 
 
 @pytest.fixture

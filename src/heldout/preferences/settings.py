@@ -74,7 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     minutes: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 0
     reward: Money = 200
     fee: Money = 40
-    currency: Annotated[str, msgspec.Meta(pattern="^[A-Z]{3}$")] = "USD"
+    currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}\Z")] = "USD"
     minimum_hourly: Money = 0
     consent: str = ""
     consent_version: str = "1"

@@ -93,7 +93,7 @@ def find_in_git(git: Git, form: Form, *, main: str) -> Iterator[Arrival]:
         form: the board's envelope.
         main: the commit that branches are compared with.
     """
-    seen: set[str] = set()
+    seen: set[tuple[str, bool]] = set()
     for ref, commit in sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0])):
         source = _source(ref)
         changes = () if source is None else git.changes(main, commit)
@@ -103,8 +103,11 @@ def find_in_git(git: Git, form: Form, *, main: str) -> Iterator[Arrival]:
             arrival = _unrelated(source, commit)
         else:
             arrival = _from_changes(git, form, changes, source)
-        if arrival.fingerprint not in seen:
-            seen.add(arrival.fingerprint)
+        # What is refused hides nothing: a fingerprint knows no modes, and a name with a line end
+        # in it can make several files look like one.
+        mark = (arrival.fingerprint, bool(arrival.problems))
+        if mark not in seen:
+            seen.add(mark)
             yield arrival
 
 

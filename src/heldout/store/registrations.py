@@ -66,7 +66,7 @@ def find_registrations_in_git(
         main: the commit that branches are compared with.
         requests: `pull request N` of those that are open; a closed one keeps its ref.
     """
-    seen: set[str] = set()
+    seen: set[tuple[str, bool]] = set()
     for ref, commit in sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0])):
         source = _source(ref)
         request = source is not None and source.startswith("pull request ")
@@ -78,8 +78,9 @@ def find_registrations_in_git(
         if not changes or (request and not ours):
             continue
         arrival = _from_changes(git, changes, source)
-        if arrival.fingerprint not in seen:
-            seen.add(arrival.fingerprint)
+        mark = (arrival.fingerprint, bool(arrival.problems))  # what is refused hides nothing
+        if mark not in seen:
+            seen.add(mark)
             yield arrival
 
 

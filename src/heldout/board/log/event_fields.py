@@ -22,9 +22,9 @@ from heldout.errors import StoreError, quote
 
 __all__ = ["FIELDS", "EventFields", "IdentityFields", "check_fields", "place_of"]
 
-_Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
-_Score = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,12}(\.[0-9]{1,12})?$")]
-_Team = Annotated[str, msgspec.Meta(pattern="^team-[0-9a-f]{16}$")]
+_Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+_Score = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,12}(\.[0-9]{1,12})?\Z")]
+_Team = Annotated[str, msgspec.Meta(pattern=r"^team-[0-9a-f]{16}\Z")]
 _Digests = dict[str, _Digest]
 _Scores = dict[str, _Score]
 _Counts = dict[str, Annotated[int, msgspec.Meta(ge=0)]]

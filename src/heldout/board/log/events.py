@@ -9,7 +9,6 @@ Hashes are taken of the event's bytes as written, never of a re-serialisation.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,12 +17,13 @@ from typing import Any
 import msgspec
 
 from heldout.errors import StoreError
-from heldout.ids import Digest, commitment
+from heldout.ids import SALT, Digest, commitment, seal_digest
 
 __all__ = [
     "AFTER_CLOSING",
     "GENESIS",
     "KINDS",
+    "SCHEMA",
     "Draft",
     "Entry",
     "Event",
@@ -40,7 +40,11 @@ __all__ = [
 GENESIS = Digest("0" * 64)
 """What the first event names as its predecessor."""
 
-_SALT = re.compile("([0-9a-f]{2}){16,}", re.ASCII)
+SCHEMA = 2
+"""The version of an event that is written now.
+
+1: a sealed digest is of the salt's bytes followed by the value. 2: of both after their lengths.
+"""
 
 KINDS: Mapping[str, str] = {
     "opened-board": "the board exists; its rules and the digests of its held-out labels",
@@ -99,7 +103,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     public: dict[str, Any]
     sealed: dict[str, str]
     prev: str
-    schema: int = 1
+    schema: int = SCHEMA
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -168,7 +172,7 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
         draft: what happened; its kind must be in `KINDS`.
         last: the last entry, or `None` to begin a chain.
         at: the time; must not lie before the last event.
-        new_salt: gives 16 or more random bytes as hexadecimal at each call.
+        new_salt: gives 16 random bytes as hexadecimal at each call.
 
     Raises:
         StoreError: the clock went backwards.
@@ -184,7 +188,7 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
         by=draft.by,
         submission=draft.submission,
         public=dict(draft.public),
-        sealed={name: _seal(opening) for name, opening in opened.items()},
+        sealed={name: _seal(opening, SCHEMA) for name, opening in opened.items()},
         prev=GENESIS if last is None else last.hash,
     )
     raw = msgspec.json.encode(event)
@@ -247,7 +251,7 @@ def _parse_line(line: bytes, *, place: str) -> Entry:
         parse_time(event.at)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise StoreError(f"{place}: not an event ({error})") from None
-    if event.schema != 1 or event.kind not in KINDS:
+    if event.schema not in _SEALS or event.kind not in KINDS:
         raise StoreError(f"{place}: event '{event.kind}' of schema {event.schema} is unknown here")
     entry = Entry(event=event, hash=Digest(parsed.hash), raw=raw, opened=parsed.opened)
     if line.endswith(b"\r"):
@@ -269,13 +273,21 @@ def _check_link(entry: Entry, before: Sequence[Entry], *, place: str) -> None:
         raise StoreError(f"{place}: event number {entry.event.seq}, expected {len(before)}")
     if before and entry.event.at < before[-1].event.at:
         raise StoreError(f"{place}: dated before the event above it")
+    if before and entry.event.schema < before[-1].event.schema:
+        raise StoreError(f"{place}: schema {entry.event.schema}, less than above")
     for name, opening in entry.opened.items():
-        if not _SALT.fullmatch(opening.salt) or entry.event.sealed.get(name) != _seal(opening):
+        right = SALT.fullmatch(opening.salt) and _seal(opening, entry.event.schema)
+        if not right or entry.event.sealed.get(name) != right:
             raise StoreError(f"{place}: field '{name}' does not match its sealed digest")
 
 
-def _seal(opening: Opening) -> str:
-    return commitment(opening.salt, msgspec.json.encode(opening.value, order="deterministic"))
+_SEALS: Mapping[int, Callable[[str, bytes], Digest]] = {1: commitment, 2: seal_digest}
+"""Version of the format -> how the digest of a sealed field is made; one stays for each version."""
+
+
+def _seal(opening: Opening, schema: int) -> str:
+    value = msgspec.json.encode(opening.value, order="deterministic")
+    return _SEALS[schema](opening.salt, value)
 
 
 def _hash(raw: bytes) -> Digest:

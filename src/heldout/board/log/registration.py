@@ -40,9 +40,9 @@ _PURPOSE = b"heldout registration\n"
 _SUBMISSION_PURPOSE = b"heldout submission\n"
 _HANDLE_DIGITS = 16
 
-Hex32 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
-Hex64 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
-Hex128 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{128}$")]
+Hex32 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
+Hex64 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Hex128 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{128}\Z")]
 LONGEST_NAME = 200
 """Most characters of a name in a registration."""
 
@@ -61,7 +61,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     board: Hex64
     key: Hex64
-    agreement: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
+    agreement: Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?\Z")]
     at: str
     private: Hex64
     schema: int = 1
@@ -109,8 +109,8 @@ class SubmissionSignature(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
         metadata: SHA-256 of the metadata that was signed; the reader takes it of what came.
     """
 
-    team: Annotated[str, msgspec.Meta(pattern="^team-[0-9a-f]{16}$")]
-    agreement: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
+    team: Annotated[str, msgspec.Meta(pattern=r"^team-[0-9a-f]{16}\Z")]
+    agreement: Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?\Z")]
     value: Hex128
     metadata: str = ""
 

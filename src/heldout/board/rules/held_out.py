@@ -2,8 +2,7 @@
 
 Every file `labels/STEM.SUFFIX` counts whose stem a board names: a query set, or the labels of a
 view. In a commitment `eval` stands for `labels/eval.qrels`, as boards have had it from the start,
-and any other file for itself: `eval.exclude`. The names are narrow on purpose: a commitment is safe
-only where its text cannot be cut in two ways (docs/trust.md).
+and any other file for itself: `eval.exclude`.
 """
 
 import re
@@ -80,11 +79,7 @@ def list_stems(spec: BoardSpec, *sets: str) -> frozenset[str]:
 
 
 def is_commitment(value: Any) -> bool:
-    """Whether opened digests have the one form that binds: no other split of salt and value does.
-
-    The digest is of the salt followed by the value. In this form no end of a value is itself one,
-    so that a salt and a value cannot be cut elsewhere to say something else.
-    """
+    """Whether opened digests have the one form of a commitment: name -> SHA-256."""
     return isinstance(value, Mapping) and all(
         isinstance(name, str)
         and _NAME.fullmatch(name)

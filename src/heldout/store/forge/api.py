@@ -13,7 +13,7 @@ __all__ = ["Api", "Name", "Number", "Sha", "pull_request"]
 Number = Annotated[int, msgspec.Meta(ge=1, le=10**15)]
 """A request's number."""
 
-Sha = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})$")]
+Sha = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})\Z")]
 """A commit, as git names it."""
 
 
