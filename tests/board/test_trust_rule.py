@@ -1,5 +1,6 @@
 """What may be told of a ranking, of which entries and from when; nothing before its day."""
 
+import math
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -213,6 +214,10 @@ OUTCOME = {
     "better": "",
     "verdict": "no verdict",
 }
+BINS = {name: OUTCOME[name] for name in ("a", "b", "better", "verdict")} | {
+    "a_alone": 10,
+    "b_alone": 0,
+}
 FACET = {
     "of": "types",
     "facet": "who",
@@ -239,6 +244,11 @@ FACETS = {
         {"stability": {"trials": 9, "shares": [[1.0, 0.0]]}},
         {"progress": [{"entry": THREE, "significant": True, "family": 1}]},
         {"outcomes": [{"a": ONE, "b": TWO, "neither": 1, "a_alone": 1, "b_alone": 1, "both": 1}]},
+        {"step": 10, "outcomes": [OUTCOME]},
+        {"step": 10, "outcomes": [BINS | {"a_alone": 11}]},
+        {"step": 10, "outcomes": [BINS | {"a_alone": 80}]},
+        {"step": 10, "outcomes": [BINS | {"a_alone": 50, "b_alone": 40}]},
+        {"step": 10, "outcomes": [BINS | {"both": 3}]},
         {"alike": [[ONE, THREE]]},
         {"alike": [[ONE, ONE]]},
         {"alike": [[ONE, TWO], [TWO, ONE]]},
@@ -249,6 +259,7 @@ FACETS = {
     ],
     ids=[
         *("too-few", "crossed", "not-square", "not-compared", "not-all-queries"),
+        *("exact", "within-a-bin", "no-bin", "too-many", "one-exact"),
         *("unknown-like", "like-itself", "pair-twice", "outcomes-of-a-like"),
         *("small-facet", "rank-beyond", "facet-too-few"),
     ],
@@ -278,6 +289,16 @@ def test_the_ledger_counts_what_figures_could_have_been() -> None:
     assert before.figures.bits == 0
     assert after.figures.bits == pytest.approx(2 * 1.585, abs=0.01)  # two ranges of three each
     assert after.board.bits == pytest.approx(before.board.bits + after.figures.bits)
+
+
+def test_counts_in_bins_are_read_and_cost_fewer_bits_than_exact_ones() -> None:
+    log = board().wait(days=2)
+    log.measure(ONE, TWO, step=10, outcomes=[BINS])
+    log.measure(ONE, TWO, outcomes=[OUTCOME])
+    bins, exact = (one.figures for one in log.history.measured)
+    ranges = 2 * math.log2(3)
+    assert count_bits(bins, 2) == pytest.approx(ranges + math.log2(8 * 8 * 5))  # 8 bins
+    assert count_bits(exact, 2) == pytest.approx(ranges + math.log2(math.comb(92, 3) * 5))
 
 
 def test_shares_are_dearer_than_ranges() -> None:

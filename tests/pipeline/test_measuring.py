@@ -3,17 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.log.figures import Facets, list_wrong
-from heldout.board.ranking.comparable import FEWEST_DIFFERENT
+from heldout.board.log.figures import Facets, end_bin, find_bin, list_wrong
+from heldout.board.ranking.comparable import FEWEST_DIFFERENT, count_step
 from heldout.board.rules.trust import PARTS, TrustPart
 from heldout.pipeline.ranking.measured_ranks import find_near_scores, measure_ranges, measure_shares
-from heldout.pipeline.ranking.measuring import Compared, choose_compared, measure_ranking
+from heldout.pipeline.ranking.measuring import (
+    Compared,
+    choose_compared,
+    join_near_found,
+    measure_ranking,
+)
 from heldout.pipeline.ranking.ranked_facets import QueryFacet
 from heldout.scores import table_of
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
@@ -76,7 +82,8 @@ def compare(scores: BoardScores) -> Compared:
     names = [e.id for e in scores.entries if not e.baseline]
     found = choose_compared(scores, sorted(names, key=lambda name: -means[name]))
     assert found is not None
-    return replace(found, facets=HALVES)
+    released = {name: round(mean, 3) for name, mean in means.items()}
+    return replace(found, facets=HALVES, released=released, step=count_step(QUERIES))
 
 
 @settings(max_examples=5, deadline=None)
@@ -271,3 +278,105 @@ def test_one_entry_or_missing_scores_are_not_compared() -> None:
     scores = board()
     assert choose_compared(scores, ["s0"]) is None
     assert choose_compared(scores, ["s0", "unknown"]) is None
+
+
+def probe(*, found: bool, entries: str, seed: int) -> Compared:
+    """A run, the same with other ranks and other documents for one query, and two more.
+
+    What the probe finds for that query follows from its label alone.
+    """
+    rng = np.random.default_rng(seed)
+    rows = {
+        "a": rng.choice([0, 1.0], size=QUERIES),
+        "c": rng.choice([0, 0.2], size=QUERIES),
+        "d": rng.choice([0, 0.1], size=QUERIES, p=[0.3, 0.7]),
+    }
+    rows["a"][7] = 0
+    rows["probe"] = np.where(rows["a"] > 0, rng.choice([0.25, 0.5], size=QUERIES), 0)
+    rows["probe"][7] = 0.5 if found else 0
+    rows = {name: rows[name] for name in ("a", "c", "probe", "d")}
+    dev = {name: np.roll(row, 1) for name, row in rows.items()}
+    scores = BoardScores(
+        board="b",
+        entries=tuple(
+            BoardEntry(id=s, received=START + timedelta(days=n)) for n, s in enumerate(rows)
+        ),
+        views={"eval": view("eval", rows), "dev": view("dev", dev)},
+        primary="eval",
+    )
+    names = [name for name in ("a", "probe", "c", "d") if name[0] in entries]
+    compared = choose_compared(scores, names)
+    assert compared is not None
+    released = {name: 0.9 - n / 10 for n, name in enumerate(rows)}
+    return replace(compared, released=released, alike=(), step=count_step(QUERIES))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_probe_s_outcomes_are_the_same_whichever_the_label_is(seed: int) -> None:
+    """In one event or over several, beside the run that it copies or beside others."""
+    events = ("ac", "apc", "apd", "apcd", "ap")
+    published = [
+        [
+            measure_ranking(probe(found=found, entries=entries, seed=seed), ["outcomes"], seed=0)
+            for entries in events
+        ]
+        for found in (False, True)
+    ]
+    assert published[0] == published[1]
+    assert all(one.outcomes for one in published[0])
+    [pair] = published[1][-1].outcomes or ()
+    assert (pair.a, pair.b, pair.better, pair.verdict) == ("a", "probe", "", "no verdict")
+
+
+def test_exact_counts_told_the_label_in_events_of_old() -> None:
+    """What the test above tries is an attack: without bins it reads the label."""
+    pairs = []
+    for found in (False, True):
+        old = replace(probe(found=found, entries="ap", seed=1), step=0)
+        [pair] = measure_ranking(old, ["outcomes"], seed=0).outcomes or ()
+        pairs.append((pair.a_alone, pair.b_alone))
+    assert pairs == [(0, 0), (0, 1)]
+
+
+def test_drift_rests_on_released_scores_and_its_limits_on_two_digits() -> None:
+    """Entries of two days: the trend has the difference of their true scores, times 365."""
+    told = []
+    for found in (False, True):
+        drift = measure_ranking(probe(found=found, entries="apcd", seed=3), ["drift"], seed=0).drift
+        assert drift is not None
+        assert drift.low is not None
+        assert drift.low == float(f"{drift.low:.1e}")
+        told.append((drift.ratio, drift.gap, drift.per_year))
+    true = replace(probe(found=True, entries="apcd", seed=3), step=0)
+    old = measure_ranking(true, ["drift"], seed=0).drift
+    assert old is not None
+    assert told[0][2] != old.per_year
+    released = probe(found=False, entries="apcd", seed=3).released or {}
+    dev = probe(found=False, entries="apcd", seed=3).board.views["dev"].means
+    assert told[0][1] == pytest.approx(
+        np.median([released[s] - dev[s] for s in released]), abs=1e-4
+    )
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=30, max_size=30), min_size=1, max_size=6))
+def test_entries_that_are_counted_apart_differ_in_ten_found_queries_or_more(
+    rows: list[list[int]],
+) -> None:
+    ranks = np.array(rows)
+    joined = join_near_found(ranks)
+    assert (joined[0] == ranks[0]).all()
+    found = joined > 0
+    assert ((found != (ranks > 0)).sum(axis=1) < FEWEST_DIFFERENT).all()
+    assert (joined == ranks)[found & (ranks > 0)].all()
+    different = {int((one != other).sum()) for one in found for other in found}
+    assert not different & set(range(1, FEWEST_DIFFERENT))
+
+
+@given(st.integers(1, 10_000), st.data())
+def test_a_bin_holds_its_counts_and_never_fewer_than_a_step(queries: int, data: Any) -> None:
+    step = count_step(queries)
+    count = data.draw(st.integers(0, queries))
+    start = find_bin(count, queries, step)
+    end = end_bin(start, queries, step)
+    assert start <= count <= end <= queries
+    assert end - start + 1 >= min(step, queries + 1) >= min(FEWEST_DIFFERENT, queries + 1)

@@ -323,6 +323,7 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
     figures = Figures(
         queries=1_050,
         k=10,
+        step=53,
         ranges=Ranges(low=low, high=high, level=0.95, flips=10_000, pairs=45),
         stability=Stability(trials=1_000, shares=shares),
         progress=tuple(
@@ -333,10 +334,8 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
             Outcome(
                 a=a,
                 b=b,
-                neither=45,
-                a_alone=32,
-                b_alone=46,
-                both=927,
+                a_alone=53,
+                b_alone=106,
                 better=("", "A", "B")[n % 3],
                 verdict=("no verdict", "strict", "do no harm")[n % 3],
             )

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import msgspec
 
-from heldout.board.log.figures import Ranges, Step
+from heldout.board.log.figures import Figures, Outcome, Ranges, Step, end_bin
 from heldout.board.log.measured import Measured
 from heldout.board.ranking.standings import Standings, best_so_far
 from heldout.board.rules.spec import BoardSpec
@@ -83,17 +83,21 @@ class OutcomeRow:
 
     Attributes:
         a, b: their names; `a` stood above.
-        a_alone, both, b_alone, neither: numbers of queries.
+        a_alone, b_alone: numbers of queries in words.
+        bars: where each begins and how wide it is, in queries, with its colour: at least so many of
+            `a` alone, perhaps, and the same of `b` from the other end.
+        both, neither: exact numbers in events of old, `None` since.
         queries: how many there are.
         verdict: in words.
     """
 
     a: Part
     b: Part
-    a_alone: int
-    both: int
-    b_alone: int
-    neither: int
+    a_alone: str
+    b_alone: str
+    bars: tuple[tuple[int, int, str], ...]
+    both: int | None
+    neither: int | None
     queries: int
     verdict: Phrase
 
@@ -289,9 +293,10 @@ def _outcome_rows(
         OutcomeRow(
             a=name_entry(known[pair.a]),
             b=name_entry(known[pair.b]),
-            a_alone=pair.a_alone,
+            a_alone=_say_bin(pair.a_alone, measured.figures),
+            b_alone=_say_bin(pair.b_alone, measured.figures),
+            bars=_draw_bars(pair, measured.figures),
             both=pair.both,
-            b_alone=pair.b_alone,
             neither=pair.neither,
             queries=measured.figures.queries,
             verdict=say_verdict(pair, known),
@@ -299,3 +304,30 @@ def _outcome_rows(
         for pair in measured.figures.outcomes or ()
         if pair.a in known and pair.b in known and entry in ("", pair.a, pair.b)
     ]
+
+
+def _say_bin(start: int, figures: Figures) -> str:
+    """A count in words; events of old have exact ones."""
+    if not figures.step:
+        return f"{start:,}"
+    end = end_bin(start, figures.queries, figures.step)
+    return f"{start:,} to {end:,}" if start else f"at most {end:,}"
+
+
+def _draw_bars(pair: Outcome, figures: Figures) -> tuple[tuple[int, int, str], ...]:
+    """The bars of two neighbours: `a` from the left and `b` from the right."""
+    if not figures.step:
+        both = pair.both or 0
+        return (
+            (0, pair.a_alone, "a"),
+            (pair.a_alone, both, "both"),
+            (pair.a_alone + both, pair.b_alone, "b"),
+        )
+    n, a, b = figures.queries, pair.a_alone, pair.b_alone
+    more = end_bin(a, n, figures.step) - a, end_bin(b, n, figures.step) - b
+    return (
+        (0, a, "a"),
+        (a, more[0], "a-perhaps"),
+        (n - b - more[1], more[1], "b-perhaps"),
+        (n - b, b, "b"),
+    )

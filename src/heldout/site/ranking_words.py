@@ -156,6 +156,13 @@ def list_notes(measured: Measured) -> list[str]:
             f"{2 * len(figures.outcomes):,} hypotheses, {count(len(figures.outcomes), 'pair')} of "
             "neighbours."
         )
+        if figures.step:
+            notes.append(
+                f"Counts of queries are ranges of {figures.step:,} queries, because an exact count "
+                "can reveal a hidden label. An entry that finds nearly the same queries as an "
+                "earlier one (fewer than 10 differ) has the earlier one's counts, and the two get "
+                "no verdict about each other."
+            )
     if figures.alike:
         notes.append(
             "Entries that are nearly the same: each is compared with all others, and not with its "

@@ -29,6 +29,18 @@ def attacks() -> Iterator[Attack]:
         tries="to climb on a reciprocal rank by small changes that nobody sees",
         becomes="told as `small-change`; what is kept to the second rank is not: docs/detection.md",
     )
+    yield Group(family=FAMILY, module="scenario/test_trust_figures.py").one(
+        "a run with other ranks everywhere and one query's documents exchanged",
+        "test_a_run_with_other_ranks_and_one_other_query_does_not_read_its_label",
+        tries="to read that query's label from the outcomes of neighbours",
+        becomes="what is published is the same, whichever the label is",
+    )
+    yield Group(family=FAMILY, module="pipeline/test_measuring.py").one(
+        "one exchanged query, over several events and beside third entries",
+        "test_a_probe_s_outcomes_are_the_same_whichever_the_label_is",
+        tries="to read that query's label from differences and sums of counts",
+        becomes="the probe has the counts of the run that it copies, in bins, in every event",
+    )
     yield likeness.one(
         "a variant of one's own behind many equal runs of others",
         "test_an_own_variant_does_not_hide_behind_equal_runs_of_others",

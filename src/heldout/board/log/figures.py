@@ -23,6 +23,8 @@ __all__ = [
     "Stability",
     "Step",
     "count_bits",
+    "end_bin",
+    "find_bin",
     "list_wrong",
 ]
 
@@ -109,19 +111,24 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Two neighbours in the ranking: queries by who finds a relevant document.
 
+    The counts are the lower ends of bins of `Figures.step` queries. The last bin takes what is left
+    and is up to twice as wide. Where both or neither find one is not published: with all four
+    counts the exact numbers could follow from their sum.
+
     Attributes:
         a, b: ids; `a` stood above `b`.
-        neither, a_alone, b_alone, both: numbers of queries.
+        a_alone, b_alone: numbers of queries.
+        neither, both: exact numbers in events of old, whose other two are exact as well.
         better: `A` or `B` by the verdict, "" for none.
         verdict: `strict`, `do no harm` or `no verdict`.
     """
 
     a: str
     b: str
-    neither: _Whole
     a_alone: _Whole
     b_alone: _Whole
-    both: _Whole
+    neither: _Whole | None = None
+    both: _Whole | None = None
     better: Literal["", "A", "B"]
     verdict: Literal["strict", "do no harm", "no verdict"]
 
@@ -171,6 +178,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     Attributes:
         queries: how many the scores are over.
         k: how deep outcomes look; 0 without them.
+        step: how wide the bins of their counts are; 0 in events of old, which have exact counts.
         alike: pairs of entries that are nearly the same and not compared with each other; `None`
             in events of old, which compared the earlier one of such entries only.
         ranges, stability, progress, drift, outcomes, facets: `None` where not told.
@@ -179,6 +187,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     queries: _Whole
     k: _Whole = 0
+    step: _Whole = 0
     alike: tuple[tuple[str, str], ...] | None = None
     ranges: Ranges | None = None
     stability: Stability | None = None
@@ -215,10 +224,7 @@ def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
     named |= {name for pair in figures.alike or () for name in pair}
     if not named <= set(entries):
         yield "an entry is named that was not compared"
-    if any(
-        pair.neither + pair.a_alone + pair.b_alone + pair.both != figures.queries
-        for pair in figures.outcomes or ()
-    ):
+    if not all(_fits(pair, figures) for pair in figures.outcomes or ()):
         yield f"outcomes are not of {figures.queries} queries"
     yield from _list_wrong_pairs(figures)
     yield from _list_wrong_facets(figures, n)
@@ -229,6 +235,31 @@ def _fit(low: Sequence[int], high: Sequence[int], n: int) -> bool:
     return len(low) == len(high) == n and all(
         1 <= a <= b <= n for a, b in zip(low, high, strict=True)
     )
+
+
+def _fits(pair: Outcome, figures: Figures) -> bool:
+    """Whether counts are of all queries, or bins of them."""
+    alone = pair.a_alone + pair.b_alone
+    if not figures.step:
+        return alone + (pair.neither or 0) + (pair.both or 0) == figures.queries
+    ends = _list_bins(figures.queries, figures.step)
+    exact = pair.neither is not None or pair.both is not None
+    return {pair.a_alone, pair.b_alone} <= {*ends} and alone <= figures.queries and not exact
+
+
+def _list_bins(queries: int, step: int) -> range:
+    """The lower ends of the bins of a count of queries."""
+    return range(0, max(1, queries // step) * step, step)
+
+
+def find_bin(count: int, queries: int, step: int) -> int:
+    """The lower end of the bin that a count of some queries is in."""
+    return min(count // step * step, _list_bins(queries, step)[-1])
+
+
+def end_bin(start: int, queries: int, step: int) -> int:
+    """The highest count in a bin."""
+    return queries if start == _list_bins(queries, step)[-1] else start + step - 1
 
 
 def _list_wrong_pairs(figures: Figures) -> Iterator[str]:
@@ -272,5 +303,8 @@ def count_bits(figures: Figures, entries: int) -> float:
         bits += len(figures.facets.told) * n * span
     if figures.alike is not None:
         bits += n * (n - 1) / 2  # scores that hardly differ make two entries alike
-    outcome = math.log2(math.comb(figures.queries + 3, 3)) + math.log2(_VERDICTS)
+    counts = math.comb(figures.queries + 3, 3)
+    if figures.step:
+        counts = len(_list_bins(figures.queries, figures.step)) ** 2
+    outcome = math.log2(counts) + math.log2(_VERDICTS)
     return bits + len(figures.outcomes or ()) * outcome

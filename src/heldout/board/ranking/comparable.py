@@ -10,10 +10,21 @@ from dataclasses import dataclass
 
 from heldout.board.log.figures import LeftOut
 
-__all__ = ["FEWEST_DIFFERENT", "Comparable", "choose_comparable", "read_pairs"]
+__all__ = ["FEWEST_DIFFERENT", "Comparable", "choose_comparable", "count_step", "read_pairs"]
 
 FEWEST_DIFFERENT = 10
-"""Fewest queries with different scores between two entries that are compared."""
+"""Fewest queries with different scores between two entries that are compared, and fewest of which
+one alone finds a relevant document between two whose outcomes are."""
+
+_BINS = 20
+
+
+def count_step(queries: int) -> int:
+    """How many queries one step of a published count is worth: a twentieth, and at least ten.
+
+    Two entries that differ in fewer found queries than `FEWEST_DIFFERENT` then have one count.
+    """
+    return max(FEWEST_DIFFERENT, -(-queries // _BINS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

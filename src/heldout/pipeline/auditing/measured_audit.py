@@ -8,6 +8,7 @@ import msgspec
 
 from heldout.board.log.figures import Figures
 from heldout.board.log.measured import Measured
+from heldout.board.ranking.comparable import count_step
 from heldout.board.rules.early_figures import list_early
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
@@ -126,6 +127,7 @@ def _compare(unpacked: Unpacked, one: Measured) -> Compared | None:
         found,
         released=read_released(before, one.view),
         alike=one.figures.alike,
+        step=count_step(len(found.table.queries)) if one.figures.step else 0,
         facets=_read_facets(unpacked, here, one),
     )
 

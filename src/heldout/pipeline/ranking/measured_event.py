@@ -7,7 +7,7 @@ import msgspec
 
 from heldout.board.log.figures import LeftOut
 from heldout.board.policy.similarity import TOP, list_alike
-from heldout.board.ranking.comparable import choose_comparable
+from heldout.board.ranking.comparable import choose_comparable, count_step
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.ranking.due_figures import Due
 from heldout.pipeline.ranking.measured_ranks import find_near_scores
@@ -65,6 +65,7 @@ def _log(desk: Desk, board: BoardScores, due: Due) -> None:
         compared,
         released=read_released(desk.history().submissions.values(), view.view),
         alike=chosen.pairs,
+        step=count_step(len(compared.table.queries)),
         facets=facets,
     )
     figures = measure_ranking(compared, due.trust.show, seed=SEED)

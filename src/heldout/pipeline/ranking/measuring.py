@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import msgspec
+import numpy as np
 from numpy.random import PCG64, Generator
+from numpy.typing import NDArray
 
-from heldout.board.log.figures import Drift, Figures, Outcome, Step
+from heldout.board.log.figures import Drift, Figures, Outcome, Step, find_bin
 from heldout.board.log.history import Submission
-from heldout.board.ranking.comparable import read_pairs
+from heldout.board.ranking.comparable import FEWEST_DIFFERENT, read_pairs
 from heldout.board.rules.trust import PARTS, TrustPart
 from heldout.errors import InputError
 from heldout.measures.spec import parse_measure
@@ -30,9 +32,15 @@ from heldout.validity.first_ranks import Side, first_ranks
 from heldout.validity.outcomes import analyse_outcomes
 from heldout.validity.progress import trace_progress
 from heldout.validity.score_matrix import Better
-from heldout.validity.verdicts import Rules
+from heldout.validity.verdicts import Judged, Rules
 
-__all__ = ["Compared", "choose_compared", "measure_ranking", "read_released"]
+__all__ = [
+    "Compared",
+    "choose_compared",
+    "join_near_found",
+    "measure_ranking",
+    "read_released",
+]
 
 _ALPHA = 0.05
 _NUMBER = 4  # decimals
@@ -51,6 +59,8 @@ class Compared:
             of old, in which the true ones did.
         alike: pairs that are not compared, the earlier entry first; `None` for events of old.
         facets: of the queries.
+        step: how wide the bins are in which outcomes are counted; 0 for events of old, which had
+            exact counts, and in which drift rests on true scores.
     """
 
     board: BoardScores
@@ -60,6 +70,7 @@ class Compared:
     released: Mapping[str, float] | None = None
     alike: tuple[tuple[str, str], ...] | None = None
     facets: Sequence[QueryFacet] = field(default=())
+    step: int = 0
 
     @property
     def apart(self) -> Apart:
@@ -112,7 +123,7 @@ def measure_ranking(compared: Compared, show: Sequence[TrustPart], *, seed: int)
         seed: of what is drawn; each part draws from a stream of its own.
     """
     streams = dict(zip(PARTS, Generator(PCG64(seed)).spawn(len(PARTS)), strict=True))
-    figures = Figures(queries=len(compared.table.queries), alike=compared.alike)
+    figures = Figures(queries=len(compared.table.queries), step=compared.step, alike=compared.alike)
     for part in PARTS:
         if part in show:
             try:
@@ -186,15 +197,20 @@ def _add_drift(figures: Figures, compared: Compared, rng: Generator) -> Figures:
     board = compared.board
     official = board.view()
     dev = board.dev_view(official)
+    if compared.step:
+        # True means give away what a release rounds: a trend between two days has them times 365.
+        told = {e.id: (compared.released or {})[e.id] for e in board.entries if not e.baseline}
+        official = replace(official, means=told)
     found = find_drift(board, official, dev, rng=rng)
     trend = found.difference
+    limit = _round_limit if compared.step else _round
     drift = Drift(
         dev=dev.view,
         ratio=_round(found.ratio),
         gap=_round(found.gap),
         per_year=None if trend is None else _round(trend.per_year),
-        low=None if trend is None else _round(trend.low),
-        high=None if trend is None else _round(trend.high),
+        low=None if trend is None else limit(trend.low),
+        high=None if trend is None else limit(trend.high),
         verdict=found.verdict,
         why=found.why,
     )
@@ -203,6 +219,11 @@ def _add_drift(figures: Figures, compared: Compared, rng: Generator) -> Figures:
 
 def _round(number: float | None) -> float | None:
     return None if number is None else round(number, _NUMBER)
+
+
+def _round_limit(number: float | None) -> float | None:
+    """Two significant digits: the limit of an interval is made of true scores."""
+    return None if number is None else float(f"{number:.1e}")
 
 
 def _add_outcomes(figures: Figures, compared: Compared, _: Generator) -> Figures:
@@ -215,21 +236,62 @@ def _add_outcomes(figures: Figures, compared: Compared, _: Generator) -> Figures
     ]
     if not pairs:
         return msgspec.structs.replace(figures, outcomes=(), k=cutoff or 0)
-    found = analyse_outcomes(ranks, pairs, Rules())
-    outcomes = tuple(
-        Outcome(
-            a=one.pair.a.name,
-            b=one.pair.b.name,
-            neither=int(one.pair.neither),
-            a_alone=int(one.pair.a_only),
-            b_alone=int(one.pair.b_only),
-            both=int(one.pair.both),
-            better=one.verdict.better or "",
-            verdict=one.verdict.word,
-        )
-        for one in found.pairs
-    )
+    if compared.step:
+        ranks = replace(ranks, ranks=join_near_found(ranks.ranks))
+    found = analyse_outcomes(ranks, pairs, Rules()).pairs
+    outcomes = tuple(_tell_outcome(one, len(ranks.queries), compared.step) for one in found)
     return msgspec.structs.replace(figures, outcomes=outcomes, k=cutoff or 0)
+
+
+def _tell_outcome(one: Judged, queries: int, step: int) -> Outcome:
+    """Counts in bins, and no verdict of two that find the same queries; all counts without bins."""
+    pair = one.pair
+    a_alone, b_alone = int(pair.a_only), int(pair.b_only)
+    told = Outcome(
+        a=pair.a.name,
+        b=pair.b.name,
+        a_alone=a_alone,
+        b_alone=b_alone,
+        neither=int(pair.neither),
+        both=int(pair.both),
+        better=one.verdict.better or "",
+        verdict=one.verdict.word,
+    )
+    if not step:
+        return told
+    if a_alone + b_alone < FEWEST_DIFFERENT:
+        told = msgspec.structs.replace(told, better="", verdict="no verdict")
+    return msgspec.structs.replace(
+        told,
+        a_alone=find_bin(a_alone, queries, step),
+        b_alone=find_bin(b_alone, queries, step),
+        neither=None,
+        both=None,
+    )
+
+
+def join_near_found(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Let entries that find nearly the same queries find the same ones.
+
+    Where two entries differ in a single query, their counts beside a third entry would differ by
+    that query's label. So an entry that differs from an earlier one in fewer than ten found queries
+    finds what the earlier one does: at its own ranks, or where it finds nothing at the other's.
+
+    Args:
+        ranks: of the first relevant document, 0 where none is found, shape (entries, queries), in
+            the order that the entries came.
+    """
+    joined = ranks.copy()
+    own: list[int] = []
+    for row, mine in enumerate(ranks):
+        near = [one for one in own if ((ranks[one] > 0) != (mine > 0)).sum() < FEWEST_DIFFERENT]
+        if near:
+            like = ranks[near[0]]
+            joined[row] = np.where((like > 0) & (mine > 0), mine, like)
+        else:
+            own.append(row)
+    joined.setflags(write=False)
+    return joined
 
 
 _ADD: Mapping[TrustPart, Callable[[Figures, Compared, Generator], Figures]] = {
