@@ -1,23 +1,35 @@
-"""Identifiers and digests. Ids are text and never numbers: `007` is not `7`."""
+"""Identifiers and digests. Ids are text and never numbers: `007` is not `7`.
+
+Ids of two files that differ in their spelling do not match, and a query without its judgments
+counts 0. Nothing here joins them: `find_near` finds such pairs, so that a message can name them.
+"""
 
 import hashlib
 import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date
-from typing import NewType
+from typing import NamedTuple, NewType
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, quote
 
 __all__ = [
     "SALT",
     "Digest",
     "DocId",
+    "Near",
     "QueryId",
+    "Spellings",
     "SubmissionId",
     "commitment",
     "digest_bytes",
+    "find_near",
     "parse_submission_id",
     "query_set_of",
     "run_name",
+    "say_near",
     "seal_digest",
     "seal_preimage",
     "seed_of",
@@ -32,6 +44,9 @@ Digest = NewType("Digest", str)
 
 _SEAL_PURPOSE = b"heldout sealed field\n"
 _SUBMISSION_ID = re.compile(r"\d{8}-[A-Za-z0-9._-]{1,64}", re.ASCII)
+_SHOWN = 40
+_ZEROS = re.compile(r"(?<![0-9.])0+(?=[0-9])")
+_NUMBERED = re.compile(r"(?:[^\W\d_]+[-_:.#/]?)?0*([0-9]+?)(?:\.0)?")
 
 
 def digest_bytes(data: bytes) -> Digest:
@@ -152,3 +167,93 @@ def _day(text: str) -> date | None:
         return date(int(text[:4]), int(text[4:6]), int(text[6:8]))
     except ValueError:
         return None
+
+
+class Near(NamedTuple):
+    """An id, the one of the other file that it would match, and what is different."""
+
+    own: str
+    other: str
+    difference: str
+
+
+def _without_zeros(text: str) -> str:
+    return _ZEROS.sub("", text)
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)
+
+
+def _number(text: str) -> str:
+    """The number of an id like `D12` or `12.0`; "" for an id of another kind."""
+    found = _NUMBERED.fullmatch(text)
+    return "" if found is None else found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    difference: str
+    fold: Callable[[str], str]
+
+    def holds(self, own: str, other: str) -> bool:
+        """`D12` is no other spelling of `Q12`: one of the two has to be the number alone."""
+        return self.fold is not _number or own.isdecimal() or other.isdecimal()
+
+
+_RULES = (
+    _Rule("leading zeros", _without_zeros),
+    _Rule("Unicode form", _composed),
+    _Rule("upper and lower case", str.casefold),
+    _Rule("what stands around the number", _number),
+)
+
+
+class Spellings:
+    """Ids of one file, to be found by other spellings.
+
+    Args:
+        ids: of the file; two that one spelling could mean are found by none.
+    """
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        self._folded: list[tuple[_Rule, Mapping[str, str]]] = []
+        known = tuple(ids)
+        for rule in _RULES:
+            folded: dict[str, str] = {}
+            for one in known:
+                key = rule.fold(one)
+                folded[key] = "" if key in folded else one
+            self._folded.append((rule, folded))
+
+    def find(self, own: str) -> Near | None:
+        """The id that was probably meant; `None` where there is none, or the very same one."""
+        for rule, folded in self._folded:
+            key = rule.fold(own)
+            other = folded.get(key) if key else None
+            if other and other != own and rule.holds(own, other):
+                return Near(own, other, rule.difference)
+        return None
+
+
+def find_near(own: Iterable[str], others: Iterable[str]) -> tuple[Near, ...]:
+    """The pairs between ids that two files do not share, sorted; each id in one pair at most.
+
+    Args:
+        own: ids of one file alone.
+        others: ids of the other alone.
+    """
+    known = Spellings(others)
+    pairs = {near.other: near for one in sorted(own) if (near := known.find(one)) is not None}
+    return tuple(sorted(pairs.values()))
+
+
+def say_near(pairs: tuple[Near, ...]) -> str:
+    """A hint: `2 differ only in leading zeros, as "01" from "1"`; "" where there are none."""
+    if not pairs:
+        return ""
+    (difference, count), *_ = Counter(pair.difference for pair in pairs).most_common(1)
+    first = next(pair for pair in pairs if pair.difference == difference)
+    own, other = (quote(name, limit=_SHOWN) for name in (first.own, first.other))
+    verb = "differs" if count == 1 else "differ"
+    return f"{count:,} {verb} only in {difference}, as {own} from {other}"

@@ -31,7 +31,8 @@ from heldout.cli.printing import (
     problem_json,
     reports_errors,
 )
-from heldout.cli.scoring import Failed, Scored, Work
+from heldout.cli.scoring import Failed, Scored, Work, other_spelling
+from heldout.ids import find_near
 from heldout.measures.evaluate import MeasureScores, prepare
 from heldout.measures.spec import parse_measure
 from heldout.store.cache import code_version, find_cache
@@ -121,6 +122,7 @@ def evaluate(
         if per_query:
             _print_per_query(answers(), scored)
         print_notes(messages(), scored, qrels)
+        _print_spelling(messages(), facets.facet or "", kinds, qrels)
         _print_stored(messages(), scored)
         _print_failed(messages(), failed, among=len(runs))
     if failed:
@@ -139,6 +141,17 @@ def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:
     judged = frozenset(query for query, grades in qrels.judgments.items() if grades)
     check_size(len(judged & only), facets.least, path="--only")
     return judged - only
+
+
+def _print_spelling(
+    console: Console, facet: str, kinds: Mapping[str, frozenset[str]], qrels: Qrels
+) -> None:
+    """Say which queries of a facet would be judged if both files wrote them alike."""
+    named = frozenset().union(*kinds.values())
+    judged = qrels.judgments.keys()
+    if near := find_near(named - judged, judged - named):
+        console.print()
+        print_problems(console, [other_spelling(facet, "query", "queries", near)])
 
 
 def _labels(scored: Sequence[Scored]) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from heldout.cli.files import run_name, scan_file
 from heldout.cli.printing import plural
 from heldout.errors import InputError, Problem
+from heldout.ids import Near, find_near, say_near
 from heldout.measures.evaluate import Evaluation, Judged, score
 from heldout.measures.spec import Measure
 from heldout.store.cache import ScoreCache, digest_file
@@ -20,11 +21,21 @@ from heldout.store.scored import Key, StoredRun
 from heldout.trec.accelerators import Accelerators, Scanner
 from heldout.trec.problems import show
 from heldout.trec.qrels import Qrels
-from heldout.trec.ranking import Order, Rankings
+from heldout.trec.ranking import Order
+from heldout.trec.runs import Scan
 
-__all__ = ["Failed", "Outcome", "Scored", "Work", "estimate_seconds", "score_run"]
+__all__ = [
+    "Failed",
+    "Outcome",
+    "Scored",
+    "Work",
+    "estimate_seconds",
+    "other_spelling",
+    "score_run",
+]
 
 _EXAMPLES = 3
+_SURELY = ("leading zeros", "Unicode form")
 
 # Measured on one core, to choose how many processes to start and for nothing else: text of an
 # archive over its size, and bytes of text in a second.
@@ -122,10 +133,7 @@ def score_run(work: Work, path: str) -> Outcome:
         return Failed(path=path, problems=(_broken_off(path, error),), counts={})
     if isinstance(run, Failed):
         return run
-    overlap = (
-        *_check_overlap(path, run.rankings.keys(), work.qrels.judgments.keys()),
-        *_check_documents(path, run.rankings, work.qrels.judgments),
-    )
+    overlap = _check_overlap(path, run.rankings.keys(), work.qrels.judgments.keys())
     if any(problem.severity == "error" for problem in overlap):
         return Failed(path=path, problems=overlap, counts={})
     evaluation = _complete(work, run)
@@ -181,11 +189,12 @@ def _read(work: Work, path: str) -> StoredRun | Failed:
     scan = scan_file(path, order=work.order, qrels=work.qrels, accelerators=work.accelerators)
     if not scan.ok:
         return Failed(path=path, problems=scan.problems, counts=scan.counts)
+    problems = (*scan.problems, *_check_documents(scan, work.qrels.judgments))
     return StoredRun(
         digest=scan.digest,
         form=scan.form,
         order=scan.order,
-        notes=tuple(replace(problem, path="") for problem in scan.problems),
+        notes=tuple(replace(problem, path="") for problem in problems),
         counts=scan.counts,
         facts=scan.facts,
         rankings=scan.rankings,
@@ -219,8 +228,7 @@ def _check_overlap(
 ) -> tuple[Problem, ...]:
     """An error where no answered query is judged: a mean of zeros would say nothing of the run."""
     common = len(answered & judged)
-    if 2 * common >= max(len(answered), len(judged)):
-        return ()
+    near = find_near(answered - judged, judged - answered)
     own, other = (
         ", ".join(map(show, sorted(some - both)[:_EXAMPLES]))
         for some, both in ((answered, judged), (judged, answered))
@@ -232,36 +240,76 @@ def _check_overlap(
                 path=path,
                 found=f"{plural(len(answered), 'query', 'queries')} ({own}), none in the qrels",
                 expected=f"answers to the {len(judged):,} judged queries ({other})",
-                hint="are these the qrels of another query set? ids are text: 007 is not 7",
+                hint=say_near(near)
+                or "are these the qrels of another query set? ids are text: 007 is not 7",
             ),
         )
-    found = f"{common:,} of its {plural(len(answered), 'query', 'queries')} in the qrels"
-    return (
-        Problem(
+    notes = [other_spelling(path, "query", "queries", near)] if near else []
+    if 2 * common < max(len(answered), len(judged)):
+        found = f"{common:,} of its {plural(len(answered), 'query', 'queries')} in the qrels"
+        few = Problem(
             code="few-common-queries",
             path=path,
             found=f"{found}, which judge {len(judged):,}",
             expected="at least half of either in common",
             hint=f"not judged: {own}" if own else f"not answered, so 0: {other}",
             severity="note",
-        ),
+        )
+        notes.append(few)
+    return tuple(notes)
+
+
+def other_spelling(path: str, one: str, many: str, near: tuple[Near, ...]) -> Problem:
+    """A note that ids of a file would match the judgments if they were written as there.
+
+    Args:
+        path: the file.
+        one: what an id is of.
+        many: the same of several.
+        near: the pairs, at least one.
+    """
+    return Problem(
+        code="other-spelling",
+        path=path,
+        found=f"{plural(len(near), one, many)} not in the qrels, where {say_near(near)}",
+        expected="ids as in the qrels: they are compared as text",
+        hint="they count as other ids; write them alike in both files, then score again",
+        severity="note",
     )
 
 
-def _check_documents(
-    path: str, found: Rankings, judgments: Mapping[str, Mapping[str, int]]
-) -> tuple[Problem, ...]:
-    """A note where no document is judged: ids of another form give zeros that look like scores."""
+def _check_documents(scan: Scan, judgments: Mapping[str, Mapping[str, int]]) -> tuple[Problem, ...]:
+    """Notes on ids of documents of another form, which give zeros that look like scores."""
+    found = scan.rankings
     judged = next((document for query in found for document in judgments.get(query, ())), None)
-    if len(found.positions) or judged is None:
+    if judged is None:
         return ()
+    near = _near_documents(scan.head, judgments)
+    if len(found.positions):
+        # Ids that differ in their case may well be those of two documents.
+        sure = tuple(one for one in near if one.difference in _SURELY)
+        return (other_spelling(scan.path, "document", "documents", sure),) if sure else ()
     return (
         Problem(
             code="no-common-document",
-            path=path,
+            path=scan.path,
             found="no document of it is judged, so it has 0 everywhere",
             expected=f"some of the documents that the qrels judge, such as {show(judged)}",
-            hint="are its ids those of this collection, and written as in the qrels?",
+            hint=say_near(near)
+            or "are its ids those of this collection, and written as in the qrels?",
             severity="note",
         ),
     )
+
+
+def _near_documents(
+    head: Mapping[str, tuple[str, ...]], judgments: Mapping[str, Mapping[str, int]]
+) -> tuple[Near, ...]:
+    """Documents on a run's first lines that are judged for their query under another spelling."""
+    pairs: dict[str, Near] = {}
+    for query, documents in head.items():
+        grades = judgments.get(query, {})
+        listed = set(documents)
+        near = find_near(listed - grades.keys(), grades.keys() - listed)
+        pairs |= {one.own: one for one in near}
+    return tuple(sorted(pairs.values()))

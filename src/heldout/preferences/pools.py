@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from heldout.errors import InputError, Problem
+from heldout.ids import find_near, say_near
 from heldout.trec.tops import Tops
 
 __all__ = ["Candidate", "Pool", "PoolSizes", "build_pools", "normalise", "sample_pools", "sizes"]
@@ -181,6 +182,8 @@ def _holders(
 def _check_texts(holders: Mapping[str, Mapping[str, object]], documents: Mapping[str, str]) -> None:
     missing = sorted({d for found in holders.values() for d in found if not documents.get(d)})
     if missing:
+        near = say_near(find_near(missing, documents.keys() - set().union(*holders.values())))
+        hint = f"{near}: write the ids alike in all files" if near else ""
         raise InputError(
             [
                 Problem(
@@ -188,6 +191,7 @@ def _check_texts(holders: Mapping[str, Mapping[str, object]], documents: Mapping
                     path="documents",
                     found=f"no text for {doc}",
                     expected="the text of every document that is pooled",
+                    hint=hint,
                 )
                 for doc in missing[:_SHOWN]
             ],

@@ -16,6 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
+from heldout.ids import find_near, say_near
 from heldout.preferences.contests import PERFECT
 from heldout.preferences.label_scores import ScoredLabels, score_each, score_labels
 from heldout.preferences.tau_ranges import Both, Noise, TauRange, find_taus, noise_of, tails
@@ -195,7 +196,8 @@ def _no_query(before: ScoredLabels, after: ScoredLabels) -> Problem:
         path=before.name,
         found=f"labels of {len(before.labels):,} queries",
         expected=f"labels of some of the {len(after.labels):,} queries with {after.name}",
-        hint="are these the qrels of another query set?",
+        hint=say_near(find_near(before.labels, after.labels))
+        or "are these the qrels of another query set?",
     )
 
 

@@ -5,11 +5,12 @@ Labels that annotators chose from one system's top results leave out what that s
 are a hint of that: no relevant document stands where nobody looked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from heldout.errors import InputError, Problem
-from heldout.ids import DocId, QueryId
+from heldout.ids import DocId, QueryId, find_near, say_near
 from heldout.rankers.run import Run, Task
 
 __all__ = ["TOP", "FittedLabels", "LabelPlaces", "Labels", "find_places", "fit_labels"]
@@ -23,6 +24,7 @@ TOP = 10
 
 _AT_TOP = 0.9
 _FEWEST_LABELS = 20
+_MOST_COMPARED = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +35,14 @@ class FittedLabels:
         labels: at least one query.
         unasked: labelled queries that are not asked.
         unknown: relevant documents of asked queries that the collection does not have.
+        near: which of the unknown documents, and which labelled queries, would match if both
+            files wrote their ids alike; "" where none would.
     """
 
     labels: Labels
     unasked: int
     unknown: int
+    near: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +88,25 @@ def fit_labels(labels: Labels, task: Task) -> FittedLabels:
     }
     if relevant and not task.documents.keys() & relevant.keys():
         raise _mismatch(relevant, task.documents, "document", "documents")
-    unknown = sum(
-        grade > 0 and document not in task.documents
+    unknown = [
+        document
         for grades in asked.values()
         for document, grade in grades.items()
+        if grade > 0 and document not in task.documents
+    ]
+    near = (_say_near(set(unknown), task.documents), _say_near(labels, task.queries))
+    return FittedLabels(
+        labels=asked,
+        unasked=len(labels) - len(asked),
+        unknown=len(unknown),
+        near="; ".join(filter(None, near)),
     )
-    return FittedLabels(labels=asked, unasked=len(labels) - len(asked), unknown=unknown)
+
+
+def _say_near(labelled: Iterable[str], known: Collection[str]) -> str:
+    """What would match under another spelling; not looked for in millions of documents."""
+    lost = [name for name in labelled if name not in known]
+    return say_near(find_near(lost, islice(known, _MOST_COMPARED))) if lost else ""
 
 
 def find_places(run: Run, labels: Labels) -> LabelPlaces:
@@ -103,8 +121,8 @@ def find_places(run: Run, labels: Labels) -> LabelPlaces:
 
 
 def _mismatch(
-    labelled: Mapping[QueryId, object] | Mapping[DocId, object],
-    known: Mapping[QueryId, object] | Mapping[DocId, object],
+    labelled: Collection[str],
+    known: Collection[str],
     one: str,
     many: str,
 ) -> InputError:
@@ -116,7 +134,8 @@ def _mismatch(
             found=f"{len(labelled):,} {many} in the labels, such as {first[:40]!r}, and none of "
             "them in the collection",
             expected=f"ids of the collection, such as {other[:40]!r}",
-            hint=f"labels and collection number their {many} differently, or belong to another "
+            hint=_say_near(labelled, known)
+            or f"labels and collection number their {many} differently, or belong to another "
             f"{one} set",
         )
     )

@@ -219,10 +219,12 @@ def _tell_labels(found: Comparison, fitted: FittedLabels) -> Facts:
         lines.append(f"{none} no relevant document and count as ties")
     if fitted.unknown:
         gone = plural(fitted.unknown, "relevant document is", "relevant documents are")
-        lines.append(f"{gone} not in the collection, and nobody can find them")
+        lines.append(f"{gone} not in the collection, so no run can retrieve them")
     if fitted.unasked:
         other = plural(fitted.unasked, "labelled query is", "labelled queries are")
         lines.append(f"{other} not asked here")
+    if fitted.near:
+        lines.append(f"of these, {fitted.near}: write them alike in both files")
     return tuple(("labels" if place == 0 else "", line) for place, line in enumerate(lines))
 
 

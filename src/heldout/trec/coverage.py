@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from heldout.errors import InputError, Problem, Severity
+from heldout.ids import Spellings, find_near, say_near
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Limits
 from heldout.trec.scans import Expected
@@ -27,6 +28,7 @@ class Coverage:
         self._log = log
         queries = expected.queries
         self._known = None if queries is None else frozenset(queries)
+        self._spellings: Spellings | None = None
 
     def admit(self, query: bytes, lines: Sequence[int]) -> str | None:
         """Count an answered query.
@@ -95,9 +97,18 @@ class Coverage:
                 lines[0],
                 f"query {show(query)}, {len(lines)} documents",
                 "only queries of the query set",
-                hint="ids are text: 007 is not 7; is this the run of another query set?",
+                hint=self._other_spelling(query),
             )
         )
+
+    def _other_spelling(self, query: str) -> str:
+        """What to do about a query that the set lacks."""
+        if self._spellings is None:
+            self._spellings = Spellings(self._known or ())
+        near = self._spellings.find(query)
+        if near is None:
+            return "ids are text: 007 is not 7; is this the run of another query set?"
+        return f"the set has {show(near.other)}: write it so"
 
     def _check_depth(self, query: str, lines: Sequence[int]) -> bool:
         """Report a wrong depth; whether the rows are there to be examined all the same."""
@@ -160,7 +171,8 @@ class Coverage:
                 None,
                 f"0 of its {len(self.depths):,} queries, {own} for example, in the query set",
                 f"answers to the {len(known):,} queries of the set, {asked} for example",
-                hint="is this the run of another query set? ids are text: 007 is not 7",
+                hint=say_near(find_near(map(bytes.decode, self.depths), known))
+                or "is this the run of another query set? ids are text: 007 is not 7",
             )
         )
         return True

@@ -40,6 +40,10 @@ from heldout.trec.text import is_clean
 __all__ = ["Expected", "Facts", "Scan", "Signature", "check_run", "scan_run"]
 
 
+_HEAD = 1 << 15
+"""Bytes of a run that show what its ids look like."""
+
+
 def check_run(
     source: BinaryIO,
     *,
@@ -164,6 +168,7 @@ class _Pass:
         self.reader = reader
         self.log = ProblemLog(rules.limits.problems)
         self.form: Form | None = None
+        self.head: dict[str, tuple[str, ...]] = {}
         self.results = Results(rules.depth)
         self.coverage = Coverage(rules.expected, path=rules.path, limits=rules.limits, log=self.log)
         self.order: Order = rules.order or "trec"
@@ -175,6 +180,7 @@ class _Pass:
             blocks = self.reader.blocks()
             first = next(blocks)
             form = self.form = self._choose_form(first)
+            self.head = _read_head(first.text, form)
             if self.rules.order is None and form == "msmarco":
                 self.order = "msmarco"
                 self.examiner = self._examiner()
@@ -352,4 +358,17 @@ class _Pass:
             counts=dict(sorted(self.log.counts.items())),
             facts=self.results.facts(lines=self.reader.lines, depths=depths),
             answers=None if self.log.errors else self.results.pack(),
+            head=self.head,
         )
+
+
+def _read_head(text: bytes, form: Form) -> dict[str, tuple[str, ...]]:
+    """Query -> documents of the rows that a text begins with, as they stand there."""
+    column = 2 if form == "trec" else 1
+    documents: dict[str, list[str]] = {}
+    for line in text[:_HEAD].split(b"\n")[:-1]:
+        tokens = line.split()
+        if len(tokens) == COLUMNS[form]:
+            query, document = (tokens[at].decode(errors="replace") for at in (0, column))
+            documents.setdefault(query, []).append(document)
+    return {query: tuple(found) for query, found in documents.items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,8 @@ class Scan:
         counts: code -> how many there are in the whole file, or as far as it was read.
         facts: what is odd without being wrong.
         answers: rankings by query, sorted by id, and their signature; `None` after an error.
+        head: query -> documents on the first lines of the file, a few hundred: what its ids
+            look like.
     """
 
     path: str
@@ -110,6 +112,7 @@ class Scan:
     counts: Mapping[str, int]
     facts: Facts
     answers: tuple[Rankings, Signature] | None
+    head: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

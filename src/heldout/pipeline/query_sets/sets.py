@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heldout.board.rules.held_out import list_stems, open_labels
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.errors import InputError, Problem, plural, quote
-from heldout.ids import Digest, digest_bytes
+from heldout.ids import Digest, digest_bytes, find_near, say_near
 from heldout.pipeline.query_sets.view_files import ViewFiles, load_view_files
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
@@ -184,7 +184,7 @@ def _check_known(name: str, queries: Queries, lists: Mapping[str, frozenset[str]
             found=f"{plural(len(ids), 'query', 'queries')} that '{name}' does not have, "
             f"first {quote(ids[0])}",
             expected=f"ids of '{name}', one a line",
-            hint="ids are text, 007 is not 7",
+            hint=say_near(find_near(ids, queries.texts)) or "ids are text, 007 is not 7",
         )
         for path, ids in strange.items()
         if ids
