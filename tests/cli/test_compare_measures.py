@@ -91,10 +91,61 @@ def test_a_measure_leaves_all_else_as_it_is(real: tuple[Path, Path, Path]) -> No
     assert plain.pop("measures") == []
     assert len(asked.pop("measures")) == 1
     assert plain == asked
-    before = call(a, b, "--qrels", qrels).stdout
-    asked_for = call(a, b, "--qrels", qrels, *ask("nDCG@10")).stdout.splitlines(keepends=True)
-    (means,) = (line for line in asked_for if line.startswith("means     nDCG@10: B - A "))
-    assert "".join(line for line in asked_for if line != means).startswith(before)
+
+
+def test_the_measure_that_was_asked_for_leads(real: tuple[Path, Path, Path]) -> None:
+    a, b, qrels = real
+    lines = call(a, b, "--qrels", qrels, *ask("nDCG@10", "P@5")).stdout.splitlines()
+    assert lines[0].startswith("answer    A is better on nDCG@10: B - A -")
+    assert lines[1].startswith("          A is better on P@5: B - A -")
+    first = [line for line in lines if line and not line.startswith(" ")]
+    assert first.index("Means over all 53 queries") < first.index(
+        "Queries with a relevant document among the first 100"
+    )
+    (said,) = (line for line in lines if "does not fit these labels" in line)
+    assert "53 of 53 queries have several relevant documents" in said
+
+
+def test_of_all_runs_of_dl_2021_those_that_differ_from_bm25_on_ndcg_have_an_answer(
+    data: Data,
+) -> None:
+    """30 of 44 differ at .05; the verdict on outcomes alone says `none` of all 44."""
+    folder = data("trec-dl-2021-passage")
+    runs = folder / "runs"
+    said = {}
+    for path in sorted(runs.glob("*.gz")):
+        if path.name != "p_bm25.gz":
+            asked = (runs / "p_bm25.gz", path, "--qrels", folder / "qrels.dl21-passage.txt.gz")
+            said[path.name] = call(*asked, *ask("nDCG@10"), "-k", 10).stdout.split("\n", 1)[0]
+    better = [name for name, line in said.items() if "is better on nDCG@10" in line]
+    assert (len(said), len(better)) == (44, 30)
+    assert said["NLE_P_v1.gz"] == (
+        "answer    B is better on nDCG@10: B - A +0.2888 (95% interval +0.2269 to +0.3508), "
+        "p <.0001 by t"
+    )
+
+
+@pytest.mark.parametrize("names", [["NLE_P_v1.gz"], ["p_unicoil0.gz", "p_tct0.gz"]])
+def test_without_a_measure_labels_that_do_not_fit_are_named_first(
+    data: Data, names: list[str]
+) -> None:
+    folder = data("trec-dl-2021-passage")
+    runs, qrels = folder / "runs", folder / "qrels.dl21-passage.txt.gz"
+    a = ",".join(str(runs / name) for name in names)
+    lines = call(a, runs / "p_bm25.gz", "--qrels", qrels).stdout.splitlines()
+    assert lines[0].startswith("labels    they do not fit the verdict: 53 of 53 queries have sev")
+    assert lines[1] == "          name the measure that you care about: -m nDCG@10"
+    assert lines[2].startswith("verdict   ")
+    assert answer(a, runs / "p_bm25.gz", "--qrels", qrels)["fits_labels"] is False
+
+
+@pytest.mark.usefixtures("files")
+def test_labels_with_one_relevant_document_fit_the_verdict() -> None:
+    assert call(*AB).stdout.startswith("verdict ")
+    assert answer(*AB)["fits_labels"] is True
+    text = call(*AB, *ask("nDCG@5")).stdout
+    assert text.startswith("answer ")
+    assert "not fit" not in text
 
 
 def test_groups_of_real_runs_are_compared_across_them(data: Data) -> None:

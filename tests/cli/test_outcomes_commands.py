@@ -56,7 +56,7 @@ def _outcomes(files: Path, *arguments: str) -> Result:
 
 
 def test_compare_prints_the_verdict_first_then_the_evidence(files: Path) -> None:
-    result = _compare(files, "a1.run", "b1.run")
+    result = _compare(files, "a1.run", "b1.run", "--harm", "plain")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["verdict", "B", "is", "better,", "strict:", "b1"]
@@ -98,14 +98,26 @@ def test_where_p_and_interval_contradict_each_other_it_is_said(
 def test_a_verdict_stands_beside_the_p_that_decided_it(tmp_path: Path) -> None:
     """Both tests at .035 and .039: strict, although the column of corrected p has .070 twice."""
     _write_pair(tmp_path, [0] * 12 + [2] * 3 + [5] * 9, [1] * 12 + [0] * 3 + [4] * 8 + [6])
-    value = json.loads(_compare(tmp_path, "a.run", "b.run", "--json").stdout)
-    strict, harm = value["p_verdict"]["strict"], value["p_verdict"]["do_no_harm"]
+    plain = ("a.run", "b.run", "--harm", "plain")
+    value = json.loads(_compare(tmp_path, *plain, "--json").stdout)
+    strict = value["p_verdict"]["strict"]
     raw = value["p"]["binomial"], value["p"]["esl_signed_rank"]
     assert strict == max(raw) < 0.05 < min(value["p_corrected"][line] for line in DECLARED)
-    lines = _compare(tmp_path, "a.run", "b.run").stdout.splitlines()
+    lines = _compare(tmp_path, *plain).stdout.splitlines()
     assert lines[0].startswith("verdict   B is better, strict")
-    assert lines[2].startswith(f"p         strict {format_p(strict)}, the larger of both tests")
-    assert f"do no harm {format_p(harm)}, twice the smaller" in lines[2]
+    assert lines[2].startswith(f"p         strict test: p {format_p(strict)}, the largest p that")
+    assert lines[2].endswith("no-harm test: not applicable")
+
+
+def test_strict_needs_queries_enough_to_have_seen_rare_harm(files: Path) -> None:
+    """40 queries that both find, B 4 positions earlier on each: one in 200 could come 99 later."""
+    value = json.loads(_compare(files, "a1.run", "b1.run", "--json").stdout)
+    assert value["p_verdict"]["strict"] == pytest.approx((98.5 / 103) ** 40)
+    assert (value["verdict"], value["better"]) == ("do no harm", "B")
+    lines = _compare(files, "a1.run", "b1.run").stdout.splitlines()
+    assert lines[0] == "verdict   B is better, do no harm: b1"
+    harm = value["p_verdict"]["do_no_harm"]
+    assert f"no-harm test: p {format_p(harm)}, twice the smaller p of its two ways" in lines[2]
 
 
 def test_case_2_has_its_difference_and_interval_before_its_p(files: Path) -> None:
@@ -118,7 +130,7 @@ def test_case_2_has_its_difference_and_interval_before_its_p(files: Path) -> Non
 
 
 def test_of_many_pairs_each_verdict_has_its_p(files: Path) -> None:
-    arguments = ("--correction", "none", "-m", "RR@100")
+    arguments = ("--correction", "none", "-m", "RR@100", "--harm", "plain")
     text = _outcomes(files, *arguments).stdout
     pairs = json.loads(_outcomes(files, *arguments, "--json").stdout)["pairs"]
     strict = [one for one in pairs if one["verdict"] == "strict"]
@@ -128,8 +140,30 @@ def test_of_many_pairs_each_verdict_has_its_p(files: Path) -> None:
         assert row.split()[-2:] == ["strict", format_p(one["p_verdict"]["strict"])]
 
 
+def test_verdicts_in_a_circle_are_called_a_circle(tmp_path: Path) -> None:
+    """a ranks above b where both find, b above c, c above a; each finds 40 of 60."""
+    rows = {"a": [1] * 20 + [0] * 20 + [5] * 20, "b": [5] * 20 + [1] * 20 + [0] * 20}
+    rows["c"] = [0] * 20 + [5] * 20 + [1] * 20
+    rows["d"] = [0] * 60
+    for name, ranks in rows.items():
+        _write(tmp_path / f"{name}.run", ranks)
+    (tmp_path / "qrels").write_text("".join(f"q{q} 0 relevant{q} 1\n" for q in range(60)))
+    lines = _outcomes(tmp_path, "--harm", "plain").stdout.splitlines()
+    assert "circles   a > b > c > a: no line can show these verdicts" in lines
+    line = lines[lines.index("A line by verdict") + 3 :]
+    assert [row.split(maxsplit=2)[1:] for row in line[:4]] == [
+        ["a"],
+        ["b", "in a circle with it"],
+        ["c", "in a circle with it"],
+        ["d", "by verdict"],
+    ]
+    order = json.loads(_outcomes(tmp_path, "--harm", "plain", "--json").stdout)["order"]
+    assert order["circles"] == order["cycles"] == [["a", "b", "c"]]
+
+
 def test_compare_gives_the_fixed_json(files: Path) -> None:
-    value = json.loads(_compare(files, "a1.run", "b1.run", "--json").stdout)
+    asked = ("a1.run", "b1.run", "--harm", "plain", "--json")
+    value = json.loads(_compare(files, *asked).stdout)
     assert value.keys() >= FIXED
     assert value["p"].keys() - {"why"} == value["p_corrected"].keys() - {"why"} == LINES
     assert (value["neither"], value["a_only"], value["b_only"], value["both"]) == (2, 0, 18, 40)

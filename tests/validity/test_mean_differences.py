@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from heldout.report.mean_differences import mean_tables, mean_values
+from heldout.report.mean_differences import mean_facts, mean_tables, mean_values
 from heldout.report.table import to_latex, to_markdown
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.tests import run_test
@@ -184,6 +184,44 @@ def test_a_table_that_lacks_a_score_or_has_none_is_refused() -> None:
 def test_without_a_measure_nothing_is_said() -> None:
     found = compare_means([], A, B, rng())
     assert (mean_tables(found), mean_values(found)) == ((), [])
+    assert mean_facts(found, alpha=0.05) == ()
+
+
+@pytest.mark.parametrize(
+    ("better", "gain", "said", "favoured"),
+    [
+        ("higher", 0.3, "B is better on M: B - A +0.", "B"),
+        ("higher", -0.3, "A is better on M: B - A -0.", "A"),
+        ("lower", 0.3, "A is better on M (lower is better): B - A +0.", "A"),
+        ("higher", 0.0, "no significant difference on M: B - A ", None),
+    ],
+)
+def test_the_answer_names_the_better_run_its_interval_and_its_p(
+    better: Better, gain: float, said: str, favoured: str | None
+) -> None:
+    first, noise = np.random.default_rng(8).normal(0.5, 0.1, (2, 60))
+    found = compare_means([measured("M", first, noise + gain, better)], A, B, rng())
+    ((name, text),) = mean_facts(found, alpha=0.05)
+    test = found.differences[0].test
+    assert name == "answer"
+    assert text.startswith(said)
+    assert test.low is not None
+    assert f"(95% interval {test.low:+.4f} to {test.high:+.4f}), p " in text
+    assert mean_values(found)[0]["significantly_better"] == favoured
+
+
+def test_what_is_not_significant_once_corrected_has_no_better_run() -> None:
+    draw = np.random.default_rng(12)
+    first = draw.normal(0, 1, 40)
+    second = first + draw.normal(0, 1, 40)
+    second += 0.34 - (second - first).mean()
+    one, pair = ([measured(name, first, second) for name in names] for names in ("M", "MN"))
+    alone, both = (compare_means(asked, A, B, rng()) for asked in (one, pair))
+    raw = alone.differences[0].test.p
+    assert raw is not None
+    assert 0.025 < raw < 0.05
+    assert mean_facts(alone, alpha=0.05)[0][1].startswith("B is better on M")
+    assert mean_facts(both, alpha=0.05)[0][1].startswith("no significant difference on M")
 
 
 def of_seeds(seeds_a: Sequence[Row], seeds_b: Sequence[Row]) -> MeanDifferences:
@@ -249,6 +287,6 @@ def test_the_table_says_where_lower_is_better_and_that_the_verdict_is_another_ma
     assert shown.rows[0][3] == "lower"
     assert "lower is better: Unjudged@10\n" in notes(found)
     assert "Holm over 2 measures" in notes(found)
-    assert "do not enter the verdict" in notes(found)
+    assert "the verdict on outcomes ignores these means" in notes(found)
     assert mean_values(found)[0]["better"] == "lower"
     assert mean_values(found)[0]["wins"] == 20

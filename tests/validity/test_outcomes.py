@@ -1,7 +1,7 @@
 """Outcomes of pairs: counted as by hand, tested as scipy does, corrected as the paper should."""
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -249,9 +249,23 @@ _BOTH = [5, 6, 7, 8, 9] * 12
 
 def test_strict_asks_for_more_found_and_for_a_lower_search_length() -> None:
     better = [rank - 4 for rank in _BOTH]
-    verdict = _judge([*_BOTH, *[0] * 15], [*better, *[3] * 15])
+    verdict = _judge([*_BOTH, *[0] * 15], [*better, *[3] * 15], k=10)
     assert (verdict.word, verdict.better) == ("strict", "B")
-    assert _judge([*better, *[3] * 15], [*_BOTH, *[0] * 15]).better == "A"
+    assert _judge([*better, *[3] * 15], [*_BOTH, *[0] * 15], k=10).better == "A"
+
+
+def test_strict_by_search_length_needs_evidence_against_rare_harm() -> None:
+    """At k = 100 one query in 200 could come 99 later, and 60 queries do not exclude that."""
+    a, b = [*_BOTH, *[0] * 15], [*(rank - 4 for rank in _BOTH), *[3] * 15]
+    verdict = _judge(a, b)
+    assert (verdict.word, verdict.better) == ("do no harm", "B")
+    assert verdict.p_strict == pytest.approx((98.5 / 103) ** 60)
+    assert _judge(a, b, Rules(harm="plain")).word == "strict"
+    assert _judge(a, b, Rules(by="rr")).word == "strict"
+    a, b = [0] * 12 + [2] * 3 + [5] * 9, [1] * 12 + [0] * 3 + [4] * 8 + [6]  # p .035 and .039
+    verdict = _judge(a, b, Rules(correction="none"))
+    assert (verdict.word, verdict.better) == ("no verdict", None)
+    assert "rare harm of 0.5 positions or more in the mean is not ruled out" in verdict.why
 
 
 def test_to_find_more_without_a_longer_search_does_no_harm() -> None:
@@ -308,7 +322,7 @@ def test_what_pulls_in_opposite_directions_has_no_verdict() -> None:
     for harm in ("margin", "plain"):
         verdict = _judge([*_BOTH, *[0] * 15], [*worse, *[3] * 15], Rules(harm=harm))
         assert (verdict.word, verdict.better) == ("no verdict", None)
-        assert "opposite directions" in verdict.why
+        assert "they favour different runs" in verdict.why
 
 
 def test_equal_shares_and_a_lower_search_length_do_no_harm() -> None:
@@ -416,6 +430,18 @@ def test_a_circle_is_reported_and_stands_together() -> None:
     order = order_runs("dcba", [0.9, 0.3, 0.2, 0.1], beats)
     assert order.systems == ("c", "b", "a", "d")
     assert order.cycles == (("c", "b", "a"),)
+    assert order.circles == (("c", "a", "b"),)  # c beats a, a beats b, b beats c
+
+
+@given(st.sets(st.sampled_from(sorted(permutations("abcdef", 2)))))
+def test_a_circle_closes_and_each_run_of_it_beats_the_next(beats: set[tuple[str, str]]) -> None:
+    once = {pair for pair in beats if pair[::-1] not in beats or pair < pair[::-1]}
+    order = order_runs("abcdef", [0.6, 0.5, 0.5, 0.3, 0.2, 0.1], once)
+    assert len(order.circles) == len(order.cycles)
+    for circle, cycle in zip(order.circles, order.cycles, strict=True):
+        assert {*circle} <= {*cycle}
+        assert len({*circle}) == len(circle) > 2
+        assert once >= {*pairwise((*circle, circle[0]))}
 
 
 def test_without_verdicts_the_mean_decides_and_says_so() -> None:

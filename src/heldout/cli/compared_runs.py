@@ -8,7 +8,13 @@ from typing import Self
 
 from heldout.cli.files import run_name
 from heldout.cli.run_files import find_runs, name_paths
-from heldout.cli.score_source import Scores, Source, load_measures, read_judgments
+from heldout.cli.score_source import (
+    Scores,
+    Source,
+    load_measures,
+    queries_with_several,
+    read_judgments,
+)
 from heldout.errors import InputError, Problem
 from heldout.measures.spec import parse_measure
 from heldout.trec.ranking import Order
@@ -113,11 +119,7 @@ def load_compared(
     return ComparedScores(
         ranks=loaded[ranks],
         measures=tuple(loaded[measure] for measure in measures),
-        several=frozenset(
-            query
-            for query, grades in judgments.judgments.items()
-            if sum(grade >= rel for grade in grades.values()) > 1
-        ),
+        several=queries_with_several(judgments, rel),
     )
 
 

@@ -1,5 +1,7 @@
 """`heldout compare`: is B better than A? Two runs, or two groups of seeds."""
 
+from itertools import chain
+
 import click
 from numpy.random import PCG64, Generator
 
@@ -15,7 +17,7 @@ from heldout.cli.score_source import Scores
 from heldout.measures.spec import parse_measure
 from heldout.report.mean_differences import mean_facts, mean_tables, mean_values
 from heldout.report.outcome_charts import curves_spec, curves_title
-from heldout.report.outcomes import facts, tables, value
+from heldout.report.outcomes import compared_facts, fit_facts, tables, value, verdict_facts
 from heldout.trec.ranking import Order
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.mean_differences import Measured, compare_means
@@ -44,7 +46,8 @@ _HIGHEST = 1000
     "names",
     multiple=True,
     metavar="MEASURE",
-    help="Is the difference in its mean significant? Such as nDCG@10; can be given many times.",
+    help="Measure whose means are compared; leads the answer. Such as nDCG@10; can be given many "
+    "times.",
 )
 @click.option(
     "-k",
@@ -91,13 +94,14 @@ def compare(
     level: float,
     seed: int,
 ) -> None:
-    """Is B better than A? Who finds what, how high, and what can be said of it.
+    """Is B better than A? By a measure, and by which queries each answers and how high.
 
     A and B are run files. Each may be a group of runs that differ in their random seed: a pattern
     in quotes, or paths with commas between them.
 
-    Without -m only what is found, and how high, is compared. With -m the means of a measure are
-    compared too, by t and by sign flips; the verdict is by outcomes all the same.
+    With -m the answer is the difference in the mean of that measure, with its interval and its p.
+    Without -m the answer is a verdict on the first relevant document of each query: which run
+    finds it, and how high. That verdict is for labels with one relevant document per query.
 
     \b
     Examples:
@@ -123,16 +127,20 @@ def compare(
             level=level,
         )
         several = len(scores.several.intersection(ranks.queries))
+        answer = mean_facts(means, alpha=rules.alpha)
+        fit = fit_facts(found, several=several, asked=bool(answer))
+        verdict = verdict_facts(found)
+        compared = (*compared_facts(found), *(("", line) for line in scores.ranks.zeros))
+        evidence = (tables(found, curves, several=several), mean_tables(means))
         return Answer(
+            # What was asked for leads
             facts=(
-                *facts(found),
-                *(("", line) for line in scores.ranks.zeros),
-                *mean_facts(means),
+                *((*answer, *compared, *verdict, *fit) if answer else (*fit, *verdict, *compared)),
                 *tell_orders(scores.ranks.orders, given=order),
             ),
-            tables=(*tables(found, curves, several=several), *mean_tables(means)),
+            tables=tuple(chain.from_iterable(reversed(evidence) if answer else evidence)),
             value=value(found, curves, several=several)
-            | {"measures": mean_values(means)}
+            | {"measures": mean_values(means, alpha=rules.alpha)}
             | {"seed": seed, "rel": rel, "orders": list(scores.ranks.orders)},
             chart=lambda: curves_spec(curves),
             title=curves_title(curves),

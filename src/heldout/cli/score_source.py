@@ -28,7 +28,15 @@ from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 from heldout.validity.subsets import cut_table
 
-__all__ = ["Scores", "Source", "load_measures", "load_scores", "read_judgments", "source_options"]
+__all__ = [
+    "Scores",
+    "Source",
+    "load_measures",
+    "load_scores",
+    "queries_with_several",
+    "read_judgments",
+    "source_options",
+]
 
 _SHOWN = 3
 _WHICH = "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
@@ -204,6 +212,20 @@ def read_judgments(source: Source) -> Qrels:
         raise click.UsageError("which judgments? --qrels Q")
     with open_input(Path(source.qrels)) as file:
         return read_qrels(file, path=source.qrels)
+
+
+def queries_with_several(qrels: Qrels, rel: int) -> frozenset[str]:
+    """The queries with more than one relevant document.
+
+    Args:
+        qrels: the judgments.
+        rel: lowest grade that is relevant.
+    """
+    return frozenset(
+        query
+        for query, grades in qrels.judgments.items()
+        if sum(grade >= rel for grade in grades.values()) > 1
+    )
 
 
 def _transform(scores: Scores, qrels: Qrels, source: Source) -> Scores:

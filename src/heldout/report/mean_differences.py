@@ -11,22 +11,32 @@ from heldout.validity.mean_differences import MeanDifference, MeanDifferences
 __all__ = ["mean_facts", "mean_tables", "mean_values"]
 
 
-def mean_facts(found: MeanDifferences) -> tuple[tuple[str, str], ...]:
-    """What was asked with a measure, answered in a line for each; none of no measure."""
-    lines = [_tell(one, found) for one in found.differences]
-    return tuple(("" if number else "means", line) for number, line in enumerate(lines))
+def mean_facts(found: MeanDifferences, *, alpha: float) -> tuple[tuple[str, str], ...]:
+    """The answer for each measure that was asked for, in a line; none of no measure.
+
+    Args:
+        found: the differences.
+        alpha: significance level, for the corrected p.
+    """
+    lines = [_tell(one, found, alpha) for one in found.differences]
+    return tuple(("" if number else "answer", line) for number, line in enumerate(lines))
 
 
-def _tell(one: MeanDifference, found: MeanDifferences) -> str:
+def _tell(one: MeanDifference, found: MeanDifferences, alpha: float) -> str:
     test = one.test
-    if test.difference is None or test.low is None or test.high is None:
-        return f"{one.measure}: A {one.a:.4f}, B {one.b:.4f}"
+    if test.p is None or test.difference is None or test.low is None or test.high is None:
+        return f"no test on {one.measure}: A {one.a:.4f}, B {one.b:.4f}; {test.why}"
     by = "crossed t" if found.grouped else "t"
     several = found.correction != "none" and len(found.differences) > 1
-    p = f"; p {format_p(test.p)} by {by}" if test.p is not None else ""
-    corrected = f", corrected {format_p(one.corrected)}" if several and p else ""
-    interval = f"{test.low:+.4f} to {test.high:+.4f}"
-    return f"{one.measure}: B - A {test.difference:+.4f} ({interval}){p}{corrected}"
+    corrected = f", corrected {format_p(one.corrected)}" if several else ""
+    interval = f"{found.level:.0%} interval {test.low:+.4f} to {test.high:+.4f}"
+    winner = one.favours(alpha)
+    said = f"{winner} is better on" if winner else "no significant difference on"
+    lower = " (lower is better)" if one.better == "lower" else ""
+    return (
+        f"{said} {one.measure}{lower}: B - A {test.difference:+.4f} ({interval}), "
+        f"p {format_p(test.p)} by {by}{corrected}"
+    )
 
 
 def mean_tables(found: MeanDifferences) -> tuple[Table, ...]:
@@ -34,9 +44,14 @@ def mean_tables(found: MeanDifferences) -> tuple[Table, ...]:
     return (_table(found),) if found.differences else ()
 
 
-def mean_values(found: MeanDifferences) -> list[dict[str, Any]]:
-    """The whole result for JSON, an entry for each measure."""
-    return [_entry(one, found) for one in found.differences]
+def mean_values(found: MeanDifferences, *, alpha: float = 0.05) -> list[dict[str, Any]]:
+    """The whole result for JSON, an entry for each measure.
+
+    Args:
+        found: the differences.
+        alpha: significance level, for the corrected p.
+    """
+    return [_entry(one, found, alpha) for one in found.differences]
 
 
 def _table(found: MeanDifferences) -> Table:
@@ -114,14 +129,14 @@ def _tell_correction(found: MeanDifferences) -> str:
 
 
 def _tell_verdict(found: MeanDifferences) -> str:
-    mean = "this mean does" if len(found.differences) == 1 else "these means do"
+    means = "this mean" if len(found.differences) == 1 else "these means"
     return (
-        f"{mean} not enter the verdict: a mean sets what a query that is not found costs beside "
-        "one that is found lower down, and the verdict keeps the two apart"
+        f"the verdict on outcomes ignores {means}: a mean mixes missed queries with queries "
+        "answered lower down"
     )
 
 
-def _entry(one: MeanDifference, found: MeanDifferences) -> dict[str, Any]:
+def _entry(one: MeanDifference, found: MeanDifferences, alpha: float) -> dict[str, Any]:
     test, grouped = one.test, found.grouped
     line = "crossed_t" if grouped else "t"
     whys = {
@@ -132,6 +147,7 @@ def _entry(one: MeanDifference, found: MeanDifferences) -> dict[str, Any]:
     return {
         "measure": one.measure,
         "better": one.better,
+        "significantly_better": one.favours(alpha),
         "queries": one.queries,
         "a": one.a,
         "b": one.b,

@@ -9,7 +9,7 @@ from heldout.report.outcome_words import declare, tell_family, tell_rules
 from heldout.report.outcomes import pair_value
 from heldout.report.table import Cell, Column, Table
 from heldout.validity.outcome_tests import Line
-from heldout.validity.outcomes import Outcomes
+from heldout.validity.outcomes import Outcomes, fits_labels
 from heldout.validity.run_order import RunOrder
 from heldout.validity.verdicts import Judged
 
@@ -39,6 +39,8 @@ def facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
             ),
         )
     )
+    if result.order is not None and result.order.circles:
+        lines.append(("circles", f"{_tell_circles(result.order)}: no line can show these verdicts"))
     return tuple(lines)
 
 
@@ -144,8 +146,8 @@ def _found_table(result: Outcomes, shown: Sequence[Judged]) -> Table:
             *tell_family(result),
             *tell_rules(result),
             (
-                "its p: of the verdict; strict the larger of both tests, do no harm twice the "
-                "smaller of both ways"
+                "its p: of the verdict; strict: the largest p that it needs; do no harm: twice the "
+                "smaller p of its two ways"
             ),
         ),
     )
@@ -209,15 +211,15 @@ def _rank_row(one: Judged) -> tuple[Cell, ...]:
 
 
 def _order_table(order: RunOrder, result: Outcomes) -> Table:
-    circles = [" > ".join(circle) for circle in order.cycles]
     notes = [
         (
             f"{order.verdicts:,} of {plural(len(result.pairs), 'pair')} have a "
             "verdict; a run stands "
             "behind all that beat it, and by mean RR where no verdict decides"
         ),
-        f"runs that beat each other in a circle, by mean RR: {'; '.join(circles)}"
-        if circles
+        f"circles, which no line can show: {_tell_circles(order)}; runs of a circle stand "
+        "together, by mean RR"
+        if order.circles
         else "no circle: no runs beat each other in turn",
     ]
     return Table(
@@ -228,21 +230,45 @@ def _order_table(order: RunOrder, result: Outcomes) -> Table:
             Column(name="below the one before"),
         ),
         rows=tuple(
-            (place, name, "" if place == 1 else "by verdict" if told else "by mean RR")
-            for place, (name, told) in enumerate(
-                zip(order.systems, (False, *order.told), strict=True), start=1
-            )
+            (place, name, _say_below(order, place - 1))
+            for place, name in enumerate(order.systems, start=1)
         ),
         notes=tuple(notes),
     )
 
 
-def value(result: Outcomes) -> dict[str, Any]:
-    """The whole result for JSON."""
+def _say_below(order: RunOrder, row: int) -> str:
+    """What sets a run below the one before it."""
+    if row == 0:
+        return ""
+    if any({*order.systems[row - 1 : row + 1]} <= {*cycle} for cycle in order.cycles):
+        return "in a circle with it"
+    return "by verdict" if order.told[row - 1] else "by mean RR"
+
+
+def _tell_circles(order: RunOrder) -> str:
+    """Each circle, closed, and how many runs are in others of the same group."""
+    told = []
+    for circle, cycle in zip(order.circles, order.cycles, strict=True):
+        more = len(cycle) - len(circle)
+        others = f" (with {plural(more, 'more run')} in circles with them)" if more else ""
+        told.append(" > ".join((*circle, circle[0])) + others)
+    return "; ".join(told)
+
+
+def value(result: Outcomes, *, several: int | None = None) -> dict[str, Any]:
+    """The whole result for JSON.
+
+    Args:
+        result: of many pairs.
+        several: queries with several relevant documents; `None` where the labels are unknown.
+    """
     apart, both = _count_opposed(result)
     return {
         "k": result.k,
         "queries": result.queries,
+        "several_relevant": several,
+        "fits_labels": fits_labels(several, result.queries),
         "pairs": [
             {"a": one.pair.a.name, "b": one.pair.b.name, **pair_value(one)} for one in result.pairs
         ],
@@ -258,6 +284,7 @@ def _order_value(order: RunOrder) -> dict[str, Any]:
     return {
         "systems": list(order.systems),
         "told": list(order.told),
-        "cycles": [list(circle) for circle in order.cycles],
+        "cycles": [list(cycle) for cycle in order.cycles],
+        "circles": [list(circle) for circle in order.circles],
         "verdicts": order.verdicts,
     }

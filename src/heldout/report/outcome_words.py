@@ -29,13 +29,13 @@ def tell_family(result: Outcomes) -> tuple[str, ...]:
 
 def tell_p(verdict: Verdict) -> str:
     """The p by which each rule is decided, which is none of those of the tables."""
-    strict = f"strict {format_p(verdict.p_strict)}, the larger of both tests"
+    strict = f"strict test: p {format_p(verdict.p_strict)}, the largest p that it needs"
     if verdict.p_strict is None:
-        strict = "strict undefined: the tests favour different runs, or one has no p"
+        strict = "strict test: not applicable (its tests favour different runs, or one has no p)"
     if verdict.p_no_harm is None:
-        return f"{strict}; do no harm not tested"
+        return f"{strict}; no-harm test: not applicable"
     harm = format_p(verdict.p_no_harm)
-    return f"{strict}; do no harm {harm}, twice the smaller of both ways"
+    return f"{strict}; no-harm test: p {harm}, twice the smaller p of its two ways"
 
 
 def tell_ties(test: TestResult) -> str | None:
@@ -60,11 +60,18 @@ def tell_rules(result: Outcomes) -> tuple[str, ...]:
     over = (
         "" if pairs == 1 else f", corrected over {pairs:,} pairs ({_CORRECTIONS[rules.correction]})"
     )
-    strict = (
-        f"strict: more of (2) and {better} in (3), both at α {rules.alpha:g} (intersection-union: "
-        f"the larger p decides, not the column corrected){over}"
-    )
     by = ("crossed t", "crossed t") if result.pairs[0].pair.grouped else ("score test", "t")
+    guarded = rules.by == "esl" and rules.harm == "margin"
+    guard = (
+        f"; the mean ESL not higher by {rules.margins.esl:g} or more ({by[1]}, and no rare harm)"
+        if guarded
+        else ""
+    )
+    strict = (
+        f"strict: more of (2) and {better} in (3){guard}; {'all' if guarded else 'both'} at α "
+        f"{rules.alpha:g} (intersection-union: the largest p decides, not the column corrected)"
+        f"{over}"
+    )
     if rules.by == "rr":
         return (strict, "do no harm is defined by ESL and not asked with RR")
     if rules.harm == "plain":

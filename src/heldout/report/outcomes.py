@@ -8,11 +8,11 @@ from heldout.report.outcome_words import declare, tell_family, tell_p, tell_rule
 from heldout.report.table import Cell, Column, Table
 from heldout.stats.result import TestResult
 from heldout.validity.outcome_tests import FOUND, LINES, Line
-from heldout.validity.outcomes import Outcomes
+from heldout.validity.outcomes import Outcomes, fits_labels
 from heldout.validity.success_curves import SuccessCurves
 from heldout.validity.verdicts import Judged
 
-__all__ = ["facts", "pair_value", "tables", "value"]
+__all__ = ["compared_facts", "fit_facts", "pair_value", "tables", "value", "verdict_facts"]
 
 _GROUPED = "groups of seeds are compared across seeds: see the lines that end in crossed_t"
 _DEPTHS = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -31,8 +31,8 @@ _OUTCOMES: Mapping[Line, str] = {
 }
 
 
-def facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
-    """The verdict and what was compared."""
+def verdict_facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
+    """The verdict on outcomes, its reason and its p."""
     (judged,) = result.pairs
     pair, verdict = judged.pair, judged.verdict
     if verdict.better:
@@ -40,10 +40,35 @@ def facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
         said = f"{verdict.better} is better, {verdict.word}: {winner.name}"
     else:
         said = "none"
+    return (("verdict", said), ("", verdict.why), ("p", tell_p(verdict)))
+
+
+def fit_facts(result: Outcomes, *, several: int | None, asked: bool) -> tuple[tuple[str, str], ...]:
+    """Where the labels do not fit the verdict: that they do not, and what to do.
+
+    Args:
+        result: of one pair or many.
+        several: queries with several relevant documents; `None` where the labels are unknown.
+        asked: whether a measure leads the answer already.
+    """
+    if fits_labels(several, result.queries):
+        return ()
+    have = "query has" if result.queries == 1 else "queries have"
+    count = f"{several:,} of {result.queries:,} {have} several relevant documents"
+    said = f"{count}, and the verdict looks at the first one only"
+    if asked:
+        return (("", f"the verdict does not fit these labels: {said}"),)
     return (
-        ("verdict", said),
-        ("", verdict.why),
-        ("p", tell_p(verdict)),
+        ("labels", f"they do not fit the verdict: {said}"),
+        ("", "name the measure that you care about: -m nDCG@10"),
+    )
+
+
+def compared_facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
+    """What was compared."""
+    (judged,) = result.pairs
+    pair = judged.pair
+    return (
         ("A", _name(pair.a.name, len(pair.a.runs))),
         ("B", _name(pair.b.name, len(pair.b.runs))),
         ("queries", f"{result.queries:,}, k = {result.k}"),
@@ -277,6 +302,7 @@ def value(result: Outcomes, curves: SuccessCurves, *, several: int | None) -> di
         "k": result.k,
         "queries": result.queries,
         "several_relevant": several,
+        "fits_labels": fits_labels(several, result.queries),
         **pair_value(judged),
         **declare(result),
         "success": {

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -92,6 +93,12 @@ class MeanDifference:
     test: TestResult
     flips: SignFlips
     corrected: float | None = None
+
+    def favours(self, alpha: float) -> Literal["A", "B"] | None:
+        """Which of the two is significantly better, by the corrected p of `test`."""
+        if self.corrected is None or self.corrected > alpha or not self.test.difference:
+            return None
+        return "B" if (self.test.difference > 0) == (self.better == "higher") else "A"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,26 @@ from heldout.validity.outcome_tests import PairTests, compare_runs
 from heldout.validity.run_order import RunOrder, order_runs
 from heldout.validity.verdicts import Judged, Rules, judge_pairs
 
-__all__ = ["Outcomes", "all_pairs", "analyse_outcomes", "pairs_with"]
+__all__ = ["Outcomes", "all_pairs", "analyse_outcomes", "fits_labels", "pairs_with"]
 
 Pair = tuple[Side, Side]
 _TASKS = 32
+_SEVERAL = 0.2
+
+
+def fits_labels(several: int | None, queries: int) -> bool:
+    """Whether the first relevant document says nearly all that the labels know of a query.
+
+    Args:
+        several: queries with more than one relevant document; `None` where the labels are unknown.
+        queries: how many there are.
+
+    Returns:
+        False where more than a fifth of the queries have several: two runs that find any of many
+        relevant documents may differ in everything else, and no outcome sees it. True where the
+        labels are unknown.
+    """
+    return several is None or several <= _SEVERAL * queries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,13 +25,16 @@ class RunOrder:
         systems: names, the best first.
         told: for each but the first, whether a verdict sets it below the one before it; else
             they stand in the order of their mean scores.
-        cycles: groups of runs that beat each other in a circle; within one the mean decides.
+        cycles: groups of runs that beat each other in circles; within one the mean decides.
+        circles: of each group the shortest circle through its run with the highest mean: each run
+            beats the next one, and the last beats the first.
         verdicts: how many pairs have one.
     """
 
     systems: tuple[str, ...]
     told: tuple[bool, ...]
     cycles: tuple[tuple[str, ...], ...]
+    circles: tuple[tuple[str, ...], ...]
     verdicts: int
 
 
@@ -46,7 +49,7 @@ def order_runs(
         beats: pairs (better, worse); a pair stands in it once at most.
     """
     place = {name: row for row, name in enumerate(systems)}
-    edges = [(place[better], place[worse]) for better, worse in beats]
+    edges = sorted((place[better], place[worse]) for better, worse in beats)
     circle = _circles(len(systems), edges)
     # A circle is placed as one, by the best mean in it
     waiting = {
@@ -65,14 +68,28 @@ def order_runs(
         placed.add(group)
         del waiting[group]
     below = set(edges)
+    groups = [rows for rows in members.values() if len(rows) > 1]
     return RunOrder(
         systems=tuple(systems[row] for row in line),
         told=tuple(pair in below for pair in pairwise(line)),
-        cycles=tuple(
-            tuple(systems[row] for row in rows) for rows in members.values() if len(rows) > 1
-        ),
+        cycles=tuple(tuple(systems[row] for row in rows) for rows in groups),
+        circles=tuple(tuple(systems[row] for row in _walk(rows[0], edges)) for rows in groups),
         verdicts=len(edges),
     )
+
+
+def _walk(start: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """The shortest way along edges from a run back to itself, without the return."""
+    ways = [[start]]
+    seen: set[int] = set()
+    for way in ways:  # grows while it is read: the shortest ways first
+        for better, worse in edges:
+            if better == way[-1] and worse == start:
+                return way
+            if better == way[-1] and worse not in seen:
+                seen.add(worse)
+                ways.append([*way, worse])
+    raise ValueError(start)
 
 
 def _circles(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:

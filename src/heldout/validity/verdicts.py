@@ -1,8 +1,9 @@
 """Is one run better than another? Verdicts on the outcomes of pairs.
 
-Strict: a run finds more queries that the other does not, and ranks better where both find. Do no
-harm: it does one of them, and the other is not worse by a margin
-(significant-improvements-2021, section 5).
+Strict: a run finds more queries that the other does not, and ranks better where both find. By
+search length it also needs evidence that its mean is not longer by a margin: the signed ranks of
+most queries know nothing of a rare loss. Do no harm: it does one of them, and the other is not
+worse by a margin (significant-improvements-2021, section 5).
 
 Two families of hypotheses are corrected. The p-values of the tests: pairs × outcomes under the one
 test that was declared for case (3). The verdicts: pairs, since a strict verdict needs both of its
@@ -49,7 +50,8 @@ class Rules:
             search length, so it is not asked with `rr`.
         correction: of both families.
         harm: `margin` asks for evidence that there is none; `plain` is the paper's rule, to which
-            no significant harm is enough.
+            no significant harm is enough. It also decides whether a strict verdict by search
+            length needs that evidence.
         margins: the harm that counts as none.
     """
 
@@ -69,8 +71,9 @@ class Verdict:
         word: the rule that holds; strict comes before do no harm.
         better: which of the two is the better; `None` without a verdict.
         why: the reason, as a sentence.
-        p_strict: the larger p of both tests, corrected over pairs; `None` where they point
-            different ways or one is undefined.
+        p_strict: the largest p of both tests and, by search length and a margin, of the evidence
+            against rare harm; corrected over pairs. `None` where the tests point different ways
+            or one is undefined.
         p_no_harm: twice the smaller p of both ways, corrected over pairs; `None` where nothing
             was tested: with `by` rr, under the plain rule, or where all is undefined.
     """
@@ -141,7 +144,7 @@ def judge_pairs(pairs: Sequence[PairTests], rules: Rules) -> tuple[Judged, ...]:
     rows = [{line: test.p for line, test in pair.tests.items()} for pair in pairs]
     corrected = correct_lines(rows, declared=declared, correction=rules.correction)
     facts = [_Facts.of(pair, declared) for pair in pairs]
-    strict = _correct([fact.strict for fact in facts], rules.correction)
+    strict = _correct([fact.strict(rules) for fact in facts], rules.correction)
     no_harm = _correct([fact.no_harm(rules) for fact in facts], rules.correction)
     judged = []
     for pair, fact, ps, *found in zip(pairs, facts, corrected, strict, no_harm, strict=True):
@@ -184,12 +187,14 @@ class _Facts:
             lines={_favoured_by(pair, line) for line in pair.tests},
         )
 
-    @property
-    def strict(self) -> P:
-        """The p of the strict rule: the larger one of both tests."""
+    def strict(self, rules: Rules) -> P:
+        """The p of the strict rule: the largest of both tests, and of the guard against harm."""
         if self.more_p is None or self.above_p is None:
             return None
-        return max(self.more_p, self.above_p) if self.more == self.above is not None else None
+        if self.more != self.above or self.more is None:
+            return None
+        guarded = rules.harm == "margin" and rules.by == "esl"
+        return max(self.more_p, self.above_p, self.not_longer[self.more] if guarded else 0.0)
 
     def ways(self, side: Side) -> tuple[float, float]:
         """The p of both ways to do no harm: to find more, to rank better."""
@@ -322,16 +327,23 @@ def _why_none(fact: _Facts, significant: _Significant, rules: Rules) -> str:
     (favoured,) = fact.lines if len(fact.lines) == 1 else (None,)
     if favoured and not (significant.more or significant.above):
         return f"every line favours {favoured}, none significantly"
+    if significant.more and significant.more == significant.above:
+        return (
+            f"{significant.more} finds significantly more and {_ranks_better(rules)}, but rare "
+            f"harm of {rules.margins.esl:g} positions or more in the mean is not ruled out"
+        )
+    if not (significant.more or significant.above):
+        return "no significant difference in which queries are answered, or in how high"
     parts = [
         f"{significant.more} finds significantly more"
         if significant.more
-        else "neither finds significantly more",
+        else "no significant difference in which queries are answered",
         f"{significant.above} {_ranks_better(rules)}, significantly"
         if significant.above
-        else "neither ranks significantly better",
+        else "no significant difference in how high",
     ]
     if significant.more and significant.above and significant.more != significant.above:
-        parts.append("they pull in opposite directions")
-    elif significant.more or significant.above:
-        parts.append("strict asks for both, and harm is not ruled out")
+        parts.append("they favour different runs")
+    else:
+        parts.append("the strict rule needs both, and harm is not ruled out")
     return "; ".join(parts)

@@ -9,10 +9,18 @@ from heldout.cli.options import level_option
 from heldout.cli.outcome_options import rules_options
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options
-from heldout.cli.score_source import Scores, Source, load_scores, source_options
+from heldout.cli.score_source import (
+    Scores,
+    Source,
+    load_scores,
+    queries_with_several,
+    read_judgments,
+    source_options,
+)
 from heldout.measures.spec import parse_measure
 from heldout.report.outcome_charts import bars_spec, bars_title
 from heldout.report.outcome_pairs import facts, tables, value
+from heldout.report.outcomes import fit_facts
 from heldout.store.compute import open_executor
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.outcomes import all_pairs, analyse_outcomes, pairs_with
@@ -67,15 +75,17 @@ def outcomes(
         ranks = first_ranks(scores.table, k=k or _depth(scores.measure))
         pairs = all_pairs(ranks) if baseline is None else pairs_with(ranks, baseline)
         found = analyse_outcomes(ranks, pairs, rules, level=level, executor=executor)
+        counted = None if several is None else len(several.intersection(ranks.queries))
         return Answer(
-            facts=(*facts(found), *scores.facts),
+            facts=(*facts(found), *fit_facts(found, several=counted, asked=True), *scores.facts),
             tables=tables(found, most=most),
-            value=value(found) | scores.value | {"baseline": baseline},
+            value=value(found, several=counted) | scores.value | {"baseline": baseline},
             chart=lambda: bars_spec(found),
             title=bars_title(found),
         )
 
     scores = _load(source, k)
+    several = _several(source, scores)
     with open_executor(jobs=source.jobs, dask=dask) as executor:
         print_each(facets, output, scores, analyse)
 
@@ -96,6 +106,14 @@ def _load(source: Source, k: int | None) -> Scores:
         if k is not None and measure.cutoff is not None and measure.cutoff < k:
             raise click.UsageError(f"{measure} says nothing of what stands deeper: -k {k}")
     return scores
+
+
+def _several(source: Source, scores: Scores) -> frozenset[str] | None:
+    """Queries with several relevant documents; `None` where no judgments are given."""
+    if source.qrels is None:
+        return None
+    rel = parse_measure(scores.measure).params.rel or 1
+    return queries_with_several(read_judgments(source), rel)
 
 
 def _depth(measure: str) -> int:
