@@ -1,9 +1,10 @@
-"""Can I trust this ranking? What a page says of it, when, and never of whom."""
+"""The section Confidence: what a page says of it, when, and never of whom."""
 
 import json
 import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from sample_boards import AS_OF, BOARDS, RULES, busy, facts, seasonal, spec, tru
 from heldout.board.ranking.standings import Standings, best_so_far
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.trust import Trust
+from heldout.site.pages import make_board_page
 from heldout.site.render import render_board
 
 
@@ -28,7 +30,7 @@ def section(text: str) -> str:
 
 def test_a_board_that_allows_nothing_has_no_section() -> None:
     files = render_board(BOARDS["busy"], RULES["busy"], facts())
-    assert "Can I trust this ranking?" not in files["leaderboard/index.html"].decode()
+    assert 'class="ranking-trust"' not in files["leaderboard/index.html"].decode()
     assert "leaderboard/trust.json" not in files
 
 
@@ -39,13 +41,15 @@ def test_a_board_that_allows_nothing_has_no_section() -> None:
         ("season", None, "once the board is closed"),
         ("closing", date(2027, 3, 31), "once the board is closed"),
         ("30 days", None, "30 days after an entry is published"),
-        ("2027-01-02", None, "from 02 Jan 2027 on, of what was published before"),
+        ("2026-11-20", None, "once the board is closed"),
+        ("2026-11-20", date(2027, 3, 31), "from 01 Apr 2027 on"),
+        ("2027-01-02", None, "from 02 Jan 2027 on, for entries published before that day"),
     ],
-    ids=["season", "open-ended", "closing", "delay", "day"],
+    ids=["season", "open-ended", "closing", "delay", "day-over", "day-over-season", "day"],
 )
 def test_what_is_not_allowed_yet_is_announced(after: str, closes: date | None, words: str) -> None:
     said = section(page(busy(6), spec(trust=Trust(after=after), closes=closes)))
-    assert f"Told {words}: ranges of ranks" in said
+    assert re.search(rf"Ranges of ranks, [^.]* appear here {words}\. They are held back", said)
     assert "<table" not in said
 
 
@@ -194,7 +198,7 @@ def test_each_facet_has_its_standings_and_a_small_one_is_withheld_with_the_reaso
 def test_facets_are_announced_where_board_toml_names_them() -> None:
     assert "ranks on each kind" not in section(page(busy(6), spec(trust=Trust())))
     said = section(page(busy(6), spec(trust=Trust(show=("ranges", "facets")))))
-    assert "ranges of ranks and ranks on each kind of query" in said
+    assert "Ranges of ranks and ranks on each kind of query appear" in said
 
 
 def test_the_page_of_seasons_has_the_heat_map_of_each_season_that_tells_it() -> None:
@@ -210,3 +214,61 @@ def test_the_page_of_seasons_has_the_heat_map_of_each_season_that_tells_it() -> 
         assert text.count('<table class="heat"') == maps
         assert text.count('href="trust-winter.json"') == maps
         assert ('id="ranks-season-winter"' in text) == bool(maps)
+
+
+def test_ranges_and_shares_are_those_of_the_table() -> None:
+    """An entry that was not compared keeps its rank; the others share the ranks that are left."""
+    board = trusted()
+    assert board.measured is not None
+    gone = board.measured.entries[3]
+    figures = board.measured.figures
+    ranges, stability = figures.ranges, figures.stability
+    assert ranges is not None
+    assert stability is not None
+
+    def cut(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*row[:3], *row[4:])
+
+    n = len(board.measured.entries) - 1
+    ranges = msgspec.structs.replace(
+        ranges,
+        low=cut(tuple(min(n, low) for low in ranges.low)),
+        high=cut(tuple(min(n, high) for high in ranges.high)),
+    )
+    shares = tuple(cut(row) for row in cut(stability.shares))
+    figures = msgspec.structs.replace(
+        figures,
+        ranges=ranges,
+        stability=msgspec.structs.replace(stability, shares=shares),
+        facets=None,
+        outcomes=(),
+    )
+    measured = replace(
+        board.measured,
+        entries=cut(board.measured.entries),
+        left_out={**board.measured.left_out, gone: "near"},
+        figures=figures,
+    )
+    more = sum(one.rank is not None for one in board.rows) - n
+    lows, highs = (
+        dict(zip(measured.entries, ends, strict=True)) for ends in (ranges.low, ranges.high)
+    )
+    rows = tuple(
+        replace(
+            one,
+            rank_low=lows.get(one.id),
+            rank_high=highs[one.id] + more if one.id in highs else None,
+        )
+        for one in board.rows
+    )
+    made = make_board_page(replace(board, measured=measured, rows=rows), RULES["trusted"], facts())
+    assert made.ranking_trust is not None
+    table = {f"entries/{row.page}": row for row in made.rows if row.span}
+    assert len(made.ranking_trust.ranks) == n
+    for row in made.ranking_trust.ranks:
+        line = table[row.entry.href]
+        assert line.rank is not None
+        assert line.span is not None
+        assert (row.ranks, row.low, row.high) == (line.ranks, *line.span[:2])
+        assert row.says == f"rank {line.rank} in 60%"
+        assert max(row.cells, key=lambda cell: cell.share).column == line.rank - 1

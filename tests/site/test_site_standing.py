@@ -19,6 +19,8 @@ from sample_boards import (
     standings,
 )
 
+from heldout.board.log.figures import Figures, Ranges
+from heldout.board.log.measured import Measured
 from heldout.board.ranking.standings import Row, Standings
 from heldout.board.rules.spec import Policy, QuerySet, Registration, Runs, View
 from heldout.site.figures import make_figures
@@ -84,19 +86,65 @@ def _ranged(*ranges: tuple[int, int]) -> list[Row]:
     ]
 
 
-def test_rank_ranges_say_who_cannot_be_told_apart() -> None:
-    assert say(_ranged((1, 1), (2, 2))).endswith("The lead is significant.")
-    assert say(_ranged((1, 2), (1, 2))).endswith("S2 can't be told apart from it.")
-    text = say(_ranged((1, 3), (1, 3), (1, 3)))
-    assert text.endswith("S2 and S3 can't be told apart from it.")
-    many = say(_ranged(*[(1, 6)] * 6))
-    assert many.endswith("5 entries can't be told apart from it.")
+def _measured(rows: list[Row], *alike: tuple[int, int]) -> Measured:
+    """What was published of rows with ranges; `alike` are pairs of their places."""
+    compared = [r for r in rows if r.rank_low is not None]
+    ids = tuple(r.id for r in compared)
+    ranges = Ranges(
+        low=tuple(r.rank_low or 0 for r in compared),
+        high=tuple(r.rank_high or 0 for r in compared),
+        level=0.95,
+        flips=10,
+        pairs=1,
+    )
+    pairs = tuple((ids[one], ids[other]) for one, other in alike)
+    return Measured(
+        event=9,
+        at=AS_OF,
+        season="",
+        view="eval",
+        due=AS_OF.date(),
+        seed=0,
+        entries=ids,
+        left_out={},
+        figures=Figures(queries=100, ranges=ranges, alike=pairs),
+        digest="",
+    )
+
+
+def _worth(*ranges: tuple[int, int], alike: tuple[tuple[int, int], ...] = ()) -> str:
+    rows = _ranged(*ranges)
+    text = say(rows, measured=_measured(rows, *alike))
+    return text.partition("ahead of S2.")[2].strip()
+
+
+def test_rank_ranges_say_which_differences_were_tested() -> None:
+    assert _worth((1, 1), (2, 2)) == "The lead is significant."
+    assert _worth((1, 2), (1, 2)) == "The difference to S2 is not significant."
+    assert _worth((1, 3), (1, 3), (1, 3)) == "The differences to S2 and S3 are not significant."
+    assert _worth(*[(1, 6)] * 6) == (
+        "The lead over 5 of the 5 entries that the leader was compared with is not significant."
+    )
+
+
+def test_of_a_pair_that_was_not_compared_nothing_is_said_but_that() -> None:
+    like = "S3 is nearly the same as the leader, so not compared with it."
+    assert _worth((1, 2), (2, 3), (1, 3), alike=((0, 2),)) == (
+        f"The leader is significantly better than the other entry that it was compared with. {like}"
+    )
+    assert _worth((1, 3), (1, 3), (1, 3), alike=((0, 2),)) == (
+        f"The difference to S2 is not significant. {like}"
+    )
+    assert _worth((1, 2), (1, 2), alike=((0, 1),)) == (
+        "S2 is nearly the same as the leader, so not compared with it."
+    )
 
 
 def test_a_leader_that_was_not_compared_is_told_so() -> None:
-    leader = row("0.6", days=9, description="Late")
-    text = say([leader, *_ranged((1, 3), (1, 3))])
-    assert text.endswith("It is not among the entries compared, so its lead may be luck.")
+    rows = [row("0.6", days=9, description="Late"), *_ranged((1, 2), (1, 2))]
+    assert say(rows, measured=_measured(rows)).endswith(
+        "The leader was not compared with the other entries, so its lead may be luck."
+    )
 
 
 def test_facts_of_a_board() -> None:

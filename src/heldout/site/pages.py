@@ -91,7 +91,7 @@ class BoardPage:
         submit: the organisers' own words on submitting.
         contact: where to reach them.
         rules: the board's rules in words.
-        ranking_trust: "Can I trust this ranking?", `None` where the board tells nothing of it.
+        ranking_trust: the section "Confidence", `None` where the board tells nothing of it.
         trust: what others can check the organisers by, in order.
         downloads: its files.
         repository: address of its repository, or "".
@@ -142,7 +142,14 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
     rows = add_marks([row for row in every if not row.unranked], standings)
     ranked = tuple(row for row in shown if not row.unranked)
     unranked = tuple(row for row in every if row.unranked)
-    standing = say_standing(rows, columns[0], spec.opens, standings.as_of.date(), unranked=unranked)
+    standing = say_standing(
+        rows,
+        columns[0],
+        spec.opens,
+        standings.as_of.date(),
+        unranked=unranked,
+        measured=standings.measured,
+    )
     title = clean(spec.title)
     return BoardPage(
         frame=make_frame(

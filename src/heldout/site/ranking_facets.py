@@ -1,15 +1,15 @@
-"""Standings by kind of query, in the section "Can I trust this ranking?"."""
+"""Standings by kind of query, in the section "Confidence"."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heldout.board.log.figures import FacetRanks, Facets
 from heldout.board.log.measured import Measured
-from heldout.site.rows import TableRow
+from heldout.site.rows import TableRow, say_range
 from heldout.site.sentences import name_entry
 from heldout.site.wording import Part, clean, count
 
-__all__ = ["FacetRow", "FacetTable", "make_facet_tables", "note_facets", "say_range"]
+__all__ = ["FacetRow", "FacetTable", "make_facet_tables", "note_facets"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +68,6 @@ def _table(
             for rank, _, name in shown
         ),
     )
-
-
-def say_range(low: int, high: int) -> str:
-    """A range of ranks in words."""
-    return f"{low}" if low == high else f"{low}–{high}"
 
 
 def note_facets(facets: Facets | None) -> list[str]:

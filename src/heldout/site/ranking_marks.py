@@ -26,16 +26,16 @@ def add_marks(rows: Sequence[TableRow], standings: Standings) -> tuple[TableRow,
     stars = stars_of(measured)
     of = sum(row.rank is not None for row in standings.rows)
     spans = {r.id: (r.rank_low, r.rank_high) for r in standings.rows if r.rank_low is not None}
-    end = _find_lead_end([row for row in rows if row.rank is not None])
-    return tuple(
+    marked = [
         replace(
             row,
             star=stars.get(row.id, "") if row.trophy else "",
             span=(*_whole(spans[row.id]), of) if row.id in spans else None,
-            lead_end=row.id == end,
         )
         for row in rows
-    )
+    ]
+    end = _find_lead_end([row for row in marked if row.rank is not None])
+    return tuple(replace(row, lead_end=row.id == end) for row in marked)
 
 
 def _whole(span: tuple[int | None, int | None]) -> tuple[int, int]:
@@ -51,6 +51,6 @@ def stars_of(measured: Measured | None) -> Mapping[str, str]:
 
 def _find_lead_end(ranked: Sequence[TableRow]) -> str:
     """The last entry of the lead group, where that is an unbroken block of at least two."""
-    leads = [row.ranks.startswith("1–") for row in ranked]
+    leads = [row.span is not None and row.span[0] == 1 for row in ranked]
     size = leads.index(False) if False in leads else len(leads)
     return ranked[size - 1].id if 1 < size < len(ranked) and not any(leads[size:]) else ""

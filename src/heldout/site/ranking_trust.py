@@ -1,4 +1,4 @@
-"""The section "Can I trust this ranking?": what was told of it, in words, and what comes when."""
+"""The section "Confidence": what was told of it, in words, and what comes when."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import msgspec
 
-from heldout.board.log.figures import Figures, Outcome, Ranges, Step, end_bin
+from heldout.board.log.figures import Figures, Outcome, Step, end_bin
 from heldout.board.log.measured import Measured
 from heldout.board.ranking.standings import Standings, best_so_far
 from heldout.board.rules.spec import BoardSpec
 from heldout.charts.days import day_words
-from heldout.site.ranking_facets import FacetTable, make_facet_tables, say_range
+from heldout.site.ranking_facets import FacetTable, make_facet_tables
 from heldout.site.ranking_marks import STARS
 from heldout.site.ranking_words import (
     list_notes,
@@ -55,7 +55,7 @@ class RankRow:
     Attributes:
         entry: its name.
         ranks: its range in words, "" without ranges.
-        low, high: of the range among the compared ones, from 1; 0 without ranges.
+        low, high: of the range, from 1; 0 without ranges.
         cells: of the heat map; none without stability.
         says: the most frequent rank, in words.
     """
@@ -111,6 +111,7 @@ class RankingTrust:
         as_of: day of what is told, in words; "" where nothing is.
         compared: how many entries.
         says: who may lead, as a sentence.
+        of: how many ranks there are.
         ranks: compared entries by score.
         has_ranges, has_shares: whether the rows have them.
         steps: the records.
@@ -127,6 +128,7 @@ class RankingTrust:
     as_of: str = ""
     compared: int = 0
     says: Phrase = ()
+    of: int = 0
     ranks: tuple[RankRow, ...] = ()
     has_ranges: bool = False
     has_shares: bool = False
@@ -163,6 +165,7 @@ def make_ranking_trust(
         as_of=day_words(measured.at),
         compared=len(measured.entries),
         says=say_lead(measured, known),
+        of=sum(row.rank is not None for row in rows),
         ranks=_rank_rows(measured, rows),
         has_ranges=figures.ranges is not None,
         has_shares=figures.stability is not None,
@@ -218,33 +221,33 @@ def format_figures(standings: Standings) -> bytes | None:
 
 
 def _rank_rows(measured: Measured, rows: Sequence[TableRow]) -> tuple[RankRow, ...]:
+    """The compared entries, with the ranges and the ranks of the table.
+
+    Shares are of ranks among the compared entries. An entry that was not compared keeps its rank in
+    the table, and the others share the ranks that are left.
+    """
     ranges, stability = measured.figures.ranges, measured.figures.stability
     if ranges is None and stability is None:
         return ()
     place = {name: at for at, name in enumerate(measured.entries)}
     shown = [row for row in rows if row.id in place]
+    ranks = [row.rank or 0 for row in shown]
     made = []
     for row in shown:
-        at = place[row.id]
-        shares = () if stability is None else stability.shares[at]
+        shares = () if stability is None else stability.shares[place[row.id]]
         best = max(range(len(shares)), key=shares.__getitem__, default=0)
+        low, high, _ = row.span or (0, 0, 0)
         made.append(
             RankRow(
                 entry=name_entry(row),
-                ranks=_say_range(ranges, at),
-                low=0 if ranges is None else ranges.low[at],
-                high=0 if ranges is None else ranges.high[at],
-                cells=tuple(Cell(column=n, share=s) for n, s in enumerate(shares) if s > 0),
-                says=f"rank {best + 1} in {shares[best]:.0%}" if shares else "",
+                ranks=row.ranks,
+                low=low,
+                high=high,
+                cells=tuple(Cell(column=ranks[n] - 1, share=s) for n, s in enumerate(shares) if s),
+                says=f"rank {ranks[best]} in {shares[best]:.0%}" if shares else "",
             )
         )
     return tuple(made)
-
-
-def _say_range(ranges: Ranges | None, at: int) -> str:
-    if ranges is None:
-        return ""
-    return say_range(ranges.low[at], ranges.high[at])
 
 
 def _list_records(standings: Standings, spec: BoardSpec) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
-"""Sentences of the section "Can I trust this ranking?"."""
+"""Sentences of the section "Confidence"."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from heldout.board.log.figures import Drift, LeftOut, Outcome
 from heldout.board.log.measured import Measured
+from heldout.board.ranking.comparable import read_pairs
 from heldout.board.ranking.standings import Standings
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.trust import TrustPart, due_day, say_after
@@ -26,21 +27,19 @@ __all__ = [
 
 _PARTS: Mapping[TrustPart, str] = {
     "ranges": "ranges of ranks",
-    "stability": "how often ranks stay when queries are drawn anew",
+    "stability": "how often each rank occurs on resampled queries",
     "progress": "which records were significant when they came",
     "drift": "official against dev scores over time",
-    "outcomes": "what neighbours in the ranking find that the other does not",
+    "outcomes": "how many queries neighbours in the ranking answer alone",
     "facets": "ranks on each kind of query",
 }
-_WHY = (
-    "Until then nothing of it is: each such figure says something about labels that only the "
-    "organisers have."
-)
+_WHY = "They are held back because they reveal something about the hidden labels."
 _LEFT_OUT: Mapping[LeftOut, str] = {
     "near": " (nearly the same as others)",
     "incomplete": " (no score for each query)",
     "withheld": " (an embargo withholds why)",
 }
+_MOST_NAMED = 4
 _PARTS_UNDEFINED = "No {part}: {why}."
 
 
@@ -57,20 +56,22 @@ def say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) -
         return ()
     covered = frozenset[str]() if measured is None else measured.covered
     wait = [r for r in standings.rows if r.rank is not None and r.id not in covered]
-    last = spec.last_day_of(standings.season)
-    when = say_after(trust, last=last)
+    last, today = spec.last_day_of(standings.season), standings.as_of.date()
     end = None if closed is None else closed.date()
     days = [due_day(trust, r.published.date(), last=last, closed=end) for r in wait]
-    past = sorted(day for day in days if day is not None and day <= standings.as_of.date())
-    parts = _join([_PARTS[part] for part in trust.show])
+    past = sorted(day for day in days if day is not None and day <= today)
+    when = say_after(trust, today, last=last)
     if measured is None:
-        said = [f"Told {when}: {parts}. {_WHY}"]
+        parts = _join([_PARTS[part] for part in trust.show])
+        said = [f"{parts[:1].upper()}{parts[1:]} appear here {when}. {_WHY}"]
     else:
         newer = count(len(wait), "newer entry is", "newer entries are")
-        said = [f"{newer} not compared yet; that comes {when}."] if wait else []
+        said = [f"{newer} not compared yet. They will be {when}."] if wait else []
+        if len(wait) == 1:
+            said = [f"{newer} not compared yet. It will be {when}."]
     if len(past) + len(covered) > 1 and past:
         said.append(
-            f"Due since {day_words(past[0])}: it comes when the organisers rebuild the page."
+            f"Due since {day_words(past[0])}: they appear when the organisers rebuild the page."
         )
     return tuple(said)
 
@@ -84,18 +85,22 @@ def say_lead(measured: Measured, known: Mapping[str, TableRow]) -> Phrase:
     ranges = measured.figures.ranges
     if ranges is None:
         return ()
-    lows = dict(zip(measured.entries, ranges.low, strict=True))
+    ids = measured.entries
+    lows, highs = (dict(zip(ids, ends, strict=True)) for ends in (ranges.low, ranges.high))
     group = [row for row in known.values() if lows.get(row.id) == 1]
-    if len(group) == 1:
-        return phrase(name_entry(group[0]), " is told apart from every other compared entry.")
-    if len(group) == len(measured.entries):
-        return phrase("No entry can be told apart from the first: any may lead on other queries.")
-    most = 4
-    if len(group) > most:
-        return phrase(f"{len(group)} of {len(measured.entries)} compared entries may be the first.")
-    return phrase(
-        "Of those compared, ", join_names(map(name_entry, group)), " may each be the first."
-    )
+    like = read_pairs(measured.figures.alike or (), [row.id for row in group])
+    if len(group) == len(ids):
+        return phrase("No compared entry is significantly better than another.")
+    if len(group) > _MOST_NAMED:
+        return phrase(
+            f"For {len(group)} of {len(ids)} compared entries, no other is significantly better."
+        )
+    names = join_names(map(name_entry, group))
+    if len(group) == 1 and highs[group[0].id] == 1:
+        return phrase(names, " is significantly better than every other compared entry.")
+    if len(group) == 1 or any(like.values()):
+        return phrase("No compared entry is significantly better than ", names, ".")
+    return phrase(names, " are statistically tied for first place.")
 
 
 def say_drift(drift: Drift | None) -> str:
@@ -140,14 +145,15 @@ def list_notes(measured: Measured) -> list[str]:
             f"Ranges: from 1 + entries significantly better to {n} − entries significantly worse. "
             f"All hold together in {one.level:.0%} of samples of queries: paired sign flips "
             f"({one.flips:,} drawn), max-t over one family of {2 * one.pairs:,} hypotheses, "
-            f"{count(one.pairs, 'pair')} in both directions. Among all entries of the "
-            "table the range is wider by one rank for each that was not compared."
+            f"{count(one.pairs, 'pair')} in both directions. Each entry that was not compared "
+            "may stand anywhere, so it makes every range wider by one rank at its end."
         )
     if figures.stability is not None:
         notes.append(
             f"Shares: {figures.stability.trials:,} resamplings of "
             f"{count(figures.queries, 'query', 'queries')}; of equal means the earlier entry ranks "
-            "higher. They describe, and are no statement of confidence: for that read the ranges."
+            "higher. An entry that was not compared keeps its rank. Shares describe, and are no "
+            "statement of confidence: for that read the ranges."
         )
     if figures.outcomes:
         notes.append(

@@ -28,6 +28,7 @@ __all__ = [
     "public_row",
     "public_rows",
     "released",
+    "say_range",
 ]
 
 _PIECE = re.compile(r"[(]?[^(,]+,?|[(,]")
@@ -326,7 +327,12 @@ def _say_rule(row: Row) -> str:
 def _range(row: Row) -> str:
     if row.rank_low is None or row.rank_high is None:
         return ""
-    return f"{row.rank_low}–{row.rank_high}"
+    return say_range(row.rank_low, row.rank_high)
+
+
+def say_range(low: int, high: int) -> str:
+    """A range of ranks in words."""
+    return f"{low}" if low == high else f"{low}–{high}"
 
 
 def _embargo(row: Row) -> Embargo | None:

@@ -10,6 +10,7 @@ from heldout.board.rules.spec import BoardSpec, Season
 from heldout.charts.days import day_words
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
+from heldout.site.ranking_marks import add_marks
 from heldout.site.ranking_trust import RankingTrust, make_ranking_trust
 from heldout.site.rows import Column, TableRow, make_columns, make_row, public_row, public_rows
 from heldout.site.wording import clean, count
@@ -109,7 +110,7 @@ def _table(one: SeasonStandings, spec: BoardSpec, facts: BoardFacts) -> SeasonTa
     columns = make_columns(here)
     rows = tuple(make_row(row, columns) for row in public_rows(one.standings))
     csv, json = season_files(one.season)
-    ranked = tuple(row for row in rows if not row.unranked)
+    ranked = add_marks([row for row in rows if not row.unranked], one.standings)
     return SeasonTable(
         name=clean(one.season.name),
         anchor=f"season-{one.season.name}",

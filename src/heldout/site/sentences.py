@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
+from heldout.board.log.measured import Measured
+from heldout.board.ranking.comparable import read_pairs
 from heldout.charts.days import day_words
 from heldout.site.rows import Column, TableRow
 from heldout.site.wording import Part, Phrase, clean, count, join_names, name, phrase
@@ -18,6 +20,7 @@ def say_standing(
     today: date,
     *,
     unranked: Sequence[TableRow] = (),
+    measured: Measured | None = None,
 ) -> Phrase:
     """Who leads, by how much, and what that is worth.
 
@@ -27,6 +30,7 @@ def say_standing(
         opens: the board's first day.
         today: the day of the page.
         unranked: the entries without a rank.
+        measured: what was published of the ranking beside the scores.
     """
     entries = [row for row in rows if not row.baseline]
     baseline = next((row for row in rows if row.baseline), None)
@@ -36,7 +40,9 @@ def say_standing(
         return _say_empty(baseline, column, opens, today)
     if len(entries) == 1:
         return _say_single(entries[0], baseline, column)
-    return phrase(_say_lead(entries, column), _say_worth(entries), _say_below(entries[0], baseline))
+    return phrase(
+        _say_lead(entries, column), _say_worth(entries, measured), _say_below(entries[0], baseline)
+    )
 
 
 def name_entry(row: TableRow) -> Part:
@@ -83,29 +89,53 @@ def _say_lead(entries: Sequence[TableRow], column: Column) -> Phrase:
     return phrase(start, rest, name_entry(second), ".")
 
 
-def _say_worth(entries: Sequence[TableRow]) -> Phrase:
-    if not entries[0].ranks and any(row.ranks for row in entries):
-        return phrase(" It is not among the entries compared, so its lead may be luck.")
-    if not entries[0].ranks:
+def _say_worth(entries: Sequence[TableRow], measured: Measured | None) -> Phrase:
+    """What the lead is worth, as far as it was tested."""
+    if measured is None or measured.figures.ranges is None:
         return phrase(" Whether such gaps are more than luck has not been tested here.")
-    group = [row for row in entries[1:] if row.ranks.startswith("1–")]
-    if not group and all(row.ranks for row in entries):
-        return phrase(" The lead is significant.")
-    if not group:
-        return phrase(" Of those compared with it none can lead.")
-    shown = 3
-    if len(group) <= shown:
+    leader, ids = entries[0].id, measured.entries
+    if leader not in ids:
         return phrase(
-            " ", join_names(_capital(name_entry(row)) for row in group[:1]), *_cannot(group)
+            " The leader was not compared with the other entries, so its lead may be luck."
         )
-    return phrase(f" {count(len(group), 'entry', 'entries')} can't be told apart from it.")
+    apart = read_pairs(measured.figures.alike or (), ids)[leader]
+    tested = len(ids) - 1 - len(apart)
+    low = dict(zip(ids, measured.figures.ranges.low, strict=True))
+    ahead = len(ids) - measured.figures.ranges.high[ids.index(leader)]  # of so many, significantly
+    tied = [row for row in entries[1:] if low.get(row.id) == 1 and row.id not in apart]
+    said = _say_tested(tied, tested, ahead, every=len(entries) == len(ids) == tested + 1)
+    like = [row for row in entries if row.id in apart and low[row.id] == 1]
+    return phrase(said, _say_like(like))
 
 
-def _cannot(group: Sequence[TableRow]) -> Phrase:
-    others = (
-        phrase() if len(group) == 1 else phrase(" and ", join_names(map(name_entry, group[1:])))
+def _say_tested(tied: Sequence[TableRow], tested: int, ahead: int, *, every: bool) -> Phrase:
+    if not tested:
+        return phrase()
+    if ahead == tested:
+        others = "the other entry" if tested == 1 else f"all {tested} other entries"
+        few = f" The leader is significantly better than {others} that it was compared with."
+        return phrase(" The lead is significant." if every else few)
+    shown = 3
+    if len(tied) == tested - ahead <= shown:
+        verb = " is not significant." if len(tied) == 1 else " are not significant."
+        start = " The difference to " if len(tied) == 1 else " The differences to "
+        return phrase(start, join_names(map(name_entry, tied)), verb)
+    return phrase(
+        f" The lead over {tested - ahead} of the {count(tested, 'entry', 'entries')} that the "
+        "leader was compared with is not significant."
     )
-    return phrase(others, " can't be told apart from it.")
+
+
+def _say_like(like: Sequence[TableRow]) -> Phrase:
+    """The entries that may lead as well and were not compared with the leader."""
+    if not like:
+        return phrase()
+    shown = 3
+    names = [name_entry(row) for row in like]
+    few = len(like) <= shown
+    who = join_names([_capital(names[0]), *names[1:]]) if few else f"{len(like)} entries"
+    verb = "is" if len(like) == 1 else "are"
+    return phrase(" ", who, f" {verb} nearly the same as the leader, so not compared with it.")
 
 
 def _say_below(leader: TableRow, baseline: TableRow | None) -> Phrase:

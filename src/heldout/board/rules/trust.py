@@ -101,14 +101,20 @@ def due_day(
     return max(published, min(days)) if days else None
 
 
-def say_after(trust: Trust, *, last: date | None) -> str:
-    """When figures are shown, in words that end a sentence."""
+def say_after(trust: Trust, today: date, *, last: date | None) -> str:
+    """When figures of what is published today are shown, in words that end a sentence.
+
+    Args:
+        trust: the rule.
+        today: the day; a day in the rule that is not after it does not count any more.
+        last: last day of the board or season, `None` where there is none yet.
+    """
     after = _parse_after(trust.after)
     if isinstance(after, timedelta):
         days = "day" if after.days == 1 else "days"
         return f"{after.days} {days} after an entry is published"
-    if isinstance(after, date):
-        return f"from {after:%d %b %Y} on, of what was published before"
+    if isinstance(after, date) and today < after:
+        return f"from {after:%d %b %Y} on, for entries published before that day"
     if trust.after == "closing" or last is None:
         return "once the board is closed"
     return f"from {last + timedelta(1):%d %b %Y} on"
