@@ -99,7 +99,8 @@ def say_lead(measured: Measured, known: Mapping[str, TableRow]) -> Phrase:
     if len(group) == 1 and highs[group[0].id] == 1:
         return phrase(names, " is significantly better than every other compared entry.")
     if len(group) == 1 or any(like.values()):
-        return phrase("No compared entry is significantly better than ", names, ".")
+        any_of = "any of " * (len(group) > 1)
+        return phrase(f"No compared entry is significantly better than {any_of}", names, ".")
     return phrase(names, " are statistically tied for first place.")
 
 
