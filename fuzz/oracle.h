@@ -223,6 +223,17 @@ static int naive_regular(const naive_text *own, const naive_group *group, size_t
     return 1;
 }
 
+/* Whether a token of one line comes after that of another, byte by byte. */
+static int naive_greater(const naive_text *own, const naive_line *one, const naive_line *other,
+                         size_t token) {
+    size_t at;
+    for (at = 0; at < one->length[token] && at < other->length[token]; at++) {
+        uint8_t a = own->text[one->token[token] + at], b = own->text[other->token[token] + at];
+        if (a != b) return a > b;
+    }
+    return one->length[token] > other->length[token];
+}
+
 /* How many documents of a query, in the text and judged, have the hash of those of colliding.h. */
 static size_t count_colliding(const naive_text *own, const naive_group *group,
                               const judgments *judged, long query, size_t document) {
@@ -260,6 +271,10 @@ static void check_rows(const scanner *found, const naive_text *own, const naive_
         if (at && !(line->key < lines[at - 1].key) &&
             (found->order != ORDER_MSMARCO || line->key != lines[at - 1].key))
             flags |= UNSORTED;
+        if (at && found->order == ORDER_TREC && line->key < lines[at - 1].key &&
+            (float)line->key == (float)lines[at - 1].key &&
+            naive_greater(own, line, &lines[at - 1], document))
+            flags |= CLOSE;
         if (line->unicode) flags |= UNICODE;
         if (at < found->depth) {
             REQUIRE((size_t)told->top + at < found->n_tops);

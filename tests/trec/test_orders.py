@@ -132,6 +132,20 @@ def test_ranks_that_contradict_scores_are_told_under_each_order(
     assert found.facts.queries_displaced_top == sum(map(bool, wrong.values()))
 
 
+@pytest.mark.parametrize("sort", [True, False], ids=["in the order", "in any order"])
+@given(rows=runs())
+@settings(deadline=None)
+def test_queries_that_trec9_orders_otherwise_are_counted(*, sort: bool, rows: list[Row]) -> None:
+    if sort:
+        rows = sorted(rows, key=lambda row: (row[0], -float(row[3])))
+    one, other = (ranked_documents(rows, order) for order in ("trec", "trec9"))
+
+    found = scan(format_run(rows, trec=True), "trec")
+    assert found.facts.queries_swapped == sum(one[query] != other[query] for query in one)
+    assert scan(format_run(rows, trec=True), "trec9").facts.queries_swapped == 0
+    assert scan(format_run(rows, trec=True), "msmarco").facts.queries_swapped == 0
+
+
 @given(rows=runs())
 @settings(deadline=None)
 def test_three_columns_have_no_scores_to_contradict(rows: list[Row]) -> None:

@@ -20,6 +20,7 @@ from heldout.trec.runs import scan_run
 from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.scanning.segments import (
     BROKEN,
+    CLOSE,
     UNICODE,
     UNRANKED,
     UNSORTED,
@@ -104,6 +105,11 @@ def check_answer(text: bytes, found: Found, segment: Segment, order: Order, grad
         keys = [as_float32(key) for key in keys]
     agree = ge if order == "msmarco" else gt
     assert bool(segment.flags & UNSORTED) == (not all(map(agree, keys, keys[1:])))
+    close = [
+        before > after and as_float32(before) == as_float32(after) and one < other
+        for (before, one), (after, other) in pairwise(zip(keys, documents, strict=True))
+    ]
+    assert bool(segment.flags & CLOSE) == (order == "trec" and any(close))
     query = text[segment.query : segment.query + segment.query_length]
     judged: Mapping[str, int] = grades.get(query.decode(), {}) if _is_text(query) else {}
     hits = found.hits[segment.hit : segment.hit + segment.hits].tolist()

@@ -189,7 +189,11 @@ def _read(work: Work, path: str) -> StoredRun | Failed:
     scan = scan_file(path, order=work.order, qrels=work.qrels, accelerators=work.accelerators)
     if not scan.ok:
         return Failed(path=path, problems=scan.problems, counts=scan.counts)
-    problems = (*scan.problems, *_check_documents(scan, work.qrels.judgments))
+    problems = (
+        *scan.problems,
+        *_check_float32(scan),
+        *_check_documents(scan, work.qrels.judgments),
+    )
     return StoredRun(
         digest=scan.digest,
         form=scan.form,
@@ -275,6 +279,23 @@ def other_spelling(path: str, one: str, many: str, near: tuple[Near, ...]) -> Pr
         expected="ids as in the qrels: they are compared as text",
         hint="they count as other ids; write them alike in both files, then score again",
         severity="note",
+    )
+
+
+def _check_float32(scan: Scan) -> tuple[Problem, ...]:
+    """A note where trec_eval up to 9, with which official tables were made, has another order."""
+    if not scan.facts.queries_swapped:
+        return ()
+    queries = plural(scan.facts.queries_swapped, "query", "queries")
+    return (
+        Problem(
+            code="scores-collide",
+            path=scan.path,
+            found=f"scores of {queries} that are equal as float32, and in float64 are not",
+            expected="scores that differ as float32 too",
+            hint="trec_eval up to 9 and pytrec_eval order these by id: --order trec9 does as they",
+            severity="note",
+        ),
     )
 
 

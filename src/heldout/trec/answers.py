@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import Problem
-from heldout.trec.ranking import JudgedRanking, Order, order_by_rank, order_by_score
+from heldout.trec.ranking import (
+    JudgedRanking,
+    Order,
+    equal_as_float32,
+    order_by_rank,
+    order_by_score,
+)
 from heldout.trec.row_checks import RowChecks
 from heldout.trec.rows import Rows
 from heldout.trec.scanning.hashing import hash_documents
@@ -33,6 +39,7 @@ class QueryFacts:
         displaced_top: places among the first ten where the scores have another document than
             the rank column; where ranks decide, equal scores have none.
         repeated_ranks: rows whose rank an earlier row has.
+        swapped: whether the order is `trec`, and `trec9` has another.
     """
 
     first_rank: int | None
@@ -40,6 +47,7 @@ class QueryFacts:
     tied_top: int
     displaced_top: int
     repeated_ranks: int
+    swapped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +130,8 @@ class Examiner:
             best = order_by_score(scores, rows.documents)
             ordered = scores[best]
             facts = _facts(checks, rows, ranks, best, tied=ordered[1:] == ordered[:-1])
+            if self.order == "trec" and _swapped(ordered, best, rows.documents):
+                facts = replace(facts, swapped=True)
         hits = _hits(rows.documents, judged or {}) if parsed is None else parsed.hits
         top = best[: self.depth].tolist()
         return Answer(
@@ -129,6 +139,15 @@ class Examiner:
             top=hash_documents([rows.documents[row] for row in top]),
             facts=facts,
         )
+
+
+def _swapped(
+    ordered: NDArray[np.float64], best: NDArray[np.int64], documents: Sequence[bytes]
+) -> bool:
+    """Whether two neighbours of different scores, equal as float32, stand in the order of ids."""
+    close = np.flatnonzero(equal_as_float32(ordered) & (ordered[1:] != ordered[:-1]))
+    pairs = zip(best[close].tolist(), best[close + 1].tolist(), strict=True)
+    return any(documents[below] > documents[above] for above, below in pairs)
 
 
 def _by_score(keys: NDArray[np.float64], by_rank: NDArray[np.int64]) -> NDArray[np.int64]:

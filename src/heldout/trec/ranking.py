@@ -21,6 +21,7 @@ __all__ = [
     "JudgedRanking",
     "Order",
     "Rankings",
+    "equal_as_float32",
     "order_by_rank",
     "order_by_score",
     "sort_keys",
@@ -102,6 +103,13 @@ def sort_keys(scores: NDArray[np.float64], order: Order) -> NDArray[np.float64]:
         return scores
     with np.errstate(over="ignore", under="ignore"):
         return scores.astype(np.float32).astype(np.float64)
+
+
+def equal_as_float32(keys: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether neighbouring scores are equal as `trec9` compares them; shape (documents - 1,)."""
+    rounded = sort_keys(keys, "trec9")
+    equal: NDArray[np.bool_] = rounded[1:] == rounded[:-1]
+    return equal
 
 
 def order_by_score(keys: NDArray[np.float64], documents: Sequence[bytes]) -> NDArray[np.int64]:

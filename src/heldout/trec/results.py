@@ -31,10 +31,17 @@ class Results:
         self._grades: list[NDArray[np.int64]] = []
         self._tops: list[NDArray[np.uint64]] = []
         self._usual = 0
+        self._swapped = 0
         self._facts: list[QueryFacts] = []
 
     def add_usual(
-        self, query: str, *, rows: int, hits: NDArray[np.int64], top: NDArray[np.uint64]
+        self,
+        query: str,
+        *,
+        rows: int,
+        hits: NDArray[np.int64],
+        top: NDArray[np.uint64],
+        swapped: bool,
     ) -> None:
         """A query whose rows are in the order, numbered 1, 2, 3, …, and without ties.
 
@@ -43,8 +50,10 @@ class Results:
             rows: how many documents it has.
             hits: int64, shape (hits, 2): row from 0, ascending, and grade.
             top: hashes of its first documents.
+            swapped: as in `QueryFacts`.
         """
         self._usual += 1
+        self._swapped += swapped
         self._add(query, rows, hits[:, 0] + 1 if len(hits) else _NONE, hits[:, 1], top)
 
     def add(self, query: str, answer: Answer) -> None:
@@ -112,6 +121,7 @@ class Results:
             queries_displaced_top=sum(fact.displaced_top > 0 for fact in facts),
             repeated_ranks=sum(fact.repeated_ranks for fact in facts),
             queries_repeated_ranks=sum(fact.repeated_ranks > 0 for fact in facts),
+            queries_swapped=self._swapped + sum(fact.swapped for fact in facts),
         )
 
 

@@ -26,6 +26,7 @@ from heldout.trec.rows import COLUMNS, Form, Rows, cut_rows, detect_form, parse_
 from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.scanning.segments import (
     BROKEN,
+    CLOSE,
     UNICODE,
     UNRANKED,
     UNSORTED,
@@ -294,7 +295,13 @@ class _Pass:
         hits = part.found.hits[segment.hit : segment.hit + segment.hits]
         if columns is None:
             top = part.found.tops[segment.top : segment.top + min(segment.rows, self.rules.depth)]
-            self.results.add_usual(query, rows=segment.rows, hits=hits, top=top)
+            self.results.add_usual(
+                query,
+                rows=segment.rows,
+                hits=hits,
+                top=top,
+                swapped=bool(segment.flags & CLOSE),
+            )
         else:
             rows = cut_rows(part.text, segment, columns, numbers)
             parsed = Parsed(ranks=columns.ranks, keys=columns.keys, hits=hits)

@@ -55,6 +55,8 @@ class Facts:
         queries_displaced_top: queries with such a place.
         repeated_ranks: rows whose rank an earlier row of the query has.
         queries_repeated_ranks: queries with such a row.
+        queries_swapped: queries that `trec` orders in another way than `trec9` would, since some
+            of their scores are equal as float32.
     """
 
     lines: int
@@ -71,6 +73,7 @@ class Facts:
     queries_displaced_top: int
     repeated_ranks: int
     queries_repeated_ranks: int
+    queries_swapped: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,8 @@ enum {
     BROKEN = 1,   /* must be read again, line by line */
     UNICODE = 2,  /* holds bytes beyond ASCII: are they visible characters? */
     UNSORTED = 4, /* scores do not fall strictly; or rise, where ranks decide */
-    UNRANKED = 8  /* ranks are not 1, 2, 3, ... */
+    UNRANKED = 8, /* ranks are not 1, 2, 3, ... */
+    CLOSE = 16    /* under ORDER_TREC: ORDER_TREC9 would swap two neighbours whose scores fall */
 };
 
 typedef struct {
@@ -575,6 +576,14 @@ static int place_document(scanner *own, const uint8_t *text, const uint8_t *text
     return 1;
 }
 
+/* Whether the id of a row is greater than that of the row before it. */
+static int rises(const uint8_t *text, const row_columns *row) {
+    const row_columns *before = row - 1;
+    size_t common = row->length < before->length ? row->length : before->length;
+    int differ = memcmp(text + row->document, text + before->document, common);
+    return differ ? differ > 0 : row->length > before->length;
+}
+
 static int take_row(scanner *own, const uint8_t *text, const uint8_t *text_end,
                     const line_parts *parts) {
     segment *current = &own->segments[own->n_segments - 1];
@@ -596,6 +605,9 @@ static int take_row(scanner *own, const uint8_t *text, const uint8_t *text_end,
     if (current->rows && (own->order == ORDER_MSMARCO ? row->key > row[-1].key
                                                       : !(row->key < row[-1].key)))
         current->flags |= UNSORTED;
+    if (current->rows && own->order == ORDER_TREC && (float)row->key == (float)row[-1].key &&
+        row->key < row[-1].key && rises(text, row))
+        current->flags |= CLOSE;
     if (!(current->flags & BROKEN) && !place_document(own, text, text_end, current, row)) return 0;
     current->rows++;
     return 1;

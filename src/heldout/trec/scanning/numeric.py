@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.trec.numbers import parse_scores
-from heldout.trec.ranking import Order, sort_keys
+from heldout.trec.ranking import Order, equal_as_float32, sort_keys
 from heldout.trec.scanning.hashing import hash_documents
 from heldout.trec.scanning.plain import PlainScanner
-from heldout.trec.scanning.segments import BROKEN, Columns, Found, Grades, Segment
+from heldout.trec.scanning.segments import BROKEN, CLOSE, Columns, Found, Grades, Segment
 from heldout.trec.text import is_clean, is_regular
 
 __all__ = ["NumpyScanner"]
@@ -31,12 +31,19 @@ class _Table:
         ranks: as they stand there.
         sound: bool, whether the score is a usable number.
         falls: bool, whether it is below that of the row before; where ranks decide, not above.
+        close: bool, whether it falls, but not as float32; nowhere but under `trec`.
     """
 
     documents: list[bytes]
     ranks: list[bytes]
     sound: NDArray[np.bool_]
     falls: NDArray[np.bool_]
+    close: NDArray[np.bool_]
+
+    def swapped(self, rows: slice) -> bool:
+        """Whether float32 would put a document above the one before it."""
+        places = np.flatnonzero(self.close[rows.start + 1 : rows.stop]) + rows.start + 1
+        return any(self.documents[at] > self.documents[at - 1] for at in places.tolist())
 
 
 class NumpyScanner:
@@ -113,6 +120,7 @@ class NumpyScanner:
         documents = tokens[document :: self._columns]
         sound = np.ones(len(documents), dtype=np.bool_)
         falls = np.ones(len(documents), dtype=np.bool_)
+        close = np.zeros(len(documents), dtype=np.bool_)
         if self._columns == _TREC and documents:
             scores = parse_scores(tokens[document + 2 :: self._columns])
             if scores is None:
@@ -122,11 +130,14 @@ class NumpyScanner:
                 sound = np.isfinite(keys)
                 before, after = keys[:-1], keys[1:]
                 falls[1:] = after <= before if self._order == "msmarco" else after < before
+                if self._order == "trec":
+                    close[1:] = equal_as_float32(keys) & falls[1:]
         return _Table(
             documents=documents,
             ranks=tokens[document + 1 :: self._columns],
             sound=sound,
             falls=falls,
+            close=close,
         )
 
     def _answer(
@@ -142,7 +153,7 @@ class NumpyScanner:
                 continue
             found = _find(documents, self._grades.get(query.decode(), _NO_GRADES))
             segments[place] = segment._replace(
-                flags=0, hit=len(hits), hits=len(found), top=len(tops)
+                flags=CLOSE * table.swapped(rows), hit=len(hits), hits=len(found), top=len(tops)
             )
             hits += found
             tops += documents[: self._depth]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "BROKEN",
+    "CLOSE",
     "UNICODE",
     "UNRANKED",
     "UNSORTED",
@@ -32,6 +33,8 @@ UNSORTED: Final = 4
 """Scores do not fall strictly and decide, or they rise and ranks decide."""
 UNRANKED: Final = 8
 """Ranks are not 1, 2, 3, … in the order of the rows."""
+CLOSE: Final = 16
+"""Under `trec`: scores of two neighbours fall, but not as float32, and `trec9` would swap them."""
 
 Grades = Mapping[str, Mapping[str, int]]
 """Query -> document -> grade."""
@@ -49,7 +52,7 @@ class Segment(NamedTuple):
         query_length: its length; 0 if no line is a row.
         row: its first row in the scanner's columns.
         rows: how many lines are rows.
-        flags: `BROKEN`, `UNICODE`, `UNSORTED`, `UNRANKED`.
+        flags: `BROKEN`, `UNICODE`, `UNSORTED`, `UNRANKED`, `CLOSE`.
         hit: its first row in `Found.hits`.
         hits: how many of its documents are judged.
         top: its first hash in `Found.tops`; there are as many as rows, at most the depth.
