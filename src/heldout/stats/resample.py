@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.blocks import block_size, map_blocks
+from heldout.stats.blocks import add_blocks, block_size, map_blocks
 from heldout.stats.exact import DECIMALS
 from heldout.stats.whole import Whole, mean_of_sums, whole_numbers
 
@@ -66,11 +66,12 @@ def bootstrap_ranks(
     size = values.shape[1] if size is None else size
     whole = whole_numbers(values, summed=size)
     block = block_size(max(size, values.shape[1]))
-    found = map_blocks(
+    counts = add_blocks(
         _rank_block, whole, size, ties, rng=rng, draws=trials, size=block, executor=executor
     )
-    counts = np.sum([counts for counts, _ in found], axis=0)
-    return BootstrapRanks(counts=counts, trials=trials, tied=sum(tied for _, tied in found))
+    systems = len(values)
+    table = counts[:-1].reshape(systems, systems)
+    return BootstrapRanks(counts=table, trials=trials, tied=int(counts[-1]))
 
 
 def bootstrap_means(
@@ -125,13 +126,15 @@ def rank_rows(means: NDArray[np.float64], ties: TieRule) -> tuple[NDArray[np.int
 
 def _rank_block(
     whole: Whole, size: int, ties: TieRule, rng: Generator, trials: int
-) -> tuple[NDArray[np.int64], int]:
+) -> NDArray[np.int64]:
+    """Trials by system and rank, in one row, with the number of tied trials behind them."""
     sums = _sum_block(whole, size, rng, trials)
     ranks, tied = rank_rows(mean_of_sums(sums, whole, size), ties)
     systems = len(whole.values)
     cells = np.arange(systems) * systems + ranks - 1
-    counts = np.bincount(cells.ravel(), minlength=systems * systems)
-    return counts.reshape(systems, systems), tied
+    counts = np.bincount(cells.ravel(), minlength=systems * systems + 1)
+    counts[-1] = tied
+    return counts
 
 
 def _sum_block(whole: Whole, size: int, rng: Generator, trials: int) -> NDArray[np.float64]:

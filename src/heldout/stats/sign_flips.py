@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.blocks import block_size, map_blocks
+from heldout.stats.blocks import add_blocks, block_size
 from heldout.stats.whole import Whole, whole_numbers
 
 __all__ = ["flip_test", "max_t"]
@@ -53,10 +53,10 @@ def flip_test(
     whole = whole_numbers(values, summed=values.shape[1])
     table = np.full((len(values), len(values)), np.nan)
     size = block_size(len(values))
-    blocks = map_blocks(
+    hits = add_blocks(
         _flip_block, whole, _sums(whole), rng=rng, draws=flips, size=size, executor=executor
     )
-    p = (1 + np.sum(blocks, axis=0)) / (1 + flips)
+    p = (1 + hits) / (1 + flips)
     first, second = np.triu_indices(len(values), 1)
     table[first, second] = table[second, first] = np.where(_differ(whole), p, np.nan)
     return table
@@ -95,10 +95,10 @@ def max_t(
     if not len(family.better):
         return table
     size = block_size(len(family.better))
-    blocks = map_blocks(
+    hits = add_blocks(
         _max_block, whole, _sums(whole), family, rng=rng, draws=flips, size=size, executor=executor
     )
-    p = (1 + np.sum(blocks, axis=0)) / (1 + flips)
+    p = (1 + hits) / (1 + flips)
     # No p is smaller than that of a pair with a larger t.
     p = np.maximum.accumulate(p[::-1])[::-1]
     table[family.better, family.worse] = table[family.worse, family.better] = p

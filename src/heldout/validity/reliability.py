@@ -12,6 +12,7 @@ the second; where neither system is better, that is a verdict of its own; the re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import reduce
 from types import MappingProxyType
 from typing import Literal
 
@@ -257,19 +258,18 @@ def _count_all(halves: Halves, ask: _Ask, executor: Executor | None) -> _Counted
         executor.submit(_count_tiles, halves, medians, tiles[start : start + length], ask)
         for start in range(0, len(tiles), length)
     ]
-    return _sum_counted([future.result() for future in futures])
+    return reduce(_add, (future.result() for future in futures))
 
 
-def _sum_counted(parts: Sequence[_Counted]) -> _Counted:
-    kinds: tuple[Better, ...] = ("mean", "median")
+def _add(one: _Counted, other: _Counted) -> _Counted:
     return _Counted(
-        columns=np.sum([part.columns for part in parts], axis=0),
-        equal={by: sum(part.equal[by] for part in parts) for by in kinds},
+        columns=one.columns + other.columns,
+        equal={by: count + other.equal[by] for by, count in one.equal.items()},
     )
 
 
 def _count_tiles(halves: Halves, medians: NDArray[np.float64], tiles: Tiles, ask: _Ask) -> _Counted:
-    return _sum_counted([_count_tile(halves, medians, a, b, ask) for a, b in tiles])
+    return reduce(_add, (_count_tile(halves, medians, a, b, ask) for a, b in tiles))
 
 
 def _count_tile(

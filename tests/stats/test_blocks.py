@@ -1,0 +1,68 @@
+"""What is added up block by block needs the memory of one sum, however many blocks there are."""
+
+import tracemalloc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.random import PCG64, Generator
+from numpy.typing import NDArray
+
+from heldout.stats import blocks
+from heldout.stats.blocks import add_blocks, map_blocks
+from heldout.stats.resample import bootstrap_ranks
+from heldout.stats.sign_flips import flip_test, max_t
+
+SYSTEMS = 100
+BLOCK = 8
+
+Scores = NDArray[np.float64]
+Draw = Callable[[Scores, int], object]
+
+
+def rng() -> Generator:
+    return Generator(PCG64(0))
+
+
+def count(values: NDArray[np.int64], rng: Generator, draws: int) -> NDArray[np.int64]:
+    return np.bincount(rng.choice(values, draws), minlength=len(values))
+
+
+DRAWS: dict[str, Draw] = {
+    "bootstrap_ranks": lambda values, draws: bootstrap_ranks(values, rng(), trials=draws),
+    "flip_test": lambda values, draws: flip_test(values, rng(), flips=draws),
+    "max_t": lambda values, draws: max_t(values, rng(), flips=draws),
+}
+
+
+def peak(draw: Draw, values: Scores, draws: int) -> int:
+    tracemalloc.start()
+    try:
+        draw(values, draws)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_memory_does_not_grow_with_the_number_of_draws(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each block of these counts 4,950 pairs or more: 300 of them side by side are 12 MB."""
+    monkeypatch.setattr(blocks, "_DRAWS", BLOCK)
+    values = 1 / np.random.default_rng(1).integers(1, 11, (SYSTEMS, 20))
+    DRAWS[name](values, BLOCK)  # what is loaded once is no memory of the draws
+    few, many = (peak(DRAWS[name], values, BLOCK * count) for count in (4, 300))
+    assert many < few + 1_000_000
+
+
+@pytest.mark.parametrize("draws", [1, 7, 8, 9, 1000])
+def test_the_sum_is_that_of_the_blocks(draws: int) -> None:
+    values = np.arange(5)
+    each = map_blocks(count, values, rng=rng(), draws=draws, size=8)
+    with ThreadPoolExecutor(3) as executor:
+        there = add_blocks(count, values, rng=rng(), executor=executor, draws=draws, size=8)
+    here = add_blocks(count, values, rng=rng(), draws=draws, size=8)
+    assert here.tolist() == there.tolist() == np.sum(each, axis=0).tolist()
+    assert here.sum() == draws
