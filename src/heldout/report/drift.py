@@ -19,12 +19,15 @@ _AGAINST = Canvas(width=520, height=420, left=52)
 
 def say_verdict(result: Drift) -> str:
     """The verdict in words: what is not found may be there."""
-    return "no drift found" if result.verdict == "no drift" else result.verdict
+    words = {"no drift": "no drift found", "undefined": "no verdict"}
+    return words.get(result.verdict, result.verdict)
 
 
 def facts(result: Drift) -> tuple[tuple[str, str], ...]:
     """The answer in a line: the verdict, and how large a trend may be."""
     told = [say_verdict(result)]
+    if result.verdict == "undefined":
+        told.append(result.why)
     trend = result.difference
     if trend is not None and trend.low is not None and trend.high is not None:
         told.append(
@@ -155,4 +158,4 @@ def _say_intervals(result: Drift) -> str:
         return (
             f"Intervals by {plural(result.trials, 'draw')} of the queries of both sets, each alone."
         )
-    return "Means alone are known: no intervals, a description only."
+    return "Means alone are known: the trends are a description, without intervals or a verdict."

@@ -108,8 +108,9 @@ def say_drift(drift: Drift | None) -> str:
     """Official against dev scores, "" where not told."""
     if drift is None:
         return ""
+    verdict = "no verdict" if drift.verdict == "undefined" else drift.verdict
     if drift.ratio is None or drift.gap is None:
-        return f"Drift: {drift.verdict}; {drift.why}."
+        return f"Drift: {verdict}; {drift.why}."
     trend = ""
     if drift.per_year is not None:
         trend = f" The difference moves by {drift.per_year:+.3f} a year"
@@ -118,7 +119,7 @@ def say_drift(drift: Drift | None) -> str:
         trend += "."
     said = (
         f"Official scores are {drift.ratio:.3f} of {drift.dev} scores in the median, and differ by "
-        f"{drift.gap:+.3f}.{trend} {drift.verdict.capitalize()}: {drift.why}."
+        f"{drift.gap:+.3f}.{trend} {verdict.capitalize()}: {drift.why}."
     )
     return said.replace(" -", " \u2212")
 

@@ -29,9 +29,10 @@ __all__ = ["Drift", "DriftPoint", "Trend", "Verdict", "find_drift", "median_slop
 Verdict = Literal["no drift", "mask or difficulty", "not explained", "undefined"]
 """`no drift`: none is found, for neither the difference nor what the ratio leaves of it has a trend
 that stands out. That is no evidence of none: the interval says how large it may be. `mask or
-difficulty`: the difference has one, and the ratio explains it. `not explained`: it does not."""
+difficulty`: the difference has one, and the ratio explains it. `not explained`: it does not.
+`undefined`: there are too few entries, or no intervals, as where means alone are known: entries
+share their queries, so a trend of means is there on nearly every board without drift."""
 
-_LEFT = 0.5
 _YEAR = 365.25
 _FEWEST = 3
 
@@ -60,8 +61,8 @@ class Trend:
 
     Attributes:
         per_year: the median slope.
-        low, high: its interval; `None` where only means are known, where some draw has a dev score
-            of 0, and where all draws give the same.
+        low, high: its interval; `None` where only means are known, and where all draws give the
+            same. A draw in which an entry has a dev score of 0 leaves that entry out of the ratio.
     """
 
     per_year: float
@@ -136,9 +137,7 @@ def find_drift(
     """Official against dev scores over time, with trends per year.
 
     With scores by query: `mask or difficulty` where the interval of the difference's trend leaves
-    out 0 and that of the remainder's does not. Where there is no interval, as with means alone,
-    the words describe: `mask or difficulty` where the remainder's trend is at most half of the
-    difference's.
+    out 0 and that of the remainder's does not. Means alone have trends and no verdict.
 
     Args:
         board: its entries; baselines and entries whose dev score is 0 say nothing of drift.
@@ -161,7 +160,7 @@ def find_drift(
     if defined and pair.resampled:
         draws = pair.resample(rng, trials=trials, executor=executor)
     trends = _trends(pair, years, draws, level) if defined else None
-    verdict, why = _judge(trends, level)
+    verdict, why = _judge(trends, level, resampled=draws is not None)
     ratio = float(np.median(eval_means / dev_means)) if points else None
     gaps = eval_means - dev_means
     tables = [view.table for view in (official, dev) if view.table is not None]
@@ -227,9 +226,7 @@ def _trends(
     level: float,
 ) -> _Trends:
     now = _slopes(pair.first_means[np.newaxis], pair.second_means[np.newaxis], years)
-    drawn = None
-    if draws is not None and (draws[1] > 0).all():
-        drawn = _slopes(*draws, years)
+    drawn = None if draws is None else _slopes(*draws, years)
     intervals = [
         (None, None) if drawn is None else _interval(drawn[:, n], float(now[0, n]), level)
         for n in range(now.shape[1])
@@ -244,9 +241,13 @@ def _trends(
 def _slopes(
     official: NDArray[np.float64], dev: NDArray[np.float64], years: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Trends of difference, remainder and ratio of each draw, shape (draws, 3)."""
-    ratios = official / dev
-    typical = np.median(ratios, axis=1, keepdims=True)
+    """Trends of difference, remainder and ratio of each draw, shape (draws, 3).
+
+    An entry whose dev score is 0 in a draw has no ratio there. Where too few have one the trend of
+    the ratio is NaN, and where none has one that of the remainder too.
+    """
+    ratios = np.divide(official, dev, out=np.full(dev.shape, np.nan), where=dev > 0)
+    typical = np.array([_median_known(row) for row in ratios])[:, np.newaxis]
     series = (official - dev, official - typical * dev, ratios)
     # What is left of an exact ratio is 0, and no rounding error with a trend of its own.
     return np.stack([median_slopes(values.round(12), years) for values in series], axis=1)
@@ -256,19 +257,27 @@ def median_slopes(values: NDArray[np.float64], times: NDArray[np.float64]) -> ND
     """The median slope of each row over time, between all pairs of different times.
 
     Args:
-        values: shape (rows, times).
+        values: shape (rows, times); NaN where undefined, and left out.
         times: at least two different ones.
     """
     first, second = np.triu_indices(len(times), k=1)
     apart = times[first] != times[second]
     first, second = first[apart], second[apart]
     spans = times[second] - times[first]
-    return np.array([np.median((row[second] - row[first]) / spans) for row in values])
+    return np.array([_median_known((row[second] - row[first]) / spans) for row in values])
+
+
+def _median_known(row: NDArray[np.float64]) -> float:
+    """The median of the numbers in a row that has NaN for what is undefined; NaN without any."""
+    known = row[~np.isnan(row)]
+    return float(np.median(known)) if len(known) else np.nan
 
 
 def _interval(
     draws: NDArray[np.float64], estimate: float, level: float
 ) -> tuple[float | None, float | None]:
+    if np.isnan(draws).any():
+        return None, None
     interval = percentile_interval(draws, estimate, level=level)
     return interval.low, interval.high
 
@@ -277,12 +286,16 @@ def _median(values: NDArray[np.float64]) -> float | None:
     return float(np.median(values)) if len(values) else None
 
 
-def _judge(trends: _Trends | None, level: float) -> tuple[Verdict, str]:
+def _judge(trends: _Trends | None, level: float, *, resampled: bool) -> tuple[Verdict, str]:
     if trends is None:
         return "undefined", f"a trend needs {_FEWEST} entries with both scores, on different days"
-    moves, stays = trends.difference.beyond_zero, trends.remainder.beyond_zero
+    if not resampled:
+        return "undefined", (
+            "means alone do not show how much of a trend is luck; scores by query do"
+        )
+    moves, stays = _stands_out(trends.difference), _stands_out(trends.remainder)
     if moves is None or stays is None:
-        return _describe(trends)
+        return "undefined", "a trend has no interval: the draws of the queries do not vary it"
     told = f"by intervals of {level:.0%} over queries"
     if stays:
         return "not explained", f"what the ratio leaves of the difference has a trend, {told}"
@@ -291,13 +304,6 @@ def _judge(trends: _Trends | None, level: float) -> tuple[Verdict, str]:
     return "no drift", f"neither the difference nor what the ratio leaves has a trend, {told}"
 
 
-def _describe(trends: _Trends) -> tuple[Verdict, str]:
-    """Without intervals: how much of the trend is left once the ratio is taken out."""
-    whole, left = abs(trends.difference.per_year), abs(trends.remainder.per_year)
-    if whole == left == 0:
-        return "no drift", "neither the difference nor what the ratio leaves has a trend"
-    share = f"{left:.4f} a year of {whole:.4f} is left once the ratio is taken out"
-    described = "a description, for there are no intervals"
-    if left <= _LEFT * whole:
-        return "mask or difficulty", f"{share}, at most half: {described}"
-    return "not explained", f"{share}, more than half: {described}"
+def _stands_out(trend: Trend) -> bool | None:
+    """Whether a trend is beyond luck; one that is exactly 0 in every draw is not."""
+    return False if trend.beyond_zero is None and trend.per_year == 0 else trend.beyond_zero
