@@ -11,10 +11,10 @@ import pytest
 from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git
 from trusting import DAY, DECIDED, LAST, ONE
 
+from heldout.board.log.copies import check_continues
 from heldout.board.log.events import Draft, Entry, format_entry, link
 from heldout.errors import StoreError
 from heldout.pipeline.participant.receipts import (
-    check_continues,
     check_receipt,
     keep_receipt,
     read_receipt,

@@ -145,6 +145,13 @@ def founding(folder: Path) -> list[str | Path]:
     return ["board", "new", folder / "board", "--vault", folder / "vault", *told]
 
 
+_AT_DESK = (
+    *("archive", "ask", "correct", "extend", "inbox", "publish", "rebuild", "reject", "review"),
+    *("baseline", "maintain", "rekey", "revoke", "teams"),
+)
+"""Commands that sit at the organiser's desk, of `heldout board` and `heldout prefer` too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Town:
     """A board, its vault, a forge that both sides know, and a participant's clone."""
@@ -167,10 +174,23 @@ class Town:
     def forge(self) -> Path:
         return self.root / "forge"
 
-    def organiser(self, *arguments: str | Path, now: str) -> Answer:
-        return call(
-            self.root, *arguments, "--board", self.board, "--vault", self.vault, "--now", now
-        )
+    def organiser(self, *arguments: str | Path, now: str, accepts: bool = True) -> Answer:
+        """A command of the organiser, who accepts every edit of the rules unless told otherwise."""
+        told = ("--board", self.board, "--vault", self.vault, "--now", now)
+        name = arguments[1 if arguments[0] in ("board", "prefer") else 0]
+        edited = accepts and name in _AT_DESK and self.is_edited()
+        accept = ("--accept-rules",) if edited else ()
+        return call(self.root, *arguments, *told, *accept)
+
+    def is_edited(self) -> bool:
+        """Whether the board's folder has rules, or an agreement, that its log lacks."""
+        rules = (self.board / "board.toml").read_bytes()
+        logged = [event["public"].get("board.toml") for event in self.events()]
+        last = next((text for text in reversed(logged) if text is not None), None)
+        texts = [e["public"]["text"] for e in self.events() if e["kind"] == "changed-agreement"]
+        agreement = self.board / "agreement.md"
+        agreed = not agreement.is_file() or agreement.read_bytes().decode("utf-8", "replace")
+        return rules.decode("utf-8", "replace") != last or agreed not in (True, *texts[-1:])
 
     def participant(self, *arguments: str | Path, now: str, clone: Path | None = None) -> Answer:
         return call(self.root, *arguments, "--board", clone or self.clone, "--now", now)

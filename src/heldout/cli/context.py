@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from heldout.charts.extras import check_extra
 from heldout.cli.printing import messages, plural, print_facts, reports_errors
-from heldout.errors import StoreError
+from heldout.errors import StoreError, printable
 
 if TYPE_CHECKING:
     from heldout.pipeline.organiser.desk import Desk
@@ -28,6 +28,7 @@ __all__ = [
     "not_pushed",
     "now_option",
     "reports_disk",
+    "with_vault",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -74,6 +75,7 @@ class Place:
         vault: the vault's folder, `None` where none was named.
         now: the moment, UTC.
         as_json: whether to answer with one JSON document.
+        accept_rules: whether rules that were edited are logged without a question.
         clock: the time, read again where a command has waited for others.
     """
 
@@ -82,6 +84,7 @@ class Place:
     now: datetime
     as_json: bool
     clock: Callable[[], datetime]
+    accept_rules: bool = False
 
     def board(self) -> "Repository":
         """The board.
@@ -94,16 +97,21 @@ class Place:
         return find_board(self.board_folder)
 
     @contextmanager
-    def desk(self, *, page: bool = True, late: bool = False) -> "Iterator[Desk]":
+    def desk(
+        self, *, page: bool = True, late: bool = False, restore: bool = False
+    ) -> "Iterator[Desk]":
         """The organiser's desk, with the vault locked while it is used.
 
-        A shared vault is brought up to its remote first, and the board's rules to the vault's.
+        A shared vault is brought up to its remote first. Rules in the board's folder that the log
+        does not have, by an edit or by git, are shown and need a yes; then they are logged.
 
         Args:
             page: whether the page is made anew in the end: then what makes it must be here first.
             late: whether a person says that it is as late as the clock says.
+            restore: whether edited rules are replaced by those of the log.
 
         Raises:
+            Exit: there are new rules, and nobody said yes to them; nothing was done.
             SetupError: the page could not be made; nothing was done.
             StoreError: no board, no vault, another heldout holds the lock, the remote of a shared
                 vault cannot be followed, the clock is behind or far ahead, or board.toml was edited
@@ -112,7 +120,6 @@ class Place:
         """
         from heldout.pipeline.founding.found import sit_down  # noqa: PLC0415 - heavy, --help is not
         from heldout.pipeline.organiser.clock import check_clock  # noqa: PLC0415 - the same
-        from heldout.pipeline.organiser.new_rules import check_new_rules  # noqa: PLC0415 - the same
         from heldout.store.sharing import OvertakenError  # noqa: PLC0415 - the same
         from heldout.store.vault import Vault  # noqa: PLC0415 - the same
 
@@ -129,11 +136,12 @@ class Place:
                 desk = sit_down(repository, vault, now=self.clock())
                 if vault.is_shared():
                     _check_pulled(repository)
-                    _take_over_rules(repository, vault)
                     _check_let_in(desk)
+                _take_over_rules(repository, vault)
+                if restore:
+                    _restore_rules(desk)
                 check_clock(desk, sure=late)
-                check_new_rules(repository, vault, now=desk.now)
-                yield desk
+                yield _settle_rules(desk, accepted=self.accept_rules)
         except OvertakenError as error:
             raise _BegunAgain(str(error)) from None
 
@@ -159,18 +167,86 @@ def _check_pulled(repository: "Repository") -> None:
 
 
 def _take_over_rules(repository: "Repository", vault: "Vault") -> None:
-    """Write the rules that another organiser put in force; an edit of them is left alone."""
+    """Write the rules that the vault has and the board's folder lacks; an edit is left alone.
+
+    Another organiser put them in force, or a change of keys was stopped on its way.
+    """
     from heldout.store.repository import SPEC  # noqa: PLC0415 - heavy, --help is not
-    from heldout.store.shared_rules import newer_rules  # noqa: PLC0415 - the same
+    from heldout.store.shared_rules import newer_agreement, newer_rules  # noqa: PLC0415 - the same
 
     try:
         public = repository.log()
     except StoreError:
         public = ()  # damaged; rebuild writes it anew
-    rules = newer_rules(repository.rules(), public=public, entries=vault.entries())
+    rules = newer_rules(repository.tree_rules(), public=public, entries=vault.entries())
     if rules is not None:
         repository.write_file(SPEC, rules.encode())
-        print_facts(messages(), [("note", f"{SPEC} taken over: another organiser changed it")])
+        print_facts(messages(), [("note", f"{SPEC} taken over: the vault has newer rules")])
+    agreement = newer_agreement(repository.root, public=public, entries=vault.entries())
+    if agreement is not None:
+        path, text = agreement
+        repository.write_file(path, text.encode())
+        print_facts(messages(), [("note", f"{path} taken over: the vault has a newer text")])
+
+
+def _restore_rules(desk: "Desk") -> None:
+    """Write the log's rules and agreement over what lies in the board's folder."""
+    from heldout.store.repository import SPEC  # noqa: PLC0415 - heavy, --help is not
+
+    history, registration = desk.history(), desk.spec().registration
+    files = {SPEC: desk.rules()}
+    if registration is not None and registration.agreement is not None and history.agreements:
+        files[registration.agreement] = history.agreements[-1].text
+    for path, text in files.items():
+        if desk.repository.write_file(path, text.encode()):
+            print_facts(messages(), [("note", f"{path} is again as the log has it")])
+
+
+def _settle_rules(desk: "Desk", *, accepted: bool) -> "Desk":
+    """Show rules that the log does not have, and log them where somebody says yes.
+
+    Whoever may push to the board can edit its board.toml: an organiser who pulled has not read it.
+
+    Raises:
+        Exit: nobody said yes; nothing was logged.
+        InputError: such rules cannot hold.
+        StoreError: they changed while the question stood.
+    """
+    from heldout.pipeline.organiser.desk import accept_rules  # noqa: PLC0415 - heavy, --help is not
+    from heldout.pipeline.organiser.new_rules import (  # noqa: PLC0415 - the same
+        check_new_rules,
+        find_rule_change,
+    )
+
+    change = find_rule_change(desk.repository, desk.vault)
+    if change is None:
+        return desk
+    check_new_rules(desk.repository, desk.vault, now=desk.now)
+    for line in change.diff():
+        click.echo(printable(line), err=True)
+    meanings = [(one.key, one.meaning or "a text of the page") for one in change.differences] or [
+        ("board.toml", "no key changes, or the agreement alone")
+    ]
+    print_facts(messages(), [("", ""), *meanings])
+    if not accepted and not _agrees():
+        click.echo(
+            "nothing was done: the log has other rules than the board's folder, and nobody "
+            "accepted the new ones; --accept-rules logs them without a question, heldout rebuild "
+            "--restore-rules puts the log's back",
+            err=True,
+        )
+        raise click.exceptions.Exit(1)
+    if find_rule_change(desk.repository, desk.vault) != change:
+        raise StoreError("board.toml changed while you read it; nothing was done, call again")
+    return replace(desk, accepted=accept_rules(desk))
+
+
+def _agrees() -> bool:
+    try:
+        return click.confirm("Log these rules, so that they hold from now on?", err=True)
+    except click.Abort:  # no terminal, or the input ended
+        click.echo(err=True)
+        return False
 
 
 def _check_let_in(desk: "Desk") -> None:
@@ -182,7 +258,7 @@ def _check_let_in(desk: "Desk") -> None:
     from heldout.pipeline.founding.key_plan import among  # noqa: PLC0415 - heavy, --help is not
     from heldout.pipeline.organiser.recipients import own_recipients  # noqa: PLC0415 - the same
 
-    spec = desk.repository.spec()
+    spec = desk.spec()
     ours = list(own_recipients(spec.envelope, desk.vault))
     if not any(among(recipient, ours) for recipient in spec.recipients):
         raise StoreError(
@@ -209,14 +285,28 @@ _vault = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
+_accept_rules = click.option(
+    "--accept-rules", is_flag=True, help="Log an edited board.toml without a question."
+)
+
+
 def in_clone(command: Callable[..., None]) -> Callable[..., None]:
     """Options of a participant's command, handed over as `place`."""
     return _board(now_option(json_option(_packs(reports_disk(command)))))
 
 
 def at_board(command: Callable[..., None]) -> Callable[..., None]:
-    """Options of an organiser's command, handed over as `place`."""
-    return _board(_vault(now_option(json_option(_packs(_begins_again(reports_disk(command)))))))
+    """Options of an organiser's command that sits at the desk, handed over as `place`."""
+    return _board(_vault(_accept_rules(_at_vault(command))))
+
+
+def with_vault(command: Callable[..., None]) -> Callable[..., None]:
+    """Options of a command that only looks at a board and its vault, handed over as `place`."""
+    return _board(_vault(_at_vault(command)))
+
+
+def _at_vault(command: Callable[..., None]) -> Callable[..., None]:
+    return now_option(json_option(_packs(_begins_again(reports_disk(command)))))
 
 
 def reports_disk(command: Callable[..., None]) -> Callable[..., None]:
@@ -259,7 +349,13 @@ def _begins_again(command: Callable[..., None]) -> Callable[..., None]:
 def _packs(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def packed(
-        *, board_folder: Path, now: datetime, as_json: bool, vault: Path | None = None, **rest: Any
+        *,
+        board_folder: Path,
+        now: datetime,
+        as_json: bool,
+        vault: Path | None = None,
+        accept_rules: bool = False,
+        **rest: Any,
     ) -> None:
         source = click.get_current_context().get_parameter_source("now")
         command(
@@ -268,6 +364,7 @@ def _packs(command: Callable[..., None]) -> Callable[..., None]:
                 vault=vault,
                 now=now,
                 as_json=as_json,
+                accept_rules=accept_rules,
                 clock=_clock if source is ParameterSource.DEFAULT else lambda: now,
             ),
             **rest,

@@ -9,6 +9,7 @@ import click
 from heldout.board.ranking.standings import Row, Standings
 from heldout.board.rules.held_out import held_out_file
 from heldout.board.rules.spec import BoardSpec
+from heldout.cli.drafting import difference_facts
 from heldout.cli.printing import answers, plural, print_facts, print_json
 from heldout.cli.scores import say_released
 from heldout.pipeline.deciding.decide import Decision
@@ -109,7 +110,7 @@ def _say_files(names: Sequence[str]) -> list[str]:
 def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
     """What a rebuild logged, revealed and changed; baselines are no entries, as on the page."""
     rows = {row.id: row for row in rebuilt.standings.every}
-    facts = rules_facts(rebuilt.rules)
+    facts = [*rules_facts(rebuilt.rules), *difference_facts(rebuilt.differences)]
     if rebuilt.unlogged:
         files = ", ".join(_say_files(rebuilt.unlogged))
         facts.append(("changed", f"{files}: no score is told by it until the change is logged"))
@@ -200,7 +201,7 @@ def _decision_facts(desk: Desk, decision: Decision, verb: str, standings: Standi
     row = next((row for row in standings.every if row.id == decision.id), None)
     if row is None or verb not in ("published", "corrected"):
         return facts
-    spec = desk.repository.spec()
+    spec = desk.spec()
     if decision.before:
         facts += _changes(decision, row)
     return [

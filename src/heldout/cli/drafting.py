@@ -10,11 +10,13 @@ import click
 
 from heldout.board.log.manifest import parse_day
 from heldout.board.policy.quota import QuotaState
+from heldout.board.rules.fixed_rules import Difference
 from heldout.cli.context import Place, in_clone
 from heldout.cli.forms import check_form
 from heldout.cli.printing import (
     answers,
     count_errors,
+    messages,
     plural,
     print_facts,
     print_json,
@@ -28,9 +30,18 @@ from heldout.pipeline.participant.draft import check_embargo, draft_id
 from heldout.pipeline.participant.draft import draft as make_draft
 from heldout.pipeline.participant.draft_checks import Check
 from heldout.pipeline.participant.draft_checks import check as check_draft
+from heldout.pipeline.participant.log_copies import check_tree_rules
 from heldout.store.repository import Repository
 
-__all__ = ["check", "check_json", "draft", "print_check", "print_seen", "read_runs"]
+__all__ = [
+    "check",
+    "check_json",
+    "difference_facts",
+    "draft",
+    "print_check",
+    "print_seen",
+    "read_runs",
+]
 
 _path = click.Path(path_type=Path)
 
@@ -68,6 +79,7 @@ def draft(
       heldout draft lighthouse-monot5 --dev d.trec.gz --eval e.trec.gz
     """
     repository = place.board()
+    print_facts(messages(), difference_facts(check_tree_rules(repository, repository.log())))
     until = None if embargo is None else _day(embargo)
     if until is not None:
         check_embargo(repository.spec(), until, today=place.now.date())
@@ -155,11 +167,20 @@ def print_check(found: Check, repository: Repository, place: Place) -> None:
     print_problems(answers(), found.metadata)
     print_facts(answers(), [(f.severity, f"{f.rule}: {f.evidence}") for f in found.findings])
     print_seen(found)
+    print_facts(answers(), difference_facts(found.differences))
     if not found.ok:
         count = _count(found)
         mend = f"Mend {'it' if count == 1 else 'them'}, then check again."
         last = f"{plural(count, 'problem')}; nothing was sealed or sent. {mend}"
         answers().print(f"\n{last}")
+
+
+def difference_facts(differences: Iterable[Difference]) -> list[tuple[str, str]]:
+    """That board.toml of a clone is not what the log has, and that the log counts."""
+    counts = "board.toml here is not what the board's log has, and the log counts; ask the "
+    counts += "organisers"
+    lines = [("", str(one)) for one in differences]
+    return [("warning", counts), *lines] if lines else []
 
 
 def print_seen(found: Check) -> None:
@@ -183,6 +204,7 @@ def check_json(found: Check) -> dict[str, Any]:
             {"rule": f.rule, "severity": f.severity, "evidence": f.evidence} for f in found.findings
         ],
         "warnings": list(found.warnings),
+        "rules": [str(one) for one in found.differences],
         "hidden": list(found.hidden),
     }
 

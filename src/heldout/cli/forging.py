@@ -91,7 +91,7 @@ def _facts(found: Review) -> dict[str, dict[str, int]]:
 
 @contextmanager
 def _forge(desk: Desk) -> Iterator[Forge | None]:
-    spec, git = desk.repository.spec(), desk.repository.git
+    spec, git = desk.spec(), desk.repository.git
     head = git.head() if git.is_repository() else None
     if spec.forge is None or head is None:
         yield None

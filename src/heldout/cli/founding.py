@@ -25,7 +25,7 @@ from heldout.board.query_sets.describe import (
 from heldout.board.rules.forge import ForgeSpec, parse_forge
 from heldout.board.rules.template import NewBoard
 from heldout.cli.collection_source import read_whole
-from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk
+from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk, with_vault
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.drafting import read_runs
 from heldout.cli.ledgers import ledger_json, print_ledger
@@ -170,7 +170,7 @@ def _next(folder: Path, vault: Path, sets: Collection[str], now: datetime) -> It
     metavar="NAME|DIR",
     help="Count its documents and their tokens too: as --collection of heldout rank.",
 )
-@at_board
+@with_vault
 @reports_errors
 def describe(*, place: Place, collection: str | None) -> None:
     """Say what the query sets hold: sizes, lengths, judgments, overlaps, and what they can tell.
@@ -186,14 +186,15 @@ def describe(*, place: Place, collection: str | None) -> None:
     vault = None
     if place.vault is not None:
         vault = Vault.open(place.vault.absolute(), board=repository.root)
-    check_recipients(repository.spec(), repository.rules(), vault)
-    sets = load_sets(repository, repository.spec(), vault=vault)
+    spec = repository.tree_spec()
+    check_recipients(spec, repository.tree_rules(), vault)
+    sets = load_sets(repository, spec, vault=vault)
     description = describe_sets(
         {name: (s.queries, s.qrels) for name, s in sets.items()},
         excluded={name: s.excluded for name, s in sets.items()},
         collection=None if collection is None else _count_documents(collection),
     )
-    views = describe_views(repository.spec(), sets)
+    views = describe_views(spec, sets)
     ledger = None if vault is None else make_ledger(vault.history())
     if place.as_json:
         told = {} if ledger is None else {"ledger": ledger_json(ledger)}
@@ -244,7 +245,7 @@ def baseline(
         print_json({"id": name, "scores": {key: float(v) for key, v in row.scores.items()}})
         return
     before = "   (done before)" if decision.done_before else ""
-    released = released_fact(row, desk.repository.spec())
+    released = released_fact(row, desk.spec())
     print_facts(answers(), [("baseline", f"{name}{before}"), released, *rebuilt_facts(rebuilt)])
     print_next(desk.repository, [])
 

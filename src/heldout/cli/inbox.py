@@ -26,7 +26,7 @@ from heldout.errors import HeldoutError
 from heldout.pipeline.deciding.rebuild import catch_up
 from heldout.pipeline.deciding.receive import Receipt, list_merged, note_told, receive
 from heldout.pipeline.deciding.registration import receive_registrations
-from heldout.pipeline.organiser.desk import Desk, note_rules
+from heldout.pipeline.organiser.desk import Desk, note_held_out
 from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
 from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
 
@@ -75,7 +75,7 @@ def inbox(
       heldout inbox --from ../uploads
     """
     with place.desk() as desk:
-        rules = note_rules(desk)
+        rules = note_held_out(desk) or desk.accepted
         receipts, silent = _take_in(desk, folders, accepted, ask_remote=not no_fetch)
         rebuilt = catch_up(desk, news=False)
         answer_all(desk, [str(r.id) for r in receipts if r.kind == "received"], {})
@@ -111,14 +111,14 @@ def _arrivals(
 ) -> tuple[list[Arrival], tuple[str, ...]]:
     """What lies there, and which remotes, or the forge, did not answer."""
     git = desk.repository.git
-    form = desk.repository.spec().envelope
+    form = desk.spec().envelope
     found: list[Arrival] = []
     silent: list[str] = []
     head = git.head() if git.is_repository() else None
     if head is not None:
         remotes = git.remotes() if ask_remote else ()
         silent += [f"remote {remote}" for remote in remotes if not _try_fetch(desk, remote)]
-        hosted = desk.repository.spec().forge
+        hosted = desk.spec().forge
         found += [
             arrival
             for arrival in find_in_git(git, form, main=head)

@@ -75,14 +75,14 @@ def review(
     shown: list[dict[str, Any]] = []
     against = False
     with place.desk(page=False) as desk:
-        sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+        sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
         for result in review_all(desk, sets, ids):
             scores = show_score(desk, result) if with_score else None
             against |= bool(result.stands_against)
             if place.as_json:
-                shown.append(review_json(result, scores, desk.repository.spec()))
+                shown.append(review_json(result, scores, desk.spec()))
             else:
-                print_review(answers(), result, scores, desk.repository.spec(), now=place.now)
+                print_review(answers(), result, scores, desk.spec(), now=place.now)
     if place.as_json:
         print_json({"reviews": shown})
     if against:
@@ -114,7 +114,7 @@ def publish(
       heldout publish 20261120-lighthouse-monot5 --yes
     """
     with place.desk() as desk:
-        sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+        sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
         reviews = review_all(desk, sets, ids)
         reason = _confirm(reviews, why or "", yes=yes)
         decisions = [
@@ -210,7 +210,7 @@ def correct(
     with place.desk() as desk:
         entries = [check_published(desk, name) for name in ids]
         check_text(desk, why, *ids, anyway=yes)
-        sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+        sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
         scores = {name: rescore(desk, sets, name) for name in ids}
         for entry in entries:
             check_scored(entry, scores[entry.id])
@@ -257,10 +257,15 @@ def extend(
 
 @click.command()
 @click.option("--yes", is_flag=True, help="The clock is right, though it is long after all else.")
+@click.option(
+    "--restore-rules", is_flag=True, help="Put the log's rules back where board.toml was edited."
+)
 @at_board
 @reports_errors
-def rebuild(*, yes: bool, place: Place) -> None:
-    """Make everything public anew from the log, board.toml and the time.
+def rebuild(*, yes: bool, restore_rules: bool, place: Place) -> None:
+    """Make everything public again from the log and the time.
+
+    An edited board.toml holds once it is logged: it is shown, and needs a yes or --accept-rules.
 
     Reveals embargoes that ended. Without a vault it remakes the page from the public log.
 
@@ -271,10 +276,14 @@ def rebuild(*, yes: bool, place: Place) -> None:
     Example:
       heldout rebuild
     """
+    if place.vault is None and (restore_rules or place.accept_rules):
+        raise click.UsageError("the rules are the organisers': name the vault, --vault DIR")
+    if restore_rules and place.accept_rules:
+        raise click.UsageError("--accept-rules or --restore-rules, not both")
     if place.vault is None:
         rebuilt = rebuild_public(place.board(), now=place.now)
     else:
-        with place.desk(late=yes) as desk:
+        with place.desk(late=yes, restore=restore_rules) as desk:
             rebuilt = rebuild_board(desk)
     if place.as_json:
         print_json(rebuilt_json(rebuilt))
@@ -329,7 +338,7 @@ def _decide(
 
 def _count_waiting(desk: Desk, entries: Sequence[str]) -> "Sequence[Waiting]":
     """What the board's preference labels were made without; mostly it has none."""
-    if not any(view.labels for view in desk.repository.spec().views):
+    if not any(view.labels for view in desk.spec().views):
         return ()
     from heldout.pipeline.labels.maintaining import count_waiting  # noqa: PLC0415 - mostly not needed
 

@@ -198,7 +198,7 @@ def redteam(
     if chart is not None:
         need("vl_convert")
     repository = find_board(folder or Path()) if folder or not qrels else None
-    spec = None if repository is None else repository.spec()
+    spec = None if repository is None else repository.tree_spec()  # an edit may be tried
     systems = find_systems(
         Source(
             repository=repository,

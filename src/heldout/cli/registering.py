@@ -18,6 +18,7 @@ from heldout.errors import HeldoutError, InputError, StoreError, printable
 from heldout.pipeline.deciding.rebuild import catch_up
 from heldout.pipeline.deciding.registration import revoke as revoke_team
 from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.participant.log_copies import rules_to_seal_by
 from heldout.pipeline.participant.registering import (
     current_agreement,
     deliver_registration,
@@ -71,7 +72,7 @@ def register(
       heldout register --team "Lighthouse Retrieval Group" --contact ada@example.org
     """
     repository = place.board()
-    spec, history = repository.spec(), read_history(repository.newest_log())
+    spec, history = rules_to_seal_by(repository), read_history(repository.newest_log())
     names = {"team": team, "institution": institution, "contact": contact}
     before = team_standing(repository, spec, history)
     agreement = current_agreement(spec, history)
@@ -157,7 +158,7 @@ def find_registrations(
     git = desk.repository.git
     head = git.head() if git.is_repository() else None
     found: list[Arrival] = []
-    if desk.repository.spec().registration is None:
+    if desk.spec().registration is None:
         return [], frozenset()
     if head is not None:
         for remote in git.remotes() if ask_remote else ():
@@ -166,7 +167,7 @@ def find_registrations(
     sources = frozenset(arrival.source for arrival in found)
     if head is not None:
         found += find_merged_registrations(git, main=head)
-    forge = desk.repository.spec().forge
+    forge = desk.spec().forge
     if forge is not None and forge.kind == "folder":
         folders = [*folders, git.root / Path(forge.url).expanduser()]
     for folder in folders:

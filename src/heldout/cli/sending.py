@@ -17,6 +17,7 @@ from heldout.pipeline.participant.amending import check_update
 from heldout.pipeline.participant.draft import read_metadata, require_draft
 from heldout.pipeline.participant.draft_checks import Check
 from heldout.pipeline.participant.draft_checks import check as check_draft
+from heldout.pipeline.participant.log_copies import rules_to_seal_by
 from heldout.pipeline.participant.receipts import keep_receipt
 from heldout.pipeline.participant.send import Packed, deliver, mark_sent, update
 from heldout.pipeline.participant.send import pack as pack_draft
@@ -215,7 +216,7 @@ def _branches(git: Git) -> Mapping[str, str]:
 
 
 def _print_packed(repository: Repository, submission: SubmissionId, packed: Packed) -> None:
-    spec = repository.spec()
+    spec = rules_to_seal_by(repository)
     keys = ", ".join(short_recipient(spec.envelope, key) for key in spec.recipients)
     who = plural(len(spec.recipients), "organiser")
     again = "   (done before)" if packed.done_before else ""

@@ -11,14 +11,25 @@ from heldout.board.log.amendments import LastProposal, last_proposal
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, Submission, read_history
 from heldout.board.rules.deadlines import one_shot_deadline
+from heldout.board.rules.spec_file import parse_spec
 from heldout.cli.context import Place, in_clone
-from heldout.cli.printing import answers, fail, plural, print_facts, print_json, reports_errors
+from heldout.cli.drafting import difference_facts
+from heldout.cli.printing import (
+    answers,
+    fail,
+    messages,
+    plural,
+    print_facts,
+    print_json,
+    reports_errors,
+)
 from heldout.cli.scores import say_released
 from heldout.errors import InputError, Problem
 from heldout.ids import SubmissionId, parse_submission_id
 from heldout.pipeline.participant.amending import check_update
 from heldout.pipeline.participant.draft import draft_folder, drafts, read_metadata
 from heldout.pipeline.participant.draft_checks import quota_of
+from heldout.pipeline.participant.log_copies import check_tree_rules
 from heldout.pipeline.participant.receipts import keep_receipt
 from heldout.pipeline.participant.sealed import read_sealed
 from heldout.pipeline.participant.send import receipt_of
@@ -65,6 +76,8 @@ def status(*, place: Place, submission: str | None) -> None:
         told = None if closed is None else closed.isoformat()
         print_json({"submissions": [row for row, _ in shown], "closed": told})
         return
+    if entries:
+        print_facts(messages(), difference_facts(check_tree_rules(repository, entries)))
     if closed is not None:
         told = f"closed for good on {closed:%d %b %Y}: it takes nothing any more"
         print_facts(answers(), [("board", told)])
@@ -114,7 +127,7 @@ def _describe(
         "spreads": {key: float(text) for key, text in known.spreads.items()},
         "queries": dict(known.counts),
         "receipt": receipt_of(known.files) if known.files else None,
-        "primary": repository.spec().on(known.received.date()).primary,
+        "primary": parse_spec(log.history.rules[-1][1].encode()).on(known.received.date()).primary,
         "next_allowed": again,
         "scores_after": None if until is None else until.isoformat(),
         "update": _say_update(repository, log, known),

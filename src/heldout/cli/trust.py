@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from heldout.board.log.copies import check_continues
 from heldout.board.log.events import Entry, parse_log
-from heldout.cli.context import Place, at_board
+from heldout.cli.context import Place, at_board, with_vault
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
 from heldout.cli.printing import answers, plural, print_facts, print_json
 from heldout.cli.reasons import REASON, why_option
@@ -27,7 +28,6 @@ from heldout.pipeline.participant.log_copies import LogCopies, read_copies
 from heldout.pipeline.participant.receipts import (
     Receipt,
     ReceiptCheck,
-    check_continues,
     check_receipt,
     list_changes,
     read_receipt,
@@ -45,7 +45,7 @@ Facts = list[tuple[str, str]]
 @click.argument("archived", metavar="[ARCHIVE]", required=False, type=_file)
 @click.option("--receipt", type=_file, metavar="FILE", help="Is what I submitted in the log?")
 @click.option("--earlier", type=_file, metavar="LOG", help="An older copy of log.jsonl.")
-@at_board
+@with_vault
 def audit(
     *, archived: Path | None, receipt: Path | None, earlier: Path | None, place: Place
 ) -> None:
@@ -290,7 +290,7 @@ def _confirm(text: str, question: str) -> None:
 
 def _archive_facts(desk: Desk, file: Path, made: Archived, *, closed: bool) -> Facts:
     before = "" if closed else "   (done before)"
-    name = desk.repository.spec().name
+    name = desk.spec().name
     told = f"{plural(made.entries, 'entry', 'entries')}, runs of {len(made.runs)}"
     hidden = [
         ("hidden", f"{name} is under an embargo; call again when it has ended")
@@ -323,7 +323,7 @@ def _give_key(place: Place, *, keep_key: bool) -> None:
     repository = place.board()
     vault = Vault.open(place.vault.absolute(), board=repository.root)
     with vault.locked():
-        ensure_key(repository, vault, now=place.clock())
+        ensure_key(vault, now=place.clock())
 
 
 def _consequences(*, destroy_old: bool) -> str:
@@ -337,7 +337,7 @@ def _consequences(*, destroy_old: bool) -> str:
 
 
 def _rekey_facts(desk: Desk, done: Rekeyed) -> Facts:
-    form = desk.repository.spec().envelope
+    form = desk.spec().envelope
     facts = [("went on", "with the change of keys that an earlier call began")] * done.went_on
     again = "this change was made before; another reason (--why) makes another one"
     facts += [("note", again)] * done.done_before

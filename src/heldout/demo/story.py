@@ -453,8 +453,8 @@ def _decide(desk: Desk, submission: SubmissionId, part: Part) -> Scene:
     head = git.head()
     if head is None:
         raise StoreError("the demo's board has no commit")
-    receive(desk, find_in_git(git, desk.repository.spec().envelope, main=head))
-    sets = load_sets(desk.repository, desk.repository.spec(), vault=desk.vault)
+    receive(desk, find_in_git(git, desk.spec().envelope, main=head))
+    sets = load_sets(desk.repository, desk.spec(), vault=desk.vault)
     result = review(desk, sets, submission)
     if result.stands_against:
         why = _reason(result)

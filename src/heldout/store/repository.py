@@ -15,10 +15,12 @@ board/
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from heldout.board.log.copies import newest_copy
 from heldout.board.log.events import Entry, parse_log
+from heldout.board.log.history import History, read_history
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError, Problem, StoreError
@@ -70,8 +72,11 @@ class Repository:
             sweep(self.root, *folders, *below)
             yield
 
-    def rules(self) -> str:
-        """The text of board.toml."""
+    def tree_rules(self) -> str:
+        """The text of board.toml as it lies in the folder: nothing holds by it until it is logged.
+
+        Whoever may push to the board can change this file.
+        """
         try:
             return (self.root / SPEC).read_text("utf-8")
         except UnicodeDecodeError:
@@ -80,8 +85,30 @@ class Repository:
             )
             raise InputError(problem) from None
 
+    def tree_spec(self) -> BoardSpec:
+        """What board.toml in the folder says; see `tree_rules`."""
+        return parse_spec(self.tree_rules().encode(), path=SPEC)
+
+    def rules(self) -> str:
+        """The text of the rules in force: the last ones in the public log of this folder.
+
+        Raises:
+            StoreError: the log is missing or damaged.
+        """
+        history = _fold_log(read_lines(self.root / LOG))
+        if history is None:
+            raise StoreError(
+                f"{LOG} is missing or empty, so nothing says which rules hold; "
+                f"fetch it again: git checkout {LOG}"
+            )
+        return history.rules[-1][1]
+
     def spec(self) -> BoardSpec:
-        """The rules in force."""
+        """The rules in force, from the public log: an edit of board.toml changes none of them.
+
+        Raises:
+            StoreError: the log is missing or damaged.
+        """
         return parse_spec(self.rules().encode(), path=SPEC)
 
     def file(self, name: str) -> Path:
@@ -112,7 +139,7 @@ class Repository:
 
     def log(self) -> tuple[Entry, ...]:
         """The public log, verified; empty where there is none yet."""
-        return parse_log(read_lines(self.root / LOG), path=LOG)
+        return _read_log(read_lines(self.root / LOG))
 
     def remote_logs(self) -> dict[str, tuple[Entry, ...]]:
         """Remote -> its public log, of `origin` and, where origin is a fork, of `upstream`.
@@ -195,3 +222,15 @@ class Repository:
     def write_file(self, name: str, data: bytes) -> bool:
         """Write one public file; says whether it changed."""
         return write_whole(self.root / name, data)
+
+
+@lru_cache(maxsize=2)
+def _read_log(data: bytes) -> tuple[Entry, ...]:
+    """Every step of a command asks for the rules: the same bytes are verified once."""
+    return parse_log(data, path=LOG)
+
+
+@lru_cache(maxsize=2)
+def _fold_log(data: bytes) -> History | None:
+    entries = _read_log(data)
+    return read_history(entries) if entries else None

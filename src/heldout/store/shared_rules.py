@@ -1,15 +1,20 @@
-"""Rules that another organiser of a shared vault has put in force, and a board's folder lacks."""
+"""Rules that a vault has and a board's folder lacks: another organiser put them in force.
+
+Or a change of keys was stopped between its event and the file.
+"""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from heldout.board.log.events import Entry
 from heldout.errors import StoreError
+from heldout.ids import digest_bytes
 
-__all__ = ["newer_rules"]
+__all__ = ["newer_agreement", "newer_rules"]
 
 
 def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry]) -> str | None:
-    """The rules that another organiser has put in force, where a board's folder lacks them.
+    """The rules that a vault has, where a board's folder lacks them.
 
     Without this a board.toml that is merely old would look like an edit that takes theirs back.
 
@@ -30,9 +35,35 @@ def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry])
     if text == _last_rules(public)[1]:
         return rules
     raise StoreError(
-        f"board.toml was edited here, and another organiser's rules came first (event {number}): "
+        f"board.toml was edited here, and other rules came first (event {number}): "
         "put your edit aside (git stash in the board), call again, then edit once more"
     )
+
+
+def newer_agreement(
+    root: Path, *, public: Sequence[Entry], entries: Sequence[Entry]
+) -> tuple[str, str] | None:
+    """Path and text of the agreement that a vault has, where a board's folder has the one before.
+
+    Args:
+        root: the board's folder.
+        public: the log of the same folder.
+        entries: the vault's log.
+    """
+    older, newer = (_last_agreement(log) for log in (public, entries))
+    if older is None or newer is None or older.hash == newer.hash:
+        return None
+    path, text = str(newer.get("path")), str(newer.get("text"))
+    file = root / path
+    if older.get("path") != path or not file.is_file():
+        return None
+    same = digest_bytes(file.read_bytes()) == older.get("sha256")
+    return (path, text) if same and older.get("sha256") != newer.get("sha256") else None
+
+
+def _last_agreement(entries: Sequence[Entry]) -> Entry | None:
+    found = (entry for entry in reversed(entries) if entry.event.kind == "changed-agreement")
+    return next(found, None)
 
 
 def _last_rules(entries: Sequence[Entry]) -> tuple[int, str]:

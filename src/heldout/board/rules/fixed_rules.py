@@ -1,11 +1,17 @@
-"""What a later board.toml may not change: what told scores mean, which rank, days that are over.
+"""How two board.toml differ, and what a later one may not change.
+
+Fixed are what released scores mean, what ranks them, days that are over, and the organisers' keys.
 
 A score keeps the name of its view for ever. If the view could become another one, old numbers would
 stand under a name that says something else, and no audit could tell.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
+
+import msgspec
 
 from heldout.board.log.history import History, Submission
 from heldout.board.rules.deadlines import Term, list_terms
@@ -13,7 +19,13 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_checks import Wrong
 from heldout.board.rules.spec_file import parse_spec
 
-__all__ = ["list_changed_terms", "list_moved_days"]
+__all__ = [
+    "Difference",
+    "list_changed_keys",
+    "list_changed_terms",
+    "list_differences",
+    "list_moved_days",
+]
 
 _VIEW = (
     *("set", "measure", "labels", "queries", "facets"),
@@ -21,8 +33,109 @@ _VIEW = (
 )
 """The keys of a view that say what its score is; the others say who sees it."""
 
+_WORDS = ("name", "title", "task", "contact", "submit", "repository", "home", "install", "example")
+_HARMLESS = (*_WORDS, "forge")
+"""The top-level keys that decide no score, no key and no quota."""
+
+_MEANINGS = (
+    ("recipients", "who can open what is submitted from now on"),
+    ("envelope", "the format of sealed files"),
+    ("policy.quota", "how often a team may submit"),
+    ("policy.quota_days", "how often a team may submit"),
+    ("policy.embargo_months", "how long a team may stay anonymous"),
+    ("policy.off", "the rules that no submission is checked by"),
+    ("policy", "what a submission is checked by"),
+    ("release", "how much of a true score a team learns"),
+    ("runs", "what a run file must be"),
+    ("sets", "which queries and labels a run is scored with"),
+    ("views", "which scores there are, and who sees them"),
+    ("seasons", "which view ranks on which days"),
+    ("primary", "the view that ranks"),
+    ("denominator", "what a mean is taken over"),
+    ("decimals", "the digits of a released score"),
+    ("kind", "when scores are released"),
+    ("opens", "the days on which submissions are taken"),
+    ("closes", "the days on which submissions are taken"),
+    ("registration", "whether teams register, and what they agree to"),
+    ("archive", "whose runs are opened when the board ends"),
+    ("baselines", "whether a baseline can hold the record"),
+    ("trust", "what is published of the ranking beside the scores"),
+    ("forge", "where pull requests are read and answered, with the organisers' token"),
+    ("install", "the address from which participants install heldout"),
+)
+
 _SET = ("queries", "qrels")
 _HINT = "a view that has told scores stays: add one under a new name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A key that two board.toml differ in.
+
+    Attributes:
+        key: its path, `policy.quota`; an entry of a list stands by its name, `views[eval].measure`.
+        before: its value in the first one, `None` where it is absent.
+        after: its value in the second one.
+    """
+
+    key: str
+    before: Any
+    after: Any
+
+    @property
+    def decides(self) -> bool:
+        """Whether a score, a key or a quota may depend on it."""
+        return self.key.split(".")[0].split("[")[0] not in _HARMLESS
+
+    @property
+    def meaning(self) -> str:
+        """What the key decides, in a few words; "" for texts of the page."""
+        found = (words for key, words in _MEANINGS if self.key.startswith(key))
+        return next(found, "")
+
+    def __str__(self) -> str:
+        return f"{self.key}: {_shorten(self.before)} -> {_shorten(self.after)}"
+
+
+def list_differences(before: BoardSpec, after: BoardSpec) -> tuple[Difference, ...]:
+    """Every key in which two board.toml differ, in the order of the file."""
+    old, new = (dict(_flatten(msgspec.to_builtins(spec), "")) for spec in (before, after))
+    return tuple(
+        Difference(key=key, before=old.get(key), after=new.get(key))
+        for key in {**old, **new}
+        if old.get(key) != new.get(key)
+    )
+
+
+def _flatten(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _flatten(one, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+        for one in value:
+            yield from _flatten(one, f"{place}[{one.get('name')}]")
+    elif value is not None:
+        yield place, value
+
+
+def _shorten(value: object) -> str:
+    most = 120
+    text = "absent" if value is None else msgspec.json.encode(value).decode()
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def list_changed_keys(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
+    """What an edit would change of the organisers' keys: `rekeyed` alone does that.
+
+    Whoever may push to the board could name a key of their own, and read all that comes.
+    """
+    hint = "keys change by an event that says why: heldout board rekey"
+    for key in ("envelope", "recipients"):
+        was, now = getattr(before, key), getattr(after, key)
+        if was != now:
+            told = ", ".join(was) if key == "recipients" else was
+            found = ", ".join(now) if key == "recipients" else now
+            yield (key, found, f"{told}, as the log has it", hint)
 
 
 def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:

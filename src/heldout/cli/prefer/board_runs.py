@@ -103,7 +103,7 @@ def load_board_runs(source: JudgedSource, board: PublishedSource) -> tuple[Judge
             folder=board.folder, vault=board.vault, view=None, unpublished=False, now=board.now
         )
     )
-    spec = desk.repository.spec()
+    spec = desk.spec()
     name = board.query_set or spec.view(spec.on(desk.now.date()).primary).set
     check_set(spec, name)
     data = load_sets(desk.repository, spec, vault=desk.vault)[name]

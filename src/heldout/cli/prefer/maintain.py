@@ -133,7 +133,7 @@ def maintain(
     folder = CampaignFolder(campaign)
     texts = None if documents is None else read_documents(documents)
     with place.desk(page=wish.publish) as desk:
-        spec = desk.repository.spec()
+        spec = desk.spec()
         name = query_set or spec.view(spec.on(desk.now.date()).primary).set
         check_set(spec, name)
         held = _read(folder)

@@ -142,7 +142,7 @@ def _load_board(source: PoolSource, depth: int) -> Pooled:
             now=source.now,
         )
     )
-    spec = desk.repository.spec()
+    spec = desk.spec()
     name = source.query_set or spec.view(spec.on(desk.now.date()).primary).set
     check_set(spec, name)
     entries = list_published(desk)

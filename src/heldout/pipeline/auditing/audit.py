@@ -13,10 +13,12 @@ from heldout.board.policy.registered import registration_faults, signature_fault
 from heldout.board.ranking.seasons import current_standings
 from heldout.board.rules.deadlines import list_moved
 from heldout.board.rules.early_figures import list_early
+from heldout.board.rules.fixed_rules import list_differences
 from heldout.board.rules.held_out import held_out_file
 from heldout.board.rules.label_views import rules_told_by
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.template import format_recipients
 from heldout.errors import HeldoutError
 from heldout.ids import digest_bytes
 from heldout.pipeline.auditing.replay import Replay, replay_releases
@@ -28,7 +30,7 @@ from heldout.pipeline.scoring.score_files import ScoreFile, read_scores
 from heldout.pipeline.scoring.telling import released
 from heldout.site.exports import format_csv, format_json
 from heldout.store.arrivals import sealed_owner
-from heldout.store.repository import LEADERBOARD, Repository
+from heldout.store.repository import KEYS, LEADERBOARD, Repository
 from heldout.store.shared_files import kept_path
 from heldout.store.vault import Vault
 
@@ -69,7 +71,7 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
     """Verify a board's public log, and its vault where one is given."""
     checked = [
         "chain, order, times and openings of the public log",
-        "sealed files and leaderboard.json and .csv against it",
+        "board.toml, keys, sealed files and leaderboard.json and .csv against it",
     ]
     try:
         public = repository.log()
@@ -82,7 +84,8 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
         if history.teams or history.agreements:
             checked.append("registrations and the agreements' texts")
             faults += registration_faults(public)
-        notes = [*_tell_rules(repository, history)]
+        faults_of_rules, notes = _check_rules(repository, history)
+        faults += faults_of_rules
         if vault_root is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
             vault = Vault.open(vault_root, board=repository.root)
@@ -158,9 +161,33 @@ def _check_leaderboard(repository: Repository, public: Sequence[Entry]) -> Itera
             yield f"{name} is not what the log gives as of {as_of:%d %b %Y %H:%M:%S} UTC"
 
 
-def _tell_rules(repository: Repository, history: History) -> Iterator[str]:
-    if repository.rules() != history.rules[-1][1]:
-        yield "board.toml was edited since the last event: heldout rebuild logs it"
+def _check_rules(repository: Repository, history: History) -> tuple[list[str], list[str]]:
+    """What board.toml and keys/ say that the log does not: faults, and what is only worth a note.
+
+    A clone's board.toml is read by people, and keys/organisers.txt by `age -R`: both must be what
+    the log has, whoever changed them.
+    """
+    text = history.rules[-1][1]
+    before = parse_spec(text.encode(), path="the rules in the log")
+    faults, notes = [], []
+    try:
+        differences = list_differences(before, repository.tree_spec())
+    except HeldoutError as error:
+        return [f"board.toml is not what the log has, and wrong: {error}"], []
+    decisive = [str(one) for one in differences if one.decides]
+    if decisive:
+        faults.append(
+            f"board.toml is not what the log has: {'; '.join(decisive)} (the log counts; an "
+            "organiser accepts such an edit with heldout rebuild --accept-rules, or puts the log's "
+            "back with --restore-rules)"
+        )
+    if repository.tree_rules() != text and not decisive:
+        keys = ", ".join(one.key for one in differences) or "comments or layout only"
+        notes.append(f"board.toml was edited since the last event, and decides nothing: {keys}")
+    keys_file = repository.root / KEYS
+    if keys_file.is_file() and keys_file.read_bytes() != format_recipients(before.recipients):
+        faults.append(f"{KEYS} does not hold the recipients that the log has")
+    return faults, notes
 
 
 def _events(count: int) -> str:

@@ -118,7 +118,7 @@ def answer_registration(desk: Desk, forge: Forge, team: str, *, source: str) -> 
     if handle is None:
         return "nowhere"
     last = next(e for e in reversed(desk.vault.entries()) if _is_about(e, team))
-    spec = desk.repository.spec()
+    spec = desk.spec()
     told: CommentKind = "registered" if last.event.kind == "registered" else "revoked-registration"
     text = format_comment(
         Comment(
@@ -162,7 +162,7 @@ def _public_row(desk: Desk, submission: str) -> tuple[Row | None, BoardSpec]:
     From what the public log has, for the vault knows more.
     """
     public = project(desk.vault.entries(), now=desk.now)
-    standings, spec = current_standings(public, desk.repository.spec(), now=desk.now)
+    standings, spec = current_standings(public, desk.spec(), now=desk.now)
     return next((row for row in standings.every if row.id == submission), None), spec
 
 

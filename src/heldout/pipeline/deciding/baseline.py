@@ -8,7 +8,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.errors import InputError, Problem
 from heldout.ids import parse_submission_id
 from heldout.pipeline.deciding.decide import Decision, publish_baseline
-from heldout.pipeline.organiser.desk import Desk, note_rules
+from heldout.pipeline.organiser.desk import Desk, note_held_out
 from heldout.pipeline.query_sets.seeds import check_seeds
 from heldout.pipeline.query_sets.sets import load_sets
 from heldout.pipeline.scoring.rescoring import score_baseline
@@ -31,8 +31,8 @@ def add_baseline(desk: Desk, name: str, runs: Mapping[str, Path], *, description
         InputError: a run is missing or has errors, or the name is taken.
     """
     parse_submission_id(name)
-    note_rules(desk)  # an edited board.toml holds before anything is told by it
-    spec = desk.repository.spec().on(desk.now.date())
+    note_held_out(desk)
+    spec = desk.spec().on(desk.now.date())
     firsts = {name for name in runs if "~" not in name}
     problems = [_wrong_set(n, runs, spec) for n in sorted(firsts ^ set(spec.sets))]
     problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="baseline")

@@ -133,7 +133,7 @@ def publish_baseline(desk: Desk, name: str, scored: ScoredBaseline, identity: Id
     if before is not None:
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
     commit_held_out(desk)
-    spec = desk.repository.spec().on(desk.now.date())
+    spec = desk.spec().on(desk.now.date())
     public = released(spec, scored.scores.views)
     kept = {n: str(desk.vault.keep_sealed(path.read_bytes())) for n, path in scored.runs.items()}
     keep_signatures(desk.vault, name, scored.scans)
@@ -201,7 +201,7 @@ def correct(
     """
     submission = check_published(desk, submission_id)
     check_scored(submission, scores)
-    spec = add_label_views(desk.spec_at(submission.received), desk.repository.spec())
+    spec = add_label_views(desk.spec_at(submission.received), desk.spec())
     told = tell_again(desk, spec, submission, scores.views)
     before = submission.scores
     same = _is_as_before(submission, told)

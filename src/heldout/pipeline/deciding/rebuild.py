@@ -8,12 +8,19 @@ from heldout.board.log.events import Entry, check_clock, format_entry
 from heldout.board.log.history import History, read_history
 from heldout.board.ranking.seasons import current_standings, list_seasons
 from heldout.board.ranking.standings import Standings, project
+from heldout.board.rules.fixed_rules import Difference
 from heldout.board.rules.spec import BoardSpec, Example
 from heldout.board.rules.template import format_recipients
 from heldout.board.rules.workflows import WORKFLOW_PATHS, workflow_files
-from heldout.errors import StoreError
 from heldout.pipeline.organiser.clock import committed_log
-from heldout.pipeline.organiser.desk import Desk, NotedRules, is_behind, list_unlogged, note_rules
+from heldout.pipeline.organiser.desk import (
+    Desk,
+    NotedRules,
+    is_behind,
+    list_unlogged,
+    note_held_out,
+)
+from heldout.pipeline.participant.log_copies import check_tree_rules
 from heldout.pipeline.ranking.trusting import measure_due
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
@@ -39,8 +46,9 @@ class Rebuilt:
         changed: how many public files changed.
         commit: the new commit, `None` where nothing differed.
         revealed: entries whose embargo has ended since the last commit.
-        rules: the edited board.toml that was logged first, `None` where it was not edited.
+        rules: the edited board.toml that this call logged, `None` where it logged none.
         unlogged: held-out files that are others than the log commits to, and wait for a reason.
+        differences: the keys of board.toml that are not what the log has, where no vault is here.
     """
 
     standings: Standings
@@ -49,28 +57,28 @@ class Rebuilt:
     revealed: tuple[str, ...] = ()
     rules: NotedRules | None = None
     unlogged: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
 
 
 def rebuild(desk: Desk) -> Rebuilt:
     """Bring the board up to the vault's log: sealed files, public log, page, one commit.
 
-    An embargo that ended is revealed here. A board.toml that was edited is logged first, and then
-    what it allows by now to be told of the ranking beside the scores.
+    An embargo that ended is revealed here. Held-out files that are new are committed to first, and
+    then what the rules allow by now to be published of the ranking beside the scores is logged.
+    The rules are those of the log; an edit of board.toml is left alone.
 
     Args:
         desk: its lock is held, and its clock was looked at (`organiser.clock`).
     """
     before = committed_log(desk.repository)
-    rules = note_rules(desk)
+    rules = note_held_out(desk) or desk.accepted
     measure_due(desk)
     entries = desk.vault.entries()
     public = project(entries, now=desk.now)
-    changed = int(
-        desk.repository.write_file(KEYS, format_recipients(desk.repository.spec().recipients))
-    )
-    changed += _write_missing(desk.repository)
+    changed = int(desk.repository.write_file(KEYS, format_recipients(desk.spec().recipients)))
+    changed += _write_missing(desk.repository, desk.spec())
     changed += _write_submissions(desk, read_history(entries))
-    standings, pages = _write_pages(desk.repository, public, desk.now)
+    standings, pages = _write_pages(desk.repository, desk.spec(), public, desk.now)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
     changed += desk.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
     revealed = () if before is None else _find_revealed(before, public)
@@ -90,32 +98,33 @@ def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
     if news or is_behind(desk):
         return rebuild(desk)
     entries = desk.vault.entries()
-    standings, _ = current_standings(entries, desk.repository.spec(), now=desk.now)
+    standings, _ = current_standings(entries, desk.spec(), now=desk.now)
     return Rebuilt(standings=standings, changed=0, commit=None, unlogged=list_unlogged(desk))
 
 
 def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
     """The page alone, from the public log: what anybody with a clone can make.
 
-    What is sealed stays so; an embargo past its day is shown as `reveal due`.
+    What is sealed stays so; an embargo past its day is shown as `reveal due`. The rules are those
+    of the log.
 
     Raises:
+        InputError: board.toml contradicts what the log fixes, as `check_tree_rules` has it.
         StoreError: the public log is missing or damaged, or the clock is before its last event.
     """
     public = repository.log()
-    if not public:
-        raise StoreError(f"{LOG} is missing or empty; fetch it anew: git checkout {LOG}")
+    spec = repository.spec()
+    differences = check_tree_rules(repository, public)
     check_clock(public[-1], now)
-    standings, pages = _write_pages(repository, public, now)
-    return Rebuilt(standings=standings, changed=pages, commit=None)
+    standings, pages = _write_pages(repository, spec, public, now)
+    return Rebuilt(standings=standings, changed=pages, commit=None, differences=differences)
 
 
-def _write_missing(repository: Repository) -> int:
+def _write_missing(repository: Repository, spec: BoardSpec) -> int:
     """What a board has beside its data; a file that lies there may be the organisers' own.
 
     The forge's check, and that every clone gets the files as they are.
     """
-    spec = repository.spec()
     files = {ATTRIBUTES: AS_IT_IS, **workflow_files(spec.forge, install=spec.install)}
     return sum(
         repository.write_file(path, text)
@@ -135,9 +144,8 @@ def _write_submissions(desk: Desk, history: History) -> int:
 
 
 def _write_pages(
-    repository: Repository, public: tuple[Entry, ...], now: datetime
+    repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], now: datetime
 ) -> tuple[Standings, int]:
-    spec = repository.spec()
     seasons = list_seasons(public, spec, now=now)
     standings, here = current_standings(public, spec, now=now)
     facts = _facts(repository, here, public, standings)
@@ -226,9 +234,9 @@ def _message(
         last = fresh[-1].event
         same = {e.event.submission for e in fresh if e.event.kind == last.kind}
         more = f" and {len(same) - 1} more" if len(same) > 1 else ""
-        about = last.submission or desk.repository.spec().name
+        about = last.submission or desk.spec().name
         parts.append(f"{last.kind} {about}{more} (event {last.seq})")
-    return "; ".join(parts) or f"rebuilt {desk.repository.spec().name}"
+    return "; ".join(parts) or f"rebuilt {desk.spec().name}"
 
 
 def _commit(desk: Desk, message: str) -> str | None:
@@ -236,6 +244,4 @@ def _commit(desk: Desk, message: str) -> str | None:
     if not git.is_repository():
         return None
     author = git.configured_author() or _KEEPER
-    return git.commit_paths(
-        _public_paths(desk.repository.spec()), message=message, author=author, at=desk.now
-    )
+    return git.commit_paths(_public_paths(desk.spec()), message=message, author=author, at=desk.now)

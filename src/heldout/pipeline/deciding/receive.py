@@ -89,7 +89,7 @@ def list_merged(desk: Desk, *, main: str) -> tuple[Arrival, ...]:
     return tuple(
         find_merged(
             desk.repository.git,
-            desk.repository.spec().envelope,
+            desk.spec().envelope,
             main=main,
             logged=_read_whole(desk, digests),
             published={s.id for s in every if s.status == "published"},
@@ -146,7 +146,7 @@ def _is_known(desk: Desk, arrival: Arrival) -> bool:
 
 def _log(desk: Desk, arrival: Arrival, submission: SubmissionId) -> str:
     desk.check_open("received")
-    spec = desk.repository.spec()
+    spec = desk.spec()
     names = file_names(spec.envelope, submission)
     files = arrival.read()
     before = desk.history().in_any_case(submission)

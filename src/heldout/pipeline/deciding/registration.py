@@ -82,7 +82,7 @@ def _take(desk: Desk, arrival: Arrival) -> Receipt:
 
 def _log(desk: Desk, arrival: Arrival) -> Receipt:
     desk.check_open("registered")
-    spec, history = desk.repository.spec(), desk.history()
+    spec, history = desk.spec(), desk.history()
     require_registration(spec)
     ((path, data),) = arrival.read().items()
     file, statement = read_registration(data, path=path)

@@ -139,7 +139,9 @@ def sit_down(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
 
 def organiser_name(repository: Repository, vault: Vault) -> str:
     """How this organiser is named in the log: the vault's first key, cut short."""
-    spec = repository.spec()
+    entries = vault.entries()
+    rules = vault.history().rules[-1][1] if entries else repository.tree_rules()
+    spec = parse_spec(rules.encode(), path=SPEC)
     if not vault.identities():
         raise StoreError(
             "the vault has no key; restore identities/ from the backup, "
@@ -147,7 +149,7 @@ def organiser_name(repository: Repository, vault: Vault) -> str:
         )
     own = next(own_recipients(spec.envelope, vault), None)
     if own is None:  # the envelope was changed to a form that the vault has no key of
-        check_recipients(spec, repository.rules(), vault)
+        check_recipients(spec, rules, vault)
         raise StoreError(f'the vault has no key of the form envelope = "{spec.envelope}"')
     return short_recipient(spec.envelope, own)
 

@@ -92,7 +92,7 @@ def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime)
             repository.git.init()
             rebuild(desk)
             vault.finish()
-        standings = make_standings(vault.entries(), repository.spec(), now=now)
+        standings = make_standings(vault.entries(), desk.spec(), now=now)
     return TakenOver(desk=desk, standings=standings, done_before=done_before)
 
 
@@ -166,7 +166,7 @@ def _log(desk: Desk, source: Source) -> None:
     """Every event that an earlier call did not log: the opening, the file, its rows by day."""
     entries = desk.vault.entries()
     if not entries:
-        public = {"board.toml": desk.repository.rules()}
+        public = {"board.toml": desk.repository.tree_rules()}
         desk.log("opened-board", None, public=public, sealed={"labels": {}})
     if _imported_digest(entries) is None:
         desk.vault.keep_sealed(source.data)

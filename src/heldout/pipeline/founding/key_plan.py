@@ -19,7 +19,7 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.envelope.bundle import Form, file_names, new_identity, open_key, recipient_of, seal_key
 from heldout.errors import InputError, Problem, SetupError, StoreError, TrustError, quote
 from heldout.ids import SubmissionId
-from heldout.pipeline.organiser.desk import Desk, note_rules
+from heldout.pipeline.organiser.desk import Desk, note_held_out
 from heldout.pipeline.organiser.recipients import check_recipients
 from heldout.store.repository import SPEC
 from heldout.store.vault import Vault
@@ -119,8 +119,8 @@ def make_plan(desk: Desk, change: KeyChange) -> KeyPlan:
         InputError: a public key is wrong or unknown, or none that opens here would stay.
         StoreError: nothing would change.
     """
-    note_rules(desk)
-    spec, vault = desk.repository.spec(), desk.vault
+    note_held_out(desk)
+    spec, vault = desk.spec(), desk.vault
     own = list(own_keys(spec.envelope, vault))
     removed = _find_removed(spec, own, change)
     private = _new_private(spec, own) if change.new_key else ""
@@ -131,7 +131,7 @@ def make_plan(desk: Desk, change: KeyChange) -> KeyPlan:
     retired = [key for key in own if key.retired or among(key.recipient, removed)]
     if not added and not removed and not (change.destroy_old and retired):
         raise StoreError("no key goes and none comes, so nothing was done")
-    text = set_recipients(desk.repository.rules(), recipients)
+    text = set_recipients(desk.rules(), recipients)
     after = parse_spec(text.encode(), path=SPEC)
     check_recipients(after, text, None if private else vault)
     sealed_again, not_opened = _seal_again(desk, spec.envelope, recipients)

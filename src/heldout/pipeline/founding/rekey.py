@@ -2,7 +2,7 @@
 
 Everything that has to be drawn or opened is done first and written into one private note in the
 vault. From there on each step only carries out what the note says, so that a call which was killed
-goes on where it stopped: sealed keys, private keys, board.toml, the event, the page, and last the
+goes on where it stopped: sealed keys, private keys, the event, board.toml, the page, and last the
 note.
 """
 
@@ -32,7 +32,7 @@ from heldout.pipeline.founding.key_plan import (
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.organiser.recipients import own_recipients
 from heldout.store.files import write_whole
-from heldout.store.repository import SPEC, Repository
+from heldout.store.repository import SPEC
 from heldout.store.vault import Vault
 
 __all__ = ["Rekeyed", "ensure_key", "is_begun", "rekey"]
@@ -75,13 +75,12 @@ def is_begun(vault: Vault) -> bool:
     return (vault.root / _NOTE).is_file()
 
 
-def ensure_key(repository: Repository, vault: Vault, *, now: datetime) -> None:
+def ensure_key(vault: Vault, *, now: datetime) -> None:
     """Give a vault that has lost its keys a new one, so that somebody sits at the desk.
 
     It is nobody's recipient until `rekey` makes it one.
 
     Args:
-        repository: the board.
         vault: its lock is held.
         now: the moment of the call.
 
@@ -89,7 +88,7 @@ def ensure_key(repository: Repository, vault: Vault, *, now: datetime) -> None:
         StoreError: the clock went backwards; no key is made.
     """
     check_clock(vault.entries()[-1], now)
-    form = repository.spec().envelope
+    form = parse_spec(vault.history().rules[-1][1].encode(), path=SPEC).envelope
     if next(own_recipients(form, vault), None) is None:
         _add_key(vault, new_identity(form).private)
 
@@ -128,7 +127,7 @@ def rekey(desk: Desk, change: KeyChange) -> Rekeyed:
 def _find_done(desk: Desk, change: KeyChange) -> Entry | None:
     """The event of the very change that is asked for, if no other came after it."""
     logged = [entry for entry in desk.vault.entries() if entry.event.kind == "rekeyed"]
-    recipients = desk.repository.spec().recipients
+    recipients = desk.spec().recipients
     if not logged or logged[-1].get("why") != change.why:
         return None
     gone = not any(plain(key).startswith(plain(text)) for key in recipients for text in change.drop)
@@ -171,9 +170,10 @@ def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
     """Every step can be done twice: a call that goes on does them all."""
     sealed = {name: str(desk.vault.keep_sealed(data)) for name, data in plan.sealed_again.items()}
     _change_keys(desk, plan)
-    text = set_recipients(desk.repository.rules(), plan.recipients)
-    desk.repository.write_file(SPEC, text.encode())
+    text = set_recipients(desk.rules(), plan.recipients)
+    # The event first: board.toml without it would be an edit that changes keys, and be refused.
     event = _log(desk, plan, text, sealed)
+    desk.repository.write_file(SPEC, text.encode())
     if plan.old_keys == "destroyed":
         for file in (desk.vault.root / "identities").glob(f"{RETIRED}*.txt"):
             file.unlink()
@@ -194,7 +194,7 @@ def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
 
 def _change_keys(desk: Desk, plan: KeyPlan) -> None:
     """Retire the old private keys, then put the new one in: no moment has neither."""
-    form = desk.repository.spec().envelope
+    form = desk.spec().envelope
     for key in own_keys(form, desk.vault):
         if among(key.recipient, plan.removed) and not key.retired:
             mark = digest_bytes(plain(key.recipient).encode())[:8]

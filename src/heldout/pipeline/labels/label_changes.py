@@ -62,7 +62,7 @@ def compare_version(desk: Desk, version: BoardLabels) -> Change | None:
     Returns:
         `None` where the set has no view with the same measure to compare with.
     """
-    before = version.record.parent or _own_view(desk.repository.spec(), version.view)
+    before = version.record.parent or _own_view(desk.spec(), version.view)
     if before is None:
         return None
     rows = _read_rows(desk, before, version.name)

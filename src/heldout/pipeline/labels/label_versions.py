@@ -22,8 +22,7 @@ from heldout.ids import digest_bytes
 from heldout.pipeline.deciding.decide import Decision, correct
 from heldout.pipeline.labels.published_tops import check_set, list_published
 from heldout.pipeline.organiser.commitments import check_unchanged, compare_held_out
-from heldout.pipeline.organiser.desk import Desk, note_rules
-from heldout.pipeline.organiser.new_rules import check_new_rules
+from heldout.pipeline.organiser.desk import Desk, accept_rules
 from heldout.pipeline.query_sets.sets import load_sets
 from heldout.pipeline.scoring.rescoring import rescore
 from heldout.pipeline.scoring.score_files import ScoreFile, read_kept
@@ -129,7 +128,7 @@ def list_versions(desk: Desk) -> Mapping[str, tuple[BoardLabels, ...]]:
         StoreError: a record is missing or damaged.
     """
     found: defaultdict[str, list[BoardLabels]] = defaultdict(list)
-    for view in desk.repository.spec().views:
+    for view in desk.spec().views:
         if view.labels is not None and view.labels.startswith(f"{view.set}{_MARK}"):
             found[view.set].append(_read_version(desk, view, view.labels))
     return {
@@ -165,7 +164,7 @@ def publish_labels(
             Ladder tells some; `no-labels`, `label-id`; and those of `check_new_rules`.
         StoreError: a file that decides scores is not what the log commits to.
     """
-    spec = desk.repository.spec()
+    spec = desk.spec()
     _check(spec, record.set, public=public)
     check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
     if not any(labels.values()):
@@ -180,7 +179,7 @@ def publish_labels(
         own = (view.measure for view in spec.views if view.set == record.set)
         measure = versions[-1].view.measure if versions else next(own)
     view = View(name=name, set=record.set, measure=measure, labels=name, public=public)
-    before = desk.repository.rules()
+    before = desk.rules()
     after = f"{before.rstrip()}\n\n{_format_view(view)}"
     parse_spec(after.encode(), path=SPEC)
     parent = versions[-1].name if versions else ""
@@ -214,7 +213,7 @@ def score_versions(
         StoreError: a file that decides scores is not what the log commits to; or as below.
         TrustError, InputError: a run cannot be scored.
     """
-    spec = desk.repository.spec()
+    spec = desk.spec()
     check_unchanged(compare_held_out(desk.vault, desk.history(), spec))
     versions = [one for each in list_versions(desk).values() for one in each]
     sets = load_sets(desk.repository, spec, vault=desk.vault)
@@ -240,7 +239,7 @@ def _lacks(kept: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) ->
 
 
 def _is_held_out(desk: Desk, query_set: str) -> bool:
-    return desk.repository.spec().sets[query_set].held_out
+    return desk.spec().sets[query_set].held_out
 
 
 def _folder(desk: Desk, query_set: str) -> Path:
@@ -292,8 +291,7 @@ def _take_rules(desk: Desk, before: str, after: str, *, why: str) -> None:
     """Put new rules in force, or leave the old ones."""
     desk.repository.write_file(SPEC, after.encode())
     try:
-        check_new_rules(desk.repository, desk.vault, now=desk.now)
-        note_rules(desk, why=why)
+        accept_rules(desk, why=why)
     except HeldoutError:
         desk.repository.write_file(SPEC, before.encode())
         raise

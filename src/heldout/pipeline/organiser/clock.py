@@ -117,7 +117,7 @@ def _list_due(history: History, shown: Sequence[Entry], today: date) -> Iterator
 
 def _list_days(desk: Desk, history: History) -> Iterator[date]:
     """The days that the board itself waits for."""
-    spec = desk.repository.spec()
+    spec = desk.spec()
     days = (spec.closes, *(season.closes for season in spec.seasons))
     embargoes = (submission.embargo_until for submission in history.submissions.values())
     yield from (day for day in (*days, *embargoes) if day is not None)

@@ -11,7 +11,6 @@ from heldout.board.log.history import History, Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError, Problem, StoreError, quote
-from heldout.ids import digest_bytes
 from heldout.pipeline.organiser.commitments import (
     FIRST_TIME,
     HeldOut,
@@ -19,8 +18,7 @@ from heldout.pipeline.organiser.commitments import (
     compare_held_out,
     keep_versions,
 )
-from heldout.pipeline.organiser.new_rules import check_new_rules
-from heldout.pipeline.organiser.recipients import check_recipients
+from heldout.pipeline.organiser.new_rules import check_new_rules, read_agreement_text
 from heldout.pipeline.query_sets.sets import check_excluded
 from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault
@@ -28,15 +26,14 @@ from heldout.store.vault import Vault
 __all__ = [
     "Desk",
     "NotedRules",
+    "accept_rules",
     "check_same",
     "commit_held_out",
     "is_behind",
     "list_unlogged",
+    "note_held_out",
     "note_labels",
-    "note_rules",
 ]
-
-_LONGEST_AGREEMENT = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +45,26 @@ class Desk:
         vault: its vault; the caller holds its lock while anything is written.
         now: the moment of the call, UTC.
         by: how the organiser is named in the log.
+        accepted: the edited board.toml that this call has logged, if it did.
     """
 
     repository: Repository
     vault: Vault
     now: datetime
     by: str
+    accepted: "NotedRules | None" = None
 
     def history(self) -> History:
         """What the vault's log says."""
         return self.vault.history()
+
+    def rules(self) -> str:
+        """The text of the rules in force: the last ones in the vault's log."""
+        return self.history().rules[-1][1]
+
+    def spec(self) -> BoardSpec:
+        """The rules in force: an edit of board.toml changes none of them until it is accepted."""
+        return parse_spec(self.rules().encode(), path=SPEC)
 
     def find(self, submission: str) -> Submission:
         """A submission of the log; a baseline is none.
@@ -108,7 +115,7 @@ class Desk:
             raise InputError(
                 Problem(
                     code="board-closed",
-                    path=self.repository.spec().name,
+                    path=self.spec().name,
                     found=f"'{kind}' on a board that was closed on {closed:%d %b %Y}",
                     expected="an erratum, or nothing: its labels are opened",
                 )
@@ -153,61 +160,62 @@ class NotedRules:
     files: tuple[str, ...] = ()
 
 
-def note_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
-    """Log a board.toml that was edited, so that it holds from now on and not before.
+def accept_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
+    """Log the board.toml in the folder, so that it holds from now on and not before.
 
-    In the same event stands the commitment to held-out files that are new. What was committed to
-    and is another file now waits for a reason (`note_labels`), once a score was told. An agreement
-    whose text is new or was edited has an event of its own.
+    Only where a person said yes to it, or a command wrote it: whoever may push to the board can
+    write that file. In the same event stands the commitment to held-out files that are new. An
+    agreement whose text is new or was edited has an event of its own.
 
     Args:
         desk: its lock is held.
         why: the reason, where held-out files are new; it is public.
 
     Returns:
-        What was logged of board.toml and held-out files, `None` where nothing was edited.
+        What was logged of board.toml and held-out files, `None` where the log has them.
 
     Raises:
-        InputError: the new text is wrong, does not fit what was told, or names recipients that
-            nobody here can open for, or the agreement is no text or too long; nothing is logged
-            of what is wrong.
+        InputError: the new text is wrong, does not fit what was released, or changes the
+            organisers' keys, or the agreement is no text or too long; nothing is logged then.
         StoreError: a file that the new text names is missing, or labels that were committed to.
     """
     check_new_rules(desk.repository, desk.vault, now=desk.now)
-    noted = _note_spec(desk, why)
+    noted = _note_rules(desk, desk.repository.tree_rules(), why)
     _note_agreement(desk)
     return noted
 
 
+def note_held_out(desk: Desk) -> NotedRules | None:
+    """Commit to held-out files that are new, under the rules in force.
+
+    What was committed to and is another file now waits for a reason (`note_labels`), once a score
+    was released.
+
+    Args:
+        desk: its lock is held.
+
+    Returns:
+        What was logged, `None` where nothing is new.
+
+    Raises:
+        StoreError: a file that the rules name is missing, or labels that were committed to.
+    """
+    return _note_rules(desk, desk.rules(), "")
+
+
 def _note_agreement(desk: Desk) -> None:
-    registration, history = desk.repository.spec().registration, desk.history()
+    registration, history = desk.spec().registration, desk.history()
     if registration is None or registration.agreement is None or history.closed is not None:
         return
     path = registration.agreement
-    data = desk.repository.file(path).read_bytes()
-    digest = str(digest_bytes(data))
+    digest, text = read_agreement_text(desk.repository, path)
     if not history.agreements or history.agreements[-1].digest != digest:
-        text = _agreement_text(path, data)
         public = {"path": path, "sha256": digest, "text": text}
         desk.log("changed-agreement", None, public=public)
 
 
-def _agreement_text(path: str, data: bytes) -> str:
-    if len(data) > _LONGEST_AGREEMENT:
-        found = f"{len(data):,} bytes"
-        expected = f"at most {_LONGEST_AGREEMENT:,} bytes"
-        raise InputError(Problem(code="too-large", path=path, found=found, expected=expected))
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(
-            Problem(code="bad-utf8", path=path, found="bytes that are not UTF-8", expected="UTF-8")
-        ) from None
-
-
-def _note_spec(desk: Desk, why: str) -> NotedRules | None:
-    text = desk.repository.rules()
-    spec = desk.repository.spec()
+def _note_rules(desk: Desk, text: str, why: str) -> NotedRules | None:
+    spec = parse_spec(text.encode(), path=SPEC)
     history = desk.history()
     before = history.rules[-1][1]
     held = compare_held_out(desk.vault, history, spec)
@@ -217,8 +225,6 @@ def _note_spec(desk: Desk, why: str) -> NotedRules | None:
     keep_versions(desk.vault, files)
     if before == text and files == held.before:
         return None
-    if before != text:
-        check_recipients(spec, text, desk.vault)
     entry = _log_rules(desk, text, held, files, why=why or _say_why(held))
     names = () if files == held.before else (*held.new, *held.changed)
     return NotedRules(event=entry.event.seq, keys=_changed_keys(before, text), files=names)
@@ -231,7 +237,7 @@ def commit_held_out(desk: Desk) -> None:
         StoreError: one was changed after scores had been told by it.
     """
     history = desk.history()
-    held = compare_held_out(desk.vault, history, desk.repository.spec())
+    held = compare_held_out(desk.vault, history, desk.spec())
     if _has_told(history):
         check_unchanged(held)
     keep_versions(desk.vault, held.files)
@@ -248,7 +254,7 @@ def list_unlogged(desk: Desk) -> tuple[str, ...]:
     history = desk.history()
     if not _has_told(history):
         return ()
-    return compare_held_out(desk.vault, history, desk.repository.spec()).changed
+    return compare_held_out(desk.vault, history, desk.spec()).changed
 
 
 def _has_told(history: History) -> bool:
@@ -281,7 +287,7 @@ def note_labels(desk: Desk, *, why: str) -> bool:
         StoreError: labels are missing.
     """
     history = desk.history()
-    held = compare_held_out(desk.vault, history, desk.repository.spec())
+    held = compare_held_out(desk.vault, history, desk.spec())
     keep_versions(desk.vault, held.files)
     if held.files == held.before:
         return False

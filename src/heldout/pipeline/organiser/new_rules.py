@@ -1,19 +1,97 @@
 """Looks at a board.toml that was edited before it is logged: what is logged holds for good."""
 
+import difflib
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
 from heldout.board.log.history import History
-from heldout.board.rules.fixed_rules import list_changed_terms, list_moved_days
+from heldout.board.rules.fixed_rules import (
+    Difference,
+    list_changed_keys,
+    list_changed_terms,
+    list_differences,
+    list_moved_days,
+)
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
+from heldout.errors import InputError, Problem
+from heldout.ids import digest_bytes
 from heldout.pipeline.query_sets.set_checks import check_sets
 from heldout.pipeline.query_sets.sets import load_sets
 from heldout.store.repository import SPEC, Repository
 from heldout.store.vault import Vault
 
-__all__ = ["check_new_rules"]
+__all__ = ["RuleChange", "check_new_rules", "find_rule_change", "read_agreement_text"]
+
+_LONGEST_AGREEMENT = 1 << 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleChange:
+    """What lies in the board's folder and is not what the log has.
+
+    Attributes:
+        texts: path -> (text in the log, text in the folder) of board.toml and the agreement.
+        differences: the keys of board.toml that differ; none where only comments or layout do.
+    """
+
+    texts: dict[str, tuple[str, str]]
+    differences: tuple[Difference, ...]
+
+    def diff(self) -> tuple[str, ...]:
+        """A unified diff, from what the log has to what lies there."""
+        return tuple(
+            line.rstrip("\n")
+            for path, (before, after) in self.texts.items()
+            for line in difflib.unified_diff(
+                before.splitlines(), after.splitlines(), f"log/{path}", path, n=2, lineterm=""
+            )
+        )
+
+
+def find_rule_change(repository: Repository, vault: Vault) -> RuleChange | None:
+    """The rules in the board's folder that the log does not have, `None` where it has them all.
+
+    Raises:
+        InputError: board.toml is wrong, or the agreement is no text or too long.
+        StoreError: the agreement that it names is missing.
+    """
+    history, text = vault.history(), repository.tree_rules()
+    before, after = parse_spec(history.rules[-1][1].encode()), repository.tree_spec()
+    texts = {}
+    if text != history.rules[-1][1]:
+        texts[SPEC] = (history.rules[-1][1], text)
+    named = None if after.registration is None else after.registration.agreement
+    if named is not None and history.closed is None:
+        digest, agreement = read_agreement_text(repository, named)
+        last = history.agreements[-1] if history.agreements else None
+        if last is None or last.digest != digest:
+            texts[named] = ("" if last is None else last.text, agreement)
+    if not texts:
+        return None
+    return RuleChange(texts=texts, differences=list_differences(before, after))
+
+
+def read_agreement_text(repository: Repository, path: str) -> tuple[str, str]:
+    """An agreement's digest, and its text.
+
+    Raises:
+        InputError: it is no text or too long.
+        StoreError: it is missing.
+    """
+    data = repository.file(path).read_bytes()
+    if len(data) > _LONGEST_AGREEMENT:
+        found = f"{len(data):,} bytes"
+        expected = f"at most {_LONGEST_AGREEMENT:,} bytes"
+        raise InputError(Problem(code="too-large", path=path, found=found, expected=expected))
+    try:
+        return str(digest_bytes(data)), data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(
+            Problem(code="bad-utf8", path=path, found="bytes that are not UTF-8", expected="UTF-8")
+        ) from None
 
 
 def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> None:
@@ -22,15 +100,16 @@ def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> N
     Where it was not edited nothing is looked at.
 
     Raises:
-        InputError: it changes what told scores mean or what ranks them, moves a last day that is
-            over, or names sets over which nothing can be scored.
+        InputError: it changes the organisers' keys, what released scores mean or what ranks them,
+            moves a last day that is over, or names sets over which nothing can be scored.
         StoreError: a file that it names is missing.
     """
-    history, text = vault.history(), repository.rules()
+    history, text = vault.history(), repository.tree_rules()
     before = history.rules[-1][1]
     if text == before:
         return
-    after = repository.spec()
+    after = repository.tree_spec()
+    refuse_spec(list_changed_keys(parse_spec(before.encode()), after), text, path=SPEC)
     refuse_spec(list_changed_terms(history, after), text, path=SPEC)
     refuse_spec(list_moved_days(history, after, now=now), text, path=SPEC)
     _check_sets(repository, vault, parse_spec(before.encode()), after)
@@ -62,4 +141,4 @@ def _check_sets(repository: Repository, vault: Vault, before: BoardSpec, after: 
 def _check_agreement(repository: Repository, history: History, after: BoardSpec) -> None:
     registration = after.registration
     if registration is not None and registration.agreement is not None and not history.closed:
-        repository.file(registration.agreement)
+        read_agreement_text(repository, registration.agreement)

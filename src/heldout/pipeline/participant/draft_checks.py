@@ -13,11 +13,14 @@ from heldout.board.policy.identity import list_entrants
 from heldout.board.policy.quota import QuotaState, quota_state
 from heldout.board.policy.seeds import SeedFault, compare_seeds
 from heldout.board.policy.table import Finding, judge
+from heldout.board.rules.fixed_rules import Difference
 from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import Problem
 from heldout.ids import SubmissionId, query_set_of, submission_date
 from heldout.pipeline.participant.amending import refuse_closed
 from heldout.pipeline.participant.draft import METADATA, find_runs, require_draft, try_metadata
+from heldout.pipeline.participant.log_copies import check_tree_rules
 from heldout.pipeline.participant.sealed import read_sealed
 from heldout.pipeline.participant.team import with_own_registration
 from heldout.pipeline.query_sets.sets import SetData, load_sets
@@ -63,6 +66,7 @@ class Check:
         undecided: how many of those that use the quota are not published.
         warnings: what would give an embargoed team away.
         hidden: what is kept from sight for an embargoed team.
+        differences: the keys of board.toml here that are not what the log has.
     """
 
     id: SubmissionId
@@ -76,6 +80,7 @@ class Check:
     undecided: int
     warnings: tuple[str, ...]
     hidden: tuple[str, ...]
+    differences: tuple[Difference, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -89,9 +94,13 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     """Run the organisers' own checks on a draft.
 
     Raises:
-        InputError: there is no such draft, a set has no run, or the board is closed.
+        InputError: there is no such draft, a set has no run, the board is closed, or board.toml
+            contradicts what the log fixes.
+        StoreError: the public log is missing or damaged.
     """
-    public = read_history(repository.log())
+    log = repository.log()
+    differences = check_tree_rules(repository, log)
+    public = read_history(log)
     refuse_closed(public)
     spec = repository.spec().on(submission_date(submission))
     files, wrong = find_runs(require_draft(repository, submission), spec)
@@ -120,6 +129,7 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
         else sum(history.submissions[name].status != "published" for name in quota.used),
         warnings=tuple(_giveaways(submission, manifest)),
         hidden=tuple(_kept_secret(repository, manifest)),
+        differences=differences,
     )
 
 
@@ -149,7 +159,11 @@ def quota_of(
 ) -> QuotaState | None:
     """The quota of the team that drafted a submission here; `None` where its draft is not here."""
     manifest, _ = try_metadata(repository, submission)
-    return _quota(repository.spec(), with_own_teams(repository, history), manifest, now)
+    return _quota(_current(history), with_own_teams(repository, history), manifest, now)
+
+
+def _current(history: History) -> BoardSpec:
+    return parse_spec(history.rules[-1][1].encode())
 
 
 def _scan(spec: BoardSpec, data: SetData, path: Path, kind: str) -> Scan:

@@ -32,7 +32,6 @@ __all__ = [
     "Mark",
     "Receipt",
     "ReceiptCheck",
-    "check_continues",
     "check_receipt",
     "keep_receipt",
     "list_changes",
@@ -158,24 +157,6 @@ def check_receipt(receipt: Receipt, log: Sequence[Entry]) -> ReceiptCheck:
         told = f"event {receipt.received.seq} of {receipt.received.at}"
         faults.append(f"{receipt.id} was taken in by {told}, and is no longer")
     return ReceiptCheck(received=received, faults=tuple(faults))
-
-
-def check_continues(earlier: Sequence[Entry], later: Sequence[Entry]) -> Iterator[str]:
-    """Tell where a log is not an earlier copy of it with events added.
-
-    Args:
-        earlier: a copy from before.
-        later: the log of today.
-    """
-    for before, now in zip(earlier, later, strict=False):
-        number = before.event.seq
-        if before.hash != now.hash:
-            yield f"event {number} is another one than in the earlier copy: history was rewritten"
-            return
-        if hidden := before.opened.keys() - now.opened.keys():
-            yield f"event {number} showed {', '.join(sorted(hidden))} before, and hides it now"
-    if len(later) < len(earlier):
-        yield f"the last {len(earlier) - len(later)} events of the earlier copy were cut off"
 
 
 def list_changes(earlier: Sequence[Entry], later: Sequence[Entry]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from heldout.envelope.bundle import file_names, seal, seal_metadata
 from heldout.errors import InputError, Problem
 from heldout.ids import SubmissionId, digest_bytes, query_set_of, submission_date
 from heldout.pipeline.participant.draft import METADATA, run_files
+from heldout.pipeline.participant.log_copies import rules_to_seal_by
 from heldout.pipeline.participant.sealed import Sealed, read_sealed, write_sealed
 from heldout.pipeline.participant.team import format_metadata, team_mark
 from heldout.store.arrivals import branch_name
@@ -70,7 +71,7 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     Raises:
         InputError: a run is not compressed as the board's envelope wants it.
     """
-    spec = repository.spec().on(submission_date(submission))
+    spec = rules_to_seal_by(repository).on(submission_date(submission))
     runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
     before = read_sealed(repository, submission)
@@ -109,7 +110,7 @@ def update(
     Raises:
         InputError: the key of this submission is not in this clone.
     """
-    spec = repository.spec().on(submission_date(submission))
+    spec = rules_to_seal_by(repository).on(submission_date(submission))
     key, before = _read_key(repository, submission)
     name = file_names(spec.envelope, submission).metadata
     inputs = {**before.inputs, METADATA: _mark((manifest, withdrawn, *team_mark(repository)))}

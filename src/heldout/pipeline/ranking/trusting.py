@@ -45,7 +45,7 @@ def measure_due(desk: Desk) -> int:
 
 
 def _find_due(desk: Desk) -> Iterator[Due]:
-    entries, spec = desk.vault.entries(), desk.repository.spec()
+    entries, spec = desk.vault.entries(), desk.spec()
     trust = spec.trust
     if trust is None or not trust.show:
         return

@@ -56,7 +56,7 @@ def read_board_scores(desk: Desk, *, unpublished: bool = False) -> BoardScores:
     known = {one.id: views for one in chosen if (views := scores.read(one)) or _is_old(one)}
     if not known:
         raise StoreError("nothing is published on this board yet, so there is nothing to analyse")
-    spec = desk.repository.spec()
+    spec = desk.spec()
     return assemble_scores(spec, chosen, known, primary=spec.on(desk.now.date()).primary)
 
 
@@ -164,9 +164,7 @@ class _Scores:
 
     @cached_property
     def _sets(self) -> Mapping[str, SetData]:
-        return load_sets(
-            self._desk.repository, self._desk.repository.spec(), vault=self._desk.vault
-        )
+        return load_sets(self._desk.repository, self._desk.spec(), vault=self._desk.vault)
 
     def read(self, submission: Submission) -> Mapping[str, ViewScore]:
         """View -> true score; none where there is no run, or it has errors."""

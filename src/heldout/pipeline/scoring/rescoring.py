@@ -63,7 +63,7 @@ def open_and_score(desk: Desk, sets: Mapping[str, SetData], submission: Submissi
     Returns:
         The outcome; one that does not open, or has errors, says so in it.
     """
-    spec = add_label_views(desk.spec_at(submission.received), desk.repository.spec())
+    spec = add_label_views(desk.spec_at(submission.received), desk.spec())
     sets = _sets_of(desk, spec, sets)
     outcome = ScoreFile(
         files=dict(submission.files),
@@ -106,7 +106,7 @@ def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Scor
     submission = desk.history().submissions[submission_id]
     if not submission.baseline:
         return open_and_score(desk, sets, submission)
-    spec = add_label_views(desk.spec_at(submission.received), desk.repository.spec())
+    spec = add_label_views(desk.spec_at(submission.received), desk.spec())
     runs = {name: desk.vault.sealed(digest) for name, digest in submission.runs.items()}
     scored = score_baseline(spec, _sets_of(desk, spec, sets), runs)
     _keep_signatures(desk, submission, scored.scans)
@@ -191,7 +191,7 @@ def list_earlier(desk: Desk, sets: Mapping[str, SetData]) -> tuple[str, ...]:
 
 def _sets_of(desk: Desk, spec: BoardSpec, sets: Mapping[str, SetData]) -> Mapping[str, SetData]:
     """The query sets by the rules of a day; mostly those of today."""
-    today = desk.repository.spec().sets
+    today = desk.spec().sets
     same = all(today.get(name) == queries for name, queries in spec.sets.items())
     if same and all(sets[view.set].can_score(view) for view in spec.views):
         return {name: sets[name] for name in spec.sets}
