@@ -20,7 +20,7 @@ from heldout.pipeline.deciding.rebuild import rebuild
 from heldout.pipeline.deciding.receive import Receipt, receive
 from heldout.pipeline.deciding.review import review
 from heldout.pipeline.founding.found import found_board, sit_down
-from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.organiser.desk import Desk, accept_rules
 from heldout.pipeline.participant.draft import draft, draft_folder, draft_id, read_metadata
 from heldout.pipeline.participant.draft_checks import check
 from heldout.pipeline.participant.send import deliver, pack, submit
@@ -142,9 +142,10 @@ def open_board(
     )
     vault_root = folder / f"{collection.name}-vault"
     desk = found_board(root, vault_root, plan, {"eval": collection.given(data)}, now=now)
-    rules = _edited_rules(desk.repository.rules(), collection)
+    rules = _edited_rules(desk.rules(), collection)
     (root / "board.toml").write_text(rules, encoding="utf-8")
     with desk.vault.locked():
+        accept_rules(desk)
         rebuild(desk)
     clone = folder / f"{collection.name}-clone"
     subprocess.run(["git", "clone", "-q", root, clone], check=True)

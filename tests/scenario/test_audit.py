@@ -225,9 +225,21 @@ def test_a_changed_number_on_the_page_is_said_to_be_unchecked_and_a_rebuild_show
     assert git(town.board, "diff", "--name-only") == "leaderboard/index.html"
 
 
-def test_edited_rules_are_noted(town: Town) -> None:
+def test_an_edit_that_decides_is_a_fault_and_one_of_words_a_note(town: Town) -> None:
     rules = town.board / "board.toml"
-    rules.write_text(rules.read_text().replace("quota = 2", "quota = 3"))
+    text = rules.read_text()
+    rules.write_text(text.replace("quota = 2", "quota = 3"))
+    for found in (town.audit(), call(town.root, "audit", "--board", town.board, "--json").json):
+        assert not found["ok"]
+        (fault,) = found["faults"]
+        assert "policy.quota: 2 -> 3" in fault
+    rules.write_text(text.replace('title = "board"', 'title = "Another title"'))
     found = town.audit()
     assert found["ok"]
-    assert found["notes"] == ["board.toml was edited since the last event: heldout rebuild logs it"]
+    assert found["notes"] == [
+        "board.toml was edited since the last event, and decides nothing: title"
+    ]
+    rules.write_text(text)
+    (town.board / "keys" / "organisers.txt").write_text("age1other\n")
+    (fault,) = town.audit()["faults"]
+    assert "keys/organisers.txt does not hold the recipients that the log has" in fault

@@ -236,10 +236,10 @@ def test_rules_hold_from_their_day_on(town: Town) -> None:
     text = rules.read_text()
     rules.write_text(text.replace("off = []", 'off = ["description"]'))
     new = town.draft("new", now=LATER, seed=2, team={**OTHER_TEAM, "model_description": ""})
-    rules_of_clone = town.clone / "board.toml"
-    rules_of_clone.write_text(rules.read_text())
+    assert town.organiser("rebuild", now=LATER).code == 0
+    town.push()
+    town.pull()
     assert town.participant("submit", new, now=LATER).code == 0
-    rules_of_clone.write_text(text)
     town.take_in(now=LATER)
     assert town.kinds() == ["opened-board", "received", "changed-rules", "received"]
     assert set(findings(town, old, now=LATER)) == {"description"}

@@ -152,6 +152,24 @@ _AT_DESK = (
 """Commands that sit at the organiser's desk, of `heldout board` and `heldout prefer` too."""
 
 
+def accepting(board: Path, vault: Path, *arguments: str | Path) -> tuple[str, ...]:
+    """The option by which an organiser says yes to their own edit, where they made one."""
+    name = arguments[1 if arguments[0] in ("board", "prefer") else 0]
+    if name not in _AT_DESK:
+        return ()
+    lines = (vault / "events.jsonl").read_text().splitlines()
+    events = [json.loads(line)["event"] for line in lines]
+    rules = [e["public"]["board.toml"] for e in events if "board.toml" in e["public"]]
+    texts = [e["public"]["text"] for e in events if e["kind"] == "changed-agreement"]
+    pairs = ((board / "board.toml", rules[-1:]), (board / "agreement.md", texts[-1:]))
+    edited = [
+        f
+        for f, known in pairs
+        if f.is_file() and [f.read_bytes().decode("utf-8", "replace")] != known
+    ]
+    return ("--accept-rules",) if edited else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Town:
     """A board, its vault, a forge that both sides know, and a participant's clone."""
@@ -177,20 +195,8 @@ class Town:
     def organiser(self, *arguments: str | Path, now: str, accepts: bool = True) -> Answer:
         """A command of the organiser, who accepts every edit of the rules unless told otherwise."""
         told = ("--board", self.board, "--vault", self.vault, "--now", now)
-        name = arguments[1 if arguments[0] in ("board", "prefer") else 0]
-        edited = accepts and name in _AT_DESK and self.is_edited()
-        accept = ("--accept-rules",) if edited else ()
+        accept = accepting(self.board, self.vault, *arguments) if accepts else ()
         return call(self.root, *arguments, *told, *accept)
-
-    def is_edited(self) -> bool:
-        """Whether the board's folder has rules, or an agreement, that its log lacks."""
-        rules = (self.board / "board.toml").read_bytes()
-        logged = [event["public"].get("board.toml") for event in self.events()]
-        last = next((text for text in reversed(logged) if text is not None), None)
-        texts = [e["public"]["text"] for e in self.events() if e["kind"] == "changed-agreement"]
-        agreement = self.board / "agreement.md"
-        agreed = not agreement.is_file() or agreement.read_bytes().decode("utf-8", "replace")
-        return rules.decode("utf-8", "replace") != last or agreed not in (True, *texts[-1:])
 
     def participant(self, *arguments: str | Path, now: str, clone: Path | None = None) -> Answer:
         return call(self.root, *arguments, "--board", clone or self.clone, "--now", now)

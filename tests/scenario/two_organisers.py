@@ -6,7 +6,6 @@ certain: git is told to let the other organiser act between a fetch and the push
 
 import atexit
 import functools
-import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from town import Answer, Town, call, commit_tree, found_town, git
+from town import Answer, Town, accepting, call, commit_tree, found_town, git
 
 from heldout.board.log.events import parse_log
 from heldout.envelope.bundle import new_identity
@@ -40,7 +39,8 @@ class Office:
         return ["--board", str(self.board), "--vault", str(self.vault), *moment]
 
     def call(self, *arguments: str, now: str | None = DAY) -> Answer:
-        return call(self.root, *arguments, *self.place(now))
+        accept = accepting(self.board, self.vault, *arguments)
+        return call(self.root, *arguments, *self.place(now), *accept)
 
     def log(self) -> bytes:
         return (self.vault / "events.jsonl").read_bytes()
@@ -125,10 +125,8 @@ def _template() -> Path:
     git(town.vault, "init", "-q", "-b", "main")
     git(town.vault, "remote", "add", "origin", "../private")
     key = new_identity("age")
-    rules = town.board / "board.toml"
-    add = r'\g<0>, "' + key.recipient + '"'
-    rules.write_text(re.sub(r'(?<=recipients = \[)"\w+"', add, rules.read_text()))
-    assert town.organiser("rebuild", now=SHARED).code == 0
+    joins = ("--add", key.recipient, "--keep-key", "--why", "Bob joins", "--yes")
+    assert town.organiser("board", "rekey", *joins, now=SHARED).code == 0
     town.push()
     git(root, "clone", "-q", "private", "vault-b")
     git(root, "clone", "-q", "forge", "board-b")

@@ -28,7 +28,7 @@ from heldout.pipeline.deciding.rebuild import rebuild
 from heldout.pipeline.deciding.receive import receive
 from heldout.pipeline.deciding.review import Review, review
 from heldout.pipeline.founding.found import GivenSet, found_board, sit_down
-from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.organiser.desk import Desk, accept_rules
 from heldout.pipeline.participant.draft import METADATA, draft, draft_folder, draft_id
 from heldout.pipeline.participant.draft_checks import check
 from heldout.pipeline.participant.send import pack, submit
@@ -369,6 +369,7 @@ def _allow_figures(desk: Desk, now: datetime) -> None:
     file = desk.repository.root / SPEC
     write_whole(file, file.read_bytes() + _FIGURES.format(day=now.date()).encode())
     with desk.vault.locked():
+        accept_rules(desk)
         rebuild(desk)
 
 

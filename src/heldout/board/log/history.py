@@ -5,6 +5,7 @@ log, where sealed fields are simply not known. Policy, standings and pipeline re
 events.
 """
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -31,10 +32,15 @@ __all__ = [
     "Proposal",
     "Status",
     "Submission",
+    "find_recipients",
     "follow_history",
     "identity_fields",
     "read_history",
 ]
+
+
+_KEYS_ARE_FIXED = 2
+"""The first schema in which `changed-rules` leaves the recipients as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +157,7 @@ class _Fold:
         elif entry.event.kind in ("registered", "revoked-registration"):
             self.teams = fold_team(self.teams, entry)
         elif "board.toml" in entry.event.public:
+            _check_recipients(entry, self.rules[-1][1] if self.rules else "")
             self.rules.append((entry.time, str(entry.get("board.toml"))))
             if entry.event.kind == "rekeyed":
                 self.submissions |= dict(_sealed_again(self.submissions, entry))
@@ -178,6 +185,28 @@ class _Fold:
             teams=self.teams,
             agreements=tuple(self.agreements),
             measured=tuple(self.measured),
+        )
+
+
+def find_recipients(rules: str) -> object:
+    """The recipients that a board.toml names, `None` where it names none or is no TOML."""
+    try:
+        return tomllib.loads(rules).get("recipients")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _check_recipients(entry: Entry, before: str) -> None:
+    """Refuse `changed-rules` with other keys: `rekeyed` says who comes, who goes, and why.
+
+    Logs of schema 1 may have it; an audit notes it there.
+    """
+    if entry.event.schema < _KEYS_ARE_FIXED or entry.event.kind != "changed-rules":
+        return
+    after = str(entry.get("board.toml"))
+    if before != after and find_recipients(before) != find_recipients(after):
+        raise StoreError(
+            f"{place_of(entry)}: it changes the recipients, which only 'rekeyed' may do"
         )
 
 

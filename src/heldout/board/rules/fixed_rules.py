@@ -6,14 +6,15 @@ A score keeps the name of its view for ever. If the view could become another on
 stand under a name that says something else, and no audit could tell.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 import msgspec
 
-from heldout.board.log.history import History, Submission
+from heldout.board.log.events import Entry
+from heldout.board.log.history import History, Submission, find_recipients
 from heldout.board.rules.deadlines import Term, list_terms
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_checks import Wrong
@@ -25,6 +26,7 @@ __all__ = [
     "list_changed_terms",
     "list_differences",
     "list_moved_days",
+    "list_unsaid_keys",
 ]
 
 _VIEW = (
@@ -136,6 +138,21 @@ def list_changed_keys(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
             told = ", ".join(was) if key == "recipients" else was
             found = ", ".join(now) if key == "recipients" else now
             yield (key, found, f"{told}, as the log has it", hint)
+
+
+def list_unsaid_keys(entries: Iterable[Entry]) -> Iterator[str]:
+    """The events that changed the organisers' keys as an edit: logs of schema 1 may have them."""
+    before = None
+    for entry in entries:
+        if "board.toml" not in entry.event.public:
+            continue
+        after = find_recipients(str(entry.get("board.toml")))
+        if before is not None and after != before and entry.event.kind == "changed-rules":
+            yield (
+                f"event {entry.event.seq} changed the recipients as an edit of board.toml, which "
+                "only 'rekeyed' may do today: ask the organisers whose key came"
+            )
+        before = after
 
 
 def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:

@@ -13,7 +13,7 @@ from heldout.board.policy.registered import registration_faults, signature_fault
 from heldout.board.ranking.seasons import current_standings
 from heldout.board.rules.deadlines import list_moved
 from heldout.board.rules.early_figures import list_early
-from heldout.board.rules.fixed_rules import list_differences
+from heldout.board.rules.fixed_rules import list_differences, list_unsaid_keys
 from heldout.board.rules.held_out import held_out_file
 from heldout.board.rules.label_views import rules_told_by
 from heldout.board.rules.spec import BoardSpec
@@ -86,6 +86,7 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
             faults += registration_faults(public)
         faults_of_rules, notes = _check_rules(repository, history)
         faults += faults_of_rules
+        notes += list_unsaid_keys(public)
         if vault_root is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
             vault = Vault.open(vault_root, board=repository.root)

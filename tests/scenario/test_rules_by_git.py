@@ -1,0 +1,222 @@
+"""board.toml that git brought: who may push to the board's main decides nothing by it.
+
+Every administrator of the forge, every co-maintainer and every thief of a token can push there. The
+rules hold by the log; what lies in the folder is an edit, until an organiser says yes to it.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from registering_town import AGREEMENT, ask_for_registration
+from town import OTHER_TEAM, Town, call, copy_town, environment, found_town, git
+
+from heldout.cli import main
+from heldout.envelope.bundle import new_identity
+
+pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
+NEXT = "2026-11-03T10:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Town:
+    """A board with one entry, known to everybody."""
+    town = found_town(tmp_path_factory.mktemp("started"))
+    first = town.send("first", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(first, now=DAY).code == 0
+    town.push()
+    town.pull()
+    return town
+
+
+@pytest.fixture
+def town(started: Town, tmp_path: Path) -> Town:
+    return copy_town(started, tmp_path)
+
+
+def push_rules(town: Town, edit: Callable[[str], str], *, everywhere: bool = True) -> str:
+    """Somebody who may push changes board.toml on main; the organiser and the team pull it."""
+    thief = town.new_clone("thief")
+    file = thief / "board.toml"
+    text = edit(file.read_text("utf-8"))
+    assert text != file.read_text("utf-8")
+    file.write_text(text, "utf-8")
+    git(thief, "commit", "-qam", "words")
+    git(thief, "push", "-q", "origin", "main")
+    git(town.board, "pull", "-q", "--ff-only", "origin", "main")
+    if everywhere:
+        town.pull()
+    return text
+
+
+def replaced(old: str, new: str) -> Callable[[str], str]:
+    return lambda text: text.replace(old, new)
+
+
+def add_key(text: str, key: str) -> str:
+    return re.sub(r'recipients = \["(\w+)"\]', rf'recipients = ["\1", "{key}"]', text)
+
+
+HOSTILE = {
+    "a quota of a thousand": replaced("quota = 2", "quota = 1000"),
+    "rules switched off": replaced("off = []", 'off = ["quota", "same-run", "others-run"]'),
+    "a release that lets anybody try often": replaced("submissions = 300", "submissions = 100000"),
+}
+EVERY = (("inbox",), ("rebuild",), ("review", "20261102-first"), ("board", "teams"))
+
+
+def test_a_key_added_by_a_push(town: Town) -> None:
+    """Neither side uses it: nothing is sealed for it, nothing is logged, and the audit says so."""
+    stranger = new_identity("age").recipient
+    push_rules(town, lambda text: add_key(text, stranger))
+    submission = town.draft("second", now=NEXT, seed=2, team=OTHER_TEAM)
+    warned = town.participant("check", submission, now=NEXT)
+    assert "board.toml here is not what the board's log has" in warned.out
+    for sends in ("pack", "submit"):
+        answer = town.participant(sends, submission, now=NEXT)
+        assert answer.code == 2, answer
+        assert "other-keys  board.toml" in answer.err
+        assert "recipients = " in answer.err
+        assert "ask the organisers" in answer.err
+    assert not (town.clone / ".heldout/keys" / submission).exists()
+    assert not list((town.clone / ".heldout/sealed").glob(f"{submission}*"))
+    before = town.kinds()
+    for command in EVERY:
+        for accepts in (False, True):
+            refused = town.organiser(*command, now=NEXT, accepts=accepts)
+            assert refused.code == 2, command
+            assert "heldout board rekey" in refused.err
+    assert town.kinds() == before
+    for place in (town.board, town.clone):
+        audit = call(town.root, "audit", "--board", place, "--json").json
+        assert not audit["ok"]
+        assert any("recipients" in fault for fault in audit["faults"])
+    assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0
+    assert town.audit()["ok"]
+    town.push()
+    town.pull()
+    assert town.participant("submit", submission, now=NEXT).code == 0
+    assert [row["kind"] for row in town.take_in(now=NEXT)["received"]] == ["received"]
+
+
+@pytest.mark.parametrize("attack", HOSTILE)
+def test_rules_changed_by_a_push(town: Town, attack: str) -> None:
+    """They are shown, need a yes, and decide nothing before it, on either side."""
+    text = push_rules(town, HOSTILE[attack])
+    before = town.kinds()
+    for command in EVERY:
+        answer = town.organiser(*command, now=NEXT, accepts=False)
+        assert answer.code == 1, (command, answer)
+        assert "+++ board.toml" in answer.err
+        assert "--accept-rules" in answer.err
+    assert town.kinds() == before
+    assert not town.audit()["ok"]
+    assert not call(town.root, "audit", "--board", town.clone, "--json").json["ok"]
+    submission = town.draft("second", now=NEXT, seed=2)
+    checked = town.participant("check", submission, now=NEXT)
+    assert "the log counts" in checked.out
+    assert "of 2 used since" in checked.out
+    assert town.participant("submit", submission, now=NEXT).code == 0
+    accepted = town.organiser("inbox", "--accept-rules", now=NEXT, accepts=False)
+    assert accepted.code == 0, accepted
+    assert town.kinds()[len(before) :] == ["changed-rules", "received"]
+    assert town.events()[-2]["public"]["board.toml"] == text
+    assert town.audit()["ok"]
+
+
+def test_an_agreement_changed_by_a_push(tmp_path: Path) -> None:
+    """No team comes to agree to a text that no organiser has read."""
+    town = found_town(tmp_path)
+    ask_for_registration(town)
+    thief = town.new_clone("thief")
+    (thief / "agreement.md").write_text("You owe us money.\n", "utf-8")
+    git(thief, "commit", "-qam", "words")
+    git(thief, "push", "-q", "origin", "main")
+    git(town.board, "pull", "-q", "--ff-only", "origin", "main")
+    before = town.kinds()
+    answer = town.organiser("inbox", now=NEXT, accepts=False)
+    assert (answer.code, town.kinds()) == (1, before)
+    assert "+You owe us money." in answer.err
+    assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0
+    assert (town.board / "agreement.md").read_text("utf-8") == AGREEMENT
+    assert town.kinds() == before
+
+
+@pytest.mark.parametrize(("said", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
+def test_a_person_is_asked(town: Town, said: str, code: int) -> None:
+    push_rules(town, HOSTILE["a quota of a thousand"])
+    told = ["inbox", "--board", town.board, "--vault", town.vault, "--now", NEXT]
+    runner = CliRunner(env=environment(town.root))
+    result = runner.invoke(main, [str(word) for word in told], input=said)
+    assert result.exit_code == code, result.output
+    assert "Log these rules, so that they hold from now on? [y/N]" in result.stderr
+    assert re.search(r"policy.quota +how often a team may submit", result.stderr)
+    assert ("changed-rules" in town.kinds()) == (code == 0)
+
+
+def test_a_clone_that_is_behind_seals_for_the_keys_of_now(town: Town) -> None:
+    """Its board.toml was in force once, so nothing is wrong with it; the remote's log counts."""
+    told = ("board", "rekey", "--why", "a stolen laptop", "--destroy-old", "--yes")
+    assert town.organiser(*told, now=NEXT).code == 0
+    town.push()
+    submission = town.draft("second", now=NEXT, seed=2)
+    assert town.participant("submit", submission, now=NEXT).code == 0
+    assert [row["kind"] for row in town.take_in(now=NEXT)["received"]] == ["received"]
+    assert town.publish(submission, now=NEXT).code == 0
+
+
+def test_a_remote_whose_history_was_rewritten_gets_nothing(town: Town, tmp_path: Path) -> None:
+    """A log in which another event stands for one that the clone has seen names no key."""
+    other = copy_town(town, tmp_path / "other")
+    for each, why in ((town, "a stolen laptop"), (other, "a colleague leaves")):
+        assert each.organiser("board", "rekey", "--why", why, "--yes", now=NEXT).code == 0
+    town.push()
+    town.pull()
+    submission = town.draft("second", now=NEXT, seed=2, team=OTHER_TEAM)
+    git(town.forge, "fetch", "-q", str(other.board), "+main:main")
+    answer = town.participant("submit", submission, now=NEXT)
+    assert answer.code == 2, answer
+    assert "history was rewritten, so nothing was sealed" in answer.err
+    assert not (town.clone / ".heldout/keys" / submission).exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('order = "msmarco"', 'order = "trec"', "runs.order"),
+        ("decimals = 3", "decimals = 6", "decimals"),
+        ('primary = "eval"', 'primary = "dev"', "primary"),
+    ],
+)
+def test_what_published_scores_fix_is_refused_in_a_clone_too(
+    town: Town, old: str, new: str, key: str
+) -> None:
+    """Before two teams have worked under rules that no inbox can ever take."""
+    push_rules(town, replaced(old, new))
+    submission = "20261102-first"
+    for command in (("rebuild",), ("check", submission), ("submit", submission)):
+        answer = call(town.root, *command, "--board", town.clone, "--now", NEXT)
+        assert answer.code == 2, (command, answer)
+        assert f"{key} = " in answer.err
+        assert "as before" in answer.err
+
+
+def test_a_page_made_in_a_clone_follows_the_log(town: Town) -> None:
+    push_rules(town, replaced('title = "board"', 'title = "Send money"'))
+    answer = call(town.root, "rebuild", "--board", town.clone, "--now", NEXT)
+    assert answer.code == 0, answer
+    assert 'title: "board" -> "Send money"' in answer.out
+    assert "Send money" not in (town.clone / "leaderboard/index.html").read_text("utf-8")
+
+
+def test_without_its_log_a_clone_has_no_rules(town: Town) -> None:
+    """Else whoever pushes the log's removal has the say."""
+    submission = town.draft("second", now=NEXT, seed=2)
+    (town.clone / "log.jsonl").unlink()
+    answer = town.participant("check", submission, now=NEXT)
+    assert answer.code == 2
+    assert "log.jsonl is missing or empty" in answer.err
