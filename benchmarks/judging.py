@@ -2,8 +2,9 @@
 
 Starts `heldout serve` as a process over SQLite or a PostgreSQL server of its own, and lets made-up
 judges do their tasks through the pages, all at once, from this process: client and server share
-the machine's cores. With --kills the server is killed (SIGKILL) so many times meanwhile and
-started again; judges repeat what was not acknowledged, as a person would.
+the machine's cores. With --kills something is killed (SIGKILL) so many times meanwhile: all
+processes of the server, its parent alone (the workers must end by themselves), one worker, or one
+process of PostgreSQL (--kill). Judges repeat what was not acknowledged, as a person would.
 
 Afterwards the database is compared with what was acknowledged: an answer is acknowledged when the
 server has sent on to the next page. Exit status 1: one is missing or differs, a pair has more
@@ -31,15 +32,17 @@ from typing import Any, Literal
 
 import httpx
 import numpy as np
+import psycopg
 
 from heldout.demo.page_judge import Ending, PageJudge, Question
+from heldout.preferences.crowds.codes import personal_link
 from heldout.preferences.drawing import draw_tasks, list_pairs
 from heldout.preferences.judgments import counted
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item
 from heldout.store.campaign_files import CampaignFolder
-from heldout.store.judging.campaigns import read_campaign
+from heldout.store.judging.campaigns import Campaign, read_campaign
 from heldout.store.judging.database import open_database
 from heldout.store.judging.engines import sqlite_url
 from heldout.store.judging.readings import judgments
@@ -48,6 +51,8 @@ HELDOUT = [sys.executable, "-m", "heldout"]
 PATIENCE = 120
 OK, SEE_OTHER, LATER = 200, 303, 503
 ITEMS = 13
+TWO = 2
+PORT_PATIENCE = 30
 
 
 @dataclass(slots=True)
@@ -145,6 +150,7 @@ class Server:
         self._call += ["--workers", str(workers)]
         self._environ = {**os.environ, "DATABASE_URL": url}
         self._process: subprocess.Popen[bytes] | None = None
+        self._url = url
 
     @property
     def address(self) -> str:
@@ -163,6 +169,41 @@ class Server:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+
+    def kill_parent(self) -> None:
+        """Kill the process that started the workers, and start it again once the port is free."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        end = time.monotonic() + PORT_PATIENCE
+        while time.monotonic() < end:
+            with suppress(OSError), socket.create_server(("127.0.0.1", self.port)):
+                break
+            time.sleep(0.05)
+        else:
+            raise TimeoutError("workers held the port after their parent was killed")
+        self.start()
+
+    def kill_worker(self) -> None:
+        """Kill one process that answers requests; its parent starts another one."""
+        if self._process is None:
+            return
+        root = Path("/proc") / str(self._process.pid)
+        with suppress(FileNotFoundError, ProcessLookupError, IndexError):
+            children = (root / "task" / root.name / "children").read_text().split()
+            workers = [int(one) for one in children if _answers(Path("/proc") / one)]
+            os.kill(random.choice(workers), signal.SIGKILL)  # noqa: S311 - not a secret
+
+    def kill_database(self) -> None:
+        """Kill one process of PostgreSQL, which ends all the others and recovers from its log."""
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            rows = connection.execute(
+                "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
+                " AND pid <> pg_backend_pid()"
+            ).fetchall()
+        with suppress(ProcessLookupError, IndexError):
+            os.kill(random.choice(rows)[0], signal.SIGKILL)  # noqa: S311 - not a secret
 
     async def wait(self) -> None:
         """Wait until it answers."""
@@ -185,34 +226,51 @@ def guess(question: Question) -> Literal["a", "b"]:
 
 
 async def play(
-    server: Server, link: str, judges: int, seen: Seen, kills: int
+    server: Server, campaign: Campaign, seen: Seen, options: argparse.Namespace
 ) -> tuple[list[Ending], float]:
     """All judges at once; how each ended, and how long it took."""
     await server.wait()
-    killer = asyncio.create_task(kill_often(server, kills))
+    killer = asyncio.create_task(kill_often(server, options.kills, options.kill))
     start = time.perf_counter()
-    visits = (visit(server.address, link, f"w{number}", seen) for number in range(judges))
+    links = (
+        personal_link("", campaign.code, key=campaign.key, worker=f"w{number}")
+        for number in range(options.judges)
+    )
+    visits = (visit(server.address, link, seen) for link in links)
     endings = await asyncio.gather(*visits)
     seconds = time.perf_counter() - start
     await killer
     return endings, seconds
 
 
-async def visit(address: str, link: str, worker: str, seen: Seen) -> Ending:
+async def visit(address: str, link: str, seen: Seen) -> Ending:
     """One judge, with a connection of their own: a shared pool is searched for every request."""
     async with httpx.AsyncClient(
         base_url=address, transport=Patient(seen), timeout=PATIENCE
     ) as client:
-        return await PageJudge(client=client, link=link, worker=worker, decide=guess).visit()
+        return await PageJudge(client=client, link=link, decide=guess).visit()
 
 
-async def kill_often(server: Server, kills: int) -> None:
-    """Kill the server again and again, each time under load."""
+async def kill_often(server: Server, kills: int, what: str) -> None:
+    """Kill the server, or a part of it, again and again, each time under load."""
     for _ in range(kills):
         await asyncio.sleep(random.uniform(0.2, 0.9))  # noqa: S311 - not a secret
-        server.kill()
-        server.start()
+        if what == "all":
+            server.kill()
+            server.start()
+        else:
+            parts = {
+                "parent": server.kill_parent,
+                "worker": server.kill_worker,
+                "database": server.kill_database,
+            }
+            await asyncio.to_thread(parts[what])
         await server.wait()
+
+
+def _answers(process: Path) -> bool:
+    """Whether a child is a worker, and not Python's own keeper of shared resources."""
+    return b"resource_tracker" not in (process / "cmdline").read_bytes()
 
 
 @contextmanager
@@ -273,11 +331,9 @@ def measure(options: argparse.Namespace) -> Mapping[str, Any]:
         try:
             asyncio.run(server.wait())
             database = open_database(url)
-            code = read_campaign(database).code
+            campaign = read_campaign(database)
             database.close()
-            endings, seconds = asyncio.run(
-                play(server, f"/j/{code}", options.judges, seen, options.kills)
-            )
+            endings, seconds = asyncio.run(play(server, campaign, seen, options))
         finally:
             server.kill()
         found = check(url, seen, options.per_pair)
@@ -285,7 +341,9 @@ def measure(options: argparse.Namespace) -> Mapping[str, Any]:
     return {
         "engine": options.engine,
         "judges": options.judges,
+        "workers": options.workers,
         "kills": options.kills,
+        "killed": options.kill,
         "requests": len(seen.latencies),
         "seconds": round(seconds, 1),
         "requests_per_second": round(len(seen.latencies) / seconds),
@@ -307,7 +365,13 @@ def main() -> None:
     parser.add_argument("--per-pair", type=int, default=2)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--kills", type=int, default=0)
-    found = measure(parser.parse_args())
+    parser.add_argument("--kill", choices=("all", "parent", "worker", "database"), default="all")
+    options = parser.parse_args()
+    if options.kills and options.kill in ("parent", "worker") and options.workers < TWO:
+        parser.error("a parent and workers are two things with --workers 2 or more")
+    if options.kills and options.kill == "database" and options.engine == "sqlite":
+        parser.error("SQLite has no process of its own: --engine postgresql")
+    found = measure(options)
     print(json.dumps(found, indent=1))
     wrong = found["sheets_lost"] or found["over_limit"]
     sys.exit(bool(wrong or found["workers_twice"] or found["finished"] < found["judges"]))

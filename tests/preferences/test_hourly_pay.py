@@ -62,9 +62,18 @@ def test_prices_tell_what_an_hour_pays_and_warn(tmp_path: Path) -> None:
         assert ("too low" in done.output) == warned
 
 
-def test_personal_links_of_a_platform_that_names_its_workers_are_refused() -> None:
-    text = new_campaign("x").decode().replace('links = "open"', 'links = "personal"')
-    assert parse_campaign(text.encode()).links == "personal"
+def test_a_new_campaign_has_personal_links_and_its_platform_can_be_changed() -> None:
+    text = new_campaign("x").decode()
+    assert parse_campaign(text.encode()).signed
+    crowd = parse_campaign(text.replace('platform = "link"', 'platform = "prolific"').encode())
+    assert not crowd.signed
+
+
+def test_open_links_that_let_anybody_exclude_another_worker_are_refused() -> None:
+    text = new_campaign("x").decode().replace('exclusion = "task"', 'exclusion = "worker"')
+    assert parse_campaign(text.encode()).excludes == "worker"
     with pytest.raises(InputError) as caught:
-        parse_campaign(text.replace('platform = "link"', 'platform = "prolific"').encode())
-    assert caught.value.problems[0].code == "campaign-settings"
+        parse_campaign(text.replace('links = "personal"', 'links = "open"').encode())
+    (problem,) = caught.value.problems
+    assert problem.code == "campaign-settings"
+    assert "fail tests under another's id" in problem.expected

@@ -18,7 +18,7 @@ def work(url: str) -> None:
     database = open_database(url)
     print("ready", flush=True)  # noqa: T201 - what the test reads
     while True:
-        held = claim(database, Visitor(worker="busy"), batch=1, now=NOW)
+        held = claim(database, Visitor(worker="busy", signed=True), batch=1, now=NOW)
         if not isinstance(held, Sitting):
             return
         for position in range(held.first_open or held.items, held.items + 1):

@@ -12,7 +12,9 @@ from heldout.store.judging.desk import answer, item, submit
 from heldout.store.judging.sittings import Answered, Choice, Sitting, Visitor
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-SETTINGS = Settings(name="A study", consent="You judge pairs.", completion_code="C0DE")
+SETTINGS = Settings(
+    name="A study", consent="You judge pairs.", completion_code="C0DE", uncounted_percent=1_000
+)
 
 
 def after(*, minutes: float) -> datetime:
@@ -79,7 +81,7 @@ def load(
 
 def take(database: Database, worker: str, *, now: datetime = NOW) -> Sitting:
     """Claim a task, which there has to be."""
-    found = claim(database, Visitor(worker=worker), batch=1, now=now)
+    found = claim(database, Visitor(worker=worker, signed=True), batch=1, now=now)
     assert isinstance(found, Sitting), found
     return found
 

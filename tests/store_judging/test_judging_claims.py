@@ -32,7 +32,9 @@ LEFT = Choice(side="left")
 
 
 def why(database: Database, worker: str, *, batch: int = 1, minutes: float = 0) -> str:
-    found = claim(database, Visitor(worker=worker), batch=batch, now=after(minutes=minutes))
+    found = claim(
+        database, Visitor(worker=worker, signed=True), batch=batch, now=after(minutes=minutes)
+    )
     return found.why if isinstance(found, NoTask) else "task"
 
 
@@ -43,23 +45,31 @@ def shown_task(database: Database, assignment: int) -> Task:
 
 def test_the_offer_names_the_terms_before_anything_is_claimed(database: Database) -> None:
     load(database)
-    found = offer(database, worker=None, now=NOW)
+    found = offer(database, None, now=NOW)
     assert found == Offer(batch=1, settings=SETTINGS, items=4)
     assert assignments(database) == ()
 
 
-def test_who_comes_back_gets_the_same_assignment(database: Database) -> None:
+def test_who_comes_back_by_a_signed_link_gets_the_same_assignment(database: Database) -> None:
     load(database)
     first = take(database, "ann")
-    again = claim(
-        database, Visitor(worker="ann", place="p2", submit_to="https://x"), batch=1, now=NOW
-    )
-    assert isinstance(again, Sitting)
-    assert again.assignment == first.assignment
-    assert again.visitor == Visitor(worker="ann", place="p2", submit_to="https://x")
-    known = offer(database, worker="ann", now=NOW)
+    choose(database, first.assignment, 1, LEFT)
+    again = take(database, "ann")
+    assert (again.assignment, again.answered) == (first.assignment, 1)
+    known = offer(database, Visitor(worker="ann", signed=True), now=NOW)
     assert isinstance(known, Offer)
     assert known.assignment == first.assignment
+
+
+def test_who_comes_back_to_a_platforms_assignment_goes_on_there(database: Database) -> None:
+    load(database)
+    here = Visitor(worker="ann", place="p1", submit_to="https://x")
+    first = claim(database, here, batch=1, now=NOW)
+    assert isinstance(first, Sitting)
+    choose(database, first.assignment, 1, LEFT)
+    again = claim(database, here, batch=1, now=NOW)
+    assert isinstance(again, Sitting)
+    assert (again.assignment, again.answered, again.visitor) == (first.assignment, 1, here)
 
 
 def test_nobody_judges_a_pair_twice(database: Database) -> None:
@@ -82,8 +92,12 @@ def test_it_is_told_whether_a_task_may_come_free(database: Database) -> None:
 def test_a_lapsed_task_is_offered_before_anybody_ended_it(database: Database) -> None:
     load(database, queries=1)
     take(database, "ann")
-    assert isinstance(offer(database, worker="bob", now=after(minutes=59)), NoTask)
-    assert isinstance(offer(database, worker="bob", now=after(minutes=61)), Offer)
+    assert isinstance(
+        offer(database, Visitor(worker="bob", signed=True), now=after(minutes=59)), NoTask
+    )
+    assert isinstance(
+        offer(database, Visitor(worker="bob", signed=True), now=after(minutes=61)), Offer
+    )
 
 
 def test_a_lease_is_lengthened_by_every_answer(database: Database) -> None:
@@ -151,7 +165,9 @@ def test_failed_tests_bar_the_worker_and_the_task_is_given_again(database: Datab
     ended = finish(database, "ann", fail=True)
     assert (ended.state, ended.barred, ended.owed) == ("submitted", True, 200)
     assert why(database, "ann") == "barred"
-    assert offer(database, worker="ann", now=NOW) == NoTask(why="barred", settings=SETTINGS)
+    assert offer(database, Visitor(worker="ann", signed=True), now=NOW) == NoTask(
+        why="barred", settings=SETTINGS
+    )
     assert not finish(database, "bob").barred
     assert not finish(database, "cid").barred
     assert why(database, "dan") == "done"
@@ -213,7 +229,7 @@ def test_what_was_agreed_to_is_what_is_given(database: Database) -> None:
     load_campaign(database, dearer, make_pools(1), both, now=NOW)
     assert why(database, "ann", batch=2) == "task"
     assert why(database, "bob", batch=2) == "changed"
-    first = offer(database, worker="bob", now=NOW)
+    first = offer(database, Visitor(worker="bob", signed=True), now=NOW)
     assert isinstance(first, Offer)
     assert (first.batch, first.settings.reward) == (1, 200)
     assert finish(database, "bob").owed == 200
@@ -247,9 +263,9 @@ def test_where_sides_are_balanced_a_copy_keeps_them(database: Database) -> None:
 def test_a_worker_without_a_usable_id_is_refused(database: Database, name: str) -> None:
     load(database)
     with pytest.raises(InputError) as caught:
-        claim(database, Visitor(worker=name), batch=1, now=NOW)
+        claim(database, Visitor(worker=name, signed=True), batch=1, now=NOW)
     assert caught.value.problems[0].code == "worker-id"
-    assert isinstance(offer(database, worker=name, now=NOW), Offer)
+    assert isinstance(offer(database, Visitor(worker=name, signed=True), now=NOW), Offer)
 
 
 def test_hostile_ids_are_text(database: Database) -> None:
@@ -278,5 +294,5 @@ def test_an_assignment_of_another_database_is_unknown(database: Database) -> Non
 
 def test_a_database_without_tasks_says_so(database: Database) -> None:
     with pytest.raises(DatabaseError) as caught:
-        offer(database, worker=None, now=NOW)
+        offer(database, None, now=NOW)
     assert caught.value.code == "database-empty"

@@ -39,7 +39,8 @@ def at_once(work: Callable[[int], Result], numbers: Iterable[int]) -> list[Resul
 def test_200_judges_claim_150_tasks_at_once(database: Database) -> None:
     load(database, queries=150)
     found = at_once(
-        lambda number: claim(database, Visitor(worker=f"w{number}"), batch=1, now=NOW), range(200)
+        lambda number: claim(database, Visitor(worker=f"w{number}", signed=True), batch=1, now=NOW),
+        range(200),
     )
     got = [one for one in found if isinstance(one, Sitting)]
     none = [one for one in found if isinstance(one, NoTask)]
@@ -52,11 +53,15 @@ def test_200_judges_claim_150_tasks_at_once(database: Database) -> None:
 def test_copies_are_made_once_however_many_ask(database: Database) -> None:
     load(database, queries=5)
     first = [
-        claim(database, Visitor(worker=f"early {number}"), batch=1, now=NOW) for number in range(5)
+        claim(database, Visitor(worker=f"early {number}", signed=True), batch=1, now=NOW)
+        for number in range(5)
     ]
     later = NOW + timedelta(minutes=61)
     found = at_once(
-        lambda number: claim(database, Visitor(worker=f"w{number}"), batch=1, now=later), range(40)
+        lambda number: claim(
+            database, Visitor(worker=f"w{number}", signed=True), batch=1, now=later
+        ),
+        range(40),
     )
     got = [one for one in found if isinstance(one, Sitting)]
     assert len(first) == len({one.assignment for one in got}) == len(got) == 5
@@ -65,14 +70,16 @@ def test_copies_are_made_once_however_many_ask(database: Database) -> None:
 
 def test_one_worker_in_many_windows_has_one_assignment(database: Database) -> None:
     load(database, queries=20)
-    found = at_once(lambda _: claim(database, Visitor(worker="ann"), batch=1, now=NOW), range(20))
+    found = at_once(
+        lambda _: claim(database, Visitor(worker="ann", signed=True), batch=1, now=NOW), range(20)
+    )
     assert len({one.assignment for one in found if isinstance(one, Sitting)}) == 1
     assert len(assignments(database)) == 1
 
 
 def test_of_many_posts_at_once_one_is_recorded(database: Database) -> None:
     load(database)
-    held = claim(database, Visitor(worker="ann"), batch=1, now=NOW)
+    held = claim(database, Visitor(worker="ann", signed=True), batch=1, now=NOW)
     assert isinstance(held, Sitting)
 
     def post(number: int) -> str:
@@ -93,7 +100,9 @@ def test_processes_that_share_a_file_hand_out_no_task_twice(tmp_path: Path) -> N
     opened = [open_database(address) for _ in range(3)]
     load(opened[0], queries=15)
     found = at_once(
-        lambda number: claim(opened[number % 3], Visitor(worker=f"w{number}"), batch=1, now=NOW),
+        lambda number: claim(
+            opened[number % 3], Visitor(worker=f"w{number}", signed=True), batch=1, now=NOW
+        ),
         range(24),
     )
     got = [one for one in found if isinstance(one, Sitting)]
@@ -111,7 +120,7 @@ def test_judges_who_do_anything_at_once_break_no_law(database: Database) -> None
         worker = f"w{number % 9}"
         for step in range(6):
             now = NOW + timedelta(minutes=25 * step)
-            found = claim(database, Visitor(worker=worker), batch=1, now=now)
+            found = claim(database, Visitor(worker=worker, signed=True), batch=1, now=now)
             if isinstance(found, NoTask):
                 continue
             _act(database, found, rng, now=now)

@@ -5,11 +5,12 @@ import os
 import sqlite3
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import judging_databases
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -260,3 +261,40 @@ def test_stored_times_are_in_the_order_of_time(one: object, other: object) -> No
 def test_a_time_without_a_zone_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="2026"):
         format_time(NOW.replace(tzinfo=None))
+
+
+def test_processes_share_the_servers_connections_and_leave_some_free() -> None:
+    url = judging_databases.new_url("postgresql")
+    with psycopg.connect(url.replace("+psycopg", "")) as plain:
+        row = plain.execute("SHOW max_connections").fetchone()
+    assert row
+    most = int(row[0])
+    for processes in (1, 2, 4, 8):
+        database = open_database(url, processes=processes)
+        size = int(database.engine.pool.size())  # type: ignore[attr-defined]
+        database.close()
+        assert 2 <= size <= 40
+        assert processes * size <= most - 10
+    with pytest.raises(SetupError, match="start fewer, or allow at least") as caught:
+        open_database(url, processes=64)
+    assert str(most) in str(caught.value)
+
+
+def test_a_server_whose_connections_are_all_in_use_is_named_as_that() -> None:
+    """It is not lost: it answers, and what to change is said."""
+    url = judging_databases.new_url("postgresql")
+    database = open_database(url)
+    database.close()
+    held: list[Any] = []
+    try:
+        with suppress(psycopg.OperationalError):
+            while True:
+                held.append(psycopg.connect(url.replace("+psycopg", "")))
+        with pytest.raises(DatabaseError) as caught:
+            database.read(lambda connection: connection.exec_driver_sql("SELECT 1").scalar_one())
+    finally:
+        for one in held:
+            one.close()
+        database.close()
+    assert caught.value.code == "database-connections"
+    assert "max_connections" in str(caught.value)

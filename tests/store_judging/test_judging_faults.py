@@ -139,8 +139,8 @@ def test_a_lost_server_is_told_and_work_goes_on_when_it_is_back(server: Any) -> 
     choose(database, held.assignment, 1, LEFT)
     stop(server)
     for call in (
-        lambda: offer(database, worker="bob", now=NOW),
-        lambda: claim(database, Visitor(worker="bob"), batch=1, now=NOW),
+        lambda: offer(database, Visitor(worker="bob", signed=True), now=NOW),
+        lambda: claim(database, Visitor(worker="bob", signed=True), batch=1, now=NOW),
         lambda: item(database, held.assignment, 1),
         lambda: sitting(database, held.assignment),
         lambda: choose(database, held.assignment, 2, LEFT),

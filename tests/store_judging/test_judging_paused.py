@@ -17,17 +17,17 @@ def test_nobody_is_given_a_task_and_who_has_one_goes_on(database: Database) -> N
     ada = take(database, "ada")
     set_launch(database, "paused", now=NOW)
     for found in (
-        offer(database, worker="bob", now=NOW),
-        offer(database, worker=None, now=NOW),
-        claim(database, Visitor(worker="bob"), batch=1, now=NOW),
+        offer(database, Visitor(worker="bob", signed=True), now=NOW),
+        offer(database, None, now=NOW),
+        claim(database, Visitor(worker="bob", signed=True), batch=1, now=NOW),
     ):
         assert isinstance(found, NoTask)
         assert found.why == "paused"
-    again = claim(database, Visitor(worker="ada"), batch=1, now=NOW)
+    again = claim(database, Visitor(worker="ada", signed=True), batch=1, now=NOW)
     assert isinstance(again, Sitting)
     assert again.assignment == ada.assignment
     answer_all(database, ada)
     assert submit(database, ada.assignment, now=NOW).state == "submitted"
     set_launch(database, "launched", now=NOW)
-    assert isinstance(offer(database, worker="bob", now=NOW), Offer)
+    assert isinstance(offer(database, Visitor(worker="bob", signed=True), now=NOW), Offer)
     assert take(database, "bob").assignment != ada.assignment

@@ -52,8 +52,8 @@ class RandomCampaign(RuleBasedStateMachine):
 
     @rule(worker=WORKERS)
     def comes(self, worker: str) -> None:
-        offered = offer(self.database, worker=worker, now=self.now)
-        found = claim(self.database, Visitor(worker=worker), batch=1, now=self.now)
+        offered = offer(self.database, Visitor(worker=worker, signed=True), now=self.now)
+        found = claim(self.database, Visitor(worker=worker, signed=True), batch=1, now=self.now)
         assert isinstance(offered, Offer) == isinstance(found, Sitting)
         if isinstance(found, NoTask):
             assert isinstance(offered, NoTask)
@@ -88,12 +88,14 @@ class RandomCampaign(RuleBasedStateMachine):
 
     @rule(worker=WORKERS, fail=st.booleans())
     def judges_a_task(self, worker: str, *, fail: bool) -> None:
-        if isinstance(offer(self.database, worker=worker, now=self.now), Offer):
+        if isinstance(
+            offer(self.database, Visitor(worker=worker, signed=True), now=self.now), Offer
+        ):
             finish(self.database, worker, fail=fail, now=self.now)
 
     @rule(worker=WORKERS, fail=st.booleans())
     def answers_all(self, worker: str, *, fail: bool) -> None:
-        found = claim(self.database, Visitor(worker=worker), batch=1, now=self.now)
+        found = claim(self.database, Visitor(worker=worker, signed=True), batch=1, now=self.now)
         if isinstance(found, Sitting):
             answer_all(self.database, found, fail=fail, now=self.now)
 
@@ -135,7 +137,9 @@ class RandomCampaign(RuleBasedStateMachine):
         self.now += timedelta(minutes=61)
         for number in range(20):
             name = f"honest {number}"
-            if isinstance(offer(self.database, worker=name, now=self.now), NoTask):
+            if isinstance(
+                offer(self.database, Visitor(worker=name, signed=True), now=self.now), NoTask
+            ):
                 break
             finish(self.database, name, now=self.now)
         check_laws(self.database, self.found)

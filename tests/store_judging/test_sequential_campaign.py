@@ -39,12 +39,12 @@ def judge_until_nothing_waits(
     for _ in range(500):
         worker = f"worker {seen['workers']}"
         seen["workers"] += 1
-        found = offer(database, worker=worker, now=NOW)
+        found = offer(database, Visitor(worker=worker, signed=True), now=NOW)
         if isinstance(found, NoTask):
             assert found.why == "done"
             return
         assert isinstance(found, Offer)
-        sitting = claim(database, Visitor(worker=worker), batch=found.batch, now=NOW)
+        sitting = claim(database, Visitor(worker=worker, signed=True), batch=found.batch, now=NOW)
         assert isinstance(sitting, Sitting)
         fails, stops = rng.random(2) < (_FAILS, _STOPS)
         seen["failed"] += bool(fails)

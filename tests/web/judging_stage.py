@@ -5,12 +5,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import parse_qsl
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
 
+from heldout.preferences.crowds.codes import personal_link
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.settings import Settings
@@ -35,6 +37,7 @@ SETTINGS = Settings(
     ethics="Approval 2026-17",
     contact="judging@example.org",
     completion_code="C0FFEE",
+    links="open",
 )
 QUERY = "how do I remove an item from a list by value"
 A = "Call remove with the value. The first item that equals it goes; without one, it is an error."
@@ -71,6 +74,7 @@ class Stage:
     clock: Clock
     app: FastAPI
     client: "Caller"
+    roots: dict[str, str] = field(default_factory=dict)
 
     @property
     def link(self) -> str:
@@ -80,13 +84,21 @@ class Stage:
         """All that were recorded."""
         return judgments(self.database)
 
+    def who(self, worker: str) -> dict[str, str]:
+        """What the link of a worker says of who comes."""
+        if not self.campaign.settings.signed:
+            return {"worker": worker}
+        link = personal_link("http://x", self.campaign.code, key=self.campaign.key, worker=worker)
+        return dict(parse_qsl(link.partition("?")[2]))
+
     def begin(self, worker: str = "ada") -> str:
         """Consent, and the address of the assignment's pages."""
-        page = self.client.get(self.link, params={"worker": worker})
+        page = self.client.get(self.link, params=self.who(worker))
         answer = self.client.post(f"{self.link}/consent", data=fields_of(page))
         assert answer.status_code == 303, answer.text
         place = answer.headers["location"]
-        return str(place.rpartition("/item/")[0])
+        self.roots[worker] = str(place.rpartition("/item/")[0])
+        return self.roots[worker]
 
     def answer(self, root: str, position: int, choice: str = "a", **more: str) -> Response:
         page = self.client.get(f"{root}/item/{position}")

@@ -46,7 +46,8 @@ def copied(stage: Stage, stages: Stages) -> Stage:
     stages.ends.callback(database.close)
     clock = Clock(stage.clock.now)
     app = make_app(database, clock=clock)
-    stages.made.append(Stage(database, stage.campaign, clock, app, Caller(app, stages.portal)))
+    caller = Caller(app, stages.portal)
+    stages.made.append(Stage(database, stage.campaign, clock, app, caller, dict(stage.roots)))
     return stages.made[-1]
 
 

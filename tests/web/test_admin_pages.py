@@ -346,7 +346,7 @@ def test_workers_are_told_by_pseudonym_with_their_standing(organiser: Organiser)
 
 
 def test_the_history_of_a_pair_shows_every_answer_and_what_counts(organiser: Organiser) -> None:
-    organiser.stage.answer(organiser.stage.begin("=di()"), 1, "a")
+    organiser.stage.answer(organiser.stage.roots["=di()"], 1, "a")
     page = organiser.get("/admin/pairs")
     query = "q4-1"
     address = f"/admin/pair?query={query}&a={query}-a&b={query}-b"
@@ -480,11 +480,11 @@ def test_every_page_carries_the_strict_headers(organiser: Organiser) -> None:
 
 
 def test_a_paused_campaign_gives_nobody_a_new_task(stages: Stages) -> None:
-    stage = stages.make()
+    stage = stages.make(links="personal")
     root = stage.begin("ada")
-    fields = fields_of(stage.client.get(stage.link, params={"worker": "bob"}))
+    fields = fields_of(stage.client.get(stage.link, params=stage.who("bob")))
     set_launch(stage.database, "paused", now=stage.clock())
-    page = stage.client.get(stage.link, params={"worker": "bob"})
+    page = stage.client.get(stage.link, params=stage.who("bob"))
     assert "The study is not open at the moment" in page.text
     answer = stage.client.post(f"{stage.link}/consent", data=fields)
     assert "The study is not open at the moment" in answer.text

@@ -55,12 +55,12 @@ def test_a_refresh_shows_the_same_pair_on_the_same_sides(stage: Make) -> None:
     assert one.judgments() == ()
 
 
-def test_who_comes_back_goes_on_where_they_were(stage: Make) -> None:
-    one = stage()
+def test_who_comes_back_by_a_signed_link_goes_on_where_they_were(stage: Make) -> None:
+    one = stage(links="personal")
     root = one.begin()
     one.answer(root, 1)
     one.clock.pass_by(minutes=30)
-    page = one.client.get(one.link, params={"worker": "ada"})
+    page = one.client.get(one.link, params=one.who("ada"))
     assert "Go on with your task" in words_of(page)
     answer = one.client.post(f"{one.link}/consent", data=fields_of(page))
     assert answer.headers["location"].endswith("/item/2")

@@ -75,17 +75,17 @@ def test_who_lapses_with_failed_tests_is_told_what_is_owed(stage: Make) -> None:
 
 
 def test_who_closed_the_last_page_sees_amount_and_code_again(stage: Make) -> None:
-    one = stage(tasks=2)
+    one = stage(tasks=2, links="personal")
     one.finish(one.begin("ada"), 4)
-    words = words_of(one.client.get(one.link, params={"worker": "ada"}))
+    words = words_of(one.client.get(one.link, params=one.who("ada")))
     assert "Your last task: 4 of 4 answered: $2.00 is yours." in words
     assert "C0FFEE" in words
     assert "I agree, begin" in words
-    assert "C0FFEE" not in one.client.get(one.link, params={"worker": "bob"}).text
+    assert "C0FFEE" not in one.client.get(one.link, params=one.who("bob")).text
     root = one.begin("ada")
-    assert "Your last task" not in words_of(one.client.get(one.link, params={"worker": "ada"}))
+    assert "Your last task" not in words_of(one.client.get(one.link, params=one.who("ada")))
     one.finish(root, 4)
-    words = words_of(one.client.get(one.link, params={"worker": "ada"}))
+    words = words_of(one.client.get(one.link, params=one.who("ada")))
     assert "There are no tasks left" in words
     assert "Your last task: 4 of 4 answered: $2.00 is yours." in words
     assert "C0FFEE" in words
@@ -95,8 +95,8 @@ def test_who_closed_the_last_page_sees_amount_and_code_again(stage: Make) -> Non
 def test_who_stops_is_given_the_code_where_there_is_only_a_link(
     stage: Make, platform: str, *, given: bool
 ) -> None:
-    one = stage(platform=platform)
-    who = {"worker": "ada"} if platform == "link" else PROLIFIC
+    one = stage(platform=platform, links="personal")
+    who = one.who("ada") if platform == "link" else PROLIFIC
     fields = fields_of(one.client.get(one.link, params=who))
     place = one.post(f"{one.link}/consent", fields).headers["location"]
     root = place.rpartition("/item/")[0]
@@ -151,3 +151,19 @@ def test_a_failed_test_bars_kindly_and_states_the_pay(stage: Make, *, pay_failed
     assert ("paid all the same" in words_of(landing)) == pay_failed
     terms = words_of(one.client.get(one.link, params={"worker": "bob"}))
     assert ("plainly don't fit" in terms) != pay_failed
+
+
+def test_where_nothing_is_paid_no_page_speaks_of_pay(stage: Make) -> None:
+    one = stage(reward=0, fee=0, tasks=3)
+    pages = [one.client.get(one.link, params={"worker": "ada"})]
+    root = one.begin("ada")
+    pages += [one.client.get(f"{root}/item/1"), one.client.get(f"{root}/exit")]
+    pages.append(one.finish(root, 4))
+    root = one.begin("bob")
+    pages.append(one.finish(root, 4, q3="b"))
+    pages.append(one.client.get(one.link, params={"worker": "bob"}))
+    assert "taking part is voluntary" in words_of(pages[0])
+    for page in pages:
+        assert "$" not in words_of(page)
+        assert "be paid" not in words_of(page)
+        assert "is yours" not in words_of(page)

@@ -84,8 +84,8 @@ def test_a_position_that_is_none_is_told(stage: Make, position: str) -> None:
     assert "no such" in words_of(page)
 
 
-def test_consenting_twice_begins_one_task(stage: Make) -> None:
-    one = stage()
+def test_consenting_twice_by_a_signed_link_begins_one_task(stage: Make) -> None:
+    one = stage(links="personal")
     roots = {one.begin("ada").rpartition(".")[0] for _ in range(3)}
     assert len(roots) == 1
     assert one.begin("bob").rpartition(".")[0] not in roots

@@ -1,10 +1,14 @@
 """`heldout serve`: the judging pages of a campaign over HTTP."""
 
+import multiprocessing
 import os
 import secrets
+import signal
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -26,6 +30,7 @@ __all__ = ["serve", "served_app"]
 
 _DATABASE = "DATABASE_URL"
 _TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
+_WORKERS = "HELDOUT_SERVE_WORKERS"
 _PORTS = click.IntRange(1, 65_535)
 _GRACE_SECONDS = 10
 
@@ -42,7 +47,11 @@ _GRACE_SECONDS = 10
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", type=_PORTS, default=8000, show_default=True, help="The port there.")
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes."
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes; on PostgreSQL they share the server's max_connections, less 10.",
 )
 @click.option(
     "--paused", is_flag=True, help="Hand out no task before somebody launches it at /admin."
@@ -88,13 +97,14 @@ def serve(
         token = _find_token()
         check_port(host, port)
         what = _Served(root=f"http://{host}:{port}", token=token, paused=paused, uploads=uploads)
-        address = _prepare(campaign, url, what)
+        address = _prepare(campaign, url, what, workers)
     except ModuleNotFoundError as error:
         raise SetupError(
             f"the pages need {error.name}, which is not installed; pip install 'heldout[web]'"
         ) from error
     os.environ[_DATABASE] = address  # for the worker processes, which open it themselves
     os.environ[_TOKEN] = token
+    os.environ[_WORKERS] = str(workers)
     os.environ[UPLOADS] = str(uploads.absolute()) if uploads else ""
     os.environ[UPLOADS_FORM] = envelope
     uvicorn.run(
@@ -119,13 +129,25 @@ def served_app() -> "FastAPI":
     from heldout.web.app import make_app, utc_now  # noqa: PLC0415 - heavy
     from heldout.web.intake import intake_routes, make_upload_app  # noqa: PLC0415 - heavy
 
+    Thread(target=_end_with_parent, daemon=True).start()
     intake = intake_of(os.environ)
     if intake is not None and not os.environ[_DATABASE]:
         return make_upload_app(intake)
-    database = open_database(os.environ[_DATABASE])
+    database = open_database(os.environ[_DATABASE], processes=int(os.environ[_WORKERS]))
     admin = Admin(database=database, token=os.environ[_TOKEN], clock=utc_now)
     routers = [admin_routes(admin)] + ([] if intake is None else [intake_routes(intake)])
     return make_app(database, routers=routers)
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is gone: it would keep the port for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)  # requests under way are answered first
+    time.sleep(_GRACE_SECONDS)
+    os._exit(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,10 +175,11 @@ def _find_token() -> str:
     return check_token(given) if given else secrets.token_urlsafe(24)
 
 
-def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
+def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> str:
     """Load what is new, say what is served, and give the database's address, "" for none."""
     import heldout.web.app  # noqa: F401, PLC0415 - what is not installed is told before all else
     from heldout.preferences.crowds.codes import study_link  # noqa: PLC0415 - heavy
+    from heldout.preferences.pricing import format_money  # noqa: PLC0415 - heavy
     from heldout.store.campaign_files import CampaignFolder  # noqa: PLC0415 - heavy
     from heldout.store.judging.campaigns import read_campaign  # noqa: PLC0415 - heavy
     from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
@@ -176,7 +199,7 @@ def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
         return ""
     if url is None and not has_files:
         raise _no_campaign(campaign)
-    database = open_database(address)
+    database = open_database(address, processes=workers)
     try:
         facts = _load(database, folder) if has_files else []
         found = read_campaign(database)
@@ -187,10 +210,13 @@ def _prepare(campaign: Path, url: str | None, what: _Served) -> str:
         database.close()
     link = (
         f"a link each: heldout prefer links {campaign} --root {what.root}"
-        if found.settings.links == "personal"
+        if found.settings.signed
         else study_link(what.root, found.code, found.settings.platform)
     )
     facts = [("study", found.settings.name), *facts, ("judges", link)]
+    if found.settings.reward:
+        promised = format_money(found.settings.reward, found.settings.currency)
+        facts.append(("pay", f"{promised} a task is promised (reward in campaign.toml; 0: none)"))
     if state == "paused":
         facts.append(("paused", "nobody is given a task before it is launched at /admin"))
     facts.append(("organiser", f"{what.root}/admin"))

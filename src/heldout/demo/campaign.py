@@ -38,6 +38,7 @@ from heldout.preferences.contests import (
     hold_contests,
     stand_for,
 )
+from heldout.preferences.crowds.codes import personal_link
 from heldout.preferences.drawing import draw_tasks, list_pairs, propose_tests
 from heldout.preferences.judgments import counted
 from heldout.preferences.labels import PreferenceLabels, make_labels
@@ -245,10 +246,14 @@ def _judge(
     database = open_database(sqlite_url(folder.database.absolute()))
     try:
         load_campaign(database, folder.settings(), folder.pools(), folder.tasks(), now=start)
-        code = read_campaign(database).code
+        found = read_campaign(database)
+        links = [
+            personal_link("", found.code, key=found.key, worker=f"w{number}")
+            for number in range(1, _WORKERS + 1)
+        ]
         with _served(database, start) as address:
-            say("pages", f"{address}/j/{code} is served to made-up judges")
-            endings = asyncio.run(_visits(address, f"/j/{code}", good, seed))
+            say("pages", f"{address}/j/{found.code} is served to made-up judges")
+            endings = asyncio.run(_visits(address, links, good, seed))
         folder.write_judgments(judgments(database))
     finally:
         database.close()
@@ -286,7 +291,7 @@ def _served(database: "Database", start: datetime) -> Iterator[str]:
 
 
 async def _visits(
-    address: str, link: str, good: Mapping[tuple[str, str], float], seed: int
+    address: str, links: Sequence[str], good: Mapping[tuple[str, str], float], seed: int
 ) -> tuple[Ending, ...]:
     """Workers come until no task is left; the first does not look, the second stops early."""
     endings: list[Ending] = []
@@ -296,8 +301,7 @@ async def _visits(
         async def work(number: int) -> None:
             judge = PageJudge(
                 client=client,
-                link=link,
-                worker=f"w{number}",
+                link=links[number - 1],
                 decide=_careless if number == 1 else attentive,
             )
             ending = await judge.visit(stop_after=5 if number == _EARLY else None)

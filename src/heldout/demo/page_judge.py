@@ -129,14 +129,12 @@ class PageJudge:
 
     Attributes:
         client: knows the server's address, and follows no redirect by itself.
-        link: path of the campaign, as `/j/CODE`.
-        worker: the id by which they are paid.
+        link: the path that they were sent, as `/j/CODE?worker=ID&sig=…`.
         decide: how they judge.
     """
 
     client: httpx.AsyncClient
     link: str
-    worker: str
     decide: Decide
 
     async def visit(self, *, stop_after: int | None = None) -> Ending:
@@ -148,7 +146,7 @@ class PageJudge:
         Raises:
             httpx.HTTPError: the server could not be reached.
         """
-        landing = await self.client.get(self.link, params={"worker": self.worker})
+        landing = await self.client.get(self.link)
         page = read_page(landing.text)
         if not page.actions:
             return self._end(landing, answered=0)

@@ -72,9 +72,11 @@ def _contradictions(settings: Settings, text: str, path: str) -> Iterator[Proble
         yield _refused(
             "lead", f"at most `cap`, {settings.cap}: nobody can lead by more", text, path
         )
-    if settings.links == "personal" and settings.platform != "link":
-        own = f"open: {settings.platform} says itself who comes"
-        yield _refused("links", own, text, path)
+    if settings.excludes != settings.exclusion:
+        own = (
+            'task, or links = "personal": an open link lets anybody fail tests under another\'s id'
+        )
+        yield _refused("exclusion", own, text, path)
     if not _LANGUAGE.fullmatch(settings.language):
         yield _refused("language", "a tag of BCP 47, as en, de-CH or zh-Hant", text, path)
     for key in _TEXTS:

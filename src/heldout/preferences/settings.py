@@ -54,7 +54,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ethics: reference of the approval, shown with the consent; empty where there is none.
         contact: whom a worker can write to.
         platform: where workers come from.
-        links: whether an id has to be signed; `personal` only with platform `link`.
+        links: of platform `link`: whether an id has to be signed.
+        uncounted_percent: of the rewards of all tasks: once tasks that do not count (stopped early,
+            abandoned, failed tests) have earned as much, no further task is handed out.
         completion_code: shown at the end, for the platform.
         lead: sequential: one of the two wins with this lead of votes; at most `cap`.
         cap: sequential: after so many answers on a pair who is ahead wins it.
@@ -81,8 +83,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ethics: str = ""
     contact: str = ""
     platform: Platform = "link"
-    links: Links = "open"
+    links: Links = "personal"
+    uncounted_percent: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 20
     completion_code: str = ""
     lead: _Count = 2
     cap: _Count = 7
     language: str = "en"
+
+    @property
+    def signed(self) -> bool:
+        """Whether only links that are signed for their worker are let in."""
+        return self.platform == "link" and self.links == "personal"
+
+    @property
+    def excludes(self) -> Exclusion:
+        """What a failed test excludes.
+
+        Behind open links it is never more than the task: anybody can name another's id, fail a test
+        under it, and would void what its owner finished.
+        """
+        return "task" if self.platform == "link" and not self.signed else self.exclusion

@@ -21,7 +21,7 @@ from heldout.store.judging.campaigns import Campaign, read_campaign
 from heldout.store.judging.database import Database
 from heldout.store.judging.payments import payments_due, record_payment
 from heldout.store.judging.payments_list import list_payments
-from heldout.store.judging.progress import progress
+from heldout.store.judging.progress import progress, uncounted_pay
 from heldout.store.judging.tables import format_time
 from heldout.web import admin_payments, admin_quality, admin_views
 from heldout.web.admin_pages import AdminPage, Section, SignInPage, render_admin
@@ -124,15 +124,16 @@ class Admin:
         link = _link(str(request.base_url), campaign)
         price = admin_views.batch_price(batches, campaign.batches)
         state = organiser.read_launch_state(self.database)
+        uncounted = uncounted_pay(self.database)
         sections = (
-            admin_views.launch_section(state, price, campaign.settings, link),
+            admin_views.launch_section(state, price, campaign.settings, link, uncounted=uncounted),
             admin_views.progress_section(batches),
             admin_views.lease_section(
                 organiser.leases(self.database),
                 {one.assignment: one.items for one in sittings},
                 now=now,
             ),
-            admin_views.price_section(batches, campaign.batches, sittings),
+            admin_views.price_section(batches, campaign.batches, sittings, uncounted),
         )
         return _page(entered, "Overview", "/admin", sections)
 
@@ -313,7 +314,7 @@ def _page(
 
 
 def _link(root: str, campaign: Campaign) -> str:
-    if campaign.settings.links == "personal":
+    if campaign.settings.signed:
         return "one for each judge: `heldout prefer links` writes them"
     return study_link(root, campaign.code, campaign.settings.platform)
 

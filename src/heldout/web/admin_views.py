@@ -8,7 +8,7 @@ from heldout.preferences.pricing import format_money, tell_hourly
 from heldout.preferences.settings import Settings
 from heldout.store.judging.organiser import Launch, Lease
 from heldout.store.judging.overviews import AssignmentOverview, WorkerOverview
-from heldout.store.judging.progress import Progress
+from heldout.store.judging.progress import Progress, UncountedPay
 from heldout.store.judging.readings import Event
 from heldout.web.admin_pages import Cell, Column, Press, Section, Table
 from heldout.web.admin_words import ago, amount, moment, percent, plural
@@ -40,6 +40,13 @@ _SWITCHES: Mapping[Launch, tuple[str, str, str]] = {
 }
 
 
+_SPENT = (
+    "But no new task is handed out: tasks that do not count (stopped early, abandoned, failed "
+    "tests) have earned as much as they may. Look at the workers; to go on, raise "
+    "uncounted_percent in campaign.toml and start heldout serve again."
+)
+
+
 def batch_price(progress: Sequence[Progress], terms: Mapping[int, Settings]) -> int:
     """The price of every planned task, reward and fee, in hundredths."""
     return sum(
@@ -49,9 +56,13 @@ def batch_price(progress: Sequence[Progress], terms: Mapping[int, Settings]) -> 
     )
 
 
-def launch_section(state: Launch, price: int, settings: Settings, link: str) -> Section:
+def launch_section(
+    state: Launch, price: int, settings: Settings, link: str, *, uncounted: UncountedPay
+) -> Section:
     """The switch, and what it costs to turn it on."""
     told, action, button = _SWITCHES[state]
+    if uncounted.is_spent:
+        told = f"{told} {_SPENT}"
     cost = format_money(price, settings.currency)
     words = f"{button}: up to {cost}" if state == "paused" else button
     return Section(
@@ -70,6 +81,7 @@ def price_section(
     progress: Sequence[Progress],
     terms: Mapping[int, Settings],
     assignments: Sequence[AssignmentOverview],
+    uncounted: UncountedPay,
 ) -> Section:
     """What all costs, what of it is owed and what was paid."""
     currency = terms[max(terms)].currency
@@ -90,6 +102,12 @@ def price_section(
             ("All planned tasks", format_money(batch_price(progress, terms), currency)),
             ("Earned so far", f"{format_money(owed, currency)} of rewards"),
             ("Paid so far", format_money(paid, currency)),
+            (
+                "Earned by tasks that do not count",
+                " of at most ".join(
+                    format_money(one, currency) for one in (uncounted.earned, uncounted.limit)
+                ),
+            ),
         ),
         table=Table(
             caption=f"Reward and fee of a task, in {currency}. Tasks that are given to another "

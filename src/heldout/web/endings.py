@@ -5,6 +5,7 @@ Pure: from the terms and the state of an assignment to a page.
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 
 from heldout.preferences.assignments import amount_owed
 from heldout.preferences.crowds.codes import personal_code
@@ -21,8 +22,10 @@ __all__ = [
     "exit_page",
     "last_end",
     "no_task_page",
+    "start_page",
     "stranger_page",
     "study_of",
+    "too_many_page",
     "unsigned_page",
 ]
 
@@ -128,12 +131,13 @@ def no_task_page(found: NoTask, *, again: str, last: Ended | None = None) -> End
         last: the task that this worker ended before.
     """
     title, told = _NO_TASK[found.why]
+    told = told.replace("{lease}", _count(found.settings.lease_minutes, "minute"))
     paid = _TASK_PAID if found.settings.pay_failed else _TASK_UNPAID
     return EndPage(
         study=study_of(found.settings),
         title=title,
         paragraphs=(
-            *((told, paid) if found.why == "barred" else (told,)),
+            *((told, paid) if found.why == "barred" and found.settings.reward else (told,)),
             *((last.told,) if last else ()),
         ),
         code=last.code if last else "",
@@ -149,6 +153,32 @@ def stranger_page(settings: Settings) -> EndPage:
         paragraphs=(
             "We could not see who you are, so we could not pay you.",
             "Please open the study again from the platform where you found it.",
+        ),
+    )
+
+
+def start_page(study: Study) -> EndPage:
+    """The first page: what this server is, and where judges and the organiser go."""
+    return EndPage(
+        study=study,
+        title=study.name or "A study",
+        paragraphs=(
+            "Passages are compared here.",
+            "To take part, open the link that you were given: this page does not lead there.",
+        ),
+        link=Link(href="/admin", text="Organiser's pages"),
+    )
+
+
+def too_many_page(study: Study, wait: timedelta) -> EndPage:
+    """Several tasks were stopped early from one address."""
+    minutes = _count(int(wait.total_seconds()) // 60 + 1, "minute")
+    return EndPage(
+        study=study,
+        title="Please try again later",
+        paragraphs=(
+            "Several tasks were stopped early from your network just before.",
+            f"A new task can be begun from there in {minutes}. Tasks under way are not affected.",
         ),
     )
 
@@ -184,19 +214,25 @@ _BARRED_NOW = (
     "Your answers were sent. Some of them did not fit what the passages say, so there is no "
     "further task for you in this study."
 )
-_LATER = ("waiting", "paused")
+_LATER = ("waiting", "paused", "elsewhere")
+_ELSEWHERE = (
+    "A task with your id is under way. Please go on where it was begun: in that window, or on the "
+    "platform's page of that assignment. After {lease} without an answer it ends, and you can "
+    "begin another one here."
+)
 _NO_TASK: Mapping[str, tuple[str, str]] = {
     "barred": ("There is no further task for you", _BARRED),
     "waiting": ("Nothing is free at the moment", _WAITING),
     "paused": (
         "The study is not open at the moment",
-        "Nobody is given a task now. Please try again later; what you have finished is paid.",
+        "No new task is handed out now. Please try again later; what you have finished is paid.",
     ),
     "seen": (
         "You have judged all there is for you",
         f"What is left are pairs that you have seen before. {_FINISHED_PAID} Thank you.",
     ),
     "done": ("Everything is judged", f"There are no tasks left. {_FINISHED_PAID} Thank you."),
+    "elsewhere": ("Your task is open elsewhere", _ELSEWHERE),
     "changed": (
         "The terms have changed",
         "Please open the study again with the link that you were given.",
@@ -206,8 +242,10 @@ _NO_TASK: Mapping[str, tuple[str, str]] = {
 
 def _submitted(sitting: Sitting, code: str) -> EndPage:
     amount = format_money(sitting.owed, sitting.settings.currency)
-    if not sitting.barred:
-        told: tuple[str, ...] = (f"Your answers were sent. {amount} is yours.",)
+    if not sitting.settings.reward:
+        told: tuple[str, ...] = (_BARRED_NOW if sitting.barred else "Your answers were sent.",)
+    elif not sitting.barred:
+        told = (f"Your answers were sent. {amount} is yours.",)
     else:
         paid = f"This task is paid all the same: {amount} is yours."
         told = (
@@ -266,7 +304,7 @@ def _owed_so_far(sitting: Sitting) -> str:
     Whoever could look at it after each answer would learn which pairs are tests, and their answers.
     """
     settings = sitting.settings
-    if not sitting.answered or settings.pay_failed:
+    if not sitting.answered or settings.pay_failed or not settings.reward:
         return _owed(sitting)
     share = amount_owed(reward=settings.reward, answered=sitting.answered, items=sitting.items)
     amount = format_money(share, settings.currency)
@@ -276,6 +314,8 @@ def _owed_so_far(sitting: Sitting) -> str:
 
 def _owed(sitting: Sitting) -> str:
     amount = format_money(sitting.owed, sitting.settings.currency)
+    if not sitting.settings.reward:
+        return f"{sitting.answered} of {sitting.items} answered."
     if not sitting.answered:
         return f"None of {sitting.items} answered yet: there is nothing to be paid."
     if not sitting.owed:
@@ -288,6 +328,8 @@ def _length(items: int) -> str:
 
 
 def _pay(settings: Settings) -> str:
+    if not settings.reward:
+        return "None: taking part is voluntary."
     amount = f"{format_money(settings.reward, settings.currency)} for all of them."
     if settings.pay_failed:
         return amount
@@ -295,6 +337,8 @@ def _pay(settings: Settings) -> str:
 
 
 def _stopping(settings: Settings) -> str:
+    if not settings.reward:
+        return "You may stop at any point."
     told = "You may stop at any point, and are paid for what you have answered"
     if settings.pay_failed:
         return f"{told}."

@@ -7,7 +7,7 @@ is saved before the next page is shown, and a page that could not save says so a
 import logging
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated
 from urllib.parse import urlencode
@@ -26,6 +26,7 @@ from heldout.store.judging.sittings import (
     LONGEST_WORKER,
     Answered,
     NoTask,
+    Offer,
     Shown,
     Sitting,
     Visitor,
@@ -37,8 +38,10 @@ from heldout.web.endings import (
     exit_page,
     last_end,
     no_task_page,
+    start_page,
     stranger_page,
     study_of,
+    too_many_page,
     unsigned_page,
 )
 from heldout.web.faults import RETRY_SECONDS, respond
@@ -52,6 +55,7 @@ from heldout.web.questions import (
     unsaved_page,
 )
 from heldout.web.signed_values import BadTokenError
+from heldout.web.signing_in import Attempts
 from heldout.web.tokens import Signer, Stamp
 from heldout.web.visitors import Visit, read_visit
 
@@ -80,11 +84,18 @@ class Judging:
         database: the campaign's.
         campaign: its link code, key and terms.
         clock: the time, UTC.
+        exits: tasks that were stopped early, by address: after five in 15 minutes, who comes from
+            there without a signed link is given no new task for a while.
     """
 
     database: Database
     campaign: Campaign
     clock: Callable[[], datetime]
+    exits: Attempts = field(default_factory=Attempts)
+
+    def start(self) -> Response:
+        """The first page, for who opens the server's address by itself."""
+        return self._respond(start_page(self._study))
 
     def landing(self, code: str, request: Request) -> Response:
         """What is agreed to, before any pair."""
@@ -92,7 +103,7 @@ class Judging:
         visit = self._visit(request.query_params)
         return self._ended(visit) or self._offer(visit)
 
-    def consent(self, code: str, fields: Form) -> Response:
+    def consent(self, code: str, request: Request, fields: Form) -> Response:
         """Give out a task."""
         self._check_code(code)
         visit, batch = self._visit(fields), fields.get("batch", "")
@@ -101,7 +112,9 @@ class Judging:
             return self._offer(visit, problem="" if told else _NO_WORKER)
         if not (batch.isascii() and batch.isdigit() and len(batch) <= _BATCH_DIGITS):
             return self._offer(visit)
-        return self._ended(visit) or self._begin(visit, visit.visitor, int(batch))
+        return self._ended(visit) or self._begin(
+            visit, visit.visitor, int(batch), address=_address(request)
+        )
 
     def item(self, token: str, position: Position) -> Response:
         """A pair; the same at every refresh."""
@@ -148,10 +161,12 @@ class Judging:
             return _see(addresses.done)
         return self._respond(exit_page(sitting, addresses))
 
-    def stopped(self, token: str, fields: Form) -> Response:
+    def stopped(self, token: str, request: Request, fields: Form) -> Response:
         """Stop."""
-        assignment = self._open(token, fields)
-        desk.exit_assignment(self.database, assignment, now=self.clock())
+        assignment, now = self._open(token, fields), self.clock()
+        if desk.sitting(self.database, assignment).open:
+            self.exits.note(_address(request), now=now)
+        desk.exit_assignment(self.database, assignment, now=now)
         return _see(Addresses(token).done)
 
     def done(self, token: str) -> Response:
@@ -232,21 +247,26 @@ class Judging:
         return self._respond(page, status=status)
 
     def _visit(self, values: Mapping[str, str]) -> Visit:
-        personal = self.campaign.settings.links == "personal"
-        return read_visit(
-            self._platform, values, signed_with=self.campaign.key if personal else None
-        )
+        key = self.campaign.key if self.campaign.settings.signed else None
+        return read_visit(self._platform, values, signed_with=key)
 
     def _ended(self, visit: Visit) -> Response | None:
         """The end of what was done at this place of the platform: each is paid once."""
         found = places.ended_at(self.database, visit.visitor) if visit.visitor else None
         return None if found is None else _see(self._addresses(found).done)
 
-    def _begin(self, visit: Visit, visitor: Visitor, batch: int) -> Response:
+    def _begin(self, visit: Visit, visitor: Visitor, batch: int, *, address: str) -> Response:
+        now = self.clock()
+        if (wait := self.exits.wait(address, now=now)) is not None and not visitor.signed:
+            known = claims.offer(self.database, visitor, now=now)
+            if isinstance(known, Offer) and known.assignment is None:
+                answer = self._respond(too_many_page(self._study, wait), status=429)
+                answer.headers["Retry-After"] = str(int(wait.total_seconds()) + 1)
+                return answer
         try:
-            found = claims.claim(self.database, visitor, batch=batch, now=self.clock())
+            found = claims.claim(self.database, visitor, batch=batch, now=now)
         except InputError:
-            unsigned = self.campaign.settings.links == "personal"
+            unsigned = self.campaign.settings.signed
             return self._offer(
                 Visit(fields={}, visitor=None, unsigned=unsigned), problem=_NO_WORKER
             )
@@ -268,8 +288,7 @@ class Judging:
         asks = visit.visitor is None and self._platform == "link"
         if visit.visitor is None and not visit.preview and not asks:
             return self._respond(stranger_page(self.campaign.settings), status=400)
-        worker = visit.visitor.worker if visit.visitor else None
-        found = claims.offer(self.database, worker=worker, now=self.clock())
+        found = claims.offer(self.database, visit.visitor, now=self.clock())
         if isinstance(found, NoTask):
             return self._no_task(found, visit)
         page = consent_page(
@@ -290,8 +309,11 @@ class Judging:
         return self._respond(page, status=status)
 
     def _last_end(self, visit: Visit) -> Ended | None:
-        """What a worker ended before; where a platform names its places, those are gone back to."""
-        if visit.visitor is None or visit.visitor.place:
+        """What a worker ended before, for whoever came by that worker's own signed link.
+
+        An id alone is known to others: they would read what its owner earned, and the code.
+        """
+        if visit.visitor is None or not visit.visitor.signed:
             return None
         found = places.last_ended(self.database, visit.visitor.worker)
         return None if found is None else last_end(found, self.campaign.key)
@@ -330,6 +352,7 @@ class Judging:
 def judging_routes(judging: Judging) -> APIRouter:
     """The addresses of the judging pages: `/j/CODE` and `/a/TOKEN/…`."""
     router = APIRouter(default_response_class=HTMLResponse)
+    router.get("/")(judging.start)
     router.get("/j/{code}")(judging.landing)
     router.post("/j/{code}/consent")(judging.consent)
     router.get("/a/{token}/item/{position}")(judging.item)
@@ -339,6 +362,10 @@ def judging_routes(judging: Judging) -> APIRouter:
     router.post("/a/{token}/exit")(judging.stopped)
     router.get("/a/{token}/done")(judging.done)
     return router
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _see(address: str) -> Response:

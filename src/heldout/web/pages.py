@@ -186,6 +186,7 @@ class ItemPage:
         left: seconds until it ends.
         back: the item before; empty on the first.
         exit: the page that stops.
+        stop: what the link there says.
         note: how long the place is kept, and what the button does.
         problem: what has to be mended, or what was found; empty at first.
     """
@@ -209,6 +210,7 @@ class ItemPage:
     left: int
     back: str = ""
     exit: str
+    stop: str
     note: str = ""
     problem: str = ""
 

@@ -33,7 +33,7 @@ def measure_quality(
         DatabaseError: see `Fault`.
     """
     found = readings.judgments(database)
-    votes = counted(found, exclusion=settings.exclusion, failures=settings.failures)
+    votes = counted(found, exclusion=settings.excludes, failures=settings.failures)
     # The same draws at each visit: a page that is loaded again says the same
     rng = np.random.default_rng(_SEED)
     agreement = judge_agreement(votes, rng, trials=_DRAWS if effects else 0)

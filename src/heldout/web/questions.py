@@ -66,6 +66,7 @@ def item_page(
         left=max(0, int((sitting.lease_until - now).total_seconds())),
         back=addresses.item(position - 1) if position > 1 else "",
         exit=addresses.exit,
+        stop="Stop and be paid" if shown.sitting.settings.reward else "Stop",
         note=_note(sitting, last=last),
         problem=problem,
     )

@@ -121,10 +121,10 @@ class SessionSigner:
 
 @dataclass(slots=True)
 class Attempts:
-    """Failed sign-ins of each address, as one process has seen them: five in 15 minutes, no more.
+    """What each address may do five times in 15 minutes, as one process has seen it.
 
     Attributes:
-        failures: when they were, by address.
+        failures: when it was done, by address.
     """
 
     failures: dict[str, list[datetime]] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class Attempts:
         return None if len(recent) < _MOST_FAILURES else recent[-_MOST_FAILURES] + _WINDOW - now
 
     def note(self, address: str, *, now: datetime) -> None:
-        """Remember a failure; of very many addresses the oldest are forgotten."""
+        """Remember one; of very many addresses the oldest are forgotten."""
         recent = [at for at in self.failures.pop(address, ()) if now - at < _WINDOW]
         while len(self.failures) >= _MOST_ADDRESSES:
             del self.failures[next(iter(self.failures))]

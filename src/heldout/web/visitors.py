@@ -15,6 +15,9 @@ MTURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 
 _PROLIFIC_ID = re.compile(r"[0-9a-f]{24}")
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+_PLACEHOLDER = "ID"
+"""Stands in the link that the organiser reads, where each judge's own id belongs."""
+
 _NAMES: Mapping[Platform, tuple[str, str, str, str]] = {
     "link": ("worker", "", "", ""),
     "mturk": ("workerId", "assignmentId", "hitId", "turkSubmitTo"),
@@ -67,7 +70,13 @@ def read_visit(
         fields["sig"] = signature
         if not is_signed(signed_with, worker, signature):
             return Visit(fields={}, visitor=None, unsigned=True)
-    visitor = Visitor(worker=worker, place=place, study=study, submit_to=submit_to)
+    visitor = Visitor(
+        worker=worker,
+        place=place,
+        study=study,
+        submit_to=submit_to,
+        signed=signed_with is not None,
+    )
     return Visit(fields=fields, visitor=visitor if _is_known(platform, visitor) else None)
 
 
@@ -76,4 +85,4 @@ def _is_known(platform: Platform, visitor: Visitor) -> bool:
         return bool(visitor.worker and visitor.place) and visitor.submit_to in MTURK_HOSTS
     if platform == "prolific":
         return _PROLIFIC_ID.fullmatch(visitor.worker) is not None
-    return bool(visitor.worker)
+    return visitor.signed or visitor.worker not in ("", _PLACEHOLDER)

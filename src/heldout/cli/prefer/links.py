@@ -85,7 +85,7 @@ def links(
     )
     write_whole(place, format_csv(("worker", "link"), rows), mode=_PRIVATE)
     facts = [("written", f"{plural(len(names), 'link')} to {place}")]
-    if found.settings.links != "personal":
+    if not found.settings.signed:
         told = 'links without a signature are let in too: links = "personal" in campaign.toml'
         facts.append(("note", told))
     print_facts(answers(), facts)

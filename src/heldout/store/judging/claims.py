@@ -5,10 +5,11 @@ SQLite whoever comes second waits: never is one handed out twice.
 """
 
 import secrets
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from heldout.errors import InputError, Problem, quote
@@ -18,11 +19,12 @@ from heldout.store.judging.database import Database
 from heldout.store.judging.faults import DatabaseError
 from heldout.store.judging.log import note
 from heldout.store.judging.organiser import read_launch
+from heldout.store.judging.progress import read_uncounted_pay
 from heldout.store.judging.sittings import LONGEST_WORKER, NoTask, Offer, Sitting, Visitor
 from heldout.store.judging.standing import is_barred, lock_assignment, read_sitting
-from heldout.store.judging.tables import assignments, items, seen, tasks, workers
+from heldout.store.judging.tables import assignments, items, judgments, seen, tasks, workers
 from heldout.store.judging.task_rows import add_copy
-from heldout.store.judging.transitions import close_expired, end_lapsed, prolong
+from heldout.store.judging.transitions import close_expired, end, end_lapsed, prolong
 
 __all__ = ["claim", "expire_leases", "offer"]
 
@@ -34,6 +36,8 @@ class _UnderWay(NamedTuple):
     assignment: int
     task: str
     batch: int
+    place: str
+    lease_until: datetime
 
 
 class _Waiting(NamedTuple):
@@ -42,24 +46,27 @@ class _Waiting(NamedTuple):
     state: str
 
 
-def offer(database: Database, *, worker: str | None, now: datetime) -> Offer | NoTask:
+def offer(database: Database, visitor: Visitor | None, *, now: datetime) -> Offer | NoTask:
     """What a worker would consent to; reads only.
 
     Args:
         database: of the campaign.
-        worker: the platform's id; `None` for somebody who only looks (a preview). One that `claim`
+        visitor: who it is; `None` for somebody who only looks (a preview). An id that `claim`
             refuses is nobody's.
         now: the time.
 
     Raises:
         DatabaseError: code `database-empty`: no batch was loaded yet; see `Fault`.
     """
-    known = worker if worker and _is_usable(worker) else ""
+    known = visitor if visitor and _is_usable(visitor.worker) else Visitor(worker="")
     return database.read(lambda connection: _offer(connection, known, now))
 
 
 def claim(database: Database, visitor: Visitor, *, batch: int, now: datetime) -> Sitting | NoTask:
-    """Give a worker who consented a task; the one under way where there is one.
+    """Give a worker who consented a task; the one under way where this visitor may continue it.
+
+    A task with answers stays with the platform's assignment, or the link, that it was begun with:
+    an id alone is known to others, who could otherwise be paid for the answers of its owner.
 
     Args:
         database: of the campaign.
@@ -96,15 +103,19 @@ def _is_usable(name: str) -> bool:
     return 0 < len(name) <= LONGEST_WORKER and name.isprintable()
 
 
-def _offer(connection: Connection, worker: str, now: datetime) -> Offer | NoTask:
+def _offer(connection: Connection, visitor: Visitor, now: datetime) -> Offer | NoTask:
     terms = _read_terms(connection)
     newest = terms[max(terms)]
-    known = select(workers.c.id).where(workers.c.platform_id == worker)
+    known = select(workers.c.id).where(workers.c.platform_id == visitor.worker)
     judge = connection.execute(known).scalar_one_or_none() or 0
     row = _find_under_way(connection, judge)
+    if row is not None and not _may_continue(row, visitor):
+        if _is_kept(connection, row, now):
+            return NoTask(why="elsewhere", settings=newest)
+        row = None
     if row is None and is_barred(connection, judge, newest):
         return NoTask(why="barred", settings=newest)
-    if row is None and read_launch(connection) == "paused":
+    if row is None and _is_closed(connection, terms):
         return NoTask(why="paused", settings=newest)
     task = row or _find_task(connection, judge, _waiting_or_lapsed(now))
     if task is None:
@@ -121,11 +132,13 @@ def _claim(connection: Connection, visitor: Visitor, batch: int, now: datetime) 
     terms = _read_terms(connection)
     newest = terms[max(terms)]
     judge = _register(connection, visitor.worker, now)
-    if (again := _come_back(connection, judge, visitor, now)) is not None:
+    closed = _is_closed(connection, terms)
+    again = _come_back(connection, judge, visitor, newest, closed=closed, now=now)
+    if again is not None:
         return again
     if is_barred(connection, judge, newest):
         return NoTask(why="barred", settings=newest)
-    if read_launch(connection) == "paused":
+    if closed:
         return NoTask(why="paused", settings=newest)
     end_lapsed(connection, now=now)
     task = _take_task(connection, judge, batch, now) if batch in terms else None
@@ -157,10 +170,25 @@ def _register(connection: Connection, name: str, now: datetime) -> int:
     return int(connection.execute(known.with_for_update()).scalar_one())
 
 
+def _is_closed(connection: Connection, terms: Mapping[int, Settings]) -> bool:
+    """Whether nobody is given a new task: paused, or too much was paid for what does not count."""
+    return read_launch(connection) == "paused" or read_uncounted_pay(connection, terms).is_spent
+
+
 def _come_back(
-    connection: Connection, judge: int, visitor: Visitor, now: datetime
-) -> Sitting | None:
-    """The assignment that is under way; who resumes it elsewhere is paid there."""
+    connection: Connection,
+    judge: int,
+    visitor: Visitor,
+    newest: Settings,
+    *,
+    closed: bool,
+    now: datetime,
+) -> Sitting | NoTask | None:
+    """The assignment that is under way; `None` where this visitor may be given a new one.
+
+    Without proof that it is the same worker, a task with answers waits until its lease ends; one
+    without answers ends at once, so that whoever named the id first cannot keep its owner away.
+    """
     row = _find_under_way(connection, judge)
     if row is None:
         return None
@@ -168,15 +196,44 @@ def _come_back(
     found = read_sitting(connection, row.assignment)
     if not found.open:
         return None
-    there = update(assignments).where(assignments.c.id == row.assignment)
-    connection.execute(there.values(_place(visitor)))
-    prolong(connection, found, now=now)
-    return read_sitting(connection, row.assignment)
+    if _may_continue(row, visitor):
+        prolong(connection, found, now=now)
+        return read_sitting(connection, row.assignment)
+    if _is_kept(connection, row, now):
+        return NoTask(why="elsewhere", settings=newest)
+    if is_barred(connection, judge, newest) or closed:
+        return None
+    end(connection, row.assignment, "expired", found.settings, now=now)
+    close_expired(connection, row.task, now=now)
+    add_copy(connection, row.task, keep_sides=found.settings.judges % 2 == 0)
+    if not found.answered:  # nothing was judged: the same worker may be given the same pairs
+        pairs_of_task = select(items.c.pair).where(items.c.task == row.task)
+        forget = delete(seen).where(seen.c.worker == judge, seen.c.pair.in_(pairs_of_task))
+        connection.execute(forget)
+    return None
+
+
+def _may_continue(row: _UnderWay, visitor: Visitor) -> bool:
+    """Whether a visitor can be nobody but the worker who began the task."""
+    same = _place(visitor)["place"] == row.place
+    return same and bool(visitor.signed or row.place)
+
+
+def _is_kept(connection: Connection, row: _UnderWay, now: datetime) -> bool:
+    """Whether a task has answers, and its lease has not ended."""
+    answered = select(exists().where(judgments.c.assignment == row.assignment))
+    return row.lease_until >= now and bool(connection.execute(answered).scalar_one())
 
 
 def _find_under_way(connection: Connection, judge: int) -> _UnderWay | None:
     row = connection.execute(
-        select(assignments.c.id, assignments.c.task, tasks.c.batch)
+        select(
+            assignments.c.id,
+            assignments.c.task,
+            tasks.c.batch,
+            assignments.c.place,
+            assignments.c.lease_until,
+        )
         .join(tasks, tasks.c.task == assignments.c.task)
         .where(
             assignments.c.worker == judge,
@@ -283,7 +340,7 @@ def _assign(
     return read_sitting(connection, assignment)
 
 
-def _place(visitor: Visitor) -> dict[str, object]:
+def _place(visitor: Visitor) -> dict[str, str]:
     """Where a worker is on the platform, as far as a database can store it."""
     return {
         name: getattr(visitor, name)

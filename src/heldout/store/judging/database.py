@@ -14,7 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from heldout.store.judging.engines import WRITING, make_engine, parse_url
+from heldout.store.judging.engines import WRITING, connections_each, make_engine, parse_url
 from heldout.store.judging.faults import DatabaseError, is_passing, translated
 from heldout.store.judging.tables import metadata
 
@@ -84,22 +84,32 @@ class Database:
                 return work(writing)
 
 
-def open_database(url: str) -> Database:
+def open_database(url: str, *, processes: int = 1) -> Database:
     """Open a database, made or migrated where necessary.
 
     Args:
         url: `sqlite:///FILE` or `postgresql://…`.
+        processes: how many open it like this one; they share the server's connections.
 
     Raises:
-        SetupError: PostgreSQL is asked for, and psycopg is not installed.
+        SetupError: PostgreSQL is asked for, and psycopg is not installed, or the server allows too
+            few connections for so many processes.
         DatabaseError: codes `database-address`, `database-lost`, `database-newer` (written by a
             later heldout), `database-other` (not a campaign's), `database-damaged`.
     """
     address = parse_url(url)
+    name = address.render_as_string(hide_password=True)
     engine = make_engine(address)
     sqlite = engine.dialect.name == "sqlite"
+    if not sqlite:
+        try:
+            with translated(name):
+                share = connections_each(engine, processes)
+        finally:
+            engine.dispose()
+        engine = make_engine(address, connections=share)
     database = Database(
-        name=address.render_as_string(hide_password=True),
+        name=name,
         engine=engine,
         writers=threading.Lock() if sqlite else nullcontext(),
     )

@@ -14,14 +14,18 @@ from sqlalchemy.exc import ArgumentError
 from heldout.errors import SetupError, quote
 from heldout.store.judging.faults import DatabaseError
 
-__all__ = ["WRITING", "make_engine", "parse_url", "sqlite_url"]
+__all__ = ["WRITING", "connections_each", "make_engine", "parse_url", "sqlite_url"]
 
 WRITING = "heldout_writing"
 """Option of a connection whose transaction writes: SQLite then takes the lock at its beginning."""
 
 _MAKING = threading.Lock()
 _PATIENCE_S = 30
-_CONNECTIONS = 20
+_CONNECTIONS = 40
+_SPARED = 10
+"""Connections of a PostgreSQL server that are left to others: a backup, psql, `heldout prefer`."""
+
+_LEAST = 2
 _TRIES = 100
 _PAUSE_S = 0.02
 _FORMS = "expected sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
@@ -52,7 +56,36 @@ def parse_url(text: str) -> URL:
     return url
 
 
-def make_engine(url: URL) -> Engine:
+def connections_each(engine: Engine, processes: int) -> int:
+    """How many connections each of some processes may open: at most 40.
+
+    On PostgreSQL all of them together leave 10 of the server's free for others.
+
+    Args:
+        engine: of the database.
+        processes: how many share it.
+
+    Raises:
+        SetupError: the server has too few for two connections each.
+    """
+    if engine.dialect.name != "postgresql":
+        return _CONNECTIONS
+    names = ("max_connections", "superuser_reserved_connections")
+    with engine.connect() as connection:
+        most, reserved = (
+            int(connection.exec_driver_sql(f"SHOW {name}").scalar_one()) for name in names
+        )
+    share = (most - reserved - _SPARED) // processes
+    if share < _LEAST:
+        wanted = processes * _LEAST + reserved + _SPARED
+        raise SetupError(
+            f"the PostgreSQL server allows {most} connections (max_connections), too few for "
+            f"{processes} workers: start fewer, or allow at least {wanted}"
+        )
+    return min(_CONNECTIONS, share)
+
+
+def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
     """An engine; it connects when it is first used.
 
     SQLite: a new file is for its owner alone, as it holds the key that signs; a write-ahead log
@@ -62,6 +95,7 @@ def make_engine(url: URL) -> Engine:
 
     Args:
         url: from `parse_url`.
+        connections: how many are open at most; who needs one more waits.
 
     Raises:
         SetupError: psycopg is not installed.
@@ -69,9 +103,7 @@ def make_engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         _make_private(url)
         options: dict[str, Any] = {"isolation_level": None, "timeout": _PATIENCE_S}
-        engine = create_engine(
-            url, connect_args=options, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS
-        )
+        engine = create_engine(url, connect_args=options, pool_size=connections, max_overflow=0)
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
@@ -80,8 +112,8 @@ def make_engine(url: URL) -> Engine:
         return create_engine(
             url,
             connect_args=alive,
-            pool_size=_CONNECTIONS,
-            max_overflow=_CONNECTIONS,
+            pool_size=connections,
+            max_overflow=0,
             pool_pre_ping=True,
         )
     except ImportError as error:

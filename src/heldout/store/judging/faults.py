@@ -15,6 +15,7 @@ __all__ = ["DatabaseError", "Fault", "is_passing", "translated"]
 Fault = Literal[
     "database-address",
     "database-busy",
+    "database-connections",
     "database-damaged",
     "database-empty",
     "database-full",
@@ -69,6 +70,10 @@ def is_passing(error: DBAPIError) -> bool:
 _TEXTS: Mapping[Fault, str] = {
     "database-address": "cannot be opened with this name, password or address",
     "database-busy": "is busy; try again",
+    "database-connections": (
+        "has no free connection: all that its max_connections allows are in use. Raise that "
+        "setting or start fewer --workers; what was asked can be asked again"
+    ),
     "database-damaged": "is damaged, or no database; restore it from the backup",
     "database-full": "has no room left; nothing was written",
     "database-lost": "cannot be reached; what was asked can be asked again",
@@ -96,6 +101,7 @@ _POSTGRESQL: Mapping[str, Fault] = {
     "40": "database-busy",
     "42501": "database-read-only",
     "53100": "database-full",
+    "53300": "database-connections",
     "53": "database-busy",
     "55P03": "database-busy",
     "57": "database-lost",
@@ -105,12 +111,18 @@ _POSTGRESQL: Mapping[str, Fault] = {
 """SQLSTATE, or the class that its first two characters name."""
 
 
+_NO_CONNECTION = ("too many clients", "remaining connection slots")
+"""What PostgreSQL answers then: to who is not connected, psycopg gives no SQLSTATE."""
+
+
 def _classify(error: DBAPIError) -> Fault | None:
     """Which fault it is; `None` where it is none of the database's."""
     if isinstance(error.orig, sqlite3.Error):
         return _SQLITE.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
     state = getattr(error.orig, "sqlstate", None)
     if state is None:
+        if any(words in str(error.orig) for words in _NO_CONNECTION):
+            return "database-connections"
         lost = error.connection_invalidated or type(error.orig).__name__ == "OperationalError"
         return "database-lost" if lost else None
     return _POSTGRESQL.get(state, _POSTGRESQL.get(state[:2]))

@@ -9,7 +9,14 @@ from heldout.preferences.tasks import Task
 
 __all__ = ["AT_ONCE", "MARK", "check_settings", "check_tasks"]
 
-AT_ONCE = ("completion_code", "contact", "lease_minutes", "links", "minimum_hourly")
+AT_ONCE = (
+    "completion_code",
+    "contact",
+    "lease_minutes",
+    "links",
+    "minimum_hourly",
+    "uncounted_percent",
+)
 """Settings that hold at once for every batch: nobody judges otherwise for them."""
 
 MARK = "~"

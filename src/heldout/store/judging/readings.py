@@ -178,4 +178,4 @@ def _counting(connection: Connection, found: tuple[Judgment, ...]) -> tuple[Judg
     settings = next(iter(read_settings(connection).values()), None)
     if settings is None:
         return ()
-    return counted(found, exclusion=settings.exclusion, failures=settings.failures)
+    return counted(found, exclusion=settings.excludes, failures=settings.failures)

@@ -48,12 +48,14 @@ class Visitor:
         study: its id of the study (`hitId`, `STUDY_ID`); empty where there is none.
         submit_to: where Mechanical Turk wants the form at the end (`turkSubmitTo`), as it came: the
             page has to check it.
+        signed: whether the link was signed for this worker, so that nobody else can have sent it.
     """
 
     worker: str
     place: str = ""
     study: str = ""
     submit_to: str = ""
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class Offer:
         batch: of the task; `claim` is given the one that was shown.
         settings: the terms of this batch.
         items: how many pages the task has.
-        assignment: of a worker who comes back and has one under way; else `None`.
+        assignment: the one under way, which this visitor may continue; else `None`.
     """
 
     batch: int
@@ -81,12 +83,13 @@ class NoTask:
         why: `barred`: failed the tests of an earlier task. `changed`: there are tasks, but not of
             the batch that was agreed to: show the new terms. `waiting`: others hold the last ones,
             one may come free. `seen`: what is left are pairs this worker has judged. `done`:
-            everything is judged. `paused`: the organiser has paused the campaign; who has a task
-            goes on with it.
+            everything is judged. `paused`: the organiser has paused the campaign, or tasks that do
+            not count have earned all that they may; who has a task goes on with it. `elsewhere`:
+            the worker has a task with answers, and this visitor cannot show that it is theirs.
         settings: of the newest batch.
     """
 
-    why: Literal["barred", "changed", "waiting", "seen", "done", "paused"]
+    why: Literal["barred", "changed", "waiting", "seen", "done", "paused", "elsewhere"]
     settings: Settings
 
 
@@ -107,7 +110,7 @@ class Sitting:
         owed: what the worker is owed now, in hundredths.
         barred: this worker gets no later task.
         settings: the terms that were agreed to.
-        visitor: who it is for the platform, as of the last visit.
+        visitor: who it is for the platform, as of the first visit; `signed` is not stored.
     """
 
     assignment: int

@@ -106,7 +106,7 @@ def _exclude(
 ) -> None:
     """What a worker did counts no more: the task, or all tasks; each waits for another worker."""
     note(connection, "excluded", at=now, assignment=assignment, text=f"{failed} tests failed")
-    if settings.exclusion != "worker":
+    if settings.excludes != "worker":
         return
     worker = select(assignments.c.worker).where(assignments.c.id == assignment).scalar_subquery()
     of_worker = select(assignments.c.task).where(assignments.c.worker == worker)

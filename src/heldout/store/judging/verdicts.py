@@ -104,7 +104,7 @@ def _derive(connection: Connection) -> Verdicts:
     states = dict.fromkeys(connection.scalars(select(tasks.c.task)), "open")
     for row in rows:
         failures = excluded[row.worker]
-        out = bool(failures) if settings.exclusion == "worker" else row.task in failures
+        out = bool(failures) if settings.excludes == "worker" else row.task in failures
         states[row.task] = _state_of_task(row.state, excluded=out)
     return Verdicts(tasks=states | dict.fromkeys(replaced, "replaced"), failed=final)
 

@@ -1,0 +1,133 @@
+"""Who names another's id, or many ids, and what the pages give them."""
+
+import judging_stage
+import pytest
+from judging_stage import MTURK, Make, Stage, fields_of, words_of
+
+from heldout.store.judging.payments import payments_due
+from heldout.store.judging.progress import uncounted_pay
+
+stage = judging_stage.stage
+
+
+def begin_mturk(one: Stage, **who: str) -> tuple[int, str]:
+    """Consent as Mechanical Turk's link does; the status, and where it leads."""
+    fields = fields_of(one.client.get(one.link, params={**MTURK, **who}))
+    answer = one.post(f"{one.link}/consent", fields or {**MTURK, **who, "batch": "1"})
+    return answer.status_code, answer.headers.get("location", "")
+
+
+def test_who_knows_a_worker_id_gets_no_form_to_hand_in_anothers_work(stage: Make) -> None:
+    one = stage(platform="mturk")
+    _, place = begin_mturk(one)
+    root = place.rpartition("/item/")[0]
+    one.answer(root, 1)
+    status, place = begin_mturk(one, assignmentId="3THIEF")
+    assert (status, place) == (200, "")
+    page = one.client.get(one.link, params={**MTURK, "assignmentId": "3THIEF"})
+    assert "Your task is open elsewhere" in words_of(page)
+    assert root not in page.text
+    done = one.finish(root, 4)
+    assert 'value="3ASG"' in done.text
+    assert "3THIEF" not in done.text
+
+
+def test_who_held_a_task_before_its_owner_sees_nothing_of_what_the_owner_did(stage: Make) -> None:
+    one = stage(platform="mturk", tasks=2)
+    _, stolen = begin_mturk(one, assignmentId="3THIEF")
+    _, place = begin_mturk(one)
+    root = place.rpartition("/item/")[0]
+    one.finish(root, 4)
+    end = one.client.get(f"{stolen.rpartition('/item/')[0]}/done")
+    assert 'value="3ASG"' not in end.text
+    assert "$2.00" not in end.text
+
+
+def test_an_id_alone_reads_neither_code_nor_amount(stage: Make) -> None:
+    for code in ("C0FFEE", ""):
+        one = stage(completion_code=code, tasks=1)
+        own = one.finish(one.begin("ada"), 4)
+        assert "Your completion code" in own.text
+        for address in (one.link, f"{one.link}?"):
+            page = one.client.get(address, params={"worker": "ada"})
+            assert "<code>" not in page.text
+            assert "completion code" not in page.text
+            assert "$2.00 is yours" not in page.text
+
+
+def test_an_id_alone_does_not_open_a_task_with_answers(stage: Make) -> None:
+    one = stage()
+    root = one.begin("ada")
+    one.answer(root, 1)
+    page = one.client.get(one.link, params={"worker": "ada"})
+    assert "Your task is open elsewhere" in words_of(page)
+    answer = one.post(f"{one.link}/consent", {"worker": "ada", "batch": "1"})
+    assert (answer.status_code, answer.headers.get("location")) == (200, None)
+    assert "<code>" in one.finish(root, 4).text
+
+
+@pytest.mark.parametrize("pay_failed", [True, False])
+def test_invented_ids_from_one_address_stop_after_five_early_exits(
+    stage: Make, *, pay_failed: bool
+) -> None:
+    one = stage(tasks=30, items=13, pay_failed=pay_failed, uncounted_percent=1_000)
+    begun = 0
+    for number in range(400):
+        fields = {"worker": f"invented-{number}", "batch": "1"}
+        answer = one.post(f"{one.link}/consent", fields)
+        if answer.status_code == 429:
+            assert "stopped early from your network" in words_of(answer)
+            assert int(answer.headers["Retry-After"]) > 0
+            continue
+        begun += 1
+        root = answer.headers["location"].rpartition("/item/")[0]
+        one.answer(root, 1)
+        one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
+        one.clock.pass_by(seconds=0.06)
+    assert begun == 5
+    one.clock.pass_by(minutes=16)
+    assert one.begin("honest")
+
+
+def test_a_campaign_stops_handing_out_when_early_exits_have_earned_enough(stage: Make) -> None:
+    one = stage(tasks=36, items=13, reward=200, fee=40)
+    for number in range(400):
+        answer = one.post(f"{one.link}/consent", {"worker": f"w{number}", "batch": "1"})
+        if answer.status_code != 303:
+            assert "The study is not open at the moment" in words_of(answer)
+            break
+        root = answer.headers["location"].rpartition("/item/")[0]
+        for position in range(1, 13):
+            one.answer(root, position)
+        one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
+        one.clock.pass_by(minutes=5)  # slow enough for the limit of one address
+    else:
+        pytest.fail("nothing stopped them")
+    limit = uncounted_pay(one.database).limit
+    assert limit == 1_440  # 20% of 36 rewards of $2.00
+    assert limit <= sum(due.amount for due in payments_due(one.database)) < limit + 200
+
+
+def test_who_came_by_a_signed_link_is_not_held_up_by_others_exits(stage: Make) -> None:
+    one = stage(tasks=9, links="personal", uncounted_percent=1_000)
+    for number in range(6):
+        root = one.begin(f"w{number}")
+        one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
+    assert one.begin("w7")
+
+
+def test_the_placeholder_of_the_printed_link_is_nobodys_id(stage: Make) -> None:
+    one = stage()
+    page = one.client.get(one.link, params={"worker": "ID"})
+    assert "Your worker id" in words_of(page)
+    answer = one.post(f"{one.link}/consent", {"worker": "ID", "batch": "1"})
+    assert answer.status_code == 422
+
+
+def test_the_servers_own_address_says_what_it_is(stage: Make) -> None:
+    one = stage()
+    page = one.client.get("/")
+    assert page.status_code == 200
+    assert "open the link that you were given" in words_of(page)
+    assert one.campaign.code not in page.text
+    assert 'href="/admin"' in page.text
