@@ -210,6 +210,15 @@ def test_the_threshold_follows_from_the_declared_number() -> None:
     assert ReleaseRule(z=1.5).threshold == 1.5
 
 
+def test_the_threshold_holds_over_all_views_that_are_published() -> None:
+    normal = statistics.NormalDist()
+    for views in (0, 1, 2, 6):
+        threshold = ReleaseRule(submissions=300).over(views).threshold
+        chances = 300 * max(views, 1)
+        assert threshold == pytest.approx(normal.inv_cdf(1 - 0.05 / chances), abs=1e-6)
+    assert ReleaseRule(z=1.5).over(6) == ReleaseRule(z=1.5)
+
+
 @pytest.mark.parametrize("queries", [3, 4, 11, 37, 1000])
 def test_a_flip_of_one_query_is_one_standard_error_and_not_above_one(queries: int) -> None:
     before = np.linspace(0, 0.1, queries)

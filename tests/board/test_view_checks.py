@@ -1,5 +1,7 @@
 """Views of fairness and of small data in board.toml: what does not belong together is told."""
 
+from statistics import NormalDist
+
 import pytest
 from boardlog import RULES
 
@@ -124,3 +126,26 @@ def test_what_falls_stands_beside_the_score_that_ranks_and_never_ranks(measure: 
         (problem,) = caught.value.problems
         assert problem.found == f'views[2].measure = "{measure}"'
         assert "one that rises" in problem.expected
+
+
+@pytest.mark.parametrize(
+    ("keys", "query_set", "views"),
+    [
+        (RR, "eval", 2),
+        (RR + "public = false", "eval", 1),
+        (RR + "public = false\nfinal = true", "eval", 1),
+        (RR, "dev", 1),
+    ],
+    ids=["public", "private", "told at the end", "of public labels"],
+)
+def test_the_ladder_asks_for_the_views_whose_held_out_scores_are_published(
+    keys: str, query_set: str, views: int
+) -> None:
+    spec = parse_spec(with_view(keys, rules=LADDER, query_set=query_set).encode())
+    assert spec.held_out_views == views
+    assert spec.held_out_release.threshold == pytest.approx(
+        NormalDist().inv_cdf(1 - 0.05 / (300 * views)), abs=1e-6
+    )
+    named = LADDER.replace('rule = "ladder"', 'rule = "ladder"\nz = 2.5')
+    spec = parse_spec(with_view(keys, rules=named, query_set=query_set).encode())
+    assert spec.held_out_release == spec.release

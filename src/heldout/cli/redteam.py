@@ -240,8 +240,10 @@ def _choose_releases(
 ) -> list[NamedRelease]:
     """Those that were named, else those of the table and the board's own; each once."""
     decimals = _DECIMALS if spec is None else spec.decimals
-    rule = ReleaseRule() if spec is None else spec.release
-    given = msgspec.structs.replace(rule, submissions=submissions)
+    rule = ReleaseRule() if spec is None else spec.held_out_release
+    views = 1 if spec is None else spec.held_out_views
+    given = ReleaseRule() if spec is None else spec.release
+    given = msgspec.structs.replace(given, submissions=submissions).over(views)
     chosen = [
         parse_release(name, given, decimals=decimals, path="--release")
         for name in names or COMPARED
@@ -268,7 +270,7 @@ def _as_json(result: _Result) -> dict[str, object]:
 
 
 def _own(spec: BoardSpec) -> str:
-    return name_rule(spec.release, decimals=spec.decimals).name
+    return name_rule(spec.held_out_release, decimals=spec.decimals).name
 
 
 def _facts(result: _Result) -> list[tuple[str, str]]:

@@ -247,7 +247,7 @@ def _say_dates(spec: BoardSpec) -> str:
 
 
 def _say_release(spec: BoardSpec) -> str:
-    rule = spec.release
+    rule = spec.held_out_release
     if rule.rule == "rounded":
         return ""
     bar = f"{rule.threshold:.2f} of its own paired standard errors"

@@ -44,7 +44,7 @@ def check_far_below(case: Case) -> Iterator[str]:
     Under `rounded` that is every run: one that is spoilt on all queries but one says what that one
     is worth, the tenth as well as the first. Else only a team's first low score is told.
     """
-    bar = case.spec.release.threshold
+    bar = case.spec.held_out_release.threshold
     distances = sorted(case.distances, key=lambda one: (one.errors, one.baseline))
     if not distances or distances[0].errors <= bar:
         return

@@ -67,7 +67,7 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             above it, as the nearest multiple of `step`.
         submissions: the number that the board declares for its whole life, of all teams; 1 to
             1,000,000.
-        z: standard errors of the Ladder, 0 to 10; absent, by `submissions`.
+        z: standard errors of the Ladder, 0 to 10; absent, by `submissions` and the number of views.
         step: of the fixed-step Ladder, one over a whole number; above 0, at most 0.5.
         begin: what a team's first score has to be above, under `ladder` and `step`: the best
             `baseline`, if there is one, or nothing: `first`. Who begins at nothing can begin low
@@ -82,12 +82,22 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def threshold(self) -> float:
-        """Standard errors that the Ladder asks for: z, or the normal quantile of 1 - .05/K.
+        """Standard errors that the Ladder asks for in a single view: z, or that of `over` one."""
+        return _quantile(self.submissions) if self.z is None else self.z
+
+    def over(self, views: int) -> "ReleaseRule":
+        """The same rule with its z written out: as given, or the normal quantile of 1 - .05/(K V).
 
         At the latter, of boards whose K submissions are no better than what was told before, and
-        were not chosen by it, at most about 5% release one. For chosen ones ask the red team.
+        were not chosen by it, at most about 5% release a score in any of V views. For chosen ones
+        ask the red team.
+
+        Args:
+            views: V, how many views a submission is scored and published in; 0 counts as 1.
         """
-        return _quantile(self.submissions) if self.z is None else self.z
+        if self.z is not None:
+            return self
+        return msgspec.structs.replace(self, z=_quantile(self.submissions * max(views, 1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

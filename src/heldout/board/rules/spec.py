@@ -354,6 +354,16 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """The views whose scores are released, in the order of their columns."""
         return tuple(view for view in self.views if view.public)
 
+    @property
+    def held_out_views(self) -> int:
+        """How many public views there are whose labels are held out."""
+        return sum(self.sets[view.set].held_out for view in self.public_views)
+
+    @property
+    def held_out_release(self) -> ReleaseRule:
+        """The release rule of scores on held-out labels, with the z that holds over their views."""
+        return self.release.over(self.held_out_views)
+
 
 def _is_within(day: date, season: Season) -> bool:
     return season.opens <= day and (season.closes is None or day <= season.closes)

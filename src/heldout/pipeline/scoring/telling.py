@@ -192,7 +192,7 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
 def rule_of(spec: BoardSpec, view: str) -> ReleaseRule:
     """The board's rule, or plain rounding where anybody can compute the score of a public view."""
     held_out = spec.sets[spec.view(view).set].held_out
-    return spec.release if held_out else ReleaseRule(rule="rounded")
+    return spec.held_out_release if held_out else ReleaseRule(rule="rounded")
 
 
 def _queries(score: ViewScore) -> set[str]:
