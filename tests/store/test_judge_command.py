@@ -196,13 +196,19 @@ def test_a_prompt_that_is_no_text_is_refused(campaign: Path, tmp_path: Path, dat
         (("--endpoint", "http://models.example/v1"), "https"),
         (("--endpoint", "nowhere"), "no address"),
         (("--endpoint", "https://models.example/v1", "--key-env", "NOT_SET"), "NOT_SET"),
-        (("--next", "1", "--model", " "), "empty"),
     ],
 )
 def test_wrong_usage_is_told(campaign: Path, options: tuple[str, ...], words: str) -> None:
     result = call(campaign, *options)
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+def test_a_model_without_a_name_is_refused(campaign: Path) -> None:
+    arguments = ["prefer", "judge", str(campaign), "--model", " ", "--next", "1"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "empty" in result.stderr
 
 
 def test_a_campaign_without_texts_or_votes_is_told(tmp_path: Path, chat: ChatServer) -> None:
