@@ -230,7 +230,7 @@ def send(board: Board, entry: Entry, *, now: datetime, way: Way) -> SubmissionId
         type=entry.type,
         training_data="not told in the official table",
     )
-    (draft_folder(clone, name) / "metadata.json").write_bytes(msgspec.json.encode(manifest))
+    draft_folder(clone, name).write_whole("metadata.json", msgspec.json.encode(manifest))
     found = check(clone, name, now=now)
     _require(found.ok and found.manifest is not None, found)
     packed = pack(clone, name, manifest)

@@ -10,6 +10,7 @@ from attack_table import (
     clocks,
     containers,
     forges,
+    links,
     metadata,
     organisers,
     probes,
@@ -31,6 +32,7 @@ ATTACKS: tuple[Attack, ...] = (
     *registrations.attacks(),
     *clocks.attacks(),
     *forges.attacks(),
+    *links.attacks(),
 )
 
 _INTRODUCTION = """\

@@ -214,7 +214,7 @@ def resign(town: Town, submission: str, change: Change) -> None:
     key = (town.clone / ".heldout" / "keys" / submission).read_bytes()
     metadata, signature = split_signature(open_metadata("age", file.read_bytes(), key=key))
     assert signature is not None
-    file.write_bytes(seal_metadata("age", change(metadata, signature), key=key))
+    file.write_whole(seal_metadata("age", change(metadata, signature), key=key))
     moment = datetime.fromisoformat(DAY)
     branch = submit(repository, name, packed, embargoed=True, now=moment)
     git(town.clone, "push", "-q", "origin", f"+{branch}:{branch}")

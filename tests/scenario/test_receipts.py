@@ -47,7 +47,7 @@ def keep(town: Town) -> Path:
     clone = Repository(town.clone)
     file = keep_receipt(clone, ONE, clone.newest_log())
     assert file is not None
-    return file
+    return Path(str(file))
 
 
 def audit(town: Town, receipt: Path | None = None, *more: str | Path) -> Answer:

@@ -333,9 +333,18 @@ SHAPES: dict[str, set[str]] = {
         "commit",
         "revealed",
         "unlogged",
+        "unknown",
         "changed_rules",
     },
-    "rebuild": {"entries", "changed", "commit", "revealed", "unlogged", "changed_rules"},
+    "rebuild": {
+        "entries",
+        "changed",
+        "commit",
+        "revealed",
+        "unlogged",
+        "unknown",
+        "changed_rules",
+    },
     "audit": {"ok", "events", "faults", "notes", "unchecked"},
 }
 

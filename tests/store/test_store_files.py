@@ -142,7 +142,7 @@ CALLS: dict[str, Callable[[Folder, str], object]] = {
     "read_lines": Folder.read_lines,
     "open": Folder.open,
     "stat": Folder.stat,
-    "checked_path": Folder.checked_path,
+    "size": lambda folder, name: folder.file(name).size(),
     "write_whole": lambda folder, name: folder.write_whole(name, b"new"),
     "append_line": lambda folder, name: folder.append_line(name, b"new\n"),
     "create": lambda folder, name: folder.create(name).close(),

@@ -34,7 +34,7 @@ def test_all_of_it_is_for_its_owner_alone(vault: Vault) -> None:
 def test_a_sealed_file_comes_back_or_is_damaged(vault: Vault) -> None:
     digest = vault.keep_sealed(b"sealed")
     assert vault.sealed(digest).read_bytes() == b"sealed"
-    vault.sealed(digest).write_bytes(b"other")
+    vault.sealed(digest).write_whole(b"other")
     with pytest.raises(StoreError, match="missing or damaged"):
         vault.sealed(digest)
 
@@ -88,7 +88,7 @@ def test_labels_that_are_gone_are_asked_for(vault: Vault) -> None:
         vault.labels_digest("eval")
     with pytest.raises(StoreError, match="held-out labels 'next'; put them there"):
         vault.labels("next")
-    vault.labels_file("eval").write_text("q1 0 d 1\n")
+    vault.labels_file("eval").write_whole(b"q1 0 d 1\n")
     assert vault.labels("eval").judgments == {"q1": {"d": 1}}
     assert vault.excluded("eval") == frozenset()
 

@@ -12,6 +12,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.cli.drafting import difference_facts
 from heldout.cli.printing import answers, plural, print_facts, print_json
 from heldout.cli.scores import say_released
+from heldout.errors import quote
 from heldout.pipeline.deciding.decide import Decision
 from heldout.pipeline.deciding.rebuild import Rebuilt
 from heldout.pipeline.organiser.desk import Desk, NotedRules
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 Facts = list[tuple[str, str]]
+_MOST_SHOWN = 3
 
 _OF_A_NAME = ("amended", "declined")
 """What `publish` and `reject` do where a published entry's team asks for another name."""
@@ -121,6 +123,11 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
     told += f", {plural(baselines, 'baseline')}" if baselines else ""
     changed = f"{plural(rebuilt.changed, 'file')} changed"
     still = not rebuilt.changed and rebuilt.commit is None
+    if rebuilt.unknown:
+        shown = ", ".join(quote(path) for path in rebuilt.unknown[:_MOST_SHOWN])
+        more = len(rebuilt.unknown) - _MOST_SHOWN
+        shown += f" and {more:,} more" if more > 0 else ""
+        facts.append(("note", f"heldout did not write {shown}: left alone, and not committed"))
     return [*facts, ("rebuilt", f"{told}; {'everything was up to date' if still else changed}")]
 
 
@@ -132,6 +139,7 @@ def rebuilt_json(rebuilt: Rebuilt) -> dict[str, Any]:
         "commit": rebuilt.commit,
         "revealed": list(rebuilt.revealed),
         "unlogged": [f"labels/{held_out_file(name)}" for name in rebuilt.unlogged],
+        "unknown": list(rebuilt.unknown),
         "changed_rules": None if rebuilt.rules is None else list(rebuilt.rules.keys),
     }
 

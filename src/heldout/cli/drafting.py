@@ -87,7 +87,7 @@ def draft(
     submission = draft_id(name, today=place.now.date(), embargoed=until is not None)
     with repository.locked():
         folder = make_draft(repository, submission, files, embargo_until=until)
-    shown = folder.relative_to(repository.root).as_posix()
+    shown = folder.inside
     if place.as_json:
         print_json({"id": submission, "folder": shown})
         return

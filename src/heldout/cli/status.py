@@ -89,7 +89,7 @@ def status(*, place: Place, submission: str | None) -> None:
 
 def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
     """End with 1 where neither this clone nor the log knows the id."""
-    if draft_folder(repository, name).is_dir() or name in repository.own_ids():
+    if draft_folder(repository, name).is_folder() or name in repository.own_ids():
         return
     here = sorted({*drafts(repository), *repository.own_ids()})
     problem = Problem(

@@ -366,8 +366,8 @@ def _found(folder: Path, split: QuerySplit, opening: datetime, now: datetime) ->
 
 def _allow_figures(desk: Desk, now: datetime) -> None:
     """Let the page tell of the ranking at the end of the story, as board.toml of a live board."""
-    file = desk.repository.root / SPEC
-    write_whole(file, file.read_bytes() + _FIGURES.format(day=now.date()).encode())
+    file = desk.repository.files.file(SPEC)
+    file.write_whole(file.read_bytes() + _FIGURES.format(day=now.date()).encode())
     with desk.vault.locked():
         accept_rules(desk)
         rebuild(desk)
@@ -440,7 +440,7 @@ def _send(folder: Path, part: Part, moment: datetime) -> SubmissionId:
         training_data="none",
         embargo_until=until,
     )
-    write_whole(draft_folder(repository, submission) / METADATA, format_manifest(manifest))
+    draft_folder(repository, submission).write_whole(METADATA, format_manifest(manifest))
     check(repository, submission, now=moment)
     # The two that are refused go out in spite of what the check said, as some teams do.
     packed = pack(repository, submission, manifest)

@@ -16,6 +16,7 @@ The root may be reached by a symlink: the user names it. Names are relative, wit
     folder.is_file("a/b"); folder.is_folder("a"); folder.exists("a"); folder.stat("a/b")
     with folder.lock("lock"): ...     # one writer at a time
     folder.below("a")                 # the same, inside `a`, which is not followed either
+    folder.file("a/b.json")           # a `File`: named here, opened where it is needed
 
 `write_whole(path, ...)` alone is for files that a user names, such as `--out`.
 """
@@ -29,12 +30,22 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from io import TextIOWrapper
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from heldout.errors import StoreError, quote
 
-__all__ = ["ASIDE", "Folder", "append_line", "exclusive", "read_lines", "sweep", "write_whole"]
+__all__ = [
+    "ASIDE",
+    "File",
+    "Folder",
+    "append_line",
+    "exclusive",
+    "read_lines",
+    "sweep",
+    "write_whole",
+]
 
 ASIDE = ".writing-"
 """What the names of files begin with that are being written."""
@@ -70,14 +81,9 @@ class Folder:
         """Where a file lies, to be shown or put into a message: opening it would follow links."""
         return self.root / self._relative(name)
 
-    def checked_path(self, name: str) -> Path:
-        """The path of a plain file, for a program or a worker that opens it itself.
-
-        Raises:
-            FileNotFoundError: it is missing.
-        """
-        self.open(name).close()
-        return self.path(name)
+    def file(self, name: str) -> "File":
+        """A file in this folder, which need not exist yet."""
+        return File(folder=self, path=name)
 
     def stat(self, name: str = "") -> os.stat_result | None:
         """What lies there; `None` where nothing does."""
@@ -321,13 +327,79 @@ class Folder:
     def _link(self, relative: str) -> StoreError:
         return StoreError(
             f"{self.root / relative} is a symlink, and nothing is read, written or deleted through "
-            f"a symlink inside {self.root}: remove it, put the file or folder itself there, then "
-            "call again"
+            f"a symlink inside {self.root}: remove it (git rm and git commit, if git has it), put "
+            "the file or folder itself there, then call again"
         )
 
     def _check_writable(self) -> None:
         if self.read_only:
             raise RuntimeError(f"{self.root} is opened to be read alone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file in a folder of heldout's own; each use walks to it, and no symlink is followed.
+
+    It is no `os.PathLike`, so that nothing opens it by its path.
+
+    Attributes:
+        folder: that it lies in.
+        path: relative to it.
+    """
+
+    folder: Folder
+    path: str
+
+    def __str__(self) -> str:
+        """The whole path, to be shown."""
+        return str(self.folder.path(self.path))
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return PurePosixPath(self.path).name
+
+    def is_file(self) -> bool:
+        """Whether a plain file lies there."""
+        return self.folder.is_file(self.path)
+
+    def size(self) -> int:
+        """Its bytes.
+
+        Raises:
+            FileNotFoundError: it is missing.
+        """
+        with self.open() as file:
+            return os.fstat(file.fileno()).st_size
+
+    def open(self, _mode: Literal["rb"] = "rb") -> BinaryIO:
+        """As `Folder.open`; the mode is there for what takes a `Path` too."""
+        return self.folder.open(self.path)
+
+    def read_bytes(self) -> bytes:
+        """As `Folder.read`."""
+        return self.folder.read(self.path)
+
+    def read_text(self, encoding: str) -> str:
+        """Its text, with plain line ends.
+
+        Raises:
+            UnicodeDecodeError: it is no text of this encoding.
+        """
+        with TextIOWrapper(self.open(), encoding=encoding) as text:
+            return text.read()
+
+    def find(self) -> bytes | None:
+        """As `Folder.find`."""
+        return self.folder.find(self.path)
+
+    def write_whole(self, data: bytes, *, mode: int = 0o644) -> bool:
+        """As `Folder.write_whole`."""
+        return self.folder.write_whole(self.path, data, mode=mode)
+
+    def delete(self) -> None:
+        """As `Folder.delete`."""
+        self.folder.delete(self.path)
 
 
 def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:

@@ -277,14 +277,28 @@ class Git:
         return commit.decode().strip()
 
     def commit_paths(
-        self, paths: Sequence[str], *, message: str, author: Author, at: datetime
+        self,
+        paths: Sequence[str],
+        *,
+        message: str,
+        author: Author,
+        at: datetime,
+        without: Sequence[str] = (),
     ) -> str | None:
         """Commit the state of these paths of the working tree, and of nothing else.
+
+        Args:
+            paths: files and folders.
+            message: of the commit.
+            author: its author and committer.
+            at: its time.
+            without: files in these folders that are left out.
 
         Returns:
             The commit, or `None` where nothing differs.
         """
         present = [path for path in paths if (self.root / path).exists()]
+        present += [f":(exclude,literal){path}" for path in without]
         self._run(["add", "--force", "--", *present])
         if self._start(["diff", "--cached", "--quiet", "--", *present]).returncode == 0:
             return None

@@ -7,16 +7,21 @@ board/
   keys/organisers.txt       whom submissions are sealed for, as `age -R` takes it
   submissions/              sealed files of published submissions
   log.jsonl                 the public log
-  leaderboard/              index.html, entries/, CSV, JSON
+  leaderboard/              index.html, entries/, CSV, JSON; manifest.json lists them
   drafts/, .heldout/        a participant's own; git ignores them
   .gitattributes            that git leaves every file as it is
+
+Whoever can write to the remote, or gave us the clone, can put any tree here: no symlink in it is
+followed (`store.files.Folder`), and only pages that a rebuild wrote are removed by the next one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from heldout.board.log.copies import newest_copy
 from heldout.board.log.events import Entry, parse_log
@@ -24,18 +29,19 @@ from heldout.board.log.history import History, read_history
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError, Problem, StoreError
-from heldout.store.files import exclusive, read_lines, sweep, write_whole
+from heldout.store.files import ASIDE, File, Folder
 from heldout.store.git import Git
 from heldout.trec.candidates import read_candidates
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import Queries, read_queries
 
-__all__ = ["KEYS", "LEADERBOARD", "LOG", "SPEC", "Repository", "find_board"]
+__all__ = ["KEYS", "LEADERBOARD", "LOG", "SPEC", "Repository", "WrittenPages", "find_board"]
 
 SPEC = "board.toml"
 LOG = "log.jsonl"
 LEADERBOARD = "leaderboard"
 KEYS = "keys/organisers.txt"
+_MANIFEST = f"{LEADERBOARD}/manifest.json"
 _MOST_LOG = 1 << 30
 _WRITTEN = ("keys", "queries", "qrels", "submissions", LEADERBOARD, "drafts", ".heldout")
 
@@ -47,9 +53,30 @@ def find_board(start: Path) -> "Repository":
         StoreError: there is none.
     """
     for folder in (start.resolve(), *start.resolve().parents):
-        if (folder / SPEC).is_file():
+        file = folder / SPEC
+        if file.is_file() or file.is_symlink():  # of a symlink the first read says what to do
             return Repository(folder)
     raise StoreError(f"no board.toml in {start} or above it; change into a clone of a board")
+
+
+class _Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`leaderboard/manifest.json`: the files of the folder that heldout wrote."""
+
+    files: tuple[str, ...]
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenPages:
+    """What became of `leaderboard/`.
+
+    Attributes:
+        changed: how many files were written or removed.
+        unknown: what lies there and heldout did not write, by its path in the board; left alone.
+    """
+
+    changed: int
+    unknown: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +86,11 @@ class Repository:
     root: Path
 
     @property
+    def files(self) -> Folder:
+        """The board's files, of which none is reached by a symlink."""
+        return Folder(self.root)
+
+    @property
     def git(self) -> Git:
         """The board as a git repository."""
         return Git(self.root)
@@ -66,10 +98,17 @@ class Repository:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One writer at a time in this folder; what a killed one left aside is removed."""
-        with exclusive(self.root / ".heldout/lock"):
-            folders = [self.root / name for name in _WRITTEN]
-            below = [path for folder in folders for path in folder.rglob("*") if path.is_dir()]
-            sweep(self.root, *folders, *below)
+        files = self.files
+        with files.lock(".heldout/lock"):
+            files.sweep("")
+            left = [
+                path
+                for folder in _WRITTEN
+                for path, plain in files.walk(folder)
+                if plain and PurePosixPath(path).name.startswith(ASIDE)
+            ]
+            for path in left:
+                files.delete(path)
             yield
 
     def tree_rules(self) -> str:
@@ -78,7 +117,7 @@ class Repository:
         Whoever may push to the board can change this file.
         """
         try:
-            return (self.root / SPEC).read_text("utf-8")
+            return self.files.file(SPEC).read_text("utf-8")
         except UnicodeDecodeError:
             problem = Problem(
                 code="bad-utf8", path=SPEC, found="bytes that are not UTF-8", expected="UTF-8"
@@ -95,7 +134,7 @@ class Repository:
         Raises:
             StoreError: the log is missing or damaged.
         """
-        history = _fold_log(read_lines(self.root / LOG))
+        history = _fold_log(self.files.read_lines(LOG))
         if history is None:
             raise StoreError(
                 f"{LOG} is missing or empty, so nothing says which rules hold; "
@@ -111,16 +150,15 @@ class Repository:
         """
         return parse_spec(self.rules().encode(), path=SPEC)
 
-    def file(self, name: str) -> Path:
+    def file(self, name: str) -> File:
         """A file that board.toml names.
 
         Raises:
-            StoreError: it is missing, or leads out of the board.
+            StoreError: it is missing, leads out of the board, or is reached by a symlink.
         """
-        path = self.root / name
-        if self.root.resolve() not in path.resolve().parents or not path.is_file():
+        if not self.files.is_file(name):
             raise StoreError(f"board.toml names {name}, but there is no such file in the board")
-        return path
+        return self.files.file(name)
 
     def queries(self, name: str) -> Queries:
         """The queries in a file of the board."""
@@ -139,7 +177,7 @@ class Repository:
 
     def log(self) -> tuple[Entry, ...]:
         """The public log, verified; empty where there is none yet."""
-        return _read_log(read_lines(self.root / LOG))
+        return _read_log(self.files.read_lines(LOG))
 
     def remote_logs(self) -> dict[str, tuple[Entry, ...]]:
         """Remote -> its public log, of `origin` and, where origin is a fork, of `upstream`.
@@ -184,44 +222,58 @@ class Repository:
                 raise
             return tuple(newest_copy((), remotes))
 
-    def packed_file(self, name: str) -> Path:
+    def packed_file(self, name: str) -> File:
         """Where a participant's sealed file lies; git ignores it.
 
         Not in `submissions/`: when it is published, a pull would stop at the untracked file there.
         """
-        return self.root / ".heldout/sealed" / name
+        return self.files.file(f".heldout/sealed/{name}")
 
     def own_ids(self) -> tuple[str, ...]:
         """Ids of the submissions that were sealed in this clone."""
-        return tuple(sorted(path.name for path in (self.root / ".heldout/keys").glob("*")))
+        return self.files.names(".heldout/keys")
 
-    def write_leaderboard(self, pages: Mapping[str, bytes]) -> int:
-        """Write the page and its files; pages that are no more are removed.
+    def write_leaderboard(self, pages: Mapping[str, bytes]) -> WrittenPages:
+        """Write the page and its files; pages that an earlier call wrote and are no more go.
 
         Args:
             pages: path in the board, below `leaderboard/`, to content.
-
-        Returns:
-            How many files changed.
         """
-        changed = sum(write_whole(self.root / path, data) for path, data in pages.items())
-        folder = self.root / LEADERBOARD
-        stale = [
-            path
-            for path in folder.rglob("*")
-            if path.is_file() and path.relative_to(self.root).as_posix() not in pages
-        ]
+        names = tuple(sorted(pages))
+        listed = msgspec.json.format(msgspec.json.encode(_Manifest(files=names)), indent=1)
+        before = self._written_pages()
+        there = [(path, plain) for path, plain in self.files.walk(LEADERBOARD)]
+        changed = sum(self.write_file(path, data) for path, data in pages.items())
+        others = [(path, plain) for path, plain in there if path not in {*pages, _MANIFEST}]
+        stale = [path for path, plain in others if plain and before(path)]
         for path in stale:
-            path.unlink()
-        return changed + len(stale)
+            self.files.delete(path)
+        # Last, so that a call which is killed before leaves no page that nobody knows.
+        changed += self.write_file(_MANIFEST, listed + b"\n")
+        unknown = tuple(path for path, _ in others if path not in stale)
+        return WrittenPages(changed=changed + len(stale), unknown=unknown)
+
+    def _written_pages(self) -> Callable[[str], bool]:
+        """Whether a path is that of a page which the last rebuild wrote.
+
+        A board of before there were manifests has pages of entries alone that may be old.
+        """
+        data = self.files.find(_MANIFEST)
+        try:
+            known = None if data is None else msgspec.json.decode(data, type=_Manifest).files
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            known = ()  # damaged: nothing says what is ours
+        if known is None:
+            return lambda path: PurePosixPath(path).match(f"{LEADERBOARD}/entries/*.html")
+        return frozenset(known).__contains__
 
     def is_uncommitted(self, name: str, commit: str) -> bool:
         """Whether a public file differs from what a commit has of it."""
-        return self.git.read_path(commit, name, limit=_MOST_LOG) != (self.root / name).read_bytes()
+        return self.git.read_path(commit, name, limit=_MOST_LOG) != self.files.read(name)
 
     def write_file(self, name: str, data: bytes) -> bool:
         """Write one public file; says whether it changed."""
-        return write_whole(self.root / name, data)
+        return self.files.write_whole(name, data)
 
 
 @lru_cache(maxsize=2)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from heldout.board.log.events import Entry, parse_log
 from heldout.errors import StoreError, printable, quote
-from heldout.store.files import read_lines, write_whole
+from heldout.store.files import Folder
 from heldout.store.git import AS_IT_IS, ATTRIBUTES, Author, Change, Git
 from heldout.store.shared_files import (
     EVENTS,
@@ -69,16 +69,16 @@ class Sharing:
         """
         self.git.keep_bytes()
         self.git.unstage()  # what a killed call left there, a commit made by hand would take up
-        write_whole(self._file(GITIGNORE), IGNORED, mode=0o600)
-        write_whole(self._file(ATTRIBUTES), AS_IT_IS, mode=0o600)
+        self._files.write_whole(GITIGNORE, IGNORED, mode=0o600)
+        self._files.write_whole(ATTRIBUTES, AS_IT_IS, mode=0o600)
         tip = self._fetch()
-        ours, theirs = read_lines(self._file(EVENTS)), self._read_log(tip)
+        ours, theirs = self._files.read_lines(EVENTS), self._read_log(tip)
         self._check_continues(ours, theirs)
         log = max(ours, theirs, key=len)
         taken = _Taken() if tip is None else self._meet(tip, log)
         told = [*taken.tell(self.remote, grown=log != ours)]
         if log != ours:
-            write_whole(self._file(EVENTS), log, mode=0o600)
+            self._files.write_whole(EVENTS, log, mode=0o600)
             told.insert(0, f"taken over from {self.remote}: {_tell(_since(log, ours))}")
         elif log != theirs:
             self.record(log)
@@ -129,8 +129,9 @@ class Sharing:
             f"{self.remote} did not take event {last.event.seq}, so it did not happen ({refused})"
         )
 
-    def _file(self, path: str) -> Path:
-        return self.git.root / path
+    @property
+    def _files(self) -> Folder:
+        return Folder(self.git.root)
 
     def _tip(self) -> str | None:
         """The remote's commit as it was last heard of."""
@@ -220,39 +221,41 @@ class Sharing:
             if file.path.startswith("labels/") and standing == "logged":
                 self._check_unedited(file.path, data, known.get(file.path))
         for file in fresh:
-            write_whole(self._file(file.path), self._read(file.blob), mode=0o600)
+            self._files.write_whole(file.path, self._read(file.blob), mode=0o600)
         return _Taken(files=tuple(f.path for f in fresh), left=tuple(f.path for f in left))
 
     def _is_news(self, file: Change, known: Mapping[str, str]) -> bool:
         """Whether it changed there, or is not here: left at the remote before, or lost since."""
-        return known.get(file.path) != file.blob or not self._file(file.path).is_file()
+        return known.get(file.path) != file.blob or not self._files.is_file(file.path)
 
     def _read(self, blob: str) -> bytes:
         return self.git.read_blob(blob, limit=_MOST_BYTES)
 
     def _check_unedited(self, path: str, data: bytes, before: str | None) -> None:
         """Refuse to write over labels that were edited here and not logged."""
-        file = self._file(path)
-        mine = file.read_bytes() if file.is_file() else data
+        found = self._files.find(path)
+        mine = data if found is None else found
         if mine != data and (before is None or mine != self._read(before)):
             raise StoreError(
-                f"{file} was edited here, and another organiser's labels came first: move yours "
-                f"out of the vault, call again, and compare; {_KEPT}"
+                f"{self._files.path(path)} was edited here, and another organiser's labels came "
+                f"first: move yours out of the vault, call again, and compare; {_KEPT}"
             )
 
     def _paths(self, entries: Sequence[Entry]) -> tuple[str, ...]:
         """What a commit takes from the folder: what has its event by now, and no edited file."""
         logged = logged_files(entries)
-        paths = [GITIGNORE, ATTRIBUTES, *(["sealed"] if self._file("sealed").is_dir() else [])]
+        paths = [GITIGNORE, ATTRIBUTES, *(["sealed"] if self._files.is_folder("sealed") else [])]
         for folder in (name for name in SHARED_FOLDERS if name != "sealed"):
-            for file in sorted(path for path in self._file(folder).glob("*") if path.is_file()):
-                standing = judge_file(f"{folder}/{file.name}", file.read_bytes(), logged)
+            for path in (f"{folder}/{name}" for name in self._files.names(folder)):
+                data = self._files.find(path)
+                standing = "unlogged" if data is None else judge_file(path, data, logged)
                 if standing == "wrong" and self.git.head() is None:
                     raise StoreError(
-                        f"{file} was edited: log it (heldout correct) before the vault is shared"
+                        f"{self._files.path(path)} was edited: log it (heldout correct) before the "
+                        "vault is shared"
                     )
                 if standing == "logged":
-                    paths.append(f"{folder}/{file.name}")
+                    paths.append(path)
         return tuple(paths)
 
     def _has_arrived(self, commit: str, known: str | None, last: Entry, error: StoreError) -> bool:

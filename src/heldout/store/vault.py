@@ -11,7 +11,8 @@ vault/                   mode 0700, never inside the board
   refused                marks of refused arrivals that were told in full, one a line
   events.jsonl           everything that happened; append-only, hash-chained
 
-Where it is a git clone with a remote, several organisers share it: store/sharing.py.
+Where it is a git clone with a remote, several organisers share it: store/sharing.py. No symlink in
+it is followed (`store.files.Folder`): a pull could bring one.
 """
 
 import secrets
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from heldout.board.log.events import (
     Draft,
@@ -36,7 +37,7 @@ from heldout.board.log.history import History, read_history
 from heldout.board.rules.held_out import held_out_name, stem_of
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
-from heldout.store.files import ASIDE, append_line, exclusive, read_lines, sweep, write_whole
+from heldout.store.files import ASIDE, File, Folder
 from heldout.store.git import Git
 from heldout.store.shared_files import EVENTS, IGNORED, KEPT, SHARED_FOLDERS, kept_path
 from heldout.store.sharing import find_sharing
@@ -54,9 +55,20 @@ _PRIVATE = (EVENTS, *(f"{folder}/any" for folder in SHARED_FOLDERS))
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """A vault on disk, by its folder."""
+    """A vault on disk, by its folder.
+
+    Attributes:
+        root: the folder.
+        read_only: whether everything that would write, lock or fetch raises `RuntimeError`.
+    """
 
     root: Path
+    read_only: bool = False
+
+    @property
+    def files(self) -> Folder:
+        """The vault's files, of which none is reached by a symlink."""
+        return Folder(self.root, read_only=self.read_only)
 
     @staticmethod
     def create(root: Path, *, board: Path) -> "Vault":
@@ -71,10 +83,10 @@ class Vault:
         vault.check_new(board=board)
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root.chmod(0o700)
-        write_whole(root / _FOUNDING, str(board.resolve()).encode(), mode=0o600)
+        vault.files.write_whole(_FOUNDING, str(board.resolve()).encode(), mode=0o600)
         for name in _FOLDERS:
-            (root / name).mkdir(mode=0o700, exist_ok=True)
-        write_whole(root / ".gitignore", IGNORED, mode=0o600)
+            vault.files.make_folder(name, mode=0o700)
+        vault.files.write_whole(".gitignore", IGNORED, mode=0o600)
         return vault
 
     def check_new(self, *, board: Path) -> None:
@@ -89,34 +101,40 @@ class Vault:
 
     def is_unfinished(self, board: Path) -> bool:
         """Whether its founding for this board was begun and not finished."""
-        file = self.root / _FOUNDING
-        return file.is_file() and file.read_bytes() == str(board.resolve()).encode()
+        return self.files.find(_FOUNDING) == str(board.resolve()).encode()
 
     def finish(self) -> None:
         """The founding is done."""
-        (self.root / _FOUNDING).unlink(missing_ok=True)
+        self.files.delete(_FOUNDING)
 
     @staticmethod
-    def open(root: Path, *, board: Path) -> "Vault":
+    def open(root: Path, *, board: Path, read_only: bool = False) -> "Vault":
         """Open a vault that exists.
+
+        Args:
+            root: its folder.
+            board: that of its board.
+            read_only: refuse to write.
 
         Raises:
             StoreError: it is none, others may read it or git would publish it, or it lost its log.
         """
-        if (root / EVENTS).exists() and not (root / "identities").is_dir():
+        vault = Vault(root, read_only=read_only)
+        files = vault.files
+        if files.exists(EVENTS) and not files.is_folder("identities"):
             raise StoreError(
                 f"{root / 'identities'} is missing; restore it from the backup, or put your "
                 "own key there if others share this vault (docs/organisers.md)"
             )
-        if not (root / "identities").is_dir() or (root / _FOUNDING).exists():
+        if not files.is_folder("identities") or files.exists(_FOUNDING):
             raise StoreError(f"{root} is not a vault (--vault DIR or HELDOUT_VAULT names one)")
         check_apart(root, board)
         if stat.S_IMODE(root.stat().st_mode) & 0o077:
             raise StoreError(f"others may read the vault; run: chmod 700 {root}")
-        if not read_lines(root / EVENTS):
+        if not files.read_lines(EVENTS):
             _check_born(root)
             raise StoreError(f"{root / EVENTS} is missing or empty; restore it from the backup")
-        return Vault(root)
+        return vault
 
     @contextmanager
     def locked(self) -> Iterator[tuple[str, ...]]:
@@ -127,8 +145,8 @@ class Vault:
         Raises:
             StoreError: another process holds the lock, or the remote cannot be followed.
         """
-        with exclusive(self.root / "lock"):
-            sweep(self.root, *(self.root / name for name in _FOLDERS))
+        with self.files.lock("lock"):
+            self.files.sweep("", *_FOLDERS)
             sharing = find_sharing(self.root)
             yield () if sharing is None else sharing.synchronise()
 
@@ -142,12 +160,18 @@ class Vault:
         Raises:
             StoreError: one of the files is no text.
         """
-        files = sorted((self.root / "identities").glob("*.txt"))
-        return tuple(_read_key(file) for file in files)
+        return tuple(_read_key(file) for file in self.identity_files())
+
+    def identity_files(self) -> tuple[File, ...]:
+        """The files of the private keys."""
+        names = self.files.names("identities")
+        # As a shell's *.txt: what an editor left hidden is no key.
+        shown = (n for n in names if PurePosixPath(n).match("*.txt"))
+        return tuple(self.files.file(f"identities/{name}") for name in shown)
 
     def add_identity(self, name: str, text: str) -> None:
         """Store a private key."""
-        write_whole(self.root / "identities" / f"{name}.txt", text.encode("ascii"), mode=0o600)
+        self.files.write_whole(f"identities/{name}.txt", text.encode("ascii"), mode=0o600)
 
     def labels(self, name: str) -> Qrels:
         """A held-out set's labels.
@@ -166,7 +190,7 @@ class Vault:
         """
         return digest_bytes(self._existing_labels(name).read_bytes())
 
-    def _existing_labels(self, name: str) -> Path:
+    def _existing_labels(self, name: str) -> File:
         file = self.labels_file(name)
         if file.is_file():
             return file
@@ -176,9 +200,9 @@ class Vault:
             f"{file} is missing: board.toml names held-out labels '{name}'; put them there"
         )
 
-    def labels_file(self, name: str) -> Path:
+    def labels_file(self, name: str) -> File:
         """Where a held-out set's labels lie."""
-        return self.root / "labels" / f"{name}.qrels"
+        return self.files.file(f"labels/{name}.qrels")
 
     def excluded(self, name: str) -> frozenset[str]:
         """Queries of a held-out set that do not count.
@@ -187,10 +211,9 @@ class Vault:
             InputError: the file is no list of queries.
         """
         path = f"labels/{name}.exclude"
-        file = self.root / path
-        if not file.exists():
+        if not self.files.exists(path):
             return frozenset()
-        with file.open("rb") as source:
+        with self.files.open(path) as source:
             return read_query_list(source, path=path)
 
     def held_out(self, stems: Collection[str]) -> dict[str, str]:
@@ -199,63 +222,63 @@ class Vault:
         Args:
             stems: of query sets, and of labels that views name.
         """
-        named = ((held_out_name(file.name), file) for file in (self.root / "labels").glob("*.*"))
+        named = ((held_out_name(file), f"labels/{file}") for file in self.files.names("labels"))
         return {
-            name: digest_bytes(file.read_bytes())
+            name: digest_bytes(self.files.read(file))
             for name, file in sorted((name, file) for name, file in named if name is not None)
-            if stem_of(name) in stems and file.is_file()
+            if stem_of(name) in stems and self.files.is_file(file)
         }
 
     def has_sealed(self, digest: str) -> bool:
         """Whether a file lies here under that digest."""
-        return (self.root / "sealed" / digest).is_file()
+        return self.files.is_file(f"sealed/{digest}")
 
     def keep_sealed(self, data: bytes) -> Digest:
         """Store a sealed file by its digest."""
         digest = digest_bytes(data)
-        write_whole(self.root / "sealed" / digest, data, mode=0o600)
+        self.files.write_whole(f"sealed/{digest}", data, mode=0o600)
         return digest
 
-    def sealed(self, digest: str) -> Path:
+    def sealed(self, digest: str) -> File:
         """File of a sealed file that was received.
 
         Raises:
             StoreError: it is missing or damaged.
         """
-        file = self.root / "sealed" / digest
+        file = self.files.file(f"sealed/{digest}")
         if not file.is_file() or digest_bytes(file.read_bytes()) != digest:
             raise StoreError(f"{file} is missing or damaged; restore it from the backup")
         return file
 
-    def scores(self, submission: str) -> Path:
+    def scores(self, submission: str) -> File:
         """File of a submission's true scores."""
-        return self.root / kept_path("scores", submission)
+        return self.files.file(kept_path("scores", submission))
 
-    def signature(self, submission: str) -> Path:
+    def signature(self, submission: str) -> File:
         """File of a submission's first documents."""
-        return self.root / kept_path("signatures", submission)
+        return self.files.file(kept_path("signatures", submission))
 
     def kept(self, submission: str) -> dict[str, str]:
         """Folder -> SHA-256 of what is kept of a submission, as an event that scores it has it."""
-        files = {folder: self.root / kept_path(folder, submission) for folder in KEPT}
-        return {f: digest_bytes(path.read_bytes()) for f, path in files.items() if path.is_file()}
+        found = {folder: self.files.find(kept_path(folder, submission)) for folder in KEPT}
+        return {folder: digest_bytes(data) for folder, data in found.items() if data is not None}
 
     def told(self) -> frozenset[str]:
         """Marks of the refused arrivals that were told in full."""
-        return frozenset(read_lines(self.root / _TOLD).decode("ascii").split())
+        return frozenset(self.files.read_lines(_TOLD).decode("ascii").split())
 
     def keep_told(self, marks: frozenset[str]) -> None:
         """Remember these marks, and no others."""
         text = "".join(f"{mark}\n" for mark in sorted(marks))
-        write_whole(self.root / _TOLD, text.encode("ascii"), mode=0o600)
+        self.files.write_whole(_TOLD, text.encode("ascii"), mode=0o600)
 
     def entries(self) -> tuple[Entry, ...]:
         """The whole log, verified."""
-        return _read_log(read_lines(self.root / EVENTS))
+        return _read_log(self.files.read_lines(EVENTS))
 
     def history(self) -> History:
         """What the log says."""
-        return _fold_log(read_lines(self.root / EVENTS))
+        return _fold_log(self.files.read_lines(EVENTS))
 
     def check_clock(self, now: datetime) -> None:
         """Refuse a clock by which nothing could be logged.
@@ -277,7 +300,9 @@ class Vault:
             OvertakenError: another organiser's event came first.
             StoreError: a clock is wrong, or the remote did not take it; nothing has happened.
         """
-        log = read_lines(self.root / EVENTS)
+        if self.read_only:
+            raise RuntimeError(f"{self.root} is opened to be read alone")
+        log = self.files.read_lines(EVENTS)
         entries = _read_log(log)
         last = entries[-1] if entries else None
         sharing = find_sharing(self.root)
@@ -287,11 +312,11 @@ class Vault:
         line = format_entry(entry)
         if sharing is not None:
             sharing.record(log + line)
-        append_line(self.root / EVENTS, line)
+        self.files.append_line(EVENTS, line)
         return entry
 
 
-def _read_key(file: Path) -> str:
+def _read_key(file: File) -> str:
     """A key file's text, without the mark that some editors put before it."""
     try:
         return file.read_text("utf-8-sig")

@@ -89,7 +89,7 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
         notes += list_unsaid_keys(public)
         if vault_root is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
-            vault = Vault.open(vault_root, board=repository.root)
+            vault = Vault.open(vault_root, board=repository.root, read_only=True)
             faults += _check_vault(vault, public)
             replay = _check_releases(vault, vault.entries())
             faults += replay.faults
@@ -113,10 +113,10 @@ def _check_files(repository: Repository, history: History) -> Iterator[str]:
     """Every published submission's sealed files are there, as they were received."""
     for submission in history.submissions.values():
         for name, digest in submission.files.items() if submission.status == "published" else ():
-            file = repository.root / "submissions" / name
-            if not file.is_file():
+            data = repository.files.find(f"submissions/{name}")
+            if data is None:
                 yield f"submissions/{name} is missing"
-            elif digest_bytes(file.read_bytes()) != digest:
+            elif digest_bytes(data) != digest:
                 yield f"submissions/{name} is not the file that was received"
 
 
@@ -131,23 +131,23 @@ def _find_unlogged(
     every = history.submissions.values()
     published = {name for s in every if s.status == "published" for name in s.files}
     logged = {pair for entry in public for pair in (entry.get("files") or {}).items()}
-    for file in sorted((repository.root / "submissions").glob("*")):
-        if file.name in published or sealed_owner(file.name, form) is None:
+    files = repository.files.below("submissions")
+    plain = {name for name, is_plain in files.walk() if is_plain}
+    for name in files.names():
+        if name in published or sealed_owner(name, form) is None:
             continue
-        plain = file.is_file() and not file.is_symlink()
-        if not plain or (file.name, digest_bytes(file.read_bytes())) not in logged:
+        if name not in plain or (name, digest_bytes(files.read(name))) not in logged:
             yield (
-                f"submissions/{file.name} is in no event: heldout inbox takes it in, or refuses it "
+                f"submissions/{name} is in no event: heldout inbox takes it in, or refuses it "
                 "and says why; then remove it"
             )
 
 
 def _check_leaderboard(repository: Repository, public: Sequence[Entry]) -> Iterator[str]:
     """The leaderboard's data are what the log gives at the time that they name."""
-    folder = repository.root / LEADERBOARD
+    folder = repository.files.below(LEADERBOARD)
     try:
-        table = folder.joinpath("leaderboard.json").read_bytes()
-        rows = folder.joinpath("leaderboard.csv").read_bytes()
+        table, rows = folder.read("leaderboard.json"), folder.read("leaderboard.csv")
         as_of = parse_time(msgspec.json.decode(table)["as_of"])
     except (OSError, msgspec.MsgspecError, ValueError, TypeError, KeyError):
         yield "leaderboard.json or leaderboard.csv is missing or unreadable: heldout rebuild"

@@ -213,7 +213,7 @@ def _list_held_out(opened: OpenedBoard, specs: Sequence[BoardSpec]) -> Iterator[
     now = vault.held_out({*map(stem_of, names)})
     for name in sorted(names & now.keys()):
         file = held_out_file(name)
-        yield f"labels/{file}", (vault.root / "labels" / file).read_bytes()
+        yield f"labels/{file}", vault.files.read(f"labels/{file}")
     before = {
         digest
         for commitment in history.commitments

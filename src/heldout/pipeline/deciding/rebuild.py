@@ -1,6 +1,6 @@
 """Everything public, made anew from log, board.toml and now: a crash in it costs nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,7 +26,7 @@ from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 from heldout.site.trust import list_trust
 from heldout.store.git import AS_IT_IS, ATTRIBUTES, Author
-from heldout.store.repository import KEYS, LEADERBOARD, LOG, SPEC, Repository
+from heldout.store.repository import KEYS, LEADERBOARD, LOG, SPEC, Repository, WrittenPages
 
 __all__ = ["Rebuilt", "catch_up", "rebuild", "rebuild_public"]
 
@@ -49,6 +49,7 @@ class Rebuilt:
         rules: the edited board.toml that this call logged, `None` where it logged none.
         unlogged: held-out files that are others than the log commits to, and wait for a reason.
         differences: the keys of board.toml that are not what the log has, where no vault is here.
+        unknown: files in `leaderboard/` that heldout did not write; they are left alone.
     """
 
     standings: Standings
@@ -58,6 +59,7 @@ class Rebuilt:
     rules: NotedRules | None = None
     unlogged: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def rebuild(desk: Desk) -> Rebuilt:
@@ -82,14 +84,15 @@ def rebuild(desk: Desk) -> Rebuilt:
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
     changed += desk.repository.write_file(LOG, b"".join(format_entry(e) for e in public))
     revealed = () if before is None else _find_revealed(before, public)
-    commit = _commit(desk, _message(desk, before, public, revealed))
+    commit = _commit(desk, _message(desk, before, public, revealed), without=pages.unknown)
     return Rebuilt(
         standings=standings,
-        changed=changed + pages,
+        changed=changed + pages.changed,
         commit=commit,
         revealed=revealed,
         rules=rules,
         unlogged=list_unlogged(desk),
+        unknown=pages.unknown,
     )
 
 
@@ -117,7 +120,13 @@ def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
     differences = check_tree_rules(repository, public)
     check_clock(public[-1], now)
     standings, pages = _write_pages(repository, spec, public, now)
-    return Rebuilt(standings=standings, changed=pages, commit=None, differences=differences)
+    return Rebuilt(
+        standings=standings,
+        changed=pages.changed,
+        commit=None,
+        differences=differences,
+        unknown=pages.unknown,
+    )
 
 
 def _write_missing(repository: Repository, spec: BoardSpec) -> int:
@@ -129,7 +138,7 @@ def _write_missing(repository: Repository, spec: BoardSpec) -> int:
     return sum(
         repository.write_file(path, text)
         for path, text in files.items()
-        if not (repository.root / path).exists()
+        if not repository.files.exists(path)
     )
 
 
@@ -145,7 +154,7 @@ def _write_submissions(desk: Desk, history: History) -> int:
 
 def _write_pages(
     repository: Repository, spec: BoardSpec, public: tuple[Entry, ...], now: datetime
-) -> tuple[Standings, int]:
+) -> tuple[Standings, WrittenPages]:
     seasons = list_seasons(public, spec, now=now)
     standings, here = current_standings(public, spec, now=now)
     facts = _facts(repository, here, public, standings)
@@ -163,7 +172,7 @@ def _facts(
             judged=counts.get(name),
         )
         for name, files in spec.sets.items()
-        if (repository.root / files.queries).is_file()  # the record of an old board has none
+        if repository.files.is_file(files.queries)  # the record of an old board has none
     }
     return BoardFacts(
         sets=sets,
@@ -195,7 +204,7 @@ def _count_judged(spec: BoardSpec, standings: Standings) -> Mapping[str, int]:
 def _example(repository: Repository, spec: BoardSpec) -> Example | None:
     """The first query with public labels that has a relevant document."""
     for files in spec.sets.values():
-        if files.qrels is None or not (repository.root / files.qrels).is_file():
+        if files.qrels is None or not repository.files.is_file(files.qrels):
             continue
         qrels = repository.qrels(files.qrels).judgments
         for query, text in repository.queries(files.queries).texts.items():
@@ -239,9 +248,11 @@ def _message(
     return "; ".join(parts) or f"rebuilt {desk.spec().name}"
 
 
-def _commit(desk: Desk, message: str) -> str | None:
+def _commit(desk: Desk, message: str, *, without: Sequence[str]) -> str | None:
     git = desk.repository.git
     if not git.is_repository():
         return None
     author = git.configured_author() or _KEEPER
-    return git.commit_paths(_public_paths(desk.spec()), message=message, author=author, at=desk.now)
+    return git.commit_paths(
+        _public_paths(desk.spec()), without=without, message=message, author=author, at=desk.now
+    )

@@ -19,7 +19,6 @@ from heldout.pipeline.organiser.desk import Desk, check_same
 from heldout.pipeline.organiser.recipients import check_recipients, own_recipients
 from heldout.pipeline.query_sets.set_checks import check_sets
 from heldout.pipeline.query_sets.sets import SetData
-from heldout.store.files import read_lines, write_whole
 from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault, check_apart
 from heldout.trec.qrels import Qrels, format_qrels
@@ -84,7 +83,7 @@ def found_board(
         for name, given in sets.items():
             _write_set(repository, vault, name, given)
         for path, data in files.items():
-            write_whole(root / path, data)
+            repository.write_file(path, data)
         desk = sit_down(repository, vault, now=now)
         _open(desk, files[SPEC].decode())
         vault.finish()
@@ -106,7 +105,7 @@ def is_founded(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, 
     same = (
         entries[0].get("board.toml") == files[SPEC].decode() and entries[0].get("labels") == labels
     )
-    public = read_lines(repository.root / LOG)
+    public = repository.files.read_lines(LOG)
     return same and public.startswith(format_entry(redact(entries[0], ())))
 
 
@@ -160,7 +159,7 @@ def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet)
     if given.public:
         repository.write_file(f"qrels/{name}.qrels", labels)
     else:
-        write_whole(vault.labels_file(name), labels, mode=0o600)
+        vault.labels_file(name).write_whole(labels, mode=0o600)
 
 
 def _open(desk: Desk, rules: str) -> None:

@@ -23,7 +23,6 @@ from heldout.errors import InputError, Problem, StoreError
 from heldout.pipeline.deciding.rebuild import rebuild
 from heldout.pipeline.founding.found import sit_down
 from heldout.pipeline.organiser.desk import Desk
-from heldout.store.files import write_whole
 from heldout.store.repository import SPEC, Repository
 from heldout.store.vault import Vault, check_apart
 
@@ -151,8 +150,8 @@ def _write_rules(repository: Repository, vault: Vault, source: Source) -> None:
     files = record_files(source.table, source=source.name, recipient=recipient)
     _check_begun(vault.entries(), source.table, files[SPEC].decode())
     for path, data in files.items():
-        write_whole(repository.root / path, data)
-    parse_spec((repository.root / SPEC).read_bytes())
+        repository.write_file(path, data)
+    parse_spec(repository.files.read(SPEC))
 
 
 def _check_begun(entries: Sequence[Entry], table: OldTable, rules: str) -> None:

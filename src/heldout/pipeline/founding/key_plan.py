@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -21,6 +20,7 @@ from heldout.errors import InputError, Problem, SetupError, StoreError, TrustErr
 from heldout.ids import SubmissionId
 from heldout.pipeline.organiser.desk import Desk, note_held_out
 from heldout.pipeline.organiser.recipients import check_recipients
+from heldout.store.files import File
 from heldout.store.repository import SPEC
 from heldout.store.vault import Vault
 
@@ -102,7 +102,7 @@ class KeyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class OwnKey:
     """A private key in the vault."""
 
-    file: Path
+    file: File
     recipient: str
     private: str
 
@@ -178,8 +178,8 @@ def set_recipients(rules: str, recipients: Sequence[str]) -> str:
 
 def own_keys(form: Form, vault: Vault) -> Iterator[OwnKey]:
     """The vault's keys of a form; a file of another form, or none at all, is passed over."""
-    for file in sorted((vault.root / "identities").glob("*.txt")):
-        private = file.read_text("ascii", errors="replace")
+    for file in vault.identity_files():
+        private = file.read_bytes().decode("ascii", "replace")
         try:
             recipient = recipient_of(form, private)
         except SetupError:

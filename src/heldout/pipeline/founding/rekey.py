@@ -31,7 +31,6 @@ from heldout.pipeline.founding.key_plan import (
 )
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.organiser.recipients import own_recipients
-from heldout.store.files import write_whole
 from heldout.store.repository import SPEC
 from heldout.store.vault import Vault
 
@@ -72,7 +71,7 @@ class Rekeyed:
 
 def is_begun(vault: Vault) -> bool:
     """Whether a change of keys was stopped on its way, so that the next call goes on with it."""
-    return (vault.root / _NOTE).is_file()
+    return vault.files.is_file(_NOTE)
 
 
 def ensure_key(vault: Vault, *, now: datetime) -> None:
@@ -107,20 +106,20 @@ def rekey(desk: Desk, change: KeyChange) -> Rekeyed:
         StoreError: nothing would change, or the clock went backwards: no key is made then.
     """
     check_clock(desk.vault.entries()[-1], desk.now)
-    note = desk.vault.root / _NOTE
+    note = desk.vault.files.file(_NOTE)
     went_on = is_begun(desk.vault)
     before = None if went_on else _find_done(desk, change)
     if before is not None:
         return _tell_again(desk, before, catch_up(desk, news=False))
     if not went_on:
-        write_whole(note, msgspec.json.encode(make_plan(desk, change)), mode=0o600)
+        note.write_whole(msgspec.json.encode(make_plan(desk, change)), mode=0o600)
     try:
         plan = msgspec.json.decode(note.read_bytes(), type=KeyPlan)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{note} is damaged; restore it from the backup, or remove it") from None
     _check_overtaken(desk, plan)
     rekeyed = _carry_out(desk, plan, went_on=went_on)
-    note.unlink()
+    note.delete()
     return rekeyed
 
 
@@ -175,8 +174,9 @@ def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
     event = _log(desk, plan, text, sealed)
     desk.repository.write_file(SPEC, text.encode())
     if plan.old_keys == "destroyed":
-        for file in (desk.vault.root / "identities").glob(f"{RETIRED}*.txt"):
-            file.unlink()
+        for file in desk.vault.identity_files():
+            if file.name.startswith(RETIRED):
+                file.delete()
     rebuilt = rebuild(desk)
     return Rekeyed(
         event=event,
@@ -198,7 +198,7 @@ def _change_keys(desk: Desk, plan: KeyPlan) -> None:
     for key in own_keys(form, desk.vault):
         if among(key.recipient, plan.removed) and not key.retired:
             mark = digest_bytes(plain(key.recipient).encode())[:8]
-            key.file.replace(key.file.with_name(f"{RETIRED}{mark}.txt"))
+            desk.vault.files.rename(key.file.path, f"identities/{RETIRED}{mark}.txt")
     if plan.private and plan.private not in desk.vault.identities():
         _add_key(desk.vault, plan.private)
 
@@ -223,6 +223,6 @@ def _log(desk: Desk, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> int
 
 
 def _add_key(vault: Vault, private: str) -> None:
-    taken = {file.stem for file in (vault.root / "identities").glob("*.txt")}
+    taken = {file.name.removesuffix(".txt") for file in vault.identity_files()}
     names = ("organiser", *(f"organiser-{number}" for number in range(2, len(taken) + 3)))
     vault.add_identity(next(name for name in names if name not in taken), private)

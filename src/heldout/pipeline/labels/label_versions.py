@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -29,7 +29,7 @@ from heldout.pipeline.scoring.score_files import ScoreFile, read_kept
 from heldout.preferences.maintenance import Replacement
 from heldout.preferences.settings import Exclusion
 from heldout.preferences.versions import Algorithm
-from heldout.store.files import write_whole
+from heldout.store.files import Folder
 from heldout.store.repository import SPEC
 from heldout.trec.qrels import format_qrels, read_qrels
 
@@ -185,13 +185,13 @@ def publish_labels(
     parent = versions[-1].name if versions else ""
     record = msgspec.structs.replace(record, version=number, parent=parent)
     folder, mode = _folder(desk, record.set), _PRIVATE if _is_held_out(desk, record.set) else _OPEN
-    write_whole(folder / f"{name}.qrels", data, mode=mode)
-    write_whole(folder / f"{name}.json", msgspec.json.encode(record), mode=mode)
+    folder.write_whole(f"{name}.qrels", data, mode=mode)
+    folder.write_whole(f"{name}.json", msgspec.json.encode(record), mode=mode)
     try:
         _take_rules(desk, before, after, why=f"preference labels {name}: version {number}")
     except HeldoutError:
         for suffix in ("qrels", "json"):
-            (folder / f"{name}.{suffix}").unlink(missing_ok=True)
+            folder.delete(f"{name}.{suffix}")
         raise
     return BoardLabels(name=name, view=view, record=record, digest=str(digest_bytes(data)))
 
@@ -242,22 +242,22 @@ def _is_held_out(desk: Desk, query_set: str) -> bool:
     return desk.spec().sets[query_set].held_out
 
 
-def _folder(desk: Desk, query_set: str) -> Path:
+def _folder(desk: Desk, query_set: str) -> Folder:
     """Where the labels of a set lie."""
     if _is_held_out(desk, query_set):
-        return desk.vault.root / "labels"
-    return (desk.repository.root / open_labels("any")).parent
+        return desk.vault.files.below("labels")
+    return desk.repository.files.below(str(PurePosixPath(open_labels("any")).parent))
 
 
 def _read_version(desk: Desk, view: View, labels: str) -> BoardLabels:
-    file = _folder(desk, view.set) / f"{labels}.json"
+    file = _folder(desk, view.set).file(f"{labels}.json")
     if not file.is_file():
         raise StoreError(f"{file} is missing; restore it from the backup")
     try:
         record = msgspec.json.decode(file.read_bytes(), type=LabelRecord)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{file} is damaged; restore it from the backup") from None
-    qrels = file.with_suffix(".qrels")
+    qrels = _folder(desk, view.set).file(f"{labels}.qrels")
     if not qrels.is_file():
         raise StoreError(f"{qrels} is missing; restore it from the backup")
     digest = str(digest_bytes(qrels.read_bytes()))

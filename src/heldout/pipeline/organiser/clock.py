@@ -99,7 +99,7 @@ def _say_ahead(now: datetime, known: datetime) -> str:
 def _page_time(repository: Repository) -> datetime:
     """When the page was made last; the first of all moments where there is none."""
     try:
-        data = repository.root.joinpath(LEADERBOARD, "leaderboard.json").read_bytes()
+        data = repository.files.read(f"{LEADERBOARD}/leaderboard.json")
         return parse_time(msgspec.json.decode(data)["as_of"])
     except (OSError, msgspec.MsgspecError, ValueError, TypeError, KeyError):
         return datetime.min.replace(tzinfo=UTC)

@@ -72,11 +72,11 @@ def keep_versions(vault: Vault, files: Mapping[str, str]) -> None:
         files: name -> SHA-256; what differs from it was kept when it was committed to.
     """
     for name, digest in files.items():
-        file = vault.root / "labels" / held_out_file(name)
-        if not vault.has_sealed(digest) and file.is_file():
-            data = file.read_bytes()
-            if digest_bytes(data) == digest:
-                vault.keep_sealed(data)
+        data = (
+            None if vault.has_sealed(digest) else vault.files.find(f"labels/{held_out_file(name)}")
+        )
+        if data is not None and digest_bytes(data) == digest:
+            vault.keep_sealed(data)
 
 
 def check_unchanged(held: HeldOut) -> None:

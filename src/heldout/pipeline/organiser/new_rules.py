@@ -127,7 +127,7 @@ def _check_sets(repository: Repository, vault: Vault, before: BoardSpec, after: 
     fresh |= {
         name
         for name, files in after.sets.items()
-        if files.qrels is not None and (repository.root / files.qrels).is_file()
+        if files.qrels is not None and repository.files.is_file(files.qrels)
     }
     part = msgspec.structs.replace(
         after,

@@ -20,7 +20,7 @@ from heldout.errors import InputError, Problem, quote
 from heldout.ids import SubmissionId, parse_submission_id, query_set_of, submission_date
 from heldout.pipeline.participant.amending import refuse_closed
 from heldout.pipeline.query_sets.seeds import check_seeds
-from heldout.store.files import write_whole
+from heldout.store.files import File, Folder
 from heldout.store.repository import Repository
 
 __all__ = [
@@ -63,9 +63,9 @@ def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
     return submission
 
 
-def draft_folder(repository: Repository, submission: SubmissionId) -> Path:
+def draft_folder(repository: Repository, submission: SubmissionId) -> Folder:
     """Where a draft lies; git ignores it."""
-    return repository.root / "drafts" / submission
+    return repository.files.below(f"drafts/{submission}")
 
 
 def draft(
@@ -74,7 +74,7 @@ def draft(
     runs: Mapping[str, Path],
     *,
     embargo_until: date | None,
-) -> Path:
+) -> Folder:
     """Make the folder of a submission: its run files, and metadata to fill in.
 
     Args:
@@ -94,15 +94,15 @@ def draft(
     for name, source in runs.items():  # before the first is written: a draft is whole or not there
         _check_readable(name, source)
     for name, source in runs.items():
-        write_whole(folder / f"{name}{_suffixes(source)}", source.read_bytes())
+        folder.write_whole(f"{name}{_suffixes(source)}", source.read_bytes())
     manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
-    write_whole(folder / METADATA, format_manifest(manifest))
+    folder.write_whole(METADATA, format_manifest(manifest))
     return folder
 
 
 def run_files(
     repository: Repository, spec: BoardSpec, submission: SubmissionId
-) -> Mapping[str, Path]:
+) -> Mapping[str, File]:
     """Run -> file of a draft; the run's name is what stands before the first dot.
 
     Raises:
@@ -114,16 +114,16 @@ def run_files(
     return files
 
 
-def find_runs(folder: Path, spec: BoardSpec) -> tuple[Mapping[str, Path], tuple[Problem, ...]]:
+def find_runs(folder: Folder, spec: BoardSpec) -> tuple[Mapping[str, File], tuple[Problem, ...]]:
     """Run -> file, of the runs that have one; and what is wrong with the others."""
-    found: dict[str, list[Path]] = {name: [] for name in spec.sets}
-    for path in sorted(folder.iterdir()):
-        name = path.name.split(".")[0]
+    found: dict[str, list[File]] = {name: [] for name in spec.sets}
+    for file in map(folder.file, folder.names()):
+        name = file.name.split(".")[0]
         if query_set_of(name) in spec.sets:
-            found.setdefault(name, []).append(path)
-    whole = {n: paths[0] for n, paths in found.items() if len(paths) == 1 and paths[0].is_file()}
-    problems = [_run_problem(folder, n, paths) for n, paths in found.items() if n not in whole]
-    place = f"drafts/{folder.name}"
+            found.setdefault(name, []).append(file)
+    whole = {n: files[0] for n, files in found.items() if len(files) == 1 and files[0].is_file()}
+    place = folder.inside
+    problems = [_run_problem(place, n, files) for n, files in found.items() if n not in whole]
     seeds = [*check_seeds(found, sets=spec.sets, most=spec.runs.seeds, path=place)]
     # Runs whose seeds are not clear cannot be averaged: the first ones are looked at.
     kept = {n: path for n, path in whole.items() if not seeds or n in spec.sets}
@@ -132,18 +132,18 @@ def find_runs(folder: Path, spec: BoardSpec) -> tuple[Mapping[str, Path], tuple[
 
 def drafts(repository: Repository) -> tuple[str, ...]:
     """Ids of the drafts in this clone."""
-    folders = (repository.root / "drafts").glob("*/")
-    return tuple(sorted(path.name for path in folders))
+    folder = repository.files.below("drafts")
+    return tuple(name for name in folder.names() if folder.is_folder(name))
 
 
-def require_draft(repository: Repository, submission: SubmissionId) -> Path:
+def require_draft(repository: Repository, submission: SubmissionId) -> Folder:
     """The folder of a draft.
 
     Raises:
         InputError: there is no such draft.
     """
     folder = draft_folder(repository, submission)
-    if folder.is_dir():
+    if folder.is_folder():
         return folder
     known = drafts(repository)
     raise InputError(
@@ -184,7 +184,7 @@ def read_metadata(repository: Repository, submission: SubmissionId) -> Manifest:
     Raises:
         InputError: it is missing or wrong.
     """
-    file = draft_folder(repository, submission) / METADATA
+    file = draft_folder(repository, submission).file(METADATA)
     return parse_manifest(_read(file), path=METADATA)
 
 
@@ -192,14 +192,14 @@ def try_metadata(
     repository: Repository, submission: SubmissionId
 ) -> tuple[Manifest | None, tuple[Problem, ...]]:
     """The metadata of a draft as far as it can be read, and what is wrong with its form."""
-    file = draft_folder(repository, submission) / METADATA
+    file = draft_folder(repository, submission).file(METADATA)
     try:
         return read_manifest(_read(file), path=METADATA)
     except InputError as error:
         return None, error.problems
 
 
-def _check_new(folder: Path, spec: BoardSpec, runs: Mapping[str, Path]) -> None:
+def _check_new(folder: Folder, spec: BoardSpec, runs: Mapping[str, Path]) -> None:
     problems = [
         Problem(
             code="missing-run",
@@ -210,31 +210,31 @@ def _check_new(folder: Path, spec: BoardSpec, runs: Mapping[str, Path]) -> None:
         for name in sorted(set(spec.sets) ^ {name for name in runs if "~" not in name})
     ]
     problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="draft")
-    if (folder / METADATA).exists():  # written last: without it a crash left the draft unfinished
+    if folder.exists(METADATA):  # written last: without it a crash left the draft unfinished
         problems.append(
             Problem(
                 code="draft-exists",
-                path=f"drafts/{folder.name}",
+                path=folder.inside,
                 found="a draft of this id",
                 expected="a new id",
-                hint=f"edit it, or remove it: rm -r drafts/{folder.name}",
+                hint=f"edit it, or remove it: rm -r {folder.inside}",
             )
         )
     if problems:
         raise InputError(problems)
 
 
-def _run_problem(folder: Path, name: str, paths: list[Path]) -> Problem:
-    code, found, hint = "missing-run", f"no run for '{name}'", f"copy it to drafts/{folder.name}/"
-    if len(paths) > 1:
-        code, found = "two-runs", " and ".join(path.name for path in paths)
-        hint = f"remove one, as: rm drafts/{folder.name}/{paths[-1].name}"
-    elif paths:
-        found = f"{paths[0].name}, which is no file"
+def _run_problem(place: str, name: str, files: list[File]) -> Problem:
+    code, found, hint = "missing-run", f"no run for '{name}'", f"copy it to {place}/"
+    if len(files) > 1:
+        code, found = "two-runs", " and ".join(file.name for file in files)
+        hint = f"remove one, as: rm {place}/{files[-1].name}"
+    elif files:
+        found = f"{files[0].name}, which is no file"
         hint = "put the run file itself there, not a folder"
     return Problem(
         code=code,
-        path=f"drafts/{folder.name}",
+        path=place,
         found=found,
         expected=f"one file {name}.* with the run over the queries of '{query_set_of(name)}'",
         hint=hint,
@@ -256,13 +256,13 @@ def _check_readable(name: str, path: Path) -> None:
         raise InputError(problem) from None
 
 
-def _read(path: Path) -> bytes:
+def _read(file: File) -> bytes:
     try:
-        return path.read_bytes()
+        return file.read_bytes()
     except OSError as error:
         problem = Problem(
             code="unreadable-file",
-            path=path.name,
+            path=file.name,
             found=error.strerror or "an error",
             expected="a file that can be read",
         )

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 
 from heldout.board.log.history import History, Submission, read_history
 from heldout.board.log.manifest import Manifest, team_key
@@ -25,6 +24,7 @@ from heldout.pipeline.participant.sealed import read_sealed
 from heldout.pipeline.participant.team import with_own_registration
 from heldout.pipeline.query_sets.sets import SetData, load_sets
 from heldout.pipeline.scoring.score import ViewScore, score_run, score_views
+from heldout.store.files import File
 from heldout.store.repository import Repository
 from heldout.trec.runs import Scan
 
@@ -166,9 +166,9 @@ def _current(history: History) -> BoardSpec:
     return parse_spec(history.rules[-1][1].encode())
 
 
-def _scan(spec: BoardSpec, data: SetData, path: Path, kind: str) -> Scan:
-    with path.open("rb") as file:
-        return score_run(spec, data, file, path=path.name, submission_type=kind)
+def _scan(spec: BoardSpec, data: SetData, run: File, kind: str) -> Scan:
+    with run.open() as file:
+        return score_run(spec, data, file, path=run.name, submission_type=kind)
 
 
 def _score(

@@ -25,7 +25,7 @@ from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import parse_submission_id
 from heldout.pipeline.participant.sealed import read_sealed
 from heldout.pipeline.participant.send import receipt_of
-from heldout.store.files import write_whole
+from heldout.store.files import File
 from heldout.store.repository import Repository
 
 __all__ = [
@@ -84,7 +84,7 @@ class ReceiptCheck:
     faults: tuple[str, ...]
 
 
-def read_receipt(path: Path) -> Receipt:
+def read_receipt(path: Path | File) -> Receipt:
     """Read a receipt that somebody gives.
 
     Raises:
@@ -106,7 +106,7 @@ def read_receipt(path: Path) -> Receipt:
     return receipt
 
 
-def keep_receipt(repository: Repository, submission: str, log: Sequence[Entry]) -> Path | None:
+def keep_receipt(repository: Repository, submission: str, log: Sequence[Entry]) -> File | None:
     """Write or renew the receipt of what this clone sent last.
 
     Args:
@@ -122,7 +122,7 @@ def keep_receipt(repository: Repository, submission: str, log: Sequence[Entry]) 
             stays as it was, for it is the evidence.
     """
     note = read_sealed(repository, submission)
-    file = repository.root / ".heldout" / "receipts" / f"{submission}.json"
+    file = repository.files.file(f".heldout/receipts/{submission}.json")
     if note is None or note.sent_at is None or note.sent != receipt_of(note.outputs) or not log:
         return file if file.is_file() else None
     if file.is_file():
@@ -136,7 +136,7 @@ def keep_receipt(repository: Repository, submission: str, log: Sequence[Entry]) 
         received=_find_received(log, submission, note.outputs),
     )
     data = msgspec.json.encode(receipt, order="deterministic")
-    write_whole(file, msgspec.json.format(data, indent=2) + b"\n")
+    file.write_whole(msgspec.json.format(data, indent=2) + b"\n")
     return file
 
 

@@ -1,11 +1,10 @@
 """What this clone sealed and sent last of each submission: `.heldout/packed/ID.json`."""
 
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 
-from heldout.store.files import write_whole
+from heldout.store.files import File
 from heldout.store.repository import Repository
 
 __all__ = ["Sealed", "read_sealed", "write_sealed"]
@@ -35,15 +34,16 @@ def read_sealed(repository: Repository, submission: str) -> Sealed | None:
     """What was sealed last; `None` where nothing was, or the note of it is damaged."""
     file = _file(repository, submission)
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Sealed) if file.is_file() else None
+        data = file.find()
+        return None if data is None else msgspec.json.decode(data, type=Sealed)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 
 def write_sealed(repository: Repository, submission: str, note: Sealed) -> None:
     """Keep what was sealed, mode 0600."""
-    write_whole(_file(repository, submission), msgspec.json.encode(note), mode=0o600)
+    _file(repository, submission).write_whole(msgspec.json.encode(note), mode=0o600)
 
 
-def _file(repository: Repository, submission: str) -> Path:
-    return repository.root / ".heldout" / "packed" / f"{submission}.json"
+def _file(repository: Repository, submission: str) -> File:
+    return repository.files.file(f".heldout/packed/{submission}.json")

@@ -17,7 +17,7 @@ from heldout.pipeline.participant.log_copies import rules_to_seal_by
 from heldout.pipeline.participant.sealed import Sealed, read_sealed, write_sealed
 from heldout.pipeline.participant.team import format_metadata, team_mark
 from heldout.store.arrivals import branch_name
-from heldout.store.files import write_whole
+from heldout.store.files import File, write_whole
 from heldout.store.git import Author, Git
 from heldout.store.repository import Repository
 
@@ -88,7 +88,7 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
         recipients=spec.recipients,
         key=_own_key(repository, submission),
     )
-    write_whole(_key_file(repository, submission), sealed.key, mode=0o600)
+    _key_file(repository, submission).write_whole(sealed.key, mode=0o600)
     outputs = _write_sealed(repository, sealed.files)
     inputs[METADATA] = _mark((manifest, False, *team_mark(repository)))
     state = Sealed(
@@ -234,13 +234,12 @@ def _mark(value: object) -> str:
 
 
 def _own_key(repository: Repository, submission: SubmissionId) -> bytes | None:
-    file = _key_file(repository, submission)
-    return file.read_bytes() if file.is_file() else None
+    return _key_file(repository, submission).find()
 
 
 def _write_sealed(repository: Repository, files: Mapping[str, bytes]) -> dict[str, str]:
     for name, data in files.items():
-        write_whole(repository.packed_file(name), data)
+        repository.packed_file(name).write_whole(data)
     return {name: str(digest_bytes(data)) for name, data in files.items()}
 
 
@@ -249,7 +248,7 @@ def _packed(repository: Repository, state: Sealed, *, done_before: bool) -> Pack
     whole = _whole(repository, state)
     sent = [n for n in state.outputs if whole >= set(state.outputs) or "-metadata.json." in n]
     return Packed(
-        files={name: repository.packed_file(name).stat().st_size for name in sent},
+        files={name: repository.packed_file(name).size() for name in sent},
         receipt=receipt_of(state.outputs),
         revision=state.revision,
         done_before=done_before,
@@ -281,8 +280,8 @@ def _covers(
     return sealed and same and _key_file(repository, submission).is_file()
 
 
-def _key_file(repository: Repository, submission: SubmissionId) -> Path:
-    return repository.root / ".heldout" / "keys" / submission
+def _key_file(repository: Repository, submission: SubmissionId) -> File:
+    return repository.files.file(f".heldout/keys/{submission}")
 
 
 def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, Sealed]:

@@ -6,7 +6,6 @@ as the team.
 
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 
@@ -22,7 +21,7 @@ from heldout.board.log.teams import Team
 from heldout.envelope.signing import new_signing_key, sign
 from heldout.errors import StoreError
 from heldout.ids import SubmissionId, digest_bytes
-from heldout.store.files import write_whole
+from heldout.store.files import Folder
 from heldout.store.repository import Repository
 
 __all__ = [
@@ -65,7 +64,7 @@ def own_team(repository: Repository) -> OwnTeam | None:
     Raises:
         StoreError: the note of it is damaged.
     """
-    file = _folder(repository) / "registration.json"
+    file = _folder(repository).file("registration.json")
     if not file.is_file():
         return None
     try:
@@ -79,7 +78,7 @@ def own_team(repository: Repository) -> OwnTeam | None:
 
 def write_team(repository: Repository, own: OwnTeam) -> None:
     """Keep what was registered, mode 0600."""
-    write_whole(_folder(repository) / "registration.json", msgspec.json.encode(own), mode=0o600)
+    _folder(repository).write_whole("registration.json", msgspec.json.encode(own), mode=0o600)
 
 
 def format_metadata(repository: Repository, manifest: Manifest) -> bytes:
@@ -145,9 +144,9 @@ def with_own_registration(
 
 def make_key(repository: Repository) -> bytes:
     """The team's private key, made where there is none yet."""
-    file = _folder(repository) / "key"
+    file = _folder(repository).file("key")
     if not file.is_file():
-        write_whole(file, new_signing_key(), mode=0o600)
+        file.write_whole(new_signing_key(), mode=0o600)
     return file.read_bytes()
 
 
@@ -157,7 +156,7 @@ def read_key(repository: Repository) -> bytes:
     Raises:
         StoreError: it is missing.
     """
-    file = _folder(repository) / "key"
+    file = _folder(repository).file("key")
     if not file.is_file():
         raise StoreError(
             "the team's key .heldout/team/key is missing; restore it from a backup, or write to "
@@ -186,6 +185,6 @@ def _signer(repository: Repository) -> OwnTeam | None:
     return None if repository.spec().registration is None else own_team(repository)
 
 
-def _folder(repository: Repository) -> Path:
+def _folder(repository: Repository) -> Folder:
     # Not in .heldout/keys: every file there is the key of a submission, named by its id.
-    return repository.root / ".heldout" / "team"
+    return repository.files.below(".heldout/team")

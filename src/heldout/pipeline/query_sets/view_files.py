@@ -5,13 +5,13 @@ A path below `labels/` leads into the vault, any other into the board.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from heldout.board.rules.spec import View
 from heldout.errors import StoreError
 from heldout.ids import Digest, digest_bytes
 from heldout.measures.fairness import Exposures, read_target
+from heldout.store.files import File
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 from heldout.trec.groups import (
@@ -96,7 +96,7 @@ def load_view_files(
     )
 
 
-def find_view_file(repository: Repository, vault: Vault | None, name: str) -> Path:
+def find_view_file(repository: Repository, vault: Vault | None, name: str) -> File:
     """Where a file lies that a view names.
 
     Args:
@@ -109,13 +109,12 @@ def find_view_file(repository: Repository, vault: Vault | None, name: str) -> Pa
     """
     if vault is None or not name.startswith(_VAULT):
         return repository.file(name)
-    path = vault.root / name
-    if not path.is_file():
-        raise StoreError(f"{path} is missing: board.toml names {name}, which lies in the vault")
-    return path
+    file = vault.files.file(name)
+    if not file.is_file():
+        raise StoreError(f"{file} is missing: board.toml names {name}, which lies in the vault")
+    return file
 
 
-def _read(path: Path, name: str, reader: Callable[..., T]) -> T:
-    source: BinaryIO
-    with path.open("rb") as source:
+def _read(file: File, name: str, reader: Callable[..., T]) -> T:
+    with file.open() as source:
         return reader(source, path=name)

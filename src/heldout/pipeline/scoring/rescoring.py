@@ -28,6 +28,7 @@ from heldout.pipeline.scoring.score_files import (
 )
 from heldout.pipeline.scoring.signatures import keep_signatures
 from heldout.store.cache import code_version
+from heldout.store.files import File
 from heldout.trec.runs import Scan
 
 __all__ = [
@@ -52,7 +53,7 @@ class ScoredBaseline:
         scores: what the vault keeps of it.
     """
 
-    runs: Mapping[str, Path]
+    runs: Mapping[str, Path | File]
     scans: Mapping[str, Scan]
     scores: ScoreFile
 
@@ -114,7 +115,7 @@ def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Scor
 
 
 def score_baseline(
-    spec: BoardSpec, sets: Mapping[str, SetData], runs: Mapping[str, Path]
+    spec: BoardSpec, sets: Mapping[str, SetData], runs: Mapping[str, Path | File]
 ) -> ScoredBaseline:
     """Score an organiser's own runs; nothing is kept.
 

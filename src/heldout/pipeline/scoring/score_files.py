@@ -8,7 +8,6 @@ from heldout.board.log.history import Submission
 from heldout.errors import Problem, StoreError
 from heldout.ids import digest_bytes
 from heldout.pipeline.scoring.score import ViewScore
-from heldout.store.files import write_whole
 from heldout.store.vault import Vault
 
 __all__ = [
@@ -108,7 +107,8 @@ def read_kept(vault: Vault, submission: Submission) -> ScoreFile | None:
 def _read(vault: Vault, submission: str, kind: type[T], otherwise: T | D) -> T | D:
     file = vault.scores(submission)
     try:
-        return msgspec.json.decode(file.read_bytes(), type=kind) if file.exists() else otherwise
+        data = file.find()
+        return otherwise if data is None else msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
 
@@ -130,7 +130,7 @@ def read_key(vault: Vault, submission: str) -> str:
 
 def keep_scores(vault: Vault, submission: str, scores: ScoreFile) -> None:
     """Store what opening and scoring gave."""
-    write_whole(vault.scores(submission), _encode(scores), mode=0o600)
+    vault.scores(submission).write_whole(_encode(scores), mode=0o600)
 
 
 def digest_scores(scores: ScoreFile) -> str:

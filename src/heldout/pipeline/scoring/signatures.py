@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import StoreError
-from heldout.store.files import write_whole
 from heldout.store.vault import Vault
 from heldout.trec.scans import Scan, Signature
 
@@ -37,7 +36,7 @@ def keep_signatures(vault: Vault, submission: str, scans: Mapping[str, Scan]) ->
             arrays[f"{name}.queries"] = np.array(scan.signature.queries)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    write_whole(vault.signature(submission), buffer.getvalue(), mode=0o600)
+    vault.signature(submission).write_whole(buffer.getvalue(), mode=0o600)
 
 
 def read_signatures(vault: Vault, submission: str) -> dict[str, Signature]:
@@ -47,10 +46,10 @@ def read_signatures(vault: Vault, submission: str) -> dict[str, Signature]:
         StoreError: the file is damaged.
     """
     file = vault.signature(submission)
-    if not file.exists():
+    if not file.is_file():
         return {}
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open() as source, np.load(source, allow_pickle=False) as arrays:
             names = [key.removesuffix(".queries") for key in arrays if key.endswith(".queries")]
             return {
                 name: _signature(arrays[f"{name}.queries"], arrays[f"{name}.documents"])

@@ -1,0 +1,89 @@
+"""Attacks by symlinks."""
+
+from collections.abc import Iterator
+
+from attack_table.attack import Attack, Group
+
+__all__ = ["BOARD", "CLONE", "VAULT", "attacks"]
+
+FAMILY = "A symlink that leads out of a board, a vault or a clone"
+_STAYS = "refused by its name, with what to do; nothing behind it is read, written or deleted"
+_KINDS = ("elsewhere", "the vault", "nothing", "itself")
+
+
+def _in_turn(*names: str, kinds: tuple[str, ...] = _KINDS) -> tuple[tuple[str, str], ...]:
+    return tuple((name, kinds[number % len(kinds)]) for number, name in enumerate(names))
+
+
+ID = "20261102-second"
+# Every placement with one kind of target, and `leaderboard`, whose old pages go, with all.
+BOARD = (
+    *_in_turn(
+        *("leaderboard", "submissions", "keys", "queries", "qrels", "drafts", ".heldout"),
+        *("board.toml", "log.jsonl", ".gitattributes", "keys/organisers.txt", "queries/dev.tsv"),
+        *("qrels/dev.qrels", ".heldout/lock", "leaderboard/entries", "leaderboard/static"),
+        *("leaderboard/index.html", "leaderboard/manifest.json", "leaderboard/leaderboard.json"),
+    ),
+    *(("leaderboard", kind) for kind in _KINDS[1:]),
+)
+CLONE = _in_turn(
+    *("leaderboard", "leaderboard/entries", "leaderboard/index.html", ".heldout", "drafts"),
+    *(f"drafts/{ID}", f"drafts/{ID}/dev.run", f"drafts/{ID}/metadata.json", "queries"),
+    *(".heldout/keys", ".heldout/sealed", ".heldout/packed", ".heldout/receipts"),
+    *(f".heldout/keys/{ID}", f".heldout/packed/{ID}.json", f".heldout/receipts/{ID}.json"),
+)
+VAULT = _in_turn(
+    *("identities", "labels", "sealed", "scores", "signatures", "events.jsonl", "lock"),
+    *("identities/organiser.txt", "labels/eval.qrels"),
+    kinds=("nothing", "elsewhere"),
+)
+
+
+def attacks() -> Iterator[Attack]:
+    here = Group(family=FAMILY, module="scenario/test_attacks_by_links.py")
+    for where, test, tries, places in (
+        (
+            "a board",
+            "test_a_symlink_in_the_organisers_board",
+            "to have `inbox`, `publish`, `rebuild`, `audit` or `archive` read, write or delete",
+            BOARD,
+        ),
+        (
+            "a clone",
+            "test_a_symlink_in_a_clone",
+            "to have `check`, `submit`, `status`, `draft` or `rebuild` read, write or delete",
+            CLONE,
+        ),
+        (
+            "a vault",
+            "test_a_symlink_in_the_vault",
+            "to have an organiser's command read, write or delete",
+            VAULT,
+        ),
+    ):
+        for name, kind in places:
+            yield here.one(
+                f"{where} in which {name} is a symlink to {kind}",
+                test,
+                tries=f"{tries} elsewhere",
+                becomes=_STAYS,
+            )
+    yield here.one(
+        "a clone whose leaderboard leads into the reader's home",
+        "test_a_reader_rebuilds_in_a_hostile_clone",
+        tries="to have `rebuild` delete every file of the reader's that is no page",
+        becomes=_STAYS,
+    )
+    for command in ("rebuild", "inbox", "publish"):
+        yield here.one(
+            f"a leaderboard that leads into the vault, pulled before {command}",
+            "test_an_organiser_pulls_a_leaderboard_that_leads_into_the_vault",
+            tries="to have key, labels and log deleted",
+            becomes=_STAYS,
+        )
+    yield here.one(
+        "a manifest that names files outside the page",
+        "test_only_pages_that_heldout_wrote_are_removed",
+        tries="to have `rebuild` delete them",
+        becomes="deleted are plain files in `leaderboard/` alone, reached without a symlink",
+    )
