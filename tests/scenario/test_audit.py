@@ -200,10 +200,11 @@ def test_a_cut_public_log_is_told_by_the_leaderboard_or_as_a_note(town: Town) ->
 def test_rebuild_mends_what_is_public(town: Town) -> None:
     for name in ("log.jsonl", "leaderboard/leaderboard.json", f"submissions/{ONE}.tar.age"):
         (town.board / name).write_bytes(b"spoilt\n")
-    (town.board / "leaderboard" / "extra.html").write_text("left over")
-    assert town.organiser("rebuild", now=DAY).code == 0
+    (town.board / "leaderboard" / "extra.html").write_text("somebody's own")
+    answer = town.organiser("rebuild", "--json", now=DAY)
+    assert (answer.code, answer.json["unknown"]) == (0, ["leaderboard/extra.html"])
     assert town.audit() == {"ok": True, "events": 7, "faults": [], "notes": []}
-    assert not (town.board / "leaderboard" / "extra.html").exists()
+    assert (town.board / "leaderboard" / "extra.html").read_text() == "somebody's own"
 
 
 def test_a_changed_number_on_the_page_is_said_to_be_unchecked_and_a_rebuild_shows_it(
