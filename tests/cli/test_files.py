@@ -127,9 +127,10 @@ def test_broken_files_are_named_at_the_end() -> None:
 
 @pytest.mark.usefixtures("files")
 def test_exit_codes() -> None:
-    """1: a file was read and refused. 2: nothing could be opened, or the call is wrong."""
+    """1: some files cannot be scored. 2: none can, or the call is wrong."""
     judged = ("--qrels", "dev.qrels", "-m", "RR@10")
-    assert call(evaluate, "bad.tsv", *judged).exit_code == 1
+    assert call(evaluate, "bad.tsv", "bm25.tsv", *judged).exit_code == 1
+    assert call(evaluate, "bad.tsv", *judged).exit_code == 2
     assert call(evaluate, "nowhere.run", *judged).exit_code == 2
     assert call(evaluate, *judged).exit_code == 2
     assert call(evaluate, "bm25.tsv", "--qrels", "dev.qrels").exit_code == 2
@@ -165,7 +166,7 @@ def test_the_order_can_be_chosen() -> None:
         scores[order] = run["scores"]["RR"] * 4
     assert scores == {"trec": 0.5, "trec9": 0.5, "msmarco": 1.0}
     done = call(evaluate, "bm25.tsv", *judged, "--order", "trec")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "no-scores" in done.stderr
 
 
@@ -307,7 +308,7 @@ def test_no_common_query_gives_no_number() -> None:
     Path("other.tsv").write_text("x1\ta\t1\nx2\ta\t1\n", encoding="utf-8")
     judged = ("--qrels", "dev.qrels", "-m", "RR@10")
     done = call(evaluate, "other.tsv", *judged)
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "error  no-common-query  other.tsv\n" in done.stderr
     assert "found     2 queries (x1, x2), none in the qrels" in done.stderr
     assert "answers to the 4 judged queries (q1, q2, q3)" in done.stderr

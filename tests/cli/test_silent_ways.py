@@ -1,6 +1,9 @@
 """Ways to a wrong figure that nothing would show: each is refused, or said beside the figure."""
 
+import bz2
+import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,3 +54,142 @@ class TestScoresThatCollide:
     def test_json_has_it_too(self) -> None:
         (run,) = json.loads(self.evaluate("--json").stdout)["runs"]
         assert [note["code"] for note in run["notes"]] == ["scores-collide"]
+
+
+class TestNothingButZeros:
+    """Grades in another column, or ids of another form, give zeros that look like a result."""
+
+    @pytest.fixture(autouse=True)
+    def files(self) -> None:
+        write("a.run", *(f"{query} Q0 a 1 2 t" for query in range(1, 31)))
+        write("b.run", *(f"{query} Q0 b 1 2 t" for query in range(1, 31)))
+        write("zeros", *(f"{query} 0 {doc} 0" for query in range(1, 31) for doc in "ab"))
+        write(
+            "swapped", *(f"{query} {doc > 'a':d} {doc} 0" for query in range(1, 31) for doc in "ab")
+        )
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("evaluate", "a.run", "-m", "nDCG@10"),
+            ("compare", "a.run", "b.run"),
+            ("analyse", "stability", "--runs", "[ab].run", "-m", "nDCG@10"),
+        ],
+        ids=["evaluate", "compare", "stability"],
+    )
+    def test_a_grade_in_the_second_column_gives_no_figure(self, command: tuple[str, ...]) -> None:
+        found = call(*command, "--qrels", "swapped")
+
+        assert found.exit_code == 2
+        assert "grades-swapped  swapped" in found.stderr
+        assert found.stdout == ""
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("compare", "a.run", "b.run"),
+            ("analyse", "stability", "--runs", "[ab].run", "-m", "nDCG@10"),
+            ("analyse", "reliability", "--runs", "[ab].run", "-m", "nDCG@10"),
+            ("analyse", "outcomes", "--runs", "[ab].run"),
+            ("analyse", "views", "--runs", "[ab].run", "-m", "nDCG@10", "-m", "AP"),
+        ],
+        ids=["compare", "stability", "reliability", "outcomes", "views"],
+    )
+    def test_equal_zeros_have_no_leader(self, command: tuple[str, ...]) -> None:
+        found = call(*command, "--qrels", "zeros")
+
+        assert found.exit_code == 2
+        assert "all-zero" in found.stderr
+        assert found.stdout == ""
+
+    def test_nor_has_a_table_of_zeros(self) -> None:
+        table = write("scores.csv", "query,a,b", *(f"{query},0,0" for query in range(30)))
+        found = call("analyse", "stability", "--scores", table)
+
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert "all-zero  scores.csv" in found.stderr
+
+    def test_evaluate_says_that_all_is_0(self) -> None:
+        found = call("evaluate", "a.run", "b.run", "--qrels", "zeros", "-m", "nDCG@10")
+
+        assert found.exit_code == 0
+        assert "note   all-zero  zeros" in found.stderr
+        assert "note   nothing-relevant  zeros" in found.stderr
+
+    def test_one_score_above_0_is_a_result(self) -> None:
+        write("qrels", "1 0 a 1", "1 0 b 0", "2 0 b 0")
+        assert (
+            "all-zero"
+            not in call("evaluate", "b.run", "a.run", "--qrels", "qrels", "-m", "RR").stderr
+        )
+
+
+class TestFilesInEachOthersPlace:
+    """A run for judgments and the other way round: one line says so."""
+
+    @pytest.fixture(autouse=True)
+    def files(self) -> None:
+        write("a.run", *(f"{query} Q0 a 1 2 t" for query in range(1, 31)))
+        write("qrels", *(f"{query} 0 a 1" for query in range(1, 31)))
+
+    def test_a_run_for_judgments(self) -> None:
+        found = call("evaluate", "qrels", "--qrels", "a.run", "-m", "RR")
+
+        assert found.exit_code == 2
+        assert found.stderr.count("error") == 1
+        assert "looks-like-a-run  a.run:1" in found.stderr
+
+    def test_judgments_for_a_run(self) -> None:
+        found = call("evaluate", "qrels", "--qrels", "qrels", "-m", "RR")
+
+        assert found.stderr.count("error ") == 1
+        assert "looks-like-qrels  qrels:1" in found.stderr
+
+
+class TestTablesOfScores:
+    """A packed table is read as a packed run is; another encoding is named, and no bad number."""
+
+    TEXT = "query,a,b\n" + "".join(f"{query},{query % 3},{query % 2}\n" for query in range(1, 41))
+
+    def stability(self, name: str) -> Result:
+        return call("analyse", "stability", "--scores", name, "--flips", "99", "--json")
+
+    @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress], ids=["gzip", "bzip2"])
+    def test_a_packed_table_says_what_the_plain_one_says(
+        self, pack: Callable[[bytes], bytes]
+    ) -> None:
+        Path("plain.csv").write_bytes(self.TEXT.encode())
+        Path("packed.csv").write_bytes(pack(self.TEXT.encode()))
+
+        packed, plain = self.stability("packed.csv"), self.stability("plain.csv")
+        assert (packed.exit_code, packed.stdout) == (0, plain.stdout)
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+    def test_utf_16_is_named(self, encoding: str) -> None:
+        Path("table.csv").write_bytes(self.TEXT.encode(encoding))
+        found = self.stability("table.csv")
+
+        assert found.exit_code == 2
+        assert "nul-byte  table.csv:1" in found.stderr
+        assert "UTF-16" in found.stderr
+        assert "scores-number" not in found.stderr
+
+    def test_so_is_latin_1(self) -> None:
+        Path("table.csv").write_bytes(self.TEXT.replace("a", "é").encode("latin-1"))
+
+        assert "bad-utf8  table.csv:1" in self.stability("table.csv").stderr
+
+
+class TestExitCodes:
+    """As docs/commands.md says: 2 where nothing could be read, 1 where some files could not."""
+
+    def test_a_single_unusable_run_is_nothing_that_could_be_read(self) -> None:
+        write("qrels", "1 0 a 1")
+        write("good.run", "1 Q0 a 1 2 t")
+        write("bad.run", "1 Q0 a 1 nan t")
+        judged = ("--qrels", "qrels", "-m", "RR")
+
+        assert call("evaluate", "good.run", *judged).exit_code == 0
+        assert call("evaluate", "good.run", "bad.run", *judged).exit_code == 1
+        assert call("evaluate", "bad.run", *judged).exit_code == 2
+        assert call("evaluate", "bad.run", "none.run", *judged).exit_code == 2

@@ -218,3 +218,18 @@ def test_hostile_names_are_text_on_the_page_in_markdown_and_in_a_spreadsheet() -
     for data in files.values():
         assert "\x1b" not in data.decode()
         assert "\u202e" not in data.decode()
+
+
+def test_a_fact_that_goes_on_with_the_one_above_has_no_empty_name() -> None:
+    found = Findings(facts=(("lead", "a"), ("", "of 3"), ("", "of 4")), tables=(), shows="")
+    chapter = Chapter(name="one", title="One", found=found)
+    files = render_report(HEADING, (chapter,))
+
+    assert "- lead: a\n  - of 3\n  - of 4\n" in files["report.md"].decode()
+    assert "<dt></dt>" not in files["index.html"].decode()
+    assert "<dd>of 4</dd>" in files["index.html"].decode()
+
+
+def test_no_fact_of_a_whole_report_has_an_empty_name() -> None:
+    files = render_report(HEADING, tuple(write_chapters(FULL, alike=None, draws=DRAWS)))
+    assert "\n- : " not in files["report.md"].decode()

@@ -16,7 +16,7 @@ IDS = st.text(
 QUERY_IDS = IDS.filter(lambda text: not text.startswith("#"))
 JUDGMENTS = st.dictionaries(
     QUERY_IDS,
-    st.dictionaries(IDS, st.integers(-(10**9), 10**9), min_size=1, max_size=4),
+    st.dictionaries(IDS, st.integers(-(10**6), 10**6), min_size=1, max_size=4),
     min_size=1,
     max_size=4,
 )
@@ -29,7 +29,7 @@ def test_round_trip(judgments: dict[str, dict[str, int]]) -> None:
     assert {query: dict(grades) for query, grades in qrels.judgments.items()} == judgments
     assert list(qrels.judgments) == list(judgments)
     assert qrels.digest == hashlib.sha256(data).hexdigest()
-    assert qrels.notes == ()
+    assert {note.code for note in qrels.notes} <= {"nothing-relevant", "grade-far-above"}
 
 
 def test_blanks_tabs_and_any_second_column() -> None:
@@ -99,3 +99,60 @@ def test_all_problems_come_at_once_up_to_the_limit() -> None:
     places = [(problem.code, problem.line) for problem in caught.value.problems]
     numbers = [("grade-not-a-number", line) for line in range(1, 5)]
     assert places == [*numbers, ("wrong-columns", 51)]
+
+
+@pytest.mark.parametrize("usual", [b"", b"q9 1 d 00\n"], ids=["usual lines", "odd ones"])
+@pytest.mark.parametrize("iterations", [(1, 0), (1, 1), (2, 3)])
+def test_grades_in_the_second_column_are_refused(usual: bytes, iterations: tuple[int, int]) -> None:
+    one, other = iterations
+    data = usual + b"q1 %d a 0\nq1 %d b 0\n" % (one, other)
+
+    assert refused(data) == ["grades-swapped"]
+
+
+@pytest.mark.parametrize("iteration", [b"0", b"Q0", b"0.5"])
+def test_grades_that_are_all_0_are_a_note_where_no_other_column_has_them(iteration: bytes) -> None:
+    qrels = parse_qrels(b"q1 %b a 0\nq2 %b b 0\n" % (iteration, iteration), path="f")
+
+    assert [note.code for note in qrels.notes] == ["nothing-relevant"]
+
+
+def test_rounds_of_judging_beside_real_grades_are_no_matter() -> None:
+    assert parse_qrels(b"q1 1 a 0\nq1 2 b 1\nq1 3 c 0\n", path="f").notes == ()
+
+
+def test_grades_below_0_alone_are_a_note() -> None:
+    qrels = parse_qrels(b"q1 1 a -1\nq1 2 b -2\n", path="f")
+    assert [note.found for note in qrels.notes] == ["no grade above -1"]
+
+
+@pytest.mark.parametrize("grade", [b"999999999999", b"20261122", b"-1000001"])
+def test_a_grade_of_no_scale_is_refused(grade: bytes) -> None:
+    assert refused(b"q1 0 a 1\nq1 0 b %b\n" % grade) == ["grade-too-large"]
+
+
+def test_a_grade_far_above_the_others_is_a_note() -> None:
+    qrels = parse_qrels(b"q1 0 a 1\nq1 0 b 3\nq1 0 c 31\n", path="f")
+    assert [note.found for note in qrels.notes] == ["grade 31, and 3 is the next highest"]
+
+    assert parse_qrels(b"q1 0 a 1\nq1 0 b 10\nq1 0 c 100\n", path="f").notes == ()
+    assert parse_qrels(b"q1 0 a 1000\nq1 0 b 0\n", path="f").notes == ()
+
+
+def test_a_run_is_told_once_and_not_line_by_line() -> None:
+    with pytest.raises(InputError) as error:
+        parse_qrels(b"q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.5 t\n" * 40, path="f")
+
+    (problem,) = error.value.problems
+    assert (problem.code, problem.line) == ("looks-like-a-run", 1)
+    assert error.value.counts == {}
+
+
+def test_a_line_too_many_columns_long_is_no_run() -> None:
+    assert refused(b"q1 0 a 1\nq1 Q0 b 2 1.5 t\n") == ["wrong-columns"]
+
+
+def refused(data: bytes) -> list[str]:
+    with pytest.raises(InputError) as error:
+        parse_qrels(data, path="f")
+    return [problem.code for problem in error.value.problems]

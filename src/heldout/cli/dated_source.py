@@ -9,7 +9,7 @@ import click
 
 from heldout.board.old_boards.legacy import parse_table
 from heldout.cli.board_source import BoardSource, load_board
-from heldout.cli.files import tell_orders
+from heldout.cli.files import read_table_text, tell_orders
 from heldout.cli.options import one_argument
 from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.pipeline.scoring.board_scores import scores_of_old_table
@@ -162,8 +162,7 @@ def _join(source: DatedSource, second: Path | None, name: str, *, held_out: bool
         view = _as_view(name, table, first.measure, first.better, held_out=held_out)
         views.append(view)
     path = source.entries or Path()
-    with open_input(path) as file:
-        text = file.read().decode("utf-8-sig", "replace")
+    text = read_table_text(path)
     board = BoardScores(
         board=path.stem,
         entries=parse_entries(text, path=path.name, systems=first.table.systems),

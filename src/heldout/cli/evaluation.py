@@ -32,6 +32,7 @@ from heldout.cli.printing import (
     reports_errors,
 )
 from heldout.cli.scoring import Failed, Scored, Work, other_spelling
+from heldout.errors import Problem
 from heldout.ids import find_near
 from heldout.measures.evaluate import MeasureScores, prepare
 from heldout.measures.spec import parse_measure
@@ -123,10 +124,11 @@ def evaluate(
             _print_per_query(answers(), scored)
         print_notes(messages(), scored, qrels)
         _print_spelling(messages(), facets.facet or "", kinds, qrels)
+        _print_zeros(messages(), scored, qrels_path)
         _print_stored(messages(), scored)
         _print_failed(messages(), failed, among=len(runs))
     if failed:
-        context.exit(1 if scored or any(run.opened for run in failed) else 2)
+        context.exit(1 if scored else 2)
 
 
 def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:
@@ -152,6 +154,23 @@ def _print_spelling(
     if near := find_near(named - judged, judged - named):
         console.print()
         print_problems(console, [other_spelling(facet, "query", "queries", near)])
+
+
+def _print_zeros(console: Console, scored: Sequence[Scored], qrels_path: str) -> None:
+    """Say that all means are 0: mostly ids or a column of another form, and no result."""
+    means = [scores.mean for run in scored for scores in run.evaluation.scores.values()]
+    if not means or any(means) or None in means:
+        return
+    zeros = Problem(
+        code="all-zero",
+        path=qrels_path,
+        found=f"0 for {plural(len(scored), 'run')}, whatever the measure",
+        expected="another score for some run",
+        hint="is the grade the last column of the qrels, and are documents named as there?",
+        severity="note",
+    )
+    console.print()
+    print_problems(console, [zeros])
 
 
 def _labels(scored: Sequence[Scored]) -> list[str]:

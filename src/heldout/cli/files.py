@@ -6,13 +6,23 @@ from typing import get_args
 
 import click
 
+from heldout.collections.reading import read_text
+from heldout.errors import InputError, Problem
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.qrels import Qrels
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.runs import Expected, Scan, scan_run
 
-__all__ = ["ORDERS", "json_option", "order_option", "run_name", "scan_file", "tell_orders"]
+__all__ = [
+    "ORDERS",
+    "json_option",
+    "order_option",
+    "read_table_text",
+    "run_name",
+    "scan_file",
+    "tell_orders",
+]
 
 ORDERS = {
     "trec": "score descending, ties by document id descending; ranks ignored",
@@ -56,6 +66,29 @@ def run_name(path: str) -> str:
     while Path(name).suffix in _SUFFIXES and Path(name).stem:
         name = Path(name).stem
     return name
+
+
+def read_table_text(path: Path) -> str:
+    """The text of a CSV table: plain, gzip, bzip2 or zstd, in UTF-8.
+
+    Raises:
+        InputError: codes `unreadable-file`, `bad-utf8`, and those of `TextReader`; `nul-byte` is
+            what UTF-16 has.
+    """
+    data = read_text(path)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            Problem(
+                code="bad-utf8",
+                path=str(path),
+                line=data.count(b"\n", 0, error.start) + 1,
+                found="bytes that are not UTF-8",
+                expected="a table in UTF-8",
+                hint="save it as UTF-8",
+            )
+        ) from None
 
 
 def scan_file(

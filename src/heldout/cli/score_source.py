@@ -10,7 +10,7 @@ from typing import Any, Self, get_args
 import click
 
 from heldout.cli.board_source import BoardSource, board_options, load_board, tell_view
-from heldout.cli.files import order_option, tell_orders
+from heldout.cli.files import order_option, read_table_text, tell_orders
 from heldout.cli.many_runs import print_notes, refuse_runs, score_all
 from heldout.cli.options import jobs_option, one_argument
 from heldout.cli.printing import messages, plural
@@ -321,9 +321,7 @@ def _tell_zeros(runs: Sequence[Scored], measure: Measure) -> Iterator[str]:
 
 
 def _read_table(path: str, measure: str | None) -> Scores:
-    with open_input(Path(path)) as file:
-        text = file.read().decode("utf-8-sig", "replace")
-    table = _complete(parse_scores(text, path=path), path)
+    table = _complete(parse_scores(read_table_text(Path(path)), path=path), path)
     better = "higher" if measure is None else parse_measure(measure, path="-m").kind.better
     facts = (
         ("systems", f"{len(table.systems):,}"),
@@ -367,6 +365,7 @@ def _complete(table: ScoreTable, where: str) -> ScoreTable:
         if not known.all()
     ]
     if not lacking:
+        _refuse_zeros(table, where)
         return table
     shown = ", ".join(f"{system} ({count:,})" for system, count in lacking[:_SHOWN])
     more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
@@ -379,3 +378,18 @@ def _complete(table: ScoreTable, where: str) -> ScoreTable:
             hint="leave out the systems or the queries; a missing score is not 0",
         )
     )
+
+
+def _refuse_zeros(table: ScoreTable, where: str) -> None:
+    """Refuse a table without a score other than 0: whoever stands first in it leads nobody."""
+    if table.values.size and not table.values.any():
+        raise InputError(
+            Problem(
+                code="all-zero",
+                path=where,
+                found=f"0 for {plural(len(table.systems), 'system')} on all "
+                f"{plural(len(table.queries), 'query', 'queries')}",
+                expected="another score for some system and query: equal zeros rank nobody",
+                hint="is the grade the last column of the qrels, and are documents named as there?",
+            )
+        )

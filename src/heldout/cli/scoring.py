@@ -109,13 +109,11 @@ class Failed:
         path: the file as its owner knows it.
         problems: why, at least one error.
         counts: code -> how many there are, where not all are among the problems.
-        opened: whether the file could be opened.
     """
 
     path: str
     problems: tuple[Problem, ...]
     counts: Mapping[str, int]
-    opened: bool = True
 
 
 Outcome = Scored | Failed
@@ -128,7 +126,7 @@ def score_run(work: Work, path: str) -> Outcome:
         before = None if size is None else _find(work, path, size)
         run = before or _read(work, path)
     except InputError as error:
-        return Failed(path=path, problems=error.problems, counts={}, opened=False)
+        return Failed(path=path, problems=error.problems, counts={})
     except (OSError, MemoryError) as error:
         return Failed(path=path, problems=(_broken_off(path, error),), counts={})
     if isinstance(run, Failed):

@@ -13,7 +13,7 @@ from heldout.charts.files import stand_alone
 from heldout.report.judging.examples import Example, tell
 from heldout.report.judging.section import Section
 from heldout.report.table import to_latex, to_markdown
-from heldout.site.report_files import plain_markdown, render_alone, table_csv
+from heldout.site.report_files import facts_markdown, plain_markdown, render_alone, table_csv
 from heldout.site.wording import clean
 
 __all__ = ["Top", "render_judging_report"]
@@ -86,10 +86,7 @@ def _markdown(top: Top, sections: Sequence[Section]) -> bytes:
         if section.why_not:
             parts.append(f"Not made: {plain_markdown(section.why_not)}.\n")
             continue
-        facts = [
-            f"- {plain_markdown(name)}: {plain_markdown(text)}" for name, text in section.facts
-        ]
-        parts += ["\n".join(facts) + "\n"] if facts else []
+        parts += filter(None, [facts_markdown(section.facts)])
         parts += map(_example, section.examples)
         parts += [
             f"![{plain_markdown(one.shows)}]({_chart_name(section, number)})\n"

@@ -11,7 +11,7 @@ from datetime import datetime
 from heldout.charts.files import stand_alone
 from heldout.report.chapters import Chapter, Findings
 from heldout.report.table import to_markdown
-from heldout.site.report_files import plain_markdown, render_alone, table_csv
+from heldout.site.report_files import facts_markdown, plain_markdown, render_alone, table_csv
 from heldout.site.wording import clean
 
 __all__ = ["Heading", "render_report"]
@@ -86,11 +86,7 @@ def _markdown(heading: Heading, chapters: Sequence[Chapter]) -> bytes:
         if chapter.found is None:
             parts.append(f"Not made: {plain_markdown(chapter.why_not)}.\n")
             continue
-        facts = [
-            f"- {plain_markdown(name)}: {plain_markdown(text)}"
-            for name, text in chapter.found.facts
-        ]
-        parts += ["\n".join(facts) + "\n"] if facts else []
+        parts += filter(None, [facts_markdown(chapter.found.facts)])
         if chapter.found.chart is not None:
             parts.append(f"![{plain_markdown(chapter.found.shows)}]({_chart_name(chapter.name)})\n")
         parts += map(to_markdown, chapter.found.tables)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from types import ModuleType
@@ -13,7 +14,7 @@ from heldout.preferences.csv_files import defuse
 from heldout.report.table import Table, format_cells
 from heldout.site.wording import clean
 
-__all__ = ["plain_markdown", "render_alone", "table_csv"]
+__all__ = ["facts_markdown", "plain_markdown", "render_alone", "table_csv"]
 
 _MARKS = r"\`*_|<>[]"
 
@@ -31,6 +32,16 @@ def table_csv(table: Table) -> bytes:
 def plain_markdown(text: str) -> str:
     """Somebody's text as it stands, in Markdown."""
     return "".join(f"\\{char}" if char in _MARKS else char for char in clean(text))
+
+
+def facts_markdown(facts: Sequence[tuple[str, str]]) -> str:
+    """Facts as a list; one without a name stands below the one that it goes on with."""
+    return "".join(
+        f"- {plain_markdown(name)}: {plain_markdown(text)}\n"
+        if name
+        else f"  - {plain_markdown(text)}\n"
+        for name, text in facts
+    )
 
 
 def render_alone(template: str, **values: Any) -> bytes:

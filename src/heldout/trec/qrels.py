@@ -2,18 +2,19 @@
 
 The second column is ignored (`0`, `Q0`, or a judging round as in TREC-COVID), but for `pseudo`:
 such a label was made by a system, and whoever reads it is told. Grades are whole numbers and stay
-as they are: 0 is a judgment and not relevance, negative grades are kept.
+as they are: 0 is a judgment and not relevance, negative grades are kept. A file whose grades are
+all 0 beside numbers in the second column has the two swapped, and is refused.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import BinaryIO
 
-from heldout.errors import Problem, Severity, plural
+from heldout.errors import InputError, Problem, Severity, plural
 from heldout.ids import Digest
 from heldout.trec.headings import LEFT_OUT, names_query
-from heldout.trec.numbers import parse_integer
+from heldout.trec.numbers import classify_score, parse_integer
 from heldout.trec.problems import ProblemLog, show
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.text import check_line, is_clean, is_regular
@@ -22,7 +23,13 @@ __all__ = ["Qrels", "format_qrels", "parse_qrels", "read_qrels"]
 
 _COLUMNS = 4
 _BEIR = 3
+_RUN = 6
 _PSEUDO = b"pseudo"
+_HIGHEST = 1_000_000
+"""No scale of grades goes so far: such a number is an id, a date or a count."""
+_FAR = 10
+"""Times the next highest grade from which on one is more likely a slip than a step of the scale."""
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,18 +63,23 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
 
     Raises:
         InputError: all problems up to `limits.problems`: `wrong-columns`, `grade-not-a-number`,
-            `conflicting-judgment`, `bad-utf8`, `control-character`, and those of `TextReader`.
-            Notes are `pseudo-label`, `repeated-judgment`, `blank-line`, `comment-line`,
-            `byte-order-mark`.
+            `grade-too-large`, `grades-swapped`, `looks-like-a-run`, `conflicting-judgment`,
+            `bad-utf8`, `control-character`, and those of `TextReader`. Notes are `pseudo-label`,
+            `repeated-judgment`, `grade-far-above`, `nothing-relevant`, `blank-line`,
+            `comment-line`, `byte-order-mark`.
     """
     limits = limits or Limits()
     log = ProblemLog(limits.problems)
     judgments: dict[str, dict[str, int]] = {}
+    columns = _Columns()
     with TextReader(source, path=path, limits=limits) as reader:
         for block in reader.blocks():
-            for problem in _read_block(judgments, block, path):
+            if block.line == 1:
+                _refuse_run(block, path)
+            for problem in _read_block(judgments, block, path, columns):
                 log.add(problem)
     log.extend(reader.notes)
+    log.extend(columns.check(path))
     if not judgments and not log.errors:
         log.add(
             Problem(
@@ -88,13 +100,92 @@ def format_qrels(judgments: Mapping[str, Mapping[str, int]]) -> bytes:
     return "".join(lines).encode()
 
 
-def _read_block(judgments: dict[str, dict[str, int]], block: Block, path: str) -> Iterator[Problem]:
+def _refuse_run(block: Block, path: str) -> None:
+    """Refuse a run that is given for judgments, once and not line by line.
+
+    Raises:
+        InputError: code `looks-like-a-run`.
+    """
+    lines = [line.split() for line in block.text.split(b"\n", _SHOWN)[:_SHOWN]]
+    rows = [line for line in lines if line]
+    if all(
+        len(row) == _RUN and parse_integer(row[3]) is not None and classify_score(row[4]) is None
+        for row in rows
+    ):
+        raise InputError(
+            Problem(
+                code="looks-like-a-run",
+                path=path,
+                line=block.line,
+                found=f"6 columns, among them rank and score, in {show(b' '.join(rows[0]))}",
+                expected="judgments in 4 columns: query, 0, document, grade",
+                hint="this looks like a run; were the run and the judgments swapped?",
+            )
+        )
+
+
+@dataclass(slots=True)
+class _Columns:
+    """What stands in two columns of a file.
+
+    Attributes:
+        grades: each once.
+        iterations: what stands in the second column, each once, until a grade is not 0.
+    """
+
+    grades: set[int] = field(default_factory=set)
+    iterations: set[str] = field(default_factory=set)
+
+    def add(self, grades: Iterable[int], iterations: Iterable[str]) -> None:
+        self.grades.update(grades)
+        if self.grades == {0}:
+            self.iterations.update(iterations)
+
+    def check(self, path: str) -> Iterator[Problem]:
+        """What the whole of a column shows, and no line of it."""
+        high, below = [*sorted((g for g in self.grades if g > 0), reverse=True), 0, 0][:2]
+        if self.grades == {0} and any(self.iterations) and self._swapped():
+            shown = ", ".join(map(show, sorted(self.iterations)[:_SHOWN]))
+            yield Problem(
+                code="grades-swapped",
+                path=path,
+                found=f"grade 0 in every line, and {shown} in the second column",
+                expected="query, iteration, document, grade: the grade stands last",
+                hint="swap the second and the last column",
+            )
+        elif self.grades and not high:
+            yield Problem(
+                code="nothing-relevant",
+                path=path,
+                found=f"no grade above {max(self.grades)}",
+                expected="a grade of 1 or more for each relevant document",
+                hint="every measure of relevance is 0 on these",
+                severity="note",
+            )
+        if below and high > _FAR * below:
+            yield Problem(
+                code="grade-far-above",
+                path=path,
+                found=f"grade {high}, and {below} is the next highest",
+                expected="the grades of one scale",
+                hint="a slip? the gain of nDCG is the grade itself; gains={...} gives others",
+                severity="note",
+            )
+
+    def _swapped(self) -> bool:
+        numbers = [parse_integer(one.encode()) for one in self.iterations]
+        return None not in numbers and any(number for number in numbers)
+
+
+def _read_block(
+    judgments: dict[str, dict[str, int]], block: Block, path: str, columns: _Columns
+) -> Iterator[Problem]:
     """Add a block's judgments: all at once where every line has the usual form."""
-    rows = _usual_rows(block)
+    rows = _usual_rows(block, columns)
     if rows is None:
         for number, line in enumerate(block.text[:-1].split(b"\n"), start=block.line):
             problem = check_line(line, path=path, number=number)
-            problem = problem or _add_line(judgments, line, path, number)
+            problem = problem or _add_line(judgments, line, path, number, columns)
             if problem is not None:
                 yield problem
         return
@@ -109,7 +200,7 @@ def _read_block(judgments: dict[str, dict[str, int]], block: Block, path: str) -
             grades[document] = grade
 
 
-def _usual_rows(block: Block) -> Iterator[tuple[str, str, int]] | None:
+def _usual_rows(block: Block, columns: _Columns) -> Iterator[tuple[str, str, int]] | None:
     """Query, document and grade of each line; `None` if any line may have to be told about."""
     text = block.text
     if not is_clean(text) or _PSEUDO in text:
@@ -121,6 +212,7 @@ def _usual_rows(block: Block) -> Iterator[tuple[str, str, int]] | None:
     digits = "".join(grades)
     if not (digits.isascii() and digits.isdigit()) or len(digits) > len(grades):
         return None
+    columns.add(map(int, set(grades)), tokens[1::_COLUMNS])
     return zip(tokens[0::_COLUMNS], tokens[2::_COLUMNS], map(int, grades), strict=True)
 
 
@@ -134,7 +226,7 @@ def _columns_hint(columns: Sequence[bytes]) -> str:
 
 
 def _add_line(
-    judgments: dict[str, dict[str, int]], line: bytes, path: str, number: int
+    judgments: dict[str, dict[str, int]], line: bytes, path: str, number: int, known: _Columns
 ) -> Problem | None:
     columns = line.split()
     if len(columns) != _COLUMNS:
@@ -155,6 +247,16 @@ def _add_line(
             found=f"grade {show(columns[3])}",
             expected="a whole number",
         )
+    if abs(grade) > _HIGHEST:
+        return Problem(
+            code="grade-too-large",
+            path=path,
+            line=number,
+            found=f"grade {grade}",
+            expected=f"a grade of at most {_HIGHEST:,}",
+            hint="is it an id, a date or a count? the grade stands in the fourth column",
+        )
+    known.add((grade,), (columns[1].decode(),))
     query, document = columns[0].decode(), columns[2].decode()
     grades = judgments.setdefault(query, {})
     if document not in grades:

@@ -10,12 +10,13 @@ import numpy as np
 
 from heldout.errors import Problem, plural
 from heldout.trec.headings import LEFT_OUT, names_query
+from heldout.trec.numbers import parse_integer
 from heldout.trec.problems import show
 from heldout.trec.reading.streams import Block
 from heldout.trec.scanning.segments import Columns, Segment
 from heldout.trec.text import check_line, is_clean, is_regular
 
-__all__ = ["COLUMNS", "Form", "Rows", "cut_rows", "detect_form", "parse_rows"]
+__all__ = ["COLUMNS", "Form", "Rows", "cut_rows", "detect_form", "looks_like_qrels", "parse_rows"]
 
 Form = Literal["msmarco", "trec"]
 COLUMNS: dict[Form, int] = {"msmarco": 3, "trec": 6}
@@ -24,6 +25,9 @@ _LAYOUT: dict[Form, str] = {
     "trec": "6 columns: query, Q0, document, rank, score, tag",
 }
 _LOOKED_AT = 1000
+_QRELS = 4
+_ROUND = 3
+"""Bytes of `0`, `Q0` or `0.5`: a round of judging, and no document."""
 _TOKEN = re.compile(rb"[^ \t\n]+")
 _NEWLINE = ord("\n")
 
@@ -100,6 +104,16 @@ def detect_form(block: Block) -> Form | None:
     if not trec and not msmarco:
         return None
     return "trec" if trec >= msmarco else "msmarco"
+
+
+def looks_like_qrels(block: Block) -> bool:
+    """Whether the first lines have 4 columns, a short second one and a number at the end."""
+    lines = map(bytes.split, block.text.split(b"\n", _LOOKED_AT)[:_LOOKED_AT])
+    rows = [line for line in lines if line]
+    return bool(rows) and all(
+        len(row) == _QRELS and len(row[1]) <= _ROUND and parse_integer(row[3]) is not None
+        for row in rows
+    )
 
 
 def parse_rows(

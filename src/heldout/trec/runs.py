@@ -22,7 +22,15 @@ from heldout.trec.ranking import Order
 from heldout.trec.reading.sources import Replay
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.results import Results
-from heldout.trec.rows import COLUMNS, Form, Rows, cut_rows, detect_form, parse_rows
+from heldout.trec.rows import (
+    COLUMNS,
+    Form,
+    Rows,
+    cut_rows,
+    detect_form,
+    looks_like_qrels,
+    parse_rows,
+)
 from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.scanning.segments import (
     BROKEN,
@@ -200,7 +208,19 @@ class _Pass:
 
     def _choose_form(self, block: Block) -> Form:
         wanted: Form = "msmarco" if self.rules.order == "msmarco" else "trec"
-        form = detect_form(block) or wanted
+        form = detect_form(block)
+        if form is None and looks_like_qrels(block):
+            raise InputError(
+                Problem(
+                    code="looks-like-qrels",
+                    path=self.rules.path,
+                    line=1,
+                    found="4 columns, of which the last is a grade",
+                    expected="a run: 3 columns (query, document, rank) or 6 (TREC)",
+                    hint="these look like judgments; were the run and the judgments swapped?",
+                )
+            )
+        form = form or wanted
         if self.rules.order in ("trec", "trec9") and form == "msmarco":
             raise InputError(
                 Problem(

@@ -9,6 +9,7 @@ from numpy.random import PCG64, Generator
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
+from heldout.cli.files import read_table_text
 from heldout.cli.options import ties_option, trials_option
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
@@ -18,7 +19,6 @@ from heldout.report import views as report
 from heldout.scores import ScoreTable, parse_scores
 from heldout.stats.resample import TieRule
 from heldout.store.compute import open_executor
-from heldout.trec.reading.streams import open_input
 from heldout.validity.transfer import compare_rankings
 from heldout.validity.views import bootstrap_views
 
@@ -122,7 +122,5 @@ def _compare(path: Path, top: int) -> Answer:
 
 def _read_means(path: Path) -> ScoreTable:
     """A table of means: one of scores whose queries are collections."""
-    with open_input(path) as file:
-        text = file.read().decode("utf-8-sig", "replace")
-    text = re.sub(r"^collection(?=\s*,)", "query", text, flags=re.IGNORECASE)
+    text = re.sub(r"^collection(?=\s*,)", "query", read_table_text(path), flags=re.IGNORECASE)
     return parse_scores(text, path=str(path))
