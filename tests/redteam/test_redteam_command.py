@@ -17,6 +17,7 @@ from heldout.cli.redteam import redteam
 from heldout.pipeline.deciding.baseline import add_baseline
 from heldout.pipeline.founding.found import GivenSet, found_board
 from heldout.redteam.attacks import ATTACKS
+from heldout.redteam.report import Line, conclude
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import read_queries
 
@@ -213,11 +214,70 @@ def test_two_systems_that_are_not_about_equally_good_are_warned_of() -> None:
     assert f"the systems differ by {QUERIES**0.5:.1f} u; take two" in told.stdout
 
 
-def test_a_vault_with_one_baseline_says_what_to_do(files: Path) -> None:
+def test_a_vault_with_one_baseline_plays_it_against_its_scores_in_another_order(
+    files: Path,
+) -> None:
     found(files, baselines=("a",))
+    value = json_of(call("--board", "board", "--vault", "vault", *SMALL, "--json"))
+    assert value["systems"] == [
+        "20261120-a",
+        "20261120-a, its scores in another order of the queries",
+    ]
+    assert value["truth"] == pytest.approx(mean_rr(1))
+    assert value["apart"] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_vault_without_dev_scores_says_what_to_do(files: Path) -> None:
+    found(files)
     done = call("--board", "board", "--vault", "vault", *SMALL)
     assert done.exit_code == 2
-    assert "dev scores of 1 baselines, not of two; name two runs" in done.stderr
+    assert "no dev scores of a baseline or a published entry; name two runs" in done.stderr
+
+
+def test_the_last_line_says_the_strongest_attack_and_the_rule_to_set(files: Path) -> None:
+    found(files, baselines=("a", "b"))
+    shown = call("--board", "board", "--vault", "vault", *SMALL).stdout
+    assert shown.splitlines()[-1].startswith("Your rule, rounded: the strongest of ")
+
+
+def line(attack: str, release: str, gain: float, *, told: float = 1.0) -> Line:
+    return Line(
+        attack=attack,
+        release=release,
+        submissions=300,
+        seeds=2,
+        mean_gain=gain,
+        mean_gain_se=gain * 40,
+        gain_sd=1.0,
+        false_release_share=0,
+        labels=0,
+        refused=0,
+        utility=told,
+        planted_above=told,
+    )
+
+
+def test_the_conclusion_names_a_rule_under_which_better_systems_are_told() -> None:
+    played = [
+        *(line("none", r, 0.0) for r in ("exact", "rounded", "ladder z=3.59")),
+        *(line("boosting", r, g) for r, g in (("exact", 0.05), ("rounded", 0.044))),
+        line("boosting", "ladder z=3.59", 0.0001, told=0.6),
+        line("none", "step 0.5", -0.1, told=0.1),
+        line("boosting", "step 0.5", -0.1, told=0.1),
+    ]
+    assert conclude(played, "RR@10", own="rounded") == (
+        "Your rule, rounded: the strongest of 2 attacks, boosting, gains 0.0440 RR@10 (1.8 u). "
+        "With ladder z=3.59 the strongest, boosting, gains 0.0001 RR@10 (0.0 u), and a system that "
+        'is really better gets its score in 80% of the games: set rule = "ladder" in '
+        "[release]."
+    )
+    assert conclude(played, "RR@10", own="ladder z=3.59").endswith(
+        "No other rule that was played leaves less: keep it."
+    )
+    assert conclude(played, "RR@10", own="").startswith(
+        "Of the rules played here, ladder z=3.59 leaves least: the strongest of 2 attacks"
+    )
+    assert conclude(played[:1], "RR@10", own="") == ""
 
 
 @pytest.mark.usefixtures("files")

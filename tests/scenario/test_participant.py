@@ -3,12 +3,13 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from town import Town, found_town, git
+from town import QUERIES, Town, found_town, git, run_text
 
 from heldout.errors import InputError
 from heldout.pipeline.participant.draft import draft_id
@@ -417,3 +418,40 @@ def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(town: Tow
 def test_a_name_that_git_allows_for_no_branch_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="no such branch"):
         draft_id(name, today=date(2026, 11, 20), embargoed=False)
+
+
+def write_run(town: Town, submission: str, rename: Callable[[str], str]) -> None:
+    """Give the documents of a draft's dev run other ids."""
+    file = town.clone / "drafts" / submission / "dev.run"
+    lines = [line.split("\t") for line in run_text("dev", 1).splitlines()]
+    text = "".join(f"{query}\t{rename(document)}\t{rank}\n" for query, document, rank in lines)
+    file.write_text(text)
+
+
+def test_ids_that_are_none_of_the_collection_s_stop_check_and_submit(town: Town) -> None:
+    submission = town.draft("foreign", now=DAY)
+    write_run(town, submission, lambda document: document.upper())
+    checked = town.participant("check", submission, now=DAY)
+    assert checked.code == 1
+    said = " ".join(checked.out.split())
+    assert "error no-common-document dev.run" in said
+    assert "none of its 150 documents is judged in dev" in said
+    assert 'did you mean "ddev0"?' in said
+    assert 'as "DDEV0" from "ddev0"' in said
+    sent = town.participant("submit", submission, now=DAY)
+    assert sent.code == 1
+    assert not git(town.clone, "branch", "--list", "submission/*")
+
+
+def test_a_run_that_finds_nothing_has_ids_of_the_collection(town: Town) -> None:
+    """Each query gets another query's document: a score of 0 is no reason to refuse."""
+    submission = town.draft("weak", now=DAY)
+
+    def move(document: str) -> str:
+        number = document.removeprefix("ddev")
+        return f"ddev{(int(number) + 1) % QUERIES}" if number.isdecimal() else document
+
+    write_run(town, submission, move)
+    checked = town.participant("check", submission, now=DAY)
+    assert "RR@10 0.000" in " ".join(checked.out.split())
+    assert checked.code == 0, checked.out

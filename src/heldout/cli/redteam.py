@@ -22,14 +22,13 @@ from heldout.cli.printing import (
     print_json,
     print_table,
 )
-from heldout.cli.systems import Source, Systems, draw, find_systems
+from heldout.cli.systems import Source, Systems, draw, find_systems, units_apart
 from heldout.errors import printable
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.chart import draw_chart
-from heldout.redteam.exchange import Exchange
 from heldout.redteam.game import PLANTED, Plan, State
 from heldout.redteam.releases import COMPARED, NamedRelease, name_rule, parse_release
-from heldout.redteam.report import Line, play_table
+from heldout.redteam.report import Line, conclude, play_table
 from heldout.store.repository import find_board
 from heldout.trec.ranking import Order
 
@@ -99,7 +98,7 @@ def _two_runs(
     type=click.Path(path_type=Path, file_okay=False),
     envvar="HELDOUT_VAULT",
     metavar="DIR",
-    help="Has the two baselines that are taken for want of --runs [or HELDOUT_VAULT].",
+    help="Without --runs, take two systems from its scores [or HELDOUT_VAULT].",
 )
 @click.option(
     "--runs",
@@ -258,7 +257,7 @@ def _as_json(result: _Result) -> dict[str, object]:
         "queries": pair.queries,
         "se": pair.unit,
         "truth": pair.truth,
-        "apart": _units_apart(pair),
+        "apart": units_apart(pair),
         "measure": result.systems.measure,
         "systems": list(result.systems.names),
         "state": result.plan.state,
@@ -266,7 +265,13 @@ def _as_json(result: _Result) -> dict[str, object]:
         "seed": result.plan.seed,
         "own_release": None if result.spec is None else _own(result.spec),
         "attacks": [asdict(line) for line in result.lines],
+        "conclusion": _conclude(result),
     }
+
+
+def _conclude(result: _Result) -> str:
+    own = "" if result.spec is None else _own(result.spec)
+    return conclude(result.lines, result.systems.measure, own=own)
 
 
 def _own(spec: BoardSpec) -> str:
@@ -285,15 +290,11 @@ def _facts(result: _Result) -> list[tuple[str, str]]:
         ("games", f"{games} of {plan.submissions:,} submissions, seed {plan.seed}"),
         ("planted", f"a system better by {PLANTED:g} u, sent after the attack"),
     ]
-    apart = _units_apart(pair)
+    apart = units_apart(pair)
     if apart > _MOST_APART:
         facts.append(("warning", f"the systems differ by {apart:.1f} u; {_UNEQUAL}"))
     facts += _refused_facts(result.lines)
     return facts if result.spec is None else [*facts, *_board_facts(result.spec, plan)]
-
-
-def _units_apart(pair: Exchange) -> float:
-    return abs(float(pair.a.mean()) - float(pair.b.mean())) / pair.unit
 
 
 def _refused_facts(lines: Sequence[Line]) -> list[tuple[str, str]]:
@@ -323,6 +324,9 @@ def _print(result: _Result) -> None:
     print_table(console, _HEADER, [_cells(line) for line in result.lines], left=("release",))
     console.print()
     print_facts(console, _LEGEND)
+    if said := _conclude(result):
+        console.print()
+        console.print(said)
 
 
 def _print_markdown(result: _Result) -> None:

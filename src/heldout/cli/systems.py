@@ -1,13 +1,15 @@
-"""Two systems with their scores per query: from run files, or a board's baselines."""
+"""Two systems with their scores per query: from run files, or from a board's vault."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
 import click
 import numpy as np
 
+from heldout.board.ranking.comparable import FEWEST_DIFFERENT
 from heldout.board.rules.spec import BoardSpec
 from heldout.cli.files import run_name
 from heldout.cli.scoring import Failed, Scored, Work, score_run
@@ -23,7 +25,7 @@ from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 
-__all__ = ["Source", "Systems", "draw", "find_systems"]
+__all__ = ["Source", "Systems", "draw", "find_systems", "units_apart"]
 
 _DRAW = 0
 """Spawn key of the draw of queries; those of the games have two numbers."""
@@ -51,8 +53,8 @@ class Source:
     Attributes:
         repository: the board, `None` for none.
         spec: its rules, `None` likewise.
-        vault: the board's vault, for its baselines.
-        runs: two run files, `None` for the baselines.
+        vault: the board's vault, for its scores.
+        runs: two run files, `None` for two systems of the vault.
         qrels: file of the judgments; by default those of the first set with open labels.
         measure: name of the measure; by default that of the primary view.
         order: how documents are ordered.
@@ -68,16 +70,16 @@ class Source:
 
 
 def find_systems(source: Source) -> Systems:
-    """Two systems: the runs that are named, else the baselines in the vault.
+    """Two systems: the runs that are named, else some that the vault has dev scores of.
 
     Raises:
         click.UsageError: something is not named.
         InputError: a file has errors, or the systems never differ.
-        SetupError: the board has no open labels, or not two baselines.
+        SetupError: the board has no open labels, or the vault no dev scores.
     """
     measure = _choose_measure(source)
     if source.runs is None:
-        return _find_baselines(source, measure)
+        return _find_scored(source, measure)
     rows = _score_runs(source.runs, _read_qrels(source), measure, _choose_order(source))
     return Systems(names=_names(*source.runs), pair=_pair(*rows), measure=str(measure))
 
@@ -160,42 +162,69 @@ def _names(a: str, b: str) -> tuple[str, str]:
     return (a, b) if names[0] == names[1] else names
 
 
-def _find_baselines(source: Source, measure: Measure) -> Systems:
-    """The two baselines whose dev scores are nearest to each other."""
+def _find_scored(source: Source, measure: Measure) -> Systems:
+    """Two systems that differ least, in units of u: baselines, else published entries too.
+
+    Of a single system the other is the same one with its scores in another order of the queries.
+    """
     if source.spec is None or source.repository is None or source.vault is None:
         raise click.UsageError("which two systems? --runs A B, or a board and its --vault")
     vault = Vault.open(source.vault.absolute(), board=source.repository.root)
-    found = _baseline_scores(vault, source.spec, measure)
-    pairs = list(combinations(found, 2))
-    if not pairs:
-        raise SetupError(
-            f"the vault has dev scores of {len(found)} baselines, not of two; name two runs: "
-            "--runs A B, or add baselines: heldout board baseline"
-        )
-    names = min(pairs, key=lambda pair: abs(_mean(found[pair[0]]) - _mean(found[pair[1]])))
-    queries = sorted(found[names[0]].keys() & found[names[1]].keys())
-    rows = [np.array([found[name][query] for query in queries]) for name in names]
-    return Systems(names=names, pair=_pair(*rows), measure=str(measure))
+    every = _dev_scores(vault, source.spec, measure)
+    baselines = {name: every[name] for name, s in vault.history().submissions.items() if s.baseline}
+    pair = _nearest(baselines) or _nearest(every)
+    if pair is not None:
+        return replace(pair, measure=str(measure))
+    for name, scores in every.items():
+        values = np.array(list(scores.values()))
+        shuffled = np.random.default_rng(0).permutation(values)
+        if (values != shuffled).any():
+            names = (name, f"{name}, its scores in another order of the queries")
+            return Systems(names=names, pair=_pair(values, shuffled), measure=str(measure))
+    raise SetupError(
+        "the vault has no dev scores of a baseline or a published entry; name two runs: "
+        "--runs A B, or add a baseline: heldout board baseline"
+    )
 
 
-def _baseline_scores(
-    vault: Vault, spec: BoardSpec, measure: Measure
-) -> dict[str, dict[str, float]]:
-    """Baseline -> dev query -> score by this measure, for those that have it."""
+def _nearest(found: Mapping[str, Mapping[str, float]]) -> Systems | None:
+    """The two that differ least by u, near copies last; `None` where no two differ."""
+    made: list[tuple[bool, Systems]] = []
+    for one, other in combinations(found, 2):
+        queries = sorted(found[one].keys() & found[other].keys())
+        a, b = (np.array([found[name][query] for query in queries]) for name in (one, other))
+        if different := int((a != b).sum()):
+            systems = Systems(names=(one, other), pair=_pair(a, b), measure="")
+            made.append((different < FEWEST_DIFFERENT, systems))
+    made.sort(key=lambda one: (one[0], units_apart(one[1].pair)))
+    return made[0][1] if made else None
+
+
+def units_apart(pair: Exchange) -> float:
+    """How far the means of two systems lie apart, in units of u."""
+    return abs(float(pair.a.mean()) - float(pair.b.mean())) / pair.unit
+
+
+def _dev_scores(vault: Vault, spec: BoardSpec, measure: Measure) -> dict[str, dict[str, float]]:
+    """Published entry or baseline -> dev query -> score by this measure."""
     dev = _dev_set(spec)
-    views = [v.name for v in spec.views if v.set == dev and parse_measure(v.measure) == measure]
+    views = [
+        view.name
+        for view in spec.views
+        if view.set == dev
+        and parse_measure(view.measure) == measure
+        and view.labels is None
+        and not view.files
+    ]
     found: dict[str, dict[str, float]] = {}
     for submission in vault.history().submissions.values():
-        scores = read_scores(vault, submission.id) if submission.baseline else None
+        taken = submission.status == "published"
+        scores = read_scores(vault, submission.id) if taken else None
         known = {} if scores is None else scores.views
-        for name in [name for name in views if name in known]:
+        for name in [name for name in views if name in known][:1]:
             per_query = known[name].per_query
             found[submission.id] = {q: s for q, s in per_query.items() if s is not None}
     return found
-
-
-def _mean(scores: dict[str, float]) -> float:
-    return sum(scores.values()) / len(scores)
 
 
 def _pair(a: Scores, b: Scores) -> Exchange:

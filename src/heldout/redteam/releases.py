@@ -14,7 +14,7 @@ from heldout.board.rules.release import Released, ReleaseRule, Told, check_rule,
 from heldout.errors import InputError, Problem, quote
 from heldout.redteam.exchange import Scores
 
-__all__ = ["COMPARED", "NamedRelease", "Release", "name_rule", "parse_release"]
+__all__ = ["COMPARED", "NamedRelease", "Release", "name_ladder", "name_rule", "parse_release"]
 
 Release = Callable[[Scores, Told | None], Released]
 """Scores per query and what the team was told before -> what it is told now."""
@@ -76,6 +76,11 @@ def name_rule(rule: ReleaseRule, *, decimals: int) -> NamedRelease:
         return release(values, told, rule, decimals=decimals)
 
     return NamedRelease(name=_describe(rule), answer=answer)
+
+
+def name_ladder(submissions: int) -> str:
+    """Name of the Ladder whose z follows from the number of submissions."""
+    return _describe(ReleaseRule(rule="ladder", submissions=submissions))
 
 
 def _describe(rule: ReleaseRule) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.exchange import Exchange
 from heldout.redteam.game import Outcome, Plan, play
-from heldout.redteam.releases import NamedRelease
+from heldout.redteam.releases import NamedRelease, name_ladder
 
-__all__ = ["ADVICE", "Line", "play_table", "summarise"]
+__all__ = ["ADVICE", "Line", "conclude", "play_table", "summarise"]
 
 ADVICE = """\
 Rounding is no defence: an attacker makes 300 rounded scores into a gain of 4.2 standard errors
@@ -118,3 +118,61 @@ def summarise(
         utility=float(np.mean([outcome.planted_released for outcome in outcomes])),
         planted_above=float(np.mean([outcome.planted_above for outcome in outcomes])),
     )
+
+
+_LEAST_TOLD = 0.5
+"""A rule under which fewer better systems than this share get their score is not advised."""
+
+
+def conclude(lines: Sequence[Line], measure: str, *, own: str) -> str:
+    """The strongest attack on a board's rule, and which rule that was played leaves the least.
+
+    Args:
+        lines: one for each attack and release.
+        measure: what the gains are in.
+        own: name of the board's own release; "" without a board, or where it was not played.
+    """
+    worst: dict[str, Line] = {}
+    for line in lines:
+        if line.release != "exact":
+            worst[line.release] = max(
+                worst.get(line.release, line), line, key=lambda one: one.mean_gain
+            )
+    if not worst:
+        return ""
+    told = {
+        name: float(np.mean([one.utility for one in lines if one.release == name]))
+        for name in worst
+    }
+    usable = [name for name in worst if told[name] >= _LEAST_TOLD] or [*worst]
+    best = min(usable, key=lambda name: worst[name].mean_gain)
+    found = own if own in worst else best
+    start = (
+        f"Your rule, {own}" if own in worst else f"Of the rules played here, {best} leaves least"
+    )
+    said = (
+        f"{start}: the strongest of {len({one.attack for one in lines})} attacks, "
+        f"{worst[found].attack}, gains {_say_gain(worst[found], measure)}."
+    )
+    if found == best:
+        keep = " No other rule that was played leaves less: keep it."
+        return said + keep * (own in worst and len(worst) > 1)
+    return (
+        f"{said} With {best} the strongest, {worst[best].attack}, gains "
+        f"{_say_gain(worst[best], measure)}, and a system that is really better gets its score in "
+        f"{told[best]:.0%} of the games: set {_say_setting(worst[best])} in [release]."
+    )
+
+
+def _say_gain(line: Line, measure: str) -> str:
+    gain, units = round(line.mean_gain, 4) + 0.0, round(line.mean_gain_se, 1) + 0.0
+    return f"{gain:.4f} {measure} ({units:.1f} u)"
+
+
+def _say_setting(line: Line) -> str:
+    """The keys of board.toml for a line's release; z is left out where it follows from K."""
+    if line.release == name_ladder(line.submissions):
+        return 'rule = "ladder"'
+    name, _, number = line.release.partition(" ")
+    key, value = ("z", number.removeprefix("z=")) if name == "ladder" else ("step", number)
+    return f'rule = "{name}"' + (f" and {key} = {value}" if number else "")

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import numpy as np
+
 from heldout.board.log.history import History, Submission, read_history
 from heldout.board.log.manifest import Manifest, team_key
 from heldout.board.policy.case import Case
@@ -15,8 +17,8 @@ from heldout.board.policy.table import Finding, judge
 from heldout.board.rules.fixed_rules import Difference
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.errors import Problem
-from heldout.ids import SubmissionId, query_set_of, submission_date
+from heldout.errors import Problem, plural, quote
+from heldout.ids import SubmissionId, find_near, query_set_of, say_near, submission_date
 from heldout.pipeline.participant.amending import refuse_closed
 from heldout.pipeline.participant.draft import METADATA, find_runs, require_draft, try_metadata
 from heldout.pipeline.participant.log_copies import check_tree_rules
@@ -27,6 +29,7 @@ from heldout.pipeline.scoring.score import ViewScore, score_run, score_views
 from heldout.store.files import File
 from heldout.store.repository import Repository
 from heldout.trec.runs import Scan
+from heldout.trec.scanning.hashing import hash_documents
 
 __all__ = ["Check", "check", "quota_of", "with_own_teams"]
 
@@ -40,6 +43,8 @@ _SOURCE = {
     "embargo": ("embargo_until", "a day within the board's limit, or null"),
 }
 """Rule of the policy -> the field of the metadata that it looks at, and what belongs there."""
+
+_FEWEST_QUERIES = 10
 
 _HINTS = {
     "team-named": "an embargo hides it for a while: embargo_until",
@@ -56,7 +61,7 @@ class Check:
         id: the submission.
         scans: run (`SET`, `SET~2` and so on) -> what its scan found.
         files: problems of the draft's folder: a set without a run file, a run with two, a seed
-            that is missing or misnamed.
+            that is missing or misnamed; and runs whose documents are none of the collection's.
         scores: view -> score, of the views with public labels whose run has no errors.
         metadata: problems of the metadata file, by its form and by the policy; notes among them.
         manifest: the metadata as far as it can be read, `None` where not at all.
@@ -117,7 +122,7 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     quota = _quota(spec, history, manifest, now)
     return Check(
         id=submission,
-        files=wrong,
+        files=(*wrong, *_list_foreign(sets, scans)),
         scans=scans,
         scores=_score(spec, sets, scans),
         metadata=(*metadata, *_field_problems(findings, metadata, manifest, now)),
@@ -131,6 +136,34 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
         hidden=tuple(_kept_secret(repository, manifest)),
         differences=differences,
     )
+
+
+def _list_foreign(sets: Mapping[str, SetData], scans: Mapping[str, Scan]) -> Iterator[Problem]:
+    """Runs of which no document is judged, on a set with public labels that could show one.
+
+    A weak run finds nothing, but among its documents are some that are judged for other queries. Of
+    a few queries nothing is said: there a run may miss all.
+    """
+    for name, scan in scans.items():
+        qrels = sets[query_set_of(name)].qrels
+        if scan.answers is None or qrels is None or len(scan.answers[1].queries) < _FEWEST_QUERIES:
+            continue
+        rankings, signature = scan.answers
+        judged = {document for grades in qrels.judgments.values() for document in grades}
+        hashes = hash_documents([document.encode() for document in judged])
+        own = np.unique(signature.documents[signature.documents > 0])
+        if not judged or len(rankings.positions) or np.isin(own, hashes).any():
+            continue
+        listed = {document for documents in scan.head.values() for document in documents}
+        near = find_near(listed, judged)
+        meant = f"did you mean {quote(near[0].other)}? {say_near(near)}" if near else ""
+        yield Problem(
+            code="no-common-document",
+            path=scan.path,
+            found=f"none of its {plural(len(own), 'document')} is judged in {query_set_of(name)}",
+            expected=f"ids of this collection, such as {quote(min(judged))}",
+            hint=meant or "is this the run of another collection?",
+        )
 
 
 def with_own_teams(repository: Repository, history: History) -> History:
