@@ -4,8 +4,12 @@ Every administrator of the forge, every co-maintainer and every thief of a token
 rules hold by the log; what lies in the folder is an edit, until an organiser says yes to it.
 """
 
+import base64
+import contextlib
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -38,9 +42,14 @@ def town(started: Town, tmp_path: Path) -> Town:
     return copy_town(started, tmp_path)
 
 
-def push_rules(town: Town, edit: Callable[[str], str], *, everywhere: bool = True) -> str:
+def push_rules(town: Town, edit: Callable[[str], str]) -> str:
     """Somebody who may push changes board.toml on main; the organiser and the team pull it."""
-    thief = town.new_clone("thief")
+    town.push()
+    thief = town.root / "thief"
+    if thief.exists():
+        git(thief, "pull", "-q", "--ff-only", "origin", "main")
+    else:
+        town.new_clone("thief")
     file = thief / "board.toml"
     text = edit(file.read_text("utf-8"))
     assert text != file.read_text("utf-8")
@@ -48,8 +57,7 @@ def push_rules(town: Town, edit: Callable[[str], str], *, everywhere: bool = Tru
     git(thief, "commit", "-qam", "words")
     git(thief, "push", "-q", "origin", "main")
     git(town.board, "pull", "-q", "--ff-only", "origin", "main")
-    if everywhere:
-        town.pull()
+    town.pull()
     return text
 
 
@@ -220,3 +228,77 @@ def test_without_its_log_a_clone_has_no_rules(town: Town) -> None:
     answer = town.participant("check", submission, now=NEXT)
     assert answer.code == 2
     assert "log.jsonl is missing or empty" in answer.err
+
+
+TOKEN = "ghp_aVerySecretToken"  # noqa: S105 - made up
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[tuple[str, list[str]]]:
+    """A server that says no to everything: its address, and every header that it was sent."""
+    heard: list[str] = []
+
+    class Listener(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+            """Quiet."""
+
+        def do_GET(self) -> None:
+            heard.extend(f"{name}: {value}" for name, value in self.headers.items())
+            self.send_error(404)
+
+        do_POST = do_PUT = do_PATCH = do_GET  # noqa: N815 - their names there
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Listener) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", heard
+        server.shutdown()
+
+
+def with_token(town: Town, *command: str, said: str = "") -> tuple[int, str]:
+    """A command of an organiser whose environment has a token."""
+    told = [*command, "--board", town.board, "--vault", town.vault, "--now", NEXT]
+    env = {**environment(town.root), "HELDOUT_FORGE_TOKEN": TOKEN}
+    result = CliRunner(env=env).invoke(main, [str(word) for word in told], input=said)
+    assert TOKEN not in result.output
+    return result.exit_code, result.stderr
+
+
+def is_told(heard: list[str]) -> bool:
+    """Whether the token was among the headers, by itself or as a password."""
+    basic = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
+    return any(TOKEN in line or basic in line for line in heard)
+
+
+def forge_table(url: str) -> str:
+    return f'\n[forge]\nkind = "forgejo"\nurl = "{url}"\nproject = "lab/board"\n'
+
+
+def test_a_forge_changed_by_a_push_gets_no_token(town: Town) -> None:
+    """Not even after an organiser said yes to the rules: the vault knows what the token is for."""
+    with listening() as (own, heard), listening() as (other, overheard):
+        push_rules(town, lambda text: text + forge_table(own))
+        code, told = with_token(town, "inbox", "--accept-rules", "--token-host", own)
+        assert "the forge did not answer" in told
+        assert is_told(heard)
+        push_rules(town, lambda text: text.replace(own, other))
+        assert with_token(town, "inbox")[0] == 1
+        assert overheard == []
+        code, told = with_token(town, "inbox", "--accept-rules")
+        assert code == 1
+        assert f"HELDOUT_FORGE_TOKEN is for {own} and was not sent to {other}" in told
+        assert with_token(town, "inbox")[0] == 1
+        assert not is_told(overheard)
+        with_token(town, "inbox", "--token-host", other)
+        assert is_told(overheard)
+
+
+@pytest.mark.parametrize(("said", "sent"), [("y\n", True), ("n\n", False), ("", False)])
+def test_the_first_use_of_a_token_is_asked_for(town: Town, said: str, sent: bool) -> None:  # noqa: FBT001 - a case
+    with listening() as (own, heard):
+        push_rules(town, lambda text: text + forge_table(own))
+        assert with_token(town, "rebuild", "--accept-rules")[0] == 0
+        code, told = with_token(town, "inbox", said=said)
+        assert code == 1
+        assert f"Send HELDOUT_FORGE_TOKEN to {own}, now and from now on? [y/N]" in told
+        assert is_told(heard) == sent
+        assert (town.vault / "identities" / "token-host").is_file() == sent

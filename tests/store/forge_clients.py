@@ -92,7 +92,11 @@ def connect(
         "age",
         main="HEAD",
         world=Surroundings(
-            client=http, environ={"HELDOUT_FORGE_TOKEN": token}, clock=clock, sleep=clock.sleep
+            client=http,
+            environ={"HELDOUT_FORGE_TOKEN": token},
+            clock=clock,
+            sleep=clock.sleep,
+            token_host=server.url,
         ),
     )
     return Client(forge=forge, server=server, clock=clock)

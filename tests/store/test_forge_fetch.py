@@ -72,6 +72,7 @@ def connect(
         environ={"HELDOUT_FORGE_TOKEN": TOKEN},
         clock=lambda: 0.0,
         sleep=lambda _: None,
+        token_host=spec.host,
     )
     return open_forge(spec, board, "age", main=board.head() or "", world=world)
 

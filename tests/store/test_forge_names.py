@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, Request, says, serve
 
+from heldout.board.rules.spec_file import parse_spec
 from heldout.cli import main
 
 pytestmark = pytest.mark.slow
@@ -93,7 +94,7 @@ def found_board(root: Path, server: Forge) -> None:
     with (root / "board" / "board.toml").open("a") as file:
         file.write(f'\n[forge]\nkind = "{server.kind}"\nurl = "{server.url}"\n')
         file.write(f'project = "{PROJECTS[server.kind]}"\n')
-    call(root, "rebuild", "--vault", root / "vault", board="board")
+    call(root, "rebuild", "--accept-rules", "--vault", root / "vault", board="board")
     git(root, "init", "-q", "--bare", "-b", "main", "bare")
     git(root / "board", "remote", "add", "origin", str(root / "bare"))
     git(root / "board", "push", "-q", "origin", "main")
@@ -102,7 +103,10 @@ def found_board(root: Path, server: Forge) -> None:
 
 
 def receive(root: Path) -> list[tuple[str, str]]:
-    received = call(root, "inbox", "--vault", root / "vault", board="board")["received"]
+    forge = parse_spec((root / "board" / "board.toml").read_bytes()).forge
+    assert forge is not None
+    told = ("inbox", "--token-host", forge.host, "--vault", root / "vault")
+    received = call(root, *told, board="board")["received"]
     return [(receipt["source"], receipt["kind"]) for receipt in received]
 
 

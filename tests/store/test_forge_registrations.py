@@ -37,7 +37,8 @@ class Place:
 
     def inbox(self) -> list[tuple[str, str]]:
         """Source and kind of what was received."""
-        received = self.call("inbox", "--vault", self.root / "vault")["received"]
+        told = ("inbox", "--token-host", self.server.url, "--vault", self.root / "vault")
+        received = self.call(*told)["received"]
         return [(receipt["source"], receipt["kind"]) for receipt in received]
 
     def open_request(self, number: int, team: str, **more: Any) -> None:
@@ -80,7 +81,7 @@ def place(
         with (tmp_path / "board" / "board.toml").open("a") as file:
             file.write(f'\n[forge]\nkind = "{server.kind}"\nurl = "{server.url}"\n')
             file.write(f'project = "{PROJECTS[server.kind]}"\n\n[registration]\n')
-        place.call("rebuild", "--vault", tmp_path / "vault")
+        place.call("rebuild", "--accept-rules", "--vault", tmp_path / "vault")
         git(tmp_path, "init", "-q", "--bare", "-b", "main", "bare")
         git(tmp_path / "board", "remote", "add", "origin", str(tmp_path / "bare"))
         git(tmp_path / "board", "push", "-q", "origin", "main")

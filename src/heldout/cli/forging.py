@@ -2,8 +2,10 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+
+import click
 
 from heldout.cli.printing import messages, print_facts
 from heldout.errors import HeldoutError
@@ -11,9 +13,10 @@ from heldout.pipeline.deciding.answer import answer, answer_registration
 from heldout.pipeline.deciding.review import Review
 from heldout.pipeline.organiser.desk import Desk
 from heldout.store.arrivals import Arrival
-from heldout.store.forge import Forge, Surroundings, new_client, open_forge
+from heldout.store.forge import TOKEN, Forge, Surroundings, new_client, open_forge, read_token
+from heldout.store.vault import Vault
 
-__all__ = ["answer_all", "answer_registrations", "fetch_requests"]
+__all__ = ["answer_all", "answer_registrations", "fetch_requests", "keep_token_host"]
 
 
 def fetch_requests(desk: Desk) -> tuple[Arrival, ...] | None:
@@ -22,14 +25,12 @@ def fetch_requests(desk: Desk) -> tuple[Arrival, ...] | None:
     Returns:
         `None` where it did not answer, which is told: nobody knows then what waits there.
     """
-    with _forge(desk) as forge:
-        if forge is None:
-            return ()
-        try:
-            return forge.fetch()
-        except HeldoutError as error:
-            print_facts(messages(), [("note", f"the forge did not answer: {error}")])
-            return None
+    try:
+        with _forge(desk) as forge:
+            return () if forge is None else forge.fetch()
+    except HeldoutError as error:
+        print_facts(messages(), [("note", f"the forge did not answer: {error}")])
+        return None
 
 
 def answer_all(desk: Desk, ids: Sequence[str], reviews: Mapping[str, Review]) -> None:
@@ -43,23 +44,18 @@ def answer_all(desk: Desk, ids: Sequence[str], reviews: Mapping[str, Review]) ->
         ids: the submissions.
         reviews: of some of them, for what the comment says of the runs.
     """
-    with _forge(desk) as forge:
-        if forge is None:
-            return
-        for name in ids:
-            found = reviews.get(name)
-            try:
-                answer(
-                    desk,
-                    forge,
-                    name,
-                    findings=() if found is None else found.findings,
-                    facts={} if found is None else _facts(found),
-                )
-            except HeldoutError as error:
-                print_facts(
-                    messages(), [("note", f"{name} was not answered on the forge: {error}")]
-                )
+
+    def answer_one(forge: Forge, name: str) -> None:
+        found = reviews.get(name)
+        answer(
+            desk,
+            forge,
+            name,
+            findings=() if found is None else found.findings,
+            facts={} if found is None else _facts(found),
+        )
+
+    _answer_each(desk, ids, answer_one)
 
 
 def answer_registrations(desk: Desk, sources: Mapping[str, str]) -> None:
@@ -69,17 +65,29 @@ def answer_registrations(desk: Desk, sources: Mapping[str, str]) -> None:
         desk: its lock is held.
         sources: team -> where its registration came from.
     """
-    if not sources:
+    _answer_each(
+        desk,
+        tuple(sources),
+        lambda forge, team: answer_registration(desk, forge, team, source=sources[team]),
+    )
+
+
+def _answer_each(desk: Desk, names: Sequence[str], act: Callable[[Forge, str], object]) -> None:
+    """Answer each by itself: one that fails is a note, and the others go on."""
+    if not names:
         return
-    with _forge(desk) as forge:
-        if forge is None:
-            return
-        for team, source in sources.items():
-            try:
-                answer_registration(desk, forge, team, source=source)
-            except HeldoutError as error:
-                told = f"{team} was not answered on the forge: {error}"
-                print_facts(messages(), [("note", told)])
+    try:
+        with _forge(desk) as forge:
+            for name in names:
+                if forge is None:
+                    return
+                try:
+                    act(forge, name)
+                except HeldoutError as error:
+                    told = f"{name} was not answered on the forge: {error}"
+                    print_facts(messages(), [("note", told)])
+    except HeldoutError as error:
+        print_facts(messages(), [("note", f"nothing was answered on the forge: {error}")])
 
 
 def _facts(found: Review) -> dict[str, dict[str, int]]:
@@ -96,6 +104,41 @@ def _forge(desk: Desk) -> Iterator[Forge | None]:
     if spec.forge is None or head is None:
         yield None
         return
+    if spec.forge.hosted and read_token(os.environ) and not desk.vault.token_host():
+        _ask_host(desk.vault, spec.forge.host)
     with new_client() as client:
-        world = Surroundings(client=client, environ=os.environ, clock=time.time, sleep=time.sleep)
+        world = Surroundings(
+            client=client,
+            environ=os.environ,
+            clock=time.time,
+            sleep=time.sleep,
+            token_host=desk.vault.token_host(),
+        )
         yield open_forge(spec.forge, git, spec.envelope, main=head, world=world)
+
+
+def keep_token_host(desk: Desk, address: str) -> None:
+    """Remember that the token is for the forge of the board's rules, as the organiser names it.
+
+    Raises:
+        BadParameter: the rules name another forge, or none that is asked over HTTP.
+    """
+    forge = desk.spec().forge
+    host = forge.host if forge is not None and forge.hosted else ""
+    if address.rstrip("/").lower() != host:
+        names = f"names {host}" if host else "names none that is asked over HTTP"
+        raise click.BadParameter(
+            f"{address!r}: [forge] of board.toml {names}", param_hint="--token-host"
+        )
+    desk.vault.keep_token_host(host)
+
+
+def _ask_host(vault: Vault, host: str) -> None:
+    """Ask once whether the token is for the forge that board.toml names."""
+    try:
+        agreed = click.confirm(f"Send {TOKEN} to {host}, now and from now on?", err=True)
+    except click.Abort:  # no terminal, or the input ended
+        click.echo(err=True)
+        agreed = False
+    if agreed:
+        vault.keep_token_host(host)

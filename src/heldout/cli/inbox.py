@@ -10,7 +10,12 @@ import click
 from heldout.board.log.history import Submission
 from heldout.cli.context import Place, at_board
 from heldout.cli.decisions import print_next, rebuilt_facts, rules_facts
-from heldout.cli.forging import answer_all, answer_registrations, fetch_requests
+from heldout.cli.forging import (
+    answer_all,
+    answer_registrations,
+    fetch_requests,
+    keep_token_host,
+)
 from heldout.cli.printing import (
     answers,
     messages,
@@ -50,6 +55,11 @@ __all__ = ["inbox"]
     metavar="SOURCE",
     help="Of two that claim one id, take what came from here.",
 )
+@click.option(
+    "--token-host",
+    metavar="URL",
+    help="Send HELDOUT_FORGE_TOKEN to this forge, now and from now on: that of board.toml.",
+)
 @click.option("--all", "tell_all", is_flag=True, help="Tell refusals again that were told before.")
 @at_board
 @reports_errors
@@ -58,6 +68,7 @@ def inbox(
     folders: tuple[Path, ...],
     no_fetch: bool,
     accepted: tuple[str, ...],
+    token_host: str | None,
     tell_all: bool,
     place: Place,
 ) -> None:
@@ -75,6 +86,8 @@ def inbox(
       heldout inbox --from ../uploads
     """
     with place.desk() as desk:
+        if token_host is not None:
+            keep_token_host(desk, token_host)
         rules = note_held_out(desk) or desk.accepted
         receipts, silent = _take_in(desk, folders, accepted, ask_remote=not no_fetch)
         rebuilt = catch_up(desk, news=False)

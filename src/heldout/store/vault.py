@@ -2,6 +2,7 @@
 
 vault/                   mode 0700, never inside the board
   identities/*.txt       the organisers' private keys, 0600
+  identities/token-host  the one host that HELDOUT_FORGE_TOKEN may be sent to
   labels/SET.qrels       labels of each held-out query set, as given
   labels/SET.exclude     ids of its queries that do not count, one a line; may be absent
   sealed/SHA256          by its digest every sealed file that was received, every version of a file
@@ -48,6 +49,7 @@ __all__ = ["Vault", "check_apart"]
 
 _FOUNDING = "founding"
 _TOLD = "refused"
+_HOST = "identities/token-host"  # with the private keys: each organiser has a token of their own
 _FOLDERS = ("identities", *SHARED_FOLDERS)
 _PRIVATE = (EVENTS, *(f"{folder}/any" for folder in SHARED_FOLDERS))
 """Paths like those that a vault's own .gitignore does not keep from git."""
@@ -172,6 +174,14 @@ class Vault:
     def add_identity(self, name: str, text: str) -> None:
         """Store a private key."""
         self.files.write_whole(f"identities/{name}.txt", text.encode("ascii"), mode=0o600)
+
+    def token_host(self) -> str:
+        """The host that this organiser's forge token is for; "" before one was named."""
+        return self.files.read_lines(_HOST).decode("ascii", "replace").strip()
+
+    def keep_token_host(self, host: str) -> None:
+        """Remember the host that the token may be sent to, as `ForgeSpec.host` has it."""
+        self.files.write_whole(_HOST, f"{host}\n".encode("ascii"), mode=0o600)
 
     def labels(self, name: str) -> Qrels:
         """A held-out set's labels.

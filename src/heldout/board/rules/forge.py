@@ -47,6 +47,12 @@ class ForgeSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return self.kind in _HOSTED
 
     @property
+    def host(self) -> str:
+        """Scheme, host and port of a hosted forge, `https://codeberg.org`: what a token is for."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}".lower()
+
+    @property
     def clone_url(self) -> str:
         """Address that git fetches from."""
         return f"{self.url.rstrip('/')}/{self.project}.git" if self.hosted else self.url

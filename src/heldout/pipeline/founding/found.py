@@ -84,6 +84,8 @@ def found_board(
             _write_set(repository, vault, name, given)
         for path, data in files.items():
             repository.write_file(path, data)
+        if plan.forge is not None and plan.forge.hosted:
+            vault.keep_token_host(plan.forge.host)
         desk = sit_down(repository, vault, now=now)
         _open(desk, files[SPEC].decode())
         vault.finish()

@@ -1,5 +1,6 @@
 """Forges behind one protocol: GitHub, GitLab, Forgejo, a folder, a bare git repository."""
 
+from heldout.store.forge.access import TOKEN, read_token
 from heldout.store.forge.comments import Comment, ScoreLine, format_comment
 from heldout.store.forge.opening import Surroundings, new_client, open_forge
 from heldout.store.forge.protocol import (
@@ -12,6 +13,7 @@ from heldout.store.forge.protocol import (
 )
 
 __all__ = [
+    "TOKEN",
     "Comment",
     "Forge",
     "ForgeError",
@@ -24,4 +26,5 @@ __all__ = [
     "format_comment",
     "new_client",
     "open_forge",
+    "read_token",
 ]

@@ -9,7 +9,8 @@ import httpx
 import heldout
 from heldout.board.rules.forge import ForgeSpec, api_root
 from heldout.envelope.bundle import Form
-from heldout.store.forge.access import TokenGit, git_environment, read_token
+from heldout.errors import StoreError
+from heldout.store.forge.access import TOKEN, TokenGit, git_environment, read_token
 from heldout.store.forge.api import Api
 from heldout.store.forge.forgejo import Forgejo, forgejo_headers
 from heldout.store.forge.github import GitHub, github_headers
@@ -43,6 +44,8 @@ class Surroundings:
     Attributes:
         client: as `new_client` makes it.
         environ: where the token is.
+        token_host: the one host that the token may be sent to, as `ForgeSpec.host` has it; "" for
+            none.
         clock: Unix time in seconds.
         sleep: waits for so many seconds.
     """
@@ -51,6 +54,7 @@ class Surroundings:
     environ: Mapping[str, str] = field(repr=False)
     clock: Callable[[], float]
     sleep: Callable[[float], None]
+    token_host: str = ""
 
 
 def new_client() -> httpx.Client:
@@ -71,12 +75,19 @@ def open_forge(spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surro
 
     Raises:
         SetupError: the token is malformed.
+        StoreError: the token is for another host: it is not sent, and nothing is asked.
     """
     if spec.kind == "folder":
         return FolderForge(root=git.root / Path(spec.url).expanduser(), form=form)
     if spec.kind == "git":
         return GitForge(git=git, url=spec.url, form=form, main=main)
     token = read_token(world.environ)
+    if token and spec.host != world.token_host:
+        known = world.token_host or "no host yet"
+        raise StoreError(
+            f"{TOKEN} is for {known} and was not sent to {spec.host}, which [forge] of board.toml "
+            f"names; if that is right: heldout inbox --token-host {spec.host}"
+        )
     rest = Rest(
         client=world.client,
         root=api_root(spec),
