@@ -87,13 +87,14 @@ def plain_awrf(
     params = parse_measure(name).params
     exposure = dict.fromkeys(target, 0.0)
     for place, document in enumerate(documents[: params.cutoff]):
-        weight = params.p**place if params.weight == "geometric" else 1 / math.log2(place + 2)
+        log2 = 1 / math.log2(max(place + 1, 2))
+        weight = params.p**place if params.weight == "geometric" else log2
         every = members.get(document, {})
         for group, share in every.items():
             exposure[group] += weight * share / sum(every.values())
     if not sum(exposure.values()):
         return None
-    return 1 - float(jensenshannon(list(exposure.values()), list(target.values()), base=2)) ** 2
+    return 1 - float(jensenshannon(list(exposure.values()), list(target.values()))) ** 2
 
 
 @given(name=MEASURES, documents=LISTS.filter(bool), members=MEMBERS, shares=TARGETS)
@@ -108,32 +109,35 @@ def test_equal_to_its_definition(
         assert ours == theirs
     else:
         assert ours == pytest.approx(theirs, abs=1e-9)
-        assert 0 <= ours <= 1
+        assert LOWEST <= ours <= 1
 
 
 A_AND_B = {"d0": {"A": 1.0}, "d1": {"B": 1.0}, "d2": {"A": 1.0}, "d3": {"B": 1.0}}
 EVEN = {"A": 0.5, "B": 0.5}
+LOWEST = 1 - math.log(2) - 1e-12
 
 
 @pytest.mark.parametrize(
     ("documents", "target", "expected"),
     [
-        # all attention to A: JSD of (1, 0) and (1/2, 1/2) is 1.5 - 0.75 log2 3, by hand
-        (["d0"], EVEN, 1 - (1.5 - 0.75 * math.log2(3))),
-        (["d0", "d2"], EVEN, 1 - (1.5 - 0.75 * math.log2(3))),
+        # all attention to A: JSD of (1, 0) and (1/2, 1/2) is 1.5 ln 2 - 0.75 ln 3, by hand
+        (["d0"], EVEN, 1 - (1.5 * math.log(2) - 0.75 * math.log(3))),
+        (["d0", "d2"], EVEN, 1 - (1.5 * math.log(2) - 0.75 * math.log(3))),
         (["d0"], {"A": 1.0, "B": 0.0}, 1.0),
-        (["d0", "d2"], {"A": 0.0, "B": 1.0}, 0.0),
+        (["d0", "d2"], {"A": 0.0, "B": 1.0}, LOWEST),
+        # the first two positions count alike
+        (["d0", "d1"], EVEN, 1.0),
     ],
 )
 def test_cases_by_hand(documents: list[str], target: dict[str, float], expected: float) -> None:
     assert awrf("AWRF@10", documents, A_AND_B, target) == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_second_position_weighs_less_than_the_first() -> None:
-    first, second = 1.0, 1 / math.log2(3)
-    target = {"A": first / (first + second), "B": second / (first + second)}
-    assert awrf("AWRF@2", ["d0", "d1"], A_AND_B, target) == pytest.approx(1, abs=1e-12)
-    other = awrf("AWRF@2", ["d1", "d0"], A_AND_B, target)
+def test_the_third_position_weighs_less_than_the_first_two() -> None:
+    first, third = 2.0, 1 / math.log2(3)
+    target = {"A": first / (first + third), "B": third / (first + third)}
+    assert awrf("AWRF@3", ["d0", "d2", "d1"], A_AND_B, target) == pytest.approx(1, abs=1e-12)
+    other = awrf("AWRF@3", ["d0", "d1", "d2"], A_AND_B, target)
     assert other is not None
     assert other < 0.99
     geometric = {"A": 1 / 1.25, "B": 0.25 / 1.25}
@@ -150,7 +154,7 @@ def test_a_ranking_with_just_the_exposure_of_the_target_scores_1(
     for place, document in enumerate(documents[:10]):
         every = members.get(document, {})
         for group, share in every.items():
-            exposure[group] += share / sum(every.values()) / math.log2(place + 2)
+            exposure[group] += share / sum(every.values()) / math.log2(max(place + 1, 2))
     total = sum(exposure.values())
     if total:
         target = {group: share / total for group, share in exposure.items()}
@@ -177,8 +181,8 @@ def test_without_a_target_it_is_the_share_of_the_documents() -> None:
 
 def test_an_unknown_document_keeps_its_position_and_counts_for_nobody() -> None:
     unknown_first = awrf("AWRF@3", ["new", "d0", "d1"], A_AND_B, EVEN)
-    shares = [1 / math.log2(3), 1 / math.log2(4)]
-    expected = 1 - float(jensenshannon(shares, [0.5, 0.5], base=2)) ** 2
+    shares = [1.0, 1 / math.log2(3)]  # of positions 2 and 3
+    expected = 1 - float(jensenshannon(shares, [0.5, 0.5])) ** 2
     assert unknown_first == pytest.approx(expected, abs=1e-12)
 
 
@@ -204,7 +208,7 @@ def test_the_product_is_that_of_both_measures_on_sparse_labels() -> None:
     judgments = {"q1": {"d0": 1}, "q2": {"d9": 1}, "q3": {"new": 1}}
     both = measure_run("nDCG_AWRF@3", lists, A_AND_B, judgments=judgments)
     fair = measure_run("AWRF@3", lists, A_AND_B, judgments=judgments)
-    assert both.value(0) == pytest.approx((fair.value(0) or 0) / math.log2(3), abs=1e-12)
+    assert both.value(0) == pytest.approx(fair.value(0), abs=1e-12)  # of rank 2 nothing is taken
     assert both.value(1) == 0
     assert both.value(2) is None  # nDCG is 1, but nobody knows how fair the list is
 
@@ -253,3 +257,55 @@ def test_a_hundred_thousand_documents_are_found_again() -> None:
     found = groups.find(asked)
     assert (found < 0).sum() == 1000
     assert groups.shares() == {"A": 0.5, "B": 0.5}
+
+
+def trec_fair(
+    documents: Sequence[str],
+    relevant: Sequence[str],
+    members: Mapping[str, Mapping[str, float]],
+    target: Mapping[str, float],
+    *,
+    length: int,
+) -> tuple[float, float]:
+    """nDCG and AWRF as the code of TREC Fair Ranking 2022 has them, restated with its libraries."""
+    listed = documents[:length]
+    discount = np.reciprocal(np.log2(np.maximum(np.arange(1, length + 1, dtype="f4"), 2)))
+    gain = np.isin(listed, relevant).astype("f4")
+    ndcg = (gain * discount[: len(listed)]).sum() / discount[: min(length, len(relevant))].sum()
+    known = np.array([document in members for document in listed])
+    rows = [members[document] for document in listed if document in members]
+    shares = np.array([[row.get(g, 0) / sum(row.values()) for g in target] for row in rows])
+    weights = discount[: len(listed)][known]
+    exposure = (shares * weights[:, np.newaxis]).sum(axis=0) / weights.sum()
+    distance = jensenshannon(exposure, list(target.values()))
+    return float(ndcg), float(1 - distance * distance)
+
+
+@given(
+    documents=LISTS.filter(bool),
+    relevant=st.lists(st.sampled_from(NAMES), min_size=1, unique=True),
+    members=MEMBERS,
+    shares=TARGETS,
+    length=st.integers(1, 12),
+)
+def test_equal_to_what_trec_fair_ranking_2022_computes(
+    documents: list[str],
+    relevant: list[str],
+    members: dict[str, dict[str, float]],
+    shares: list[int],
+    length: int,
+) -> None:
+    """To the float32 of its discounts."""
+    members = {**members, "elsewhere": dict.fromkeys(GROUPS, 1)}
+    target = {group: share / sum(shares) for group, share in zip(GROUPS, shares, strict=True)}
+    judgments = {"q": dict.fromkeys(relevant, 1)}
+    if not any(document in members for document in documents[:length]):
+        assert awrf(f"AWRF@{length}", documents, members, target) is None
+        return
+    ndcg, fair = trec_fair(documents, relevant, members, target, length=length)
+
+    both = measure_run(
+        f"nDCG_AWRF@{length}", {"q": documents}, members, target=target, judgments=judgments
+    )
+    assert awrf(f"AWRF@{length}", documents, members, target) == pytest.approx(fair, abs=2e-6)
+    assert both.value(0) == pytest.approx(ndcg * fair, abs=2e-6)

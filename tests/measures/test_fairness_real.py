@@ -60,6 +60,6 @@ def test_awrf_of_a_trec_run(data: Callable[[str], Path], tmp_path: Path, name: s
         for place, document in enumerate(lists[query][:20], start=1):
             group = group_of(document)
             if group is not None:
-                exposure[group] += 1 / math.log2(place + 1)
-        distance = float(jensenshannon(list(exposure.values()), list(target.values()), base=2))
+                exposure[group] += 1 / math.log2(max(place, 2))
+        distance = float(jensenshannon(list(exposure.values()), list(target.values())))
         assert found[MEASURE] == pytest.approx(1 - distance**2, abs=1e-12), query

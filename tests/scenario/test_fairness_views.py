@@ -99,8 +99,8 @@ def awrf_of(documents: list[str]) -> float:
     for place, document in enumerate(documents, start=1):
         if document.startswith("n"):
             group = ("even", "odd")[int(document.rpartition("-")[2]) % 2]
-            exposure[group] += 1 / math.log2(place + 1)
-    return 1 - float(jensenshannon(list(exposure.values()), [0.5, 0.5], base=2)) ** 2
+            exposure[group] += 1 / math.log2(max(place, 2))
+    return 1 - float(jensenshannon(list(exposure.values()), [0.5, 0.5])) ** 2
 
 
 def stated(pairs: int | None) -> dict[str, Any]:

@@ -2,10 +2,13 @@
 
 A reader pays less attention to lower positions. The attention that the documents of each group
 get, as a share of what all documents of known groups get, is the exposure of the groups; AWRF is
-1 - JSD(exposure, target), with the Jensen-Shannon divergence to base 2, not its square root.
+1 - JSD(exposure, target), with the Jensen-Shannon divergence in natural logarithms, not its square
+root. So the lowest AWRF of a list is 1 - ln 2.
 
-Source: Sapiezynski et al., "Quantifying the Impact of User Attention on Fair Group Representation
-in Ranked Lists", WWW 2019 companion; as a score from 0 to 1: TREC Fair Ranking 2021 and 2022.
+Source: TREC Fair Ranking 2021 and 2022, as the organisers' code computes it (fair-trec on GitHub:
+trec2022-fair-public, wptrec/metrics/awrf.py and common.py; trec2021-fair-public, metrics.py), after
+Sapiezynski et al., "Quantifying the Impact of User Attention on Fair Group Representation in Ranked
+Lists", WWW 2019 companion, whose attention is geometric.
 """
 
 import math
@@ -40,7 +43,7 @@ class Exposures:
     target: NDArray[np.float64]
 
     def awrf(self, params: Params) -> Mapping[str, float]:
-        """Query -> AWRF, 0 to 1; a query without a document of a known group is not there.
+        """Query -> AWRF, 1 - ln 2 to 1; one without a document of a known group is not there.
 
         A document of no known group keeps its position, and its attention counts for nobody.
 
@@ -71,18 +74,18 @@ def position_weights(params: Params, depth: int) -> NDArray[np.float64]:
     """The attention that positions 1 to `depth` get, up to a factor that AWRF does not see.
 
     Args:
-        params: `weight` is `log2`: 1 / log2(position + 1), as in nDCG; or `geometric`:
-            p^(position - 1), as in RBP.
+        params: `weight` is `log2`: 1 / log2(max(position, 2)), as at TREC, so that the first two
+            count alike; or `geometric`: p^(position - 1), as in RBP.
         depth: how many positions.
     """
     positions = np.arange(1, depth + 1)
     if params.weight == "geometric":
         return np.power(params.p, positions - 1)
-    return np.array([1 / math.log2(position + 1) for position in positions.tolist()])
+    return np.array([1 / math.log2(max(position, 2)) for position in positions.tolist()])
 
 
 def jensen_shannon(shares: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Jensen-Shannon divergence to base 2 of each row of shares from the target, 0 to 1.
+    """Jensen-Shannon divergence of each row of shares from the target, 0 to ln 2.
 
     Args:
         shares: float64, shape (rows, groups), each row sums to 1.
@@ -93,18 +96,18 @@ def jensen_shannon(shares: NDArray[np.float64], target: NDArray[np.float64]) -> 
     """
     middle = (shares + target) / 2
     divergence = (_relative_entropy(shares, middle) + _relative_entropy(target, middle)) / 2
-    clipped: NDArray[np.float64] = np.clip(divergence, 0, 1)
+    clipped: NDArray[np.float64] = np.clip(divergence, 0, math.log(2))
     return clipped
 
 
 def _relative_entropy(
     shares: NDArray[np.float64], middle: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Sum of share * log2(share / middle); a group without a share adds 0."""
+    """Sum of share * ln(share / middle); a group without a share adds 0."""
     shares = np.broadcast_to(shares, middle.shape)
     some = shares > 0
     ratio = np.divide(shares, middle, out=np.ones_like(middle), where=some)
-    found: NDArray[np.float64] = (shares * np.log2(ratio)).sum(axis=1)
+    found: NDArray[np.float64] = (shares * np.log(ratio)).sum(axis=1)
     return found
 
 

@@ -38,7 +38,8 @@ class Params:
         gains: (grade, gain) pairs that replace grades, sorted; other grades stay.
         p: persistence of RBP, 0 < p < 1.
         max_rel: highest grade of the scale.
-        weight: attention of a position under AWRF: 1 / log2(position + 1), or p^(position - 1).
+        weight: attention of a position under AWRF: 1 / log2(max(position, 2)), or
+            p^(position - 1).
     """
 
     cutoff: int | None = None
@@ -162,6 +163,22 @@ def _ideal_gain(judged: Sequence[int], params: Params) -> float:
 def _ndcg(hits: Hits, judgments: Judgments, params: Params) -> float:
     positions, grades = _within(hits, params)
     found = _discounted(positions, _gains(grades, params))
+    return found / judgments.ideal if judgments.ideal > 0 else 0.0
+
+
+def _attended(positions: Iterable[int], gains: Iterable[float]) -> float:
+    """As `_discounted`, with the discount of TREC Fair Ranking: none for the first two."""
+    pairs = zip(positions, gains, strict=False)
+    return math.fsum([gain / math.log2(max(position, 2)) for position, gain in pairs if gain])
+
+
+def _ideal_attended(judged: Sequence[int], params: Params) -> float:
+    return _attended(count(1), sorted(_gains(judged, params), reverse=True)[: params.cutoff])
+
+
+def _fair_ndcg(hits: Hits, judgments: Judgments, params: Params) -> float:
+    positions, grades = _within(hits, params)
+    found = _attended(positions, _gains(grades, params))
     return found / judgments.ideal if judgments.ideal > 0 else 0.0
 
 
@@ -355,16 +372,16 @@ MEASURES: Mapping[str, Kind] = {
         parameters=("weight", "p"),
         cutoff="required",
         help="1 - Jensen-Shannon divergence between the exposure of document groups and a target",
-        source="Sapiezynski et al., WWW 2019; TREC Fair Ranking 2021",
+        source="TREC Fair Ranking 2021 and 2022; Sapiezynski et al., WWW 2019",
     ),
     "nDCG_AWRF": Kind(
-        function=_ndcg,
-        ideal=_ideal_gain,
+        function=_fair_ndcg,
+        ideal=_ideal_attended,
         exposure=True,
         parameters=("weight", "p", "dcg", "gains"),
         cutoff="required",
-        help="nDCG times AWRF of the same query and cutoff",
-        source="TREC Fair Ranking 2022",
+        help="nDCG times AWRF of the same query and cutoff, both with the discount of AWRF",
+        source="TREC Fair Ranking 2021 and 2022",
     ),
 }
 """Every measure by the name it prints under."""
