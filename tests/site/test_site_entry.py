@@ -1,13 +1,14 @@
 """The page of an entry: its story, its place, its reference."""
 
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from page_documents import entry_page, render_page
 from sample_boards import (
+    AS_OF,
     facts,
     row,
     spec,
@@ -99,3 +100,22 @@ def test_bibtex_braces_balance_and_nothing_escapes_them(text: str) -> None:
         low = min(low, depth)
         assert depth > 0 or character == "}"
     assert depth == low == 0
+
+
+def test_a_score_on_a_new_view_is_no_erratum() -> None:
+    first, second = AS_OF, AS_OF - timedelta(days=1)
+    one = row(
+        "0.403",
+        days=3,
+        errata=((second, "Labels by judges were added."), (first, "A label was wrong.")),
+        corrected=True,
+        added=(second,),
+        events=((second, "corrected", "a" * 64), (first, "corrected", "b" * 64)),
+    )
+    ((_, made),) = make_entry_pages(standings([one]), spec=spec(), facts=facts())
+    assert [e.why for e in made.errata] == ["A label was wrong."]
+    assert [e.why for e in made.added] == ["Labels by judges were added."]
+    assert [moment.words for moment in made.history] == [
+        "Scored on a new view; no earlier score changed",
+        "Corrected by the organisers",
+    ]

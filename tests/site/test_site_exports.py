@@ -10,15 +10,22 @@ from typing import Any
 import pytest
 from sample_boards import baseline, busy, hostile, row, spec, standings
 
+from heldout.board.log.efficiency import Efficiency
 from heldout.board.rules.spec import View
 from heldout.preferences.csv_files import defuse
+from heldout.site import costs
 from heldout.site.exports import format_csv, format_json
 from heldout.site.rows import public_rows
 
+COSTS = (
+    *("parameters", "training_data", "training_pairs"),
+    *("latency_ms", "energy_kwh", "hardware"),
+)
 COLUMNS = [
     *("rank", "id", "date", "team", "description", "paper", "code", "type"),
     *("eval", "dev", "trophy", "embargoed", "baseline", "rank_low", "rank_high"),
-    *("parameters", "latency_ms", "seeds", "eval_spread", "dev_spread"),
+    *COSTS,
+    *("seeds", "eval_spread", "dev_spread"),
 ]
 
 
@@ -64,7 +71,8 @@ def test_json_has_the_contract_s_keys() -> None:
     assert list(first) == [
         *("rank", "id", "date", "team", "description", "paper", "code", "type"),
         *("scores", "seeds", "spreads"),
-        *("trophy", "embargoed", "baseline", "rank_low", "rank_high", "parameters", "latency_ms"),
+        *("trophy", "embargoed", "baseline", "rank_low", "rank_high"),
+        *COSTS,
         "why",
     ]
     assert set(first["scores"]) == {"dev", "eval"}
@@ -96,11 +104,11 @@ def test_what_is_undefined_is_null_and_says_why() -> None:
     assert entry["scores"]["dev"] is None
     assert entry["why"] == {
         "scores.dev": "not scored on this view",
-        "parameters": "not stated",
-        "latency_ms": "not stated",
+        **dict.fromkeys(set(COSTS) - {"training_data"}, "not stated"),
     }
+    assert entry["training_data"] == "MS MARCO passages, train split"
     assert base["rank"] is None
-    assert set(base["why"]) == {"rank", "rank_low", "rank_high", "parameters", "latency_ms"}
+    assert set(base["why"]) == {"rank", "rank_low", "rank_high", *COSTS}
 
 
 @pytest.mark.parametrize(
@@ -143,3 +151,22 @@ def test_both_hold_the_same_rows() -> None:
         assert one["team"] == shown.team
         assert cells[3] == defuse(shown.team)
         assert one["paper"] == cells[5] == shown.paper
+
+
+def test_every_cost_of_the_table_is_exported_and_none_of_an_embargoed_entry() -> None:
+    stated = Efficiency(
+        parameters=7, training_pairs=8, hardware="one GPU", query_latency_ms=2.5, energy_kwh=0.5
+    )
+    told = {**dict.fromkeys(COSTS), "parameters": 7, "training_data": "dev", "training_pairs": 8}
+    told |= {"latency_ms": 2.5, "energy_kwh": 0.5, "hardware": "one GPU"}
+    shown = row("0.5", days=1, efficiency=stated, training_data="dev")
+    hidden = replace(shown, id="hidden", embargoed=True, embargo_until=date(2027, 5, 20))
+    board = standings([shown, hidden])
+    first, second = read_json(format_json(board, spec()))["rows"]
+    assert {name: first[name] for name in COSTS} == told
+    assert {second[name] for name in COSTS} == {None}
+    assert {second["why"][name] for name in COSTS} == {"withheld by an embargo"}
+    head, one, two = read_csv(format_csv(board, spec()))
+    assert [one[head.index(name)] for name in COSTS] == [str(told[name]) for name in COSTS]
+    assert {two[head.index(name)] for name in COSTS} == {""}
+    assert {column.exported for column in costs.COSTS} == set(COSTS)

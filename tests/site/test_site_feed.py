@@ -114,6 +114,12 @@ def test_a_correction_is_an_item_with_its_reason() -> None:
     }
 
 
+def test_a_score_on_a_new_view_is_no_correction() -> None:
+    errata = ((AS_OF, "labels by judges were added"),)
+    first, _ = items(feed(row("0.4", days=1, errata=errata, added=(AS_OF,))))
+    assert (first["kind"], first["title"].partition(":")[0]) == ("view", "Scored on a new view")
+
+
 def test_an_embargoed_identity_is_never_in_the_feed() -> None:
     hidden = row(
         "0.4", days=1, embargoed=True, embargo_until=UNTIL, errata=((AS_OF, "mended"),), **SECRETS

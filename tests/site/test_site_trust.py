@@ -71,7 +71,7 @@ def test_the_page_shows_them_and_says_when_it_was_closed(log: list[Entry]) -> No
     for entry in (log[0], log[2]):
         assert entry.event.sealed["labels"] in page
     assert "she left" in page
-    assert '<a href="#trust">Trust</a>' in page
+    assert '<a href="#trust">Audit trail</a>' in page
 
 
 def test_a_reason_is_text(log: list[Entry]) -> None:

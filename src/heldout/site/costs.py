@@ -25,6 +25,7 @@ class CostColumn:
 
     Attributes:
         key: what an address sorts by.
+        name: of the column in CSV and of the key in JSON, where that is another one.
         title: its heading, and its name in a sentence.
         unit: below the heading; "" for a plain number, or for text.
         numeric: whether it is a number.
@@ -36,6 +37,19 @@ class CostColumn:
     unit: str = ""
     numeric: bool = True
     means: str
+    name: str = ""
+
+    @property
+    def exported(self) -> str:
+        """Its name in CSV and JSON."""
+        return self.name or self.key
+
+    def of(self, row: Row) -> float | str | None:
+        """What a row of `public_rows` states; `None` for nothing."""
+        if self.key == "training_data":
+            return row.training_data or None
+        stated: float | str | None = getattr(row.efficiency or Efficiency(), self.key)
+        return None if stated == "" else stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +86,7 @@ COSTS = (
         key="query_latency_ms",
         title="Latency",
         unit="ms",
+        name="latency_ms",
         means="Mean time per query, each team on hardware of its own.",
     ),
     CostColumn(
@@ -92,15 +107,8 @@ COSTS = (
 
 def list_costs(row: Row) -> Mapping[str, Cost]:
     """Key of each column -> what a row of `public_rows` states."""
-    efficiency = row.efficiency or Efficiency()
-    stated = {
-        column.key: row.training_data
-        if column.key == "training_data"
-        else getattr(efficiency, column.key)
-        for column in COSTS
-    }
     missing = "withheld until the embargo ends" if row.embargoed else "not stated"
-    return {key: _cost(value, missing) for key, value in stated.items()}
+    return {column.key: _cost(column.of(row), missing) for column in COSTS}
 
 
 def stated_columns(rows: Sequence[Row]) -> tuple[CostColumn, ...]:
@@ -110,7 +118,7 @@ def stated_columns(rows: Sequence[Row]) -> tuple[CostColumn, ...]:
 
 
 def _cost(value: float | str | None, missing: str) -> Cost:
-    if value is None or value == "":
+    if value is None:
         return Cost(value="", text="", whole=missing)
     if isinstance(value, str):
         return Cost(value=value, text=cut(value, _MOST_TEXT), whole=value)

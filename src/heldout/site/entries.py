@@ -97,6 +97,7 @@ class EntryPage:
         cost: what the team states of the system's cost, as (name, words); empty while withheld.
         findings: codes of the findings it was accepted with.
         errata: its corrections.
+        added: scores on views that came later, with the reason.
         neighbours: what it finds that its neighbours in the ranking do not, where that is told.
         figures: the file of all that is told of the ranking.
         history: what happened to it, in order.
@@ -113,6 +114,7 @@ class EntryPage:
     cost: tuple[tuple[str, str], ...]
     findings: tuple[str, ...]
     errata: tuple[Erratum, ...]
+    added: tuple[Erratum, ...]
     neighbours: tuple[OutcomeRow, ...]
     figures: str
     history: tuple[Moment, ...]
@@ -170,16 +172,15 @@ def _make_page(
         training_data=row.training_data,
         cost=say_cost(row.efficiency),
         findings=tuple(map(clean, row.findings)),
-        errata=tuple(Erratum(when=day_words(at), why=clean(why)) for at, why in row.errata),
+        errata=tuple(_list_errata(row, added=False)),
+        added=tuple(_list_errata(row, added=True)),
         neighbours=tuple(list_neighbours(standings, row.id, lines)),
         figures=figures_file(standings),
         history=tuple(
             Moment(
                 when=format_time(at),
                 when_words=f"{day_words(at)}, {at:%H:%M} UTC",
-                words=_say_published(row, short.primary.column, spec, at)
-                if kind == "published"
-                else HISTORY_WORDS.get(kind, clean(kind)),
+                words=_say_moment(row, short.primary.column, spec, at, kind),
                 hash=clean(digest),
             )
             for at, kind, digest in row.events
@@ -227,6 +228,21 @@ def _tex(text: str) -> str:
 
 def _tex_link(link: str) -> str:
     return re.sub(r"[{}\\%]", "", link)
+
+
+def _list_errata(row: Row, *, added: bool) -> Iterator[Erratum]:
+    """The corrections, or else what only added a score on a new view."""
+    for at, why in row.errata:
+        if (at in row.added) == added:
+            yield Erratum(when=day_words(at), why=clean(why))
+
+
+def _say_moment(row: Row, column: Column, spec: BoardSpec, at: datetime, kind: str) -> str:
+    if kind == "published":
+        return _say_published(row, column, spec, at)
+    if kind == "corrected" and at in row.added:
+        return "Scored on a new view; no earlier score changed"
+    return HISTORY_WORDS.get(kind, clean(kind))
 
 
 def _say_published(row: Row, column: Column, spec: BoardSpec, at: datetime) -> str:

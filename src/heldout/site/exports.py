@@ -2,15 +2,17 @@
 
 import csv
 import io
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from heldout.board.log.efficiency import Efficiency
 from heldout.board.ranking.standings import Row, Standings
 from heldout.board.rules.spec import BoardSpec
 from heldout.preferences.csv_files import defuse
+from heldout.site.costs import COSTS
 from heldout.site.rows import Column, make_columns, public_rows, released
 from heldout.site.wording import clean
 
@@ -19,15 +21,47 @@ __all__ = ["format_csv", "format_json"]
 _NO_RANGES = "rank ranges were not computed"
 
 
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A column of the CSV and a key of the JSON."""
+
+    name: str
+    of: Callable[[Row], object]
+
+
+_START = (
+    _Field("rank", lambda row: row.rank),
+    _Field("id", lambda row: row.id),
+    _Field("date", lambda row: row.received.date().isoformat()),
+    _Field("team", lambda row: row.team),
+    _Field("description", lambda row: row.description),
+    _Field("paper", lambda row: row.paper),
+    _Field("code", lambda row: row.code),
+    _Field("type", lambda row: row.type),
+)
+"""What comes before the scores; scores and spreads are a column of the CSV for each view."""
+
+_END = (
+    _Field("trophy", lambda row: row.trophy),
+    _Field("embargoed", lambda row: row.embargoed),
+    _Field("baseline", lambda row: row.baseline),
+    _Field("rank_low", lambda row: row.rank_low),
+    _Field("rank_high", lambda row: row.rank_high),
+    *(_Field(column.exported, column.of) for column in COSTS),
+)
+
+_SEEDS = _Field("seeds", lambda row: row.seeds)
+
+
 def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     """The rows as CSV by RFC 4180, UTF-8, with CRLF; no cell starts a formula."""
     columns = make_columns(spec)
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
-    start = ["rank", "id", "date", "team", "description", "paper", "code", "type"]
-    end = ["trophy", "embargoed", "baseline", "rank_low", "rank_high", "parameters", "latency_ms"]
-    end += ["seeds", *(f"{c.key}_spread" for c in columns)]
-    writer.writerow(map(defuse, [*start, *(c.key for c in columns), *end]))
+    end = [field.name for field in (*_END, _SEEDS)]
+    spreads = [f"{column.key}_spread" for column in columns]
+    head = [*(field.name for field in _START), *(c.key for c in columns), *end, *spreads]
+    writer.writerow(map(defuse, head))
     for row in public_rows(standings):
         writer.writerow(map(defuse, _cells(row, columns)))
     return buffer.getvalue().encode()
@@ -57,58 +91,31 @@ def _is_over(row: Row, spec: BoardSpec, now: datetime) -> bool:
 
 
 def _cells(row: Row, columns: tuple[Column, ...]) -> list[str]:
-    costs = row.efficiency or Efficiency()
     return [
-        _text(row.rank),
-        row.id,
-        row.received.date().isoformat(),
-        row.team,
-        row.description,
-        row.paper,
-        row.code,
-        row.type,
+        *(_text(field.of(row)) for field in _START),
         *(released(row.scores, column.key) for column in columns),
-        str(row.trophy).lower(),
-        str(row.embargoed).lower(),
-        str(row.baseline).lower(),
-        _text(row.rank_low),
-        _text(row.rank_high),
-        _text(costs.parameters),
-        _text(costs.query_latency_ms),
-        str(row.seeds),
+        *(_text(field.of(row)) for field in (*_END, _SEEDS)),
         *(released(row.spreads, column.key) for column in columns),
     ]
 
 
-def _text(number: float | None) -> str:
-    return "" if number is None else str(number)
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _json_row(row: Row, columns: tuple[Column, ...], *, over: bool) -> dict[str, Any]:
-    costs = row.efficiency or Efficiency()
     return {
-        "rank": row.rank,
-        "id": row.id,
-        "date": row.received.date().isoformat(),
-        "team": row.team,
-        "description": row.description,
-        "paper": row.paper,
-        "code": row.code,
-        "type": row.type,
+        **{field.name: field.of(row) for field in _START},
         "scores": {column.key: _number(released(row.scores, column.key)) for column in columns},
-        "seeds": row.seeds,
+        _SEEDS.name: _SEEDS.of(row),
         "spreads": {
             column.key: _number(released(row.spreads, column.key))
             for column in columns
             if column.key in row.spreads
         },
-        "trophy": row.trophy,
-        "embargoed": row.embargoed,
-        "baseline": row.baseline,
-        "rank_low": row.rank_low,
-        "rank_high": row.rank_high,
-        "parameters": costs.parameters,
-        "latency_ms": costs.query_latency_ms,
+        **{field.name: field.of(row) for field in _END},
         "why": _reasons(row, columns, over=over),
     }
 
@@ -126,10 +133,8 @@ def _reasons(row: Row, columns: tuple[Column, ...], *, over: bool) -> dict[str, 
             reasons[f"scores.{column.key}"] = _why_no_score(row, column, over=over)
     if row.rank_low is None or row.rank_high is None:
         reasons["rank_low"] = reasons["rank_high"] = row.unranged or _NO_RANGES
-    costs = row.efficiency or Efficiency()
     unsaid = "withheld by an embargo" if row.embargoed else "not stated"
-    stated = {"parameters": costs.parameters, "latency_ms": costs.query_latency_ms}
-    reasons |= {key: unsaid for key, cost in stated.items() if cost is None}
+    reasons |= {column.exported: unsaid for column in COSTS if column.of(row) is None}
     return reasons
 
 

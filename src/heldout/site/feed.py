@@ -31,6 +31,7 @@ _WORDS = {
     "baseline": "New baseline",
     "reveal": "Revealed",
     "correction": "Corrected",
+    "view": "Scored on a new view",
     "scores": "Scores told",
 }
 
@@ -120,7 +121,8 @@ def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
             yield _Item(when=moment, about=f"revealed {row.id}", kind="reveal", row=line)
         for number, (when, why) in enumerate(row.errata, 1):
             about = f"corrected {row.id} {number}"
-            yield _Item(when=when, about=about, kind="correction", row=line, why=clean(why))
+            kind = "view" if when in row.added else "correction"
+            yield _Item(when=when, about=about, kind=kind, row=line, why=clean(why))
     yield from _scores_told(ranked, columns, standings.as_of.date(), spec)
 
 

@@ -74,6 +74,7 @@ class Row:
         findings: codes of the findings it was accepted with.
         errata: (time, reason) of each correction.
         corrected: one of them did more than tell a score on a view that came later.
+        added: times of those that did nothing more.
         events: (time, kind, hash) of every event about it.
         files: name of each sealed file -> SHA-256.
     """
@@ -110,6 +111,7 @@ class Row:
     findings: tuple[str, ...] = ()
     errata: tuple[tuple[datetime, str], ...] = ()
     corrected: bool = False
+    added: tuple[datetime, ...] = ()
     events: tuple[tuple[datetime, str, str], ...] = ()
     files: Mapping[str, str]
 
@@ -429,6 +431,7 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         findings=submission.findings,
         errata=submission.errata,
         corrected=bool(submission.mended),
+        added=tuple(at for at, _ in submission.errata if at not in submission.mended),
         events=submission.events,
         files=submission.files,
     )
