@@ -11,8 +11,11 @@ import msgspec
 from heldout.board.log.events import Draft, Entry, format_entry, link
 from heldout.board.log.history import History, identity_fields, read_history
 from heldout.board.log.manifest import Manifest, team_key
+from heldout.board.log.signers import Signature, event_message
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
+from heldout.envelope.signing import public_key, sign
+from heldout.ids import Digest
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -91,6 +94,8 @@ class BoardLog:
 
     now: datetime = START
     entries: list[Entry] = field(default_factory=list)
+    private: bytes = b""
+    """The organiser's signing key, where events are signed."""
     salts: Iterator[str] = field(default_factory=lambda: map(_salt, iter(range(10**9))))
 
     @property
@@ -112,9 +117,20 @@ class BoardLog:
             kind=kind, by="age1q8f", submission=submission, public=public or {}, sealed=sealed or {}
         )
         last = self.entries[-1] if self.entries else None
-        entry = link(draft, last, at=self.now, new_salt=lambda: next(self.salts))
+        entry = link(
+            draft,
+            last,
+            at=self.now,
+            new_salt=lambda: next(self.salts),
+            sign=self.sign if self.private else None,
+        )
         self.entries.append(entry)
         return entry
+
+    def sign(self, digest: Digest) -> Signature:
+        return Signature(
+            key=public_key(self.private), value=sign(self.private, event_message(digest))
+        )
 
     def wait(self, **span: float) -> "BoardLog":
         self.now += timedelta(**span)
@@ -122,7 +138,8 @@ class BoardLog:
 
     def open(self, rules: str = RULES) -> "BoardLog":
         labels = {"eval": hashlib.sha256(b"labels").hexdigest()}
-        self.add("opened-board", None, {"board.toml": rules}, {"labels": labels})
+        signers = {"signers": {"age1q8f": public_key(self.private)}} if self.private else {}
+        self.add("opened-board", None, {"board.toml": rules, **signers}, {"labels": labels})
         return self
 
     def change_rules(self, rules: str) -> None:

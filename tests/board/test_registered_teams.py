@@ -22,8 +22,8 @@ from heldout.board.log.registration import (
     split_signature,
     submission_message,
     team_handle,
-    verify,
 )
+from heldout.board.log.signers import verify
 from heldout.board.log.teams import Agreement, agreements_since
 from heldout.board.policy.registered import registration_faults
 from heldout.board.rules.spec_file import parse_spec

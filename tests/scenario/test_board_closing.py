@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from ended_board import Ended, audited, copy_open, end_board
-from town import Town, copy_town, found_town
+from town import Town, copy_town, found_town, sign_event
 from trusting import BASELINE, DAY, LAST, ONE, Files, add_baseline, forge, kill_at, read_files
 
 from heldout.board.log.events import Draft, format_entry, link, parse_log
@@ -148,7 +148,7 @@ def test_an_organiser_who_opens_runs_against_the_team_s_word(
         draft = Draft(
             kind="closed-board", by="x", submission=None, public={"open_runs": [ONE]}, sealed={}
         )
-        closing = link(draft, before[-1], at=last.time, new_salt=lambda: "ab" * 16)
+        closing = link(draft, before[-1], at=last.time, new_salt=lambda: "ab" * 16, sign=sign_event)
         files["log.jsonl"] = b"".join(map(format_entry, (*before, closing)))
         files |= runs
         for name in [name for name in files if name.startswith(f"runs/{BASELINE}/")]:

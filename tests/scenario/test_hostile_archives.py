@@ -1,6 +1,5 @@
 """Archives of organisers who rewrote the log, with sound hashes: each named after what it hides."""
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from town import environment, found_town
+from town import environment, found_town, sign_event
 from trusting import BASELINE, LAST, ONE, Files, forge, read_files, settle
 
 from heldout.board.log.events import GENESIS, Entry, Event, Opening, format_entry, parse_log
@@ -50,8 +49,11 @@ def chain(entries: Iterable[Entry]) -> bytes:
         prev = done[-1].hash if done else GENESIS
         event = msgspec.structs.replace(entry.event, seq=len(done), prev=prev)
         raw = msgspec.json.encode(event)
-        digest = hashlib.sha256(raw).hexdigest()
-        done.append(Entry(event=event, hash=digest, raw=raw, opened=entry.opened))  # type: ignore[arg-type]
+        digest = digest_bytes(raw)
+        signature = sign_event(digest)
+        done.append(
+            Entry(event=event, hash=digest, raw=raw, opened=entry.opened, signature=signature)
+        )
     return b"".join(map(format_entry, done))
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, timedelta
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, git
+from town import OTHER_TEAM, git, sign_event
 from two_organisers import DAY, Office, Pair, copy_pair
 
 from heldout.board.log.events import Draft, format_entry, link, parse_log
@@ -79,12 +79,13 @@ def test_a_path_out_of_the_vault_is_refused(pair: Pair) -> None:
 
 
 def rewritten(log: bytes) -> bytes:
-    """A sound chain of as many events and one more, of which the first alone is the same."""
+    """Ann's own: a sound chain of as many events and one more, the first alone is the same."""
     entries = list(parse_log(log, path=""))[:1]
+    salt = "00" * 16
     for number in range(2):
         draft = Draft(kind="asked", by="eve", submission="x", public={"why": "x"}, sealed={})
         moment = entries[0].time.astimezone(UTC) + timedelta(hours=number)
-        entries.append(link(draft, entries[-1], at=moment, new_salt=lambda: "00" * 16))
+        entries.append(link(draft, entries[-1], at=moment, new_salt=lambda: salt, sign=sign_event))
     return b"".join(map(format_entry, entries))
 
 
@@ -183,8 +184,8 @@ def test_true_scores_rewritten_at_the_remote_are_not_published(pair: Pair, whose
     assert json.loads(there)["views"]["eval"]["mean"] == true["eval"]
 
 
-def test_scores_logged_in_another_s_name_are_scored_anew(pair: Pair) -> None:
-    """Who can write to the remote can also log the digest of what they forged."""
+def test_scores_logged_by_a_dishonest_signer_are_scored_anew(pair: Pair) -> None:
+    """An organiser can also log the digest of what they forged."""
     one = pair.received()
     assert pair.ann.call("review", one).code == 0
     true = scores_of(pair.ann, one)
@@ -198,7 +199,7 @@ def test_scores_logged_in_another_s_name_are_scored_anew(pair: Pair) -> None:
         public={},
         sealed={"kept": {"scores": str(digest_bytes(forged))}},
     )
-    entry = link(draft, last, at=last.time, new_salt=lambda: "00" * 16)
+    entry = link(draft, last, at=last.time, new_salt=lambda: "00" * 16, sign=sign_event)
     pair.hostile(
         {
             f"scores/{one}.json": ("100644", forged),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git
+from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git, sign_event
 from trusting import DAY, DECIDED, LAST, ONE
 
 from heldout.board.log.copies import check_continues
@@ -96,7 +96,7 @@ def rewrite(
             sealed=sealed,
         )
         last = chain[-1] if chain else None
-        chain.append(link(draft, last, at=entry.time, new_salt=lambda: "ab" * 16))
+        chain.append(link(draft, last, at=entry.time, new_salt=lambda: "ab" * 16, sign=sign_event))
     (town.vault / "events.jsonl").write_bytes(b"".join(map(format_entry, chain)))
     (town.board / "log.jsonl").unlink()
     answer = town.organiser("rebuild", now=LAST)
@@ -186,7 +186,7 @@ def test_a_log_with_nonsense_for_files(town: Town, files: object) -> None:
     log = Repository(town.board).log()
     public = {"files": files, "fingerprint": "f", "source": "s"}
     draft = Draft(kind="received", by="x", submission=ONE, public=public, sealed={})
-    late = link(draft, log[-1], at=log[-1].time, new_salt=lambda: "ab" * 16)
+    late = link(draft, log[-1], at=log[-1].time, new_salt=lambda: "ab" * 16, sign=sign_event)
     receipt = read_receipt(town.clone / RECEIPT)
     assert check_receipt(receipt, [*log, late]).faults == ()
     assert len(check_receipt(receipt, [log[0], late]).faults) >= 3

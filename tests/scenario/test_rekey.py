@@ -43,7 +43,8 @@ def recipients(town: Town) -> list[str]:
 
 
 def identities(town: Town) -> dict[str, str]:
-    return {file.name: file.read_text() for file in (town.vault / "identities").iterdir()}
+    """The keys that open submissions."""
+    return {file.name: file.read_text() for file in (town.vault / "identities").glob("*.txt")}
 
 
 def test_a_new_key_takes_the_place_of_the_old_one(town: Town) -> None:

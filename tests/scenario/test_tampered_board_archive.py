@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ended_board import Ended, audited, end_board
-from town import copy_town, git
+from town import copy_town, git, sign_event
 from trusting import BASELINE, ONE, Files, forge, read_files
 
 from heldout.board.log.events import Draft, Entry, format_entry, link
@@ -223,7 +223,9 @@ def test_a_log_made_anew_is_told_by_the_board_s_own(ended: Ended, tmp_path: Path
             public = json.loads(json.dumps(entry.event.public).replace('"0.', '"0.9'))
             draft = as_draft(entry, public)
             last = chain[-1] if chain else None
-            chain.append(link(draft, last, at=entry.time, new_salt=lambda: "ab" * 16))
+            chain.append(
+                link(draft, last, at=entry.time, new_salt=lambda: "ab" * 16, sign=sign_event)
+            )
         files["log.jsonl"] = b"".join(map(format_entry, chain))
 
     forged = forge(ended.archive, make_anew, tmp_path / "x.zip")
@@ -260,7 +262,7 @@ def test_a_submission_after_the_closing_is_told(ended: Ended, tmp_path: Path) ->
         last = Vault(ended.town.vault).entries()[-1]
         public = {"files": {}, "fingerprint": "f", "source": "a folder"}
         draft = Draft(kind="received", by="x", submission="20261203-late", public=public, sealed={})
-        late = link(draft, last, at=last.time, new_salt=lambda: "ab" * 16)
+        late = link(draft, last, at=last.time, new_salt=lambda: "ab" * 16, sign=sign_event)
         files["log.jsonl"] += format_entry(late)
 
     forged = forge(ended.archive, go_on, tmp_path / "x.zip")
@@ -283,7 +285,7 @@ def test_events_that_heldout_never_writes(ended: Ended, tmp_path: Path) -> None:
 
         def nonsense(files: Files, kind: str = kind, name: str | None = submission) -> None:
             draft = Draft(kind=kind, by="x", submission=name, public=public, sealed={})  # noqa: B023
-            entry = link(draft, first, at=first.time, new_salt=lambda: "ab" * 16)
+            entry = link(draft, first, at=first.time, new_salt=lambda: "ab" * 16, sign=sign_event)
             files["log.jsonl"] = format_entry(first) + format_entry(entry)
 
         answer = audited(

@@ -20,11 +20,14 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from heldout.board.log.signers import Signature, event_message
 from heldout.cli import main
-from heldout.ids import parse_submission_id
+from heldout.envelope.signing import public_key, sign
+from heldout.ids import Digest, parse_submission_id
 from heldout.pipeline.participant.draft import read_metadata
 from heldout.pipeline.participant.send import pack, submit
 from heldout.store.repository import Repository
+from heldout.store.vault import Vault
 
 FOUNDED = "2026-11-01T09:00:00Z"
 TEAM: Mapping[str, Any] = {
@@ -288,11 +291,12 @@ class Town:
         return rows
 
     def audit(self) -> Mapping[str, Any]:
-        """`heldout audit --json`, with the vault; without what no audit looks at."""
+        """`heldout audit --json`, with the vault; without what is so on every board."""
         answer = self.organiser("audit", "--json", now=FOUNDED)
         document: Mapping[str, Any] = answer.json
         assert document["ok"] == (answer.code == 0)
-        return {name: told for name, told in document.items() if name != "unchecked"}
+        fixed = ("unchecked", "signers")
+        return {name: told for name, told in document.items() if name not in fixed}
 
 
 def found_town(folder: Path) -> Town:
@@ -323,6 +327,12 @@ def _template() -> Path:
     git(root / "board", "push", "-q", "origin", "main")
     git(root, "clone", "-q", "--template=", str(root / "forge"), "clone")
     return root
+
+
+def sign_event(digest: Digest) -> Signature:
+    """As the organiser of a town of `found_town` signs: whoever forges a log here has that key."""
+    private = Vault(_template() / "vault").own_signing_key()
+    return Signature(key=public_key(private), value=sign(private, event_message(digest)))
 
 
 def add_reserve(town: Town) -> None:

@@ -18,7 +18,8 @@ from typing import Any
 from town import Answer, Town, accepting, call, commit_tree, found_town, git
 
 from heldout.board.log.events import parse_log
-from heldout.envelope.bundle import new_identity
+from heldout.envelope.bundle import new_identity, short_recipient
+from heldout.envelope.signing import new_signing_key, public_key
 
 SHARED = "2026-11-01T12:00:00Z"
 DAY = "2026-11-02T10:00:00Z"
@@ -124,9 +125,12 @@ def _template() -> Path:
     git(root, "init", "-q", "--bare", "-b", "main", "private")
     git(town.vault, "init", "-q", "-b", "main")
     git(town.vault, "remote", "add", "origin", "../private")
-    key = new_identity("age")
-    joins = ("--add", key.recipient, "--keep-key", "--why", "Bob joins", "--yes")
-    assert town.organiser("board", "rekey", *joins, now=SHARED).code == 0
+    key, signing = new_identity("age"), new_signing_key("ORGANISER")
+    name = short_recipient("age", key.recipient)
+    let_in = ("--add", key.recipient, "--add-signer", f"{name}={public_key(signing)}")
+    told = ("board", "rekey", "--keep-key", *let_in, "--why", "Bob joins", "--yes")
+    answer = town.organiser(*told, now=SHARED)
+    assert answer.code == 0, answer
     town.push()
     git(root, "clone", "-q", "private", "vault-b")
     git(root, "clone", "-q", "forge", "board-b")
@@ -135,6 +139,7 @@ def _template() -> Path:
     (root / "vault-b").chmod(0o700)
     (root / "vault-b/identities").mkdir(mode=0o700)
     (root / "vault-b/identities/bob.txt").write_text(key.private)
+    (root / "vault-b/identities/bob.signing").write_bytes(signing)
     town.pull()
     return root
 

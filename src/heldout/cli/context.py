@@ -255,7 +255,8 @@ def _check_let_in(desk: "Desk") -> None:
     Raises:
         StoreError: no key in this vault is one of the board's recipients.
     """
-    from heldout.pipeline.founding.key_plan import among  # noqa: PLC0415 - heavy, --help is not
+    from heldout.board.log.events import signers_of  # noqa: PLC0415 - heavy, --help is not
+    from heldout.pipeline.founding.key_plan import among  # noqa: PLC0415 - the same
     from heldout.pipeline.organiser.recipients import own_recipients  # noqa: PLC0415 - the same
 
     spec = desk.spec()
@@ -264,6 +265,13 @@ def _check_let_in(desk: "Desk") -> None:
         raise StoreError(
             f"your key {desk.by} is none of the board's recipients, so nothing opens for you; "
             "another organiser lets you in (docs/organisers.md, Joining)"
+        )
+    signers = signers_of(desk.vault.entries())
+    if signers and desk.vault.own_signer(signers) is None:
+        raise StoreError(
+            "no key in this vault is that of a signer of the board, so it can sign no event; "
+            "heldout board signer prints yours, and another organiser adds it "
+            "(docs/organisers.md, Joining)"
         )
 
 

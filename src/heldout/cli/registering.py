@@ -72,7 +72,8 @@ def register(
       heldout register --team "Lighthouse Retrieval Group" --contact ada@example.org
     """
     repository = place.board()
-    spec, history = rules_to_seal_by(repository), read_history(repository.newest_log())
+    log = repository.newest_log()
+    spec, history = rules_to_seal_by(repository), read_history(log)
     names = {"team": team, "institution": institution, "contact": contact}
     before = team_standing(repository, spec, history)
     agreement = current_agreement(spec, history)
@@ -80,6 +81,7 @@ def register(
         _consent(agreement, agreed=agree, as_json=place.as_json)
     try:
         with repository.locked():
+            repository.pin(log)
             own = register_team(repository, spec, history, names=names, now=place.now)
             known = before.taken_in and before.own == own
             sent = "" if known else _send(place, own, folder)

@@ -183,14 +183,16 @@ class _Sent:
 
 
 def _send(place: Place, submission: SubmissionId, packed: Packed, folder: Path | None) -> _Sent:
+    repository = place.board()
+    log = repository.newest_log()  # before anything is sent: it may be none of the organisers'
+    repository.pin(log)
     if folder is None:
         sent = _send_branch(place, submission, packed)
     else:
         new = deliver(place.board(), packed, folder)
         sent = _Sent(place=f"{plural(len(packed.files), 'file')} to {folder}", before=not new)
-    repository = place.board()
     mark_sent(repository, submission, packed, now=place.now)
-    keep_receipt(repository, submission, repository.newest_log())
+    keep_receipt(repository, submission, log)
     return sent
 
 

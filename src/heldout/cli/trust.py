@@ -1,6 +1,7 @@
-"""Commands by which others can check the organisers: audit, archive, rekey."""
+"""Commands by which others can check the organisers: audit, archive, rekey, signer."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -8,18 +9,21 @@ from typing import Any
 import click
 
 from heldout.board.log.copies import check_continues
-from heldout.board.log.events import Entry, parse_log
+from heldout.board.log.events import Entry, parse_log, signers_of
+from heldout.board.log.signers import SIGNER_KINDS, name_of_key, signers_after
 from heldout.cli.context import Place, at_board, with_vault
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
 from heldout.cli.printing import answers, plural, print_facts, print_json
 from heldout.cli.reasons import REASON, why_option
 from heldout.envelope.bundle import short_recipient
-from heldout.errors import HeldoutError, StoreError
+from heldout.envelope.signing import public_key
+from heldout.errors import HeldoutError, StoreError, quote
 from heldout.pipeline.auditing.archive import Archived, write_archive
 from heldout.pipeline.auditing.archive_audit import audit_archive
 from heldout.pipeline.auditing.audit import Audit, audit_board
 from heldout.pipeline.auditing.closing import close_board
 from heldout.pipeline.deciding.rebuild import catch_up
+from heldout.pipeline.founding.found import organiser_name
 from heldout.pipeline.founding.key_plan import KeyChange
 from heldout.pipeline.founding.rekey import Rekeyed, ensure_key, is_begun
 from heldout.pipeline.founding.rekey import rekey as change_keys
@@ -35,7 +39,7 @@ from heldout.pipeline.participant.receipts import (
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 
-__all__ = ["archive", "audit", "rekey"]
+__all__ = ["archive", "audit", "rekey", "signer"]
 
 _file = click.Path(path_type=Path, exists=True, dir_okay=False)
 Facts = list[tuple[str, str]]
@@ -131,6 +135,21 @@ def archive(
 @click.option("--add", multiple=True, metavar="KEY", help="Public key of an organiser who joins.")
 @click.option("--drop", multiple=True, metavar="KEY", help="Of one who leaves, or was lost.")
 @click.option("--keep-key", is_flag=True, help="This vault's own key stays.")
+@click.option(
+    "--add-signer",
+    "add_signers",
+    multiple=True,
+    metavar="NAME=KEY",
+    help="Organiser who signs events from now on, as heldout board signer prints it.",
+)
+@click.option(
+    "--drop-signer",
+    "drop_signers",
+    multiple=True,
+    metavar="NAME",
+    help="Signer who leaves, or whose key was lost: the name, or the beginning of the key.",
+)
+@click.option("--sign", is_flag=True, help="Begin to sign events, on a board that did not.")
 @click.option("--destroy-old", is_flag=True, help="Remove old private keys from the vault.")
 @click.option(
     "--grace",
@@ -148,6 +167,9 @@ def rekey(
     add: tuple[str, ...],
     drop: tuple[str, ...],
     keep_key: bool,
+    add_signers: tuple[str, ...],
+    drop_signers: tuple[str, ...],
+    sign: bool,
     destroy_old: bool,
     grace: int,
     yes: bool,
@@ -160,10 +182,15 @@ def rekey(
     --destroy-old. A lost key is named with --drop where the board has several. The same reason
     given twice is one change.
 
+    A new key for this vault comes with a new key for signatures of events. --add-signer and
+    --drop-signer let other organisers sign, or end that.
+
     \b
     Example:
       heldout board rekey --why "a laptop was stolen" --vault ../kb-vault --yes
+      heldout board rekey --keep-key --sign --why "events are signed" --vault ../kb-vault --yes
     """
+    joining = _read_signers(add_signers)
     _give_key(place, keep_key=keep_key)
     with place.desk() as desk:
         if not yes and not is_begun(desk.vault):
@@ -174,6 +201,9 @@ def rekey(
                 new_key=not keep_key,
                 add=add,
                 drop=drop,
+                sign=sign,
+                add_signers=joining,
+                drop_signers=drop_signers,
                 why=why,
                 destroy_old=destroy_old,
                 grace_until=desk.now.date() + timedelta(grace),
@@ -186,6 +216,53 @@ def rekey(
         following = [f'heldout reject {name} --why "…"' for name in done.waiting]
         following += ["back up the vault: it has a new key"] * bool(done.added and not keep_key)
         print_next(desk.repository, following)
+
+
+@click.command()
+@click.option(
+    "--name", metavar="NAME", help="Name to print the key under [that of your public key]."
+)
+@at_board
+def signer(*, name: str | None, place: Place) -> None:
+    """Print the public key with which this vault signs events; it is made where there is none.
+
+    Another organiser adds it: heldout board rekey --keep-key --add-signer NAME=KEY.
+
+    \b
+    Example:
+      heldout board signer --name Ada --vault ../kb-vault
+    """
+    repository = place.board()
+    if place.vault is None:
+        raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
+    vault = Vault.open(place.vault.absolute(), board=repository.root)
+    with repository.locked():
+        key = public_key(vault.own_signing_key())
+    signers = signers_of(vault.entries())
+    named = name_of_key(key, signers)
+    called = named or name or organiser_name(repository, vault)
+    if place.as_json:
+        print_json({"name": called, "key": key, "signs": named is not None})
+        return
+    signs = "signs events of this board" if named else "signs nothing yet"
+    print_facts(answers(), [("signer", f"{called}={key}"), ("state", signs)])
+    if named is None:
+        command = f"heldout board rekey --keep-key --add-signer '{called}={key}' --why \"…\""
+        print_next(repository, [f"another organiser: {command}"])
+
+
+def _read_signers(given: tuple[str, ...]) -> dict[str, str]:
+    """Name -> public key, of what `heldout board signer` prints."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, _, key = text.rpartition("=")
+        try:
+            found |= signers_after({}, SIGNER_KINDS[0], {"signers": {name.strip(): key.strip()}})
+        except ValueError:
+            raise click.BadParameter(
+                f"{text!r} is no NAME=KEY, as heldout board signer prints it"
+            ) from None
+    return found
 
 
 def _public_log(place: Place) -> tuple[Entry, ...]:
@@ -227,12 +304,11 @@ def _hold_against(
         faults += result.faults
         checked.append("the receipt")
         notes += _say_behind(copies, kept)
-    told = Audit(
-        events=found.events,
+    told = replace(
+        found,
         checked=tuple(checked),
         faults=tuple(dict.fromkeys(faults)),
         notes=tuple(dict.fromkeys(notes)),
-        unchecked=found.unchecked,
     )
     return told, result
 
@@ -256,6 +332,7 @@ def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:
     if receipt is not None and receipt.received is not None:
         mark = receipt.received
         facts.append(("received", f"{mark.at}, event {mark.seq}, hash {mark.hash}"))
+    facts += [("signer", f"{quote(name)}: {key}") for name, key in found.signers.items()]
     facts += [("note", note) for note in found.notes]
     return [*facts, *(("note", f"unchecked: {what}") for what in found.unchecked)]
 
@@ -267,6 +344,7 @@ def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
         "faults": list(found.faults),
         "notes": list(found.notes),
         "unchecked": list(found.unchecked),
+        "signers": dict(found.signers),
     }
     if receipt is not None:
         mark = receipt.received
@@ -343,6 +421,7 @@ def _rekey_facts(desk: Desk, done: Rekeyed) -> Facts:
     facts += [("note", again)] * done.done_before
     facts += [("joins", short_recipient(form, key)) for key in done.added]
     facts += [("goes", short_recipient(form, key)) for key in done.removed]
+    facts += [("signs", f"{name} ({key[:16]}…)") for name, key in done.signers.items()]
     facts.append(("sealed", f"again: the keys of {plural(len(done.sealed_again), 'submission')}"))
     if done.grace_until is not None:
         text = (
@@ -364,6 +443,7 @@ def _rekey_json(done: Rekeyed) -> dict[str, Any]:
         "done_before": done.done_before,
         "added": list(done.added),
         "removed": list(done.removed),
+        "signers": dict(done.signers),
         "old_keys": done.old_keys,
         "grace_until": None if done.grace_until is None else done.grace_until.isoformat(),
         "sealed_again": list(done.sealed_again),

@@ -15,7 +15,7 @@ Whoever can write to the remote, or gave us the clone, can put any tree here: no
 followed (`store.files.Folder`), and only pages that a rebuild wrote are removed by the next one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,6 +43,8 @@ LEADERBOARD = "leaderboard"
 KEYS = "keys/organisers.txt"
 _MANIFEST = f"{LEADERBOARD}/manifest.json"
 _MOST_LOG = 1 << 30
+_PINNED = ".heldout/pinned.json"
+_MOST_PINNED = 1 << 12
 _WRITTEN = ("keys", "queries", "qrels", "submissions", LEADERBOARD, "drafts", ".heldout")
 
 
@@ -77,6 +79,18 @@ class WrittenPages:
 
     changed: int
     unknown: tuple[str, ...]
+
+
+class _Pinned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which board a clone is of.
+
+    Attributes:
+        board: hash of its first event.
+        signed: number and hash of the first event with a signature, `None` where there was none.
+    """
+
+    board: str
+    signed: tuple[int, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +146,9 @@ class Repository:
         """The text of the rules in force: the last ones in the public log of this folder.
 
         Raises:
-            StoreError: the log is missing or damaged.
+            StoreError: the log is missing, damaged, or of another board.
         """
+        self.log()
         history = _fold_log(self.files.read_lines(LOG))
         if history is None:
             raise StoreError(
@@ -176,8 +191,60 @@ class Repository:
             return read_candidates(file, path=name)
 
     def log(self) -> tuple[Entry, ...]:
-        """The public log, verified; empty where there is none yet."""
-        return _read_log(self.files.read_lines(LOG))
+        """The public log, verified; empty where there is none yet.
+
+        Raises:
+            StoreError: it is damaged, or of another board than this clone has worked with.
+        """
+        entries = _read_log(self.files.read_lines(LOG))
+        self._check_pinned(entries, path=LOG)
+        return entries
+
+    def pin(self, entries: Sequence[Entry]) -> None:
+        """Remember in this clone which board a verified log is of, and since when it is signed.
+
+        Whoever can write to the board's main branch can put another log there, from its first event
+        on; or, on a board that began to sign later, one without those signatures.
+
+        Raises:
+            StoreError: it is not the board that was remembered.
+        """
+        self._check_pinned(entries, path=LOG)
+        if not entries:
+            return
+        before = self._pinned()
+        signed = next(((e.event.seq, str(e.hash)) for e in entries if e.signature), None)
+        if signed is None and before is not None:
+            signed = before.signed  # a fork that is behind has no signatures yet
+        known = _Pinned(board=entries[0].hash, signed=signed)
+        if known != before:
+            self.files.write_whole(_PINNED, msgspec.json.encode(known))
+
+    def _pinned(self) -> "_Pinned | None":
+        if not self.files.is_file(_PINNED):
+            return None
+        try:
+            return msgspec.json.decode(self.files.read(_PINNED, limit=_MOST_PINNED), type=_Pinned)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise StoreError(
+                f"{self.root / _PINNED} is damaged: it says which board this clone is of; restore "
+                "it, or make a new clone from an address that you trust"
+            ) from None
+
+    def _check_pinned(self, entries: Sequence[Entry], *, path: str) -> None:
+        """Refuse the log of another board, or one without the signatures that it had."""
+        known = self._pinned()
+        if known is None or not entries:
+            return
+        number, digest = known.signed or (0, known.board)
+        same = len(entries) <= number or entries[number].hash == digest
+        if entries[0].hash != known.board or not same:
+            raise StoreError(
+                f"{path} is of another board than this clone has worked with, or its history was "
+                "rewritten, with other signers perhaps: use nothing of it, and ask the organisers; "
+                f"if they founded the board again, make a new clone ({_PINNED} has the board's "
+                "first event)"
+            )
 
     def remote_logs(self) -> dict[str, tuple[Entry, ...]]:
         """Remote -> its public log, of `origin` and, where origin is a fork, of `upstream`.
@@ -212,15 +279,17 @@ class Repository:
         """The newest copy of the public log: a remote's, or our own where it goes on from there.
 
         Raises:
-            StoreError: a log is damaged.
+            StoreError: a log is damaged, or of another board than this clone has worked with.
         """
         remotes = self.remote_logs().values()
         try:
-            return tuple(newest_copy(self.log(), remotes))
+            found = tuple(newest_copy(self.log(), remotes))
         except StoreError:
             if not remotes:
                 raise
-            return tuple(newest_copy((), remotes))
+            found = tuple(newest_copy((), remotes))
+        self._check_pinned(found, path=f"the newest {LOG}")
+        return found
 
     def packed_file(self, name: str) -> File:
         """Where a participant's sealed file lies; git ignores it.

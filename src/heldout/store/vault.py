@@ -2,6 +2,7 @@
 
 vault/                   mode 0700, never inside the board
   identities/*.txt       the organisers' private keys, 0600
+  identities/*.signing   the key with which this organiser signs events, 0600
   identities/token-host  the one host that HELDOUT_FORGE_TOKEN may be sent to
   labels/SET.qrels       labels of each held-out query set, as given
   labels/SET.exclude     ids of its queries that do not count, one a line; may be absent
@@ -16,9 +17,10 @@ Where it is a git clone with a remote, several organisers share it: store/sharin
 it is followed (`store.files.Folder`): a pull could bring one.
 """
 
+import re
 import secrets
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,10 +35,13 @@ from heldout.board.log.events import (
     format_time,
     link,
     parse_log,
+    signers_of,
 )
 from heldout.board.log.history import History, read_history
+from heldout.board.log.signers import Signature, Signers, event_message, signers_after
 from heldout.board.rules.held_out import held_out_name, stem_of
-from heldout.errors import StoreError
+from heldout.envelope.signing import new_signing_key, public_key, sign
+from heldout.errors import StoreError, printable
 from heldout.ids import Digest, digest_bytes
 from heldout.store.files import ASIDE, File, Folder
 from heldout.store.git import Git
@@ -45,14 +50,28 @@ from heldout.store.sharing import find_sharing
 from heldout.trec.groups import read_query_list
 from heldout.trec.qrels import Qrels, read_qrels
 
-__all__ = ["Vault", "check_apart"]
+__all__ = ["OwnSigner", "Vault", "check_apart"]
 
 _FOUNDING = "founding"
 _TOLD = "refused"
 _HOST = "identities/token-host"  # with the private keys: each organiser has a token of their own
+_SIGNING = re.compile(r"[^.].*\.signing")
 _FOLDERS = ("identities", *SHARED_FOLDERS)
 _PRIVATE = (EVENTS, *(f"{folder}/any" for folder in SHARED_FOLDERS))
 """Paths like those that a vault's own .gitignore does not keep from git."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnSigner:
+    """A signer of the board whose private key lies in this vault."""
+
+    name: str
+    key: str
+    private: bytes
+
+    def sign(self, digest: Digest) -> Signature:
+        """The signature of an event's hash."""
+        return Signature(key=self.key, value=sign(self.private, event_message(digest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +202,44 @@ class Vault:
         """Remember the host that the token may be sent to, as `ForgeSpec.host` has it."""
         self.files.write_whole(_HOST, f"{host}\n".encode("ascii"), mode=0o600)
 
+    def signing_keys(self) -> tuple[bytes, ...]:
+        """The private keys for signatures of events, in the order of their files.
+
+        Raises:
+            StoreError: one of the files is no such key.
+        """
+        found = tuple(file.read_bytes() for file in self._signing_files())
+        for key in found:
+            public_key(key)
+        return found
+
+    def _signing_files(self) -> tuple[File, ...]:
+        names = sorted(n for n in self.files.names("identities") if _SIGNING.fullmatch(n))
+        return tuple(self.files.file(f"identities/{name}") for name in names)
+
+    def add_signing_key(self, private: bytes) -> None:
+        """Store a private key for signatures of events."""
+        name = f"{public_key(private)[:16]}.signing"
+        self.files.write_whole(f"identities/{name}", private, mode=0o600)
+
+    def remove_signing_key(self, public: str) -> None:
+        """Remove a private key that signs no more."""
+        for file in self._signing_files():
+            if public_key(file.read_bytes()) == public:
+                file.delete()
+
+    def own_signing_key(self) -> bytes:
+        """The vault's first private key for signatures, which is made where there is none yet."""
+        if not self.signing_keys():
+            self.add_signing_key(new_signing_key("ORGANISER"))
+        return self.signing_keys()[0]
+
+    def own_signer(self, signers: Signers) -> OwnSigner | None:
+        """Which of a board's signers this vault can sign as, `None` for none of them."""
+        ours = {public_key(private): private for private in self.signing_keys()}
+        found = ((name, key) for name, key in signers.items() if key in ours)
+        return next((OwnSigner(name=n, key=k, private=ours[k]) for n, k in found), None)
+
     def labels(self, name: str) -> Qrels:
         """A held-out set's labels.
 
@@ -308,22 +365,52 @@ class Vault:
 
         Raises:
             OvertakenError: another organiser's event came first.
-            StoreError: a clock is wrong, or the remote did not take it; nothing has happened.
+            StoreError: a clock is wrong, this vault has no key of a signer, or the remote did not
+                take it; nothing has happened.
         """
         if self.read_only:
             raise RuntimeError(f"{self.root} is opened to be read alone")
         log = self.files.read_lines(EVENTS)
         entries = _read_log(log)
-        last = entries[-1] if entries else None
         sharing = find_sharing(self.root)
-        if sharing is not None and last is not None:
-            _check_clocks(last, now)
-        entry = link(draft, last, at=now, new_salt=lambda: secrets.token_hex(16))
+        if sharing is not None and entries:
+            _check_clocks(entries[-1], now)
+        entry = self.make_entry(draft, now=now)
         line = format_entry(entry)
         if sharing is not None:
             sharing.record(log + line)
         self.files.append_line(EVENTS, line)
         return entry
+
+    def make_entry(self, draft: Draft, *, now: datetime) -> Entry:
+        """The next event of the log, linked and signed, which does not happen by this.
+
+        Raises:
+            StoreError: the clock is wrong, or this vault has no key of a signer.
+        """
+        entries = self.entries()
+        return link(
+            draft,
+            entries[-1] if entries else None,
+            at=now,
+            new_salt=lambda: secrets.token_hex(16),
+            sign=self._signing(entries, draft),
+        )
+
+    def _signing(
+        self, entries: Sequence[Entry], draft: Draft
+    ) -> Callable[[Digest], Signature] | None:
+        """How the next event is signed; `None` where the board's events are not."""
+        signers = signers_of(entries) or signers_after({}, draft.kind, draft.public)
+        own = self.own_signer(signers)
+        if own is None and signers:
+            raise StoreError(
+                f"no key in {self.root / 'identities'} is that of a signer of this board "
+                f"({', '.join(map(printable, signers))}), so no event can be signed: restore it "
+                "from the backup, or let another organiser name your key: heldout board signer, "
+                "docs/organisers.md"
+            )
+        return None if own is None else own.sign
 
 
 def _read_key(file: File) -> str:

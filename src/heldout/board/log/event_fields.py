@@ -80,6 +80,10 @@ class _Rules(_Fields, frozen=True, kw_only=True):
     why: str = ""
 
 
+class _Opened(_Rules, frozen=True, kw_only=True):
+    signers: dict[str, _Digest] = msgspec.field(default_factory=dict)
+
+
 class _Received(_Fields, frozen=True, kw_only=True):
     files: _Digests
     fingerprint: str = ""
@@ -178,6 +182,7 @@ class _Rekeyed(_Fields, frozen=True, kw_only=True):
     grace_until: date | None
     sealed_again: _Digests
     not_opened: _Names
+    signers: dict[str, _Digest] = msgspec.field(default_factory=dict)
 
 
 class _ChangedAgreement(_Fields, frozen=True, kw_only=True):
@@ -237,7 +242,12 @@ _RULES = EventFields(
 )
 
 FIELDS: Mapping[str, EventFields] = {
-    "opened-board": _RULES,
+    "opened-board": EventFields(
+        fields=_Opened,
+        in_the_open=("board.toml", "signers"),
+        under_seal=("labels",),
+        about_board=True,
+    ),
     "changed-rules": _RULES,
     "baseline": EventFields(fields=_Published, in_the_open=("type",)),
     "received": EventFields(fields=_Received, in_the_open=("files",)),
@@ -258,7 +268,7 @@ FIELDS: Mapping[str, EventFields] = {
         fields=_Imported, in_the_open=("day", "type", "trophy", "baseline", "identity")
     ),
     "rekeyed": EventFields(
-        fields=_Rekeyed, in_the_open=("board.toml", "sealed_again"), about_board=True
+        fields=_Rekeyed, in_the_open=("board.toml", "sealed_again", "signers"), about_board=True
     ),
     "measured": EventFields(
         fields=_Measured,

@@ -5,18 +5,26 @@ as salted digests (`sealed`). The vault's line adds every value and salt (`opene
 line of the same event adds only those that may be known today. So `events.jsonl` and `log.jsonl`
 carry the same hashes, and a value that is revealed later can be checked against its old digest.
 
-Hashes are taken of the event's bytes as written, never of a re-serialisation.
+Hashes are taken of the event's bytes as written, never of a re-serialisation. Where the board names
+signers (`signers`), both copies of an event have the same signature of its hash.
 """
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from heldout.errors import StoreError
+from heldout.board.log.signers import (
+    SIGNER_KINDS,
+    Signature,
+    Signers,
+    find_unsigned,
+    signers_after,
+)
+from heldout.errors import StoreError, quote
 from heldout.ids import SALT, Digest, commitment, seal_digest
 
 __all__ = [
@@ -35,6 +43,7 @@ __all__ = [
     "parse_log",
     "parse_time",
     "redact",
+    "signers_of",
 ]
 
 GENESIS = Digest("0" * 64)
@@ -116,17 +125,22 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     event: msgspec.Raw
     hash: str
+    signature: Signature | msgspec.UnsetType = msgspec.UNSET
     opened: dict[str, Opening]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of a log: the event, its hash, the bytes that were hashed, what is opened."""
+    """One line of a log: the event, its hash, the bytes that were hashed, what is opened.
+
+    `signature` is `None` where the board names no signers.
+    """
 
     event: Event
     hash: Digest
     raw: bytes
     opened: Mapping[str, Opening]
+    signature: Signature | None = None
 
     @property
     def time(self) -> datetime:
@@ -165,7 +179,14 @@ def parse_time(text: str) -> datetime:
     return moment
 
 
-def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[], str]) -> Entry:
+def link(
+    draft: Draft,
+    last: Entry | None,
+    *,
+    at: datetime,
+    new_salt: Callable[[], str],
+    sign: Callable[[Digest], Signature] | None = None,
+) -> Entry:
     """Put a draft behind the last event of a chain.
 
     Args:
@@ -173,6 +194,7 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
         last: the last entry, or `None` to begin a chain.
         at: the time; must not lie before the last event.
         new_salt: gives 16 random bytes as hexadecimal at each call.
+        sign: makes the signature of the event's hash, where the board names signers.
 
     Raises:
         StoreError: the clock went backwards.
@@ -192,7 +214,9 @@ def link(draft: Draft, last: Entry | None, *, at: datetime, new_salt: Callable[[
         prev=GENESIS if last is None else last.hash,
     )
     raw = msgspec.json.encode(event)
-    return Entry(event=event, hash=_hash(raw), raw=raw, opened=opened)
+    digest = _hash(raw)
+    signature = None if sign is None else sign(digest)
+    return Entry(event=event, hash=digest, raw=raw, opened=opened, signature=signature)
 
 
 def check_clock(last: Entry | None, at: datetime) -> None:
@@ -216,17 +240,22 @@ def redact(entry: Entry, fields: Iterable[str]) -> Entry:
     """The same entry with only the given sealed fields opened."""
     keep = set(fields)
     opened = {name: value for name, value in entry.opened.items() if name in keep}
-    return Entry(event=entry.event, hash=entry.hash, raw=entry.raw, opened=opened)
+    return replace(entry, opened=opened)
 
 
 def format_entry(entry: Entry) -> bytes:
     """One line of a log, newline included."""
-    line = _Line(event=msgspec.Raw(entry.raw), hash=entry.hash, opened=dict(entry.opened))
+    line = _Line(
+        event=msgspec.Raw(entry.raw),
+        hash=entry.hash,
+        signature=msgspec.UNSET if entry.signature is None else entry.signature,
+        opened=dict(entry.opened),
+    )
     return msgspec.json.encode(line, order="deterministic") + b"\n"
 
 
 def parse_log(data: bytes, *, path: str) -> tuple[Entry, ...]:
-    """Read a log and verify all of it: hashes, links, numbers, times, openings, every byte.
+    """Read a log and verify all of it: hashes, links, times, openings, signatures, every byte.
 
     Args:
         data: whole lines; an unfinished last line is the caller's to cut.
@@ -236,11 +265,25 @@ def parse_log(data: bytes, *, path: str) -> tuple[Entry, ...]:
         StoreError: with the line that breaks the chain.
     """
     entries: list[Entry] = []
+    signers: Signers = {}
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else (), 1):
-        entry = _parse_line(line, place=f"{path}:{number}")
-        _check_link(entry, entries, place=f"{path}:{number}")
+        place = f"{path}:{number}"
+        entry = _parse_line(line, place=place)
+        _check_link(entry, entries, place=place)
+        signers = _check_signed(entry, signers, place=place)
         entries.append(entry)
     return tuple(entries)
+
+
+def signers_of(entries: Sequence[Entry]) -> Signers:
+    """Who may sign the next event of a verified log; empty where its events are not signed."""
+    events = (entry.event for entry in reversed(entries))
+    named = (
+        signers_after({}, event.kind, event.public)
+        for event in events
+        if event.kind in SIGNER_KINDS and "signers" in event.public
+    )
+    return next(named, {})
 
 
 def _parse_line(line: bytes, *, place: str) -> Entry:
@@ -253,7 +296,14 @@ def _parse_line(line: bytes, *, place: str) -> Entry:
         raise StoreError(f"{place}: not an event ({error})") from None
     if event.schema not in _SEALS or event.kind not in KINDS:
         raise StoreError(f"{place}: event '{event.kind}' of schema {event.schema} is unknown here")
-    entry = Entry(event=event, hash=Digest(parsed.hash), raw=raw, opened=parsed.opened)
+    signature = None if isinstance(parsed.signature, msgspec.UnsetType) else parsed.signature
+    entry = Entry(
+        event=event,
+        hash=Digest(parsed.hash),
+        raw=raw,
+        opened=parsed.opened,
+        signature=signature,
+    )
     if line.endswith(b"\r"):
         raise StoreError(
             f"{place}: Windows line ends, so git changed the files of this clone; make another: "
@@ -279,6 +329,21 @@ def _check_link(entry: Entry, before: Sequence[Entry], *, place: str) -> None:
         right = SALT.fullmatch(opening.salt) and _seal(opening, entry.event.schema)
         if not right or entry.event.sealed.get(name) != right:
             raise StoreError(f"{place}: field '{name}' does not match its sealed digest")
+
+
+def _check_signed(entry: Entry, before: Signers, *, place: str) -> Signers:
+    """Refuse an event without the signature of a signer; gives who may sign the next one."""
+    event = entry.event
+    try:
+        after = signers_after(before, event.kind, event.public)
+    except ValueError as error:
+        raise StoreError(f"{place}: field 'signers': {quote(str(error))}") from None
+    if fault := find_unsigned(entry.hash, entry.signature, before or after):
+        raise StoreError(
+            f"{place}: {fault}; nobody but the board's organisers logs events, so take this log "
+            "for none of theirs (docs/trust.md, Signed events)"
+        )
+    return after
 
 
 _SEALS: Mapping[int, Callable[[str, bytes], Digest]] = {1: commitment, 2: seal_digest}

@@ -14,6 +14,7 @@ from heldout.board.log.event_fields import check_fields, place_of
 from heldout.board.log.event_order import State, check_order
 from heldout.board.log.events import Entry
 from heldout.board.log.measured import Measured, read_measured
+from heldout.board.log.signers import Signers, signers_after
 from heldout.board.log.submission import (
     Identity,
     Proposal,
@@ -76,6 +77,7 @@ class History:
         teams: handle -> registered team, in the order of registration.
         agreements: the texts that teams agree to, in order; the last one holds.
         measured: what was told of the ranking beside the scores, in order.
+        signers: who may sign the next event; empty where events are not signed.
     """
 
     submissions: Mapping[str, Submission]
@@ -87,6 +89,7 @@ class History:
     teams: Mapping[str, Team] = field(default_factory=dict)
     agreements: tuple[Agreement, ...] = ()
     measured: tuple[Measured, ...] = ()
+    signers: Signers = field(default_factory=dict)
 
     def in_any_case(self, name: str) -> Submission | None:
         """What has an id or a name, upper and lower case alike: some disks know no difference."""
@@ -137,10 +140,12 @@ class _Fold:
     teams: Mapping[str, Team] = field(default_factory=dict)
     agreements: list[Agreement] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
+    signers: Signers = field(default_factory=dict)
 
     def take(self, entry: Entry) -> None:
         self.board = self.board or str(entry.hash)
         check_fields(entry)
+        self.signers = signers_after(self.signers, entry.event.kind, entry.event.public)
         if not self.rules and entry.event.kind != "opened-board":
             raise StoreError(f"event {entry.event.seq}: a log begins with 'opened-board'")
         name = entry.event.submission
@@ -185,6 +190,7 @@ class _Fold:
             teams=self.teams,
             agreements=tuple(self.agreements),
             measured=tuple(self.measured),
+            signers=self.signers,
         )
 
 

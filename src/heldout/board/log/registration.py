@@ -11,10 +11,9 @@ Source: RFC 8032 (Ed25519); each message begins with its purpose, so that none p
 from typing import Annotated
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from heldout.board.log.events import parse_time
+from heldout.board.log.signers import Hex64, Hex128, verify
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import Digest, commitment, digest_bytes
 
@@ -33,7 +32,6 @@ __all__ = [
     "split_signature",
     "submission_message",
     "team_handle",
-    "verify",
 ]
 
 _PURPOSE = b"heldout registration\n"
@@ -41,8 +39,6 @@ _SUBMISSION_PURPOSE = b"heldout submission\n"
 _HANDLE_DIGITS = 16
 
 Hex32 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
-Hex64 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
-Hex128 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{128}\Z")]
 LONGEST_NAME = 200
 """Most characters of a name in a registration."""
 
@@ -149,17 +145,6 @@ def submission_message(
     """
     parts = [board, submission, str(revision), agreement, metadata]
     return _SUBMISSION_PURPOSE + msgspec.json.encode(parts)
-
-
-def verify(key: str, message: bytes, signature: str) -> bool:
-    """Whether a signature of a message was made with the private half of a public key."""
-    try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(
-            bytes.fromhex(signature), message
-        )
-    except (InvalidSignature, ValueError):
-        return False
-    return True
 
 
 def parse_statement(text: str) -> Statement:

@@ -16,8 +16,8 @@ from heldout.board.log.registration import (
     registration_message,
     submission_message,
     team_handle,
-    verify,
 )
+from heldout.board.log.signers import verify
 from heldout.board.log.teams import Team, agreements_since, read_agreement
 from heldout.board.policy.case import Case
 from heldout.board.policy.identity import name_evidence

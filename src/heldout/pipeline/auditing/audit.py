@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from heldout.board.log.events import Entry, parse_time
 from heldout.board.log.history import History, Submission, read_history
+from heldout.board.log.signers import Signers, name_of_key, signers_after
 from heldout.board.policy.registered import registration_faults, signature_faults
 from heldout.board.ranking.seasons import current_standings
 from heldout.board.rules.deadlines import list_moved
@@ -19,7 +20,7 @@ from heldout.board.rules.label_views import rules_told_by
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import format_recipients
-from heldout.errors import HeldoutError
+from heldout.errors import HeldoutError, quote
 from heldout.ids import digest_bytes
 from heldout.pipeline.auditing.replay import Replay, replay_releases
 from heldout.pipeline.organiser.commitments import compare_held_out
@@ -43,6 +44,11 @@ _PAGES = (
 )
 
 
+_UNSIGNED = (
+    "who logged the events: they are not signed (heldout board rekey --keep-key --sign begins it)"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """What an audit found.
@@ -53,6 +59,7 @@ class Audit:
         faults: what does not hold.
         notes: what holds and is worth telling.
         unchecked: what it does not look at, in words.
+        signers: who may sign the next event, by the public log; empty where events are not signed.
     """
 
     events: int
@@ -60,6 +67,7 @@ class Audit:
     faults: tuple[str, ...]
     notes: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
+    signers: Signers = field(default_factory=dict)
 
 
 def count_releases(replay: Replay) -> str:
@@ -70,7 +78,7 @@ def count_releases(replay: Replay) -> str:
 def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
     """Verify a board's public log, and its vault where one is given."""
     checked = [
-        "chain, order, times and openings of the public log",
+        "chain, order, times, openings and signatures of the public log",
         "board.toml, keys, sealed files and leaderboard.json and .csv against it",
     ]
     try:
@@ -86,7 +94,7 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
             faults += registration_faults(public)
         faults_of_rules, notes = _check_rules(repository, history)
         faults += faults_of_rules
-        notes += list_unsaid_keys(public)
+        notes += [*list_unsaid_keys(public), *_tell_signers(public)]
         if vault_root is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
             vault = Vault.open(vault_root, board=repository.root, read_only=True)
@@ -105,8 +113,25 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
         checked=tuple(checked),
         faults=tuple(faults),
         notes=tuple(notes),
-        unchecked=(_PAGES,),
+        signers=history.signers,
+        unchecked=(*([] if history.signers else [_UNSIGNED]), _PAGES),
     )
+
+
+def _tell_signers(public: Sequence[Entry]) -> Iterator[str]:
+    """Events that name another organiser than the signer, and since when events are signed."""
+    signers: Signers = {}
+    for entry in public:
+        before = signers
+        signers = signers_after(before, entry.event.kind, entry.event.public)
+        if entry.signature is None:
+            continue
+        if entry.event.seq and not before:
+            yield f"signed from event {entry.event.seq} on; nobody vouches for those before it"
+        name = name_of_key(entry.signature.key, before or signers)
+        if name != entry.event.by:
+            by = quote(entry.event.by)
+            yield f"event {entry.event.seq} says that it is by {by}, and {quote(name)} signed it"
 
 
 def _check_files(repository: Repository, history: History) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from heldout.board.log.events import Draft, link
+from heldout.board.log.events import Draft
 from heldout.board.log.history import History
 from heldout.board.rules.consent import may_open_runs, rule_for_runs
 from heldout.errors import InputError, Problem, StoreError
@@ -75,7 +75,7 @@ def rehearse(desk: Desk, closing: Draft) -> None:
         StoreError: something that belongs into the archive is missing, or not sound.
         InputError: something cannot be read.
     """
-    event = link(closing, desk.vault.entries()[-1], at=desk.now, new_salt=str)
+    event = desk.vault.make_entry(closing, now=desk.now)
     opened = OpenedBoard(desk=desk, log=(*open_log(desk), event))
     with TemporaryDirectory(prefix="heldout-closing-") as folder:
         file = Path(folder) / "archive.zip"

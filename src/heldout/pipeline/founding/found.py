@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from heldout.board.log.events import format_entry, redact
+from heldout.board.log.events import format_entry, redact, signers_of
 from heldout.board.rules.held_out import list_stems
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.charts.extras import check_extra
 from heldout.envelope.bundle import new_identity, recipient_of, short_recipient
+from heldout.envelope.signing import public_key
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 from heldout.pipeline.deciding.rebuild import rebuild
@@ -24,7 +25,14 @@ from heldout.store.vault import Vault, check_apart
 from heldout.trec.qrels import Qrels, format_qrels
 from heldout.trec.queries import Queries, format_queries
 
-__all__ = ["GivenSet", "found_board", "is_founded", "organiser_name", "sit_down"]
+__all__ = [
+    "GivenSet",
+    "first_signers",
+    "found_board",
+    "is_founded",
+    "organiser_name",
+    "sit_down",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,13 +137,24 @@ def _recipient(vault: Vault, plan: NewBoard) -> str:
 
 
 def sit_down(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
-    """The desk of whoever holds the vault's first key.
+    """The desk of whoever holds the vault's keys, by the name that they sign events with.
 
     Raises:
         StoreError: the vault has no key, or lacks events of the board's public log.
     """
     check_same(repository, vault)
-    return Desk(repository=repository, vault=vault, now=now, by=organiser_name(repository, vault))
+    named = organiser_name(repository, vault)
+    own = vault.own_signer(signers_of(vault.entries()))
+    by = named if own is None else own.name
+    return Desk(repository=repository, vault=vault, now=now, by=by)
+
+
+def first_signers(desk: Desk) -> dict[str, str]:
+    """The signers that a new board begins with: whoever founds it, under the name that they have.
+
+    The vault's signing key is made where there is none yet.
+    """
+    return {desk.by: public_key(desk.vault.own_signing_key())}
 
 
 def organiser_name(repository: Repository, vault: Vault) -> str:
@@ -172,6 +191,7 @@ def _open(desk: Desk, rules: str) -> None:
     if not desk.vault.entries():
         labels = desk.vault.held_out(list_stems(parse_spec(rules.encode())))
         keep_versions(desk.vault, labels)
-        desk.log("opened-board", None, public={"board.toml": rules}, sealed={"labels": labels})
+        public = {"board.toml": rules, "signers": first_signers(desk)}
+        desk.log("opened-board", None, public=public, sealed={"labels": labels})
     desk.repository.git.init()
     rebuild(desk)

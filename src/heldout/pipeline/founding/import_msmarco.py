@@ -21,7 +21,7 @@ from heldout.charts.extras import check_extra
 from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.errors import InputError, Problem, StoreError
 from heldout.pipeline.deciding.rebuild import rebuild
-from heldout.pipeline.founding.found import sit_down
+from heldout.pipeline.founding.found import first_signers, sit_down
 from heldout.pipeline.organiser.desk import Desk
 from heldout.store.repository import SPEC, Repository
 from heldout.store.vault import Vault, check_apart
@@ -165,7 +165,7 @@ def _log(desk: Desk, source: Source) -> None:
     """Every event that an earlier call did not log: the opening, the file, its rows by day."""
     entries = desk.vault.entries()
     if not entries:
-        public = {"board.toml": desk.repository.tree_rules()}
+        public = {"board.toml": desk.repository.tree_rules(), "signers": first_signers(desk)}
         desk.log("opened-board", None, public=public, sealed={"labels": {}})
     if _imported_digest(entries) is None:
         desk.vault.keep_sealed(source.data)

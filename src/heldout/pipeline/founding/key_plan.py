@@ -6,20 +6,31 @@ Nothing is changed here but that an edited board.toml is logged first.
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
 import msgspec
 
+from heldout.board.log.events import signers_of
 from heldout.board.log.history import Submission
+from heldout.board.log.signers import Signers
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.envelope.bundle import Form, file_names, new_identity, open_key, recipient_of, seal_key
+from heldout.envelope.bundle import (
+    Form,
+    file_names,
+    new_identity,
+    open_key,
+    recipient_of,
+    seal_key,
+    short_recipient,
+)
+from heldout.envelope.signing import new_signing_key, public_key
 from heldout.errors import InputError, Problem, SetupError, StoreError, TrustError, quote
 from heldout.ids import SubmissionId
 from heldout.pipeline.organiser.desk import Desk, note_held_out
-from heldout.pipeline.organiser.recipients import check_recipients
+from heldout.pipeline.organiser.recipients import check_recipients, own_recipients
 from heldout.store.files import File
 from heldout.store.repository import SPEC
 from heldout.store.vault import Vault
@@ -57,11 +68,17 @@ class KeyChange:
         destroy_old: whether private keys that are no longer in use are removed.
         grace_until: last day on which submissions that were sealed for an old key of this vault
             are taken; it means nothing where none is kept.
+        sign: whether events are signed from this one on, on a board where they were not.
+        add_signers: name -> public key of organisers who sign events from now on.
+        drop_signers: names of signers, or the first 8 digits or more of their keys, who do not.
     """
 
     new_key: bool
     add: Sequence[str] = ()
     drop: Sequence[str] = ()
+    sign: bool = False
+    add_signers: Mapping[str, str] = field(default_factory=dict)
+    drop_signers: Sequence[str] = ()
     why: str
     destroy_old: bool = False
     grace_until: date
@@ -82,6 +99,8 @@ class KeyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         grace_until: last day on which what is sealed for them is taken; `None` for never.
         sealed_again: id -> a submission's own key, sealed for the recipients after it.
         not_opened: ids of those whose own key opens for nobody here.
+        signers: who signs events after it; empty where they are not signed.
+        signing: the vault's new key for signatures, empty where it gets none.
     """
 
     by: str
@@ -96,6 +115,8 @@ class KeyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     grace_until: date | None
     sealed_again: dict[str, bytes]
     not_opened: tuple[str, ...]
+    signers: dict[str, str] = msgspec.field(default_factory=dict)
+    signing: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +150,10 @@ def make_plan(desk: Desk, change: KeyChange) -> KeyPlan:
     added = [key.strip() for key in (*fresh, *change.add) if not among(key, kept)]
     recipients = (*kept, *added)
     retired = [key for key in own if key.retired or among(key.recipient, removed)]
-    if not added and not removed and not (change.destroy_old and retired):
+    signing = _new_signing(desk, change)
+    signers = _change_signers(desk, change, spec, signing=signing, fresh=fresh)
+    same = signers == signers_of(vault.entries())
+    if not added and not removed and same and not (change.destroy_old and retired):
         raise StoreError("no key goes and none comes, so nothing was done")
     text = set_recipients(desk.rules(), recipients)
     after = parse_spec(text.encode(), path=SPEC)
@@ -149,6 +173,91 @@ def make_plan(desk: Desk, change: KeyChange) -> KeyPlan:
         grace_until=change.grace_until if going and not change.destroy_old else None,
         sealed_again=sealed_again,
         not_opened=not_opened,
+        signers=signers,
+        signing=signing,
+    )
+
+
+def _new_signing(desk: Desk, change: KeyChange) -> bytes:
+    """A new key for signatures where the vault's keys are changed, or has none for what begins."""
+    own = desk.vault.own_signer(signers_of(desk.vault.entries()))
+    if change.new_key and own is not None:
+        return new_signing_key("ORGANISER")
+    if change.sign and not desk.vault.signing_keys():
+        return new_signing_key("ORGANISER")
+    return b""
+
+
+def _change_signers(
+    desk: Desk, change: KeyChange, spec: BoardSpec, *, signing: bytes, fresh: Sequence[str]
+) -> dict[str, str]:
+    """Who signs events after the change; empty where they are not signed.
+
+    Raises:
+        InputError: a signer is wrong, unknown, known already, or this vault's own.
+    """
+    vault = desk.vault
+    before = signers_of(vault.entries())
+    own = vault.own_signer(before)
+    after = dict(before)
+    if change.sign and before:
+        raise InputError(
+            _wrong_signer("--sign", "a board whose events are not signed", "leave --sign out")
+        )
+    if not (before or change.sign) and (change.add_signers or change.drop_signers):
+        raise InputError(
+            _wrong_signer(
+                "a board whose events are not signed", "--sign, with which this begins", "--sign"
+            )
+        )
+    for text in change.drop_signers:
+        name = _find_signer(before, text)
+        if own is not None and name == own.name:
+            raise InputError(
+                _wrong_signer(
+                    f"{quote(text)}, the key of this vault",
+                    "another organiser's: the event that drops a signer is signed by one who stays",
+                    "let another organiser drop it, or change it: without --keep-key",
+                )
+            )
+        del after[name]
+    if own is not None and signing:
+        del after[own.name]
+        after[_renamed(desk, spec, own.name, fresh)] = public_key(signing)
+    if change.sign:
+        after[desk.by] = public_key(signing or vault.own_signing_key())
+    for name, key in change.add_signers.items():
+        if name in after or key in after.values():
+            raise InputError(
+                _wrong_signer(f"{quote(name)}, a signer already", "a name and a key of nobody", "")
+            )
+        after[name] = key
+    return after
+
+
+def _renamed(desk: Desk, spec: BoardSpec, name: str, fresh: Sequence[str]) -> str:
+    """An organiser who is called by their public key is called by the new one."""
+    keys = [
+        short_recipient(spec.envelope, key) for key in own_recipients(spec.envelope, desk.vault)
+    ]
+    return short_recipient(spec.envelope, fresh[0]) if fresh and name in keys else name
+
+
+def _find_signer(signers: Signers, text: str) -> str:
+    found = [
+        name
+        for name, key in signers.items()
+        if name == text or (len(text) >= _LEAST_PREFIX and key.startswith(text))
+    ]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(f"{name} ({key[:16]}…)" for name, key in signers.items())
+    raise InputError(_wrong_signer(f"{quote(text)}, no signer", f"one of: {names}", ""))
+
+
+def _wrong_signer(found: str, expected: str, hint: str) -> Problem:
+    return Problem(
+        code="wrong-signer", path="signers of the board", found=found, expected=expected, hint=hint
     )
 
 

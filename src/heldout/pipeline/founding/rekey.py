@@ -7,12 +7,14 @@ note.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Any
 
 import msgspec
 
-from heldout.board.log.events import Entry, check_clock
+from heldout.board.log.events import Entry, check_clock, signers_of
+from heldout.board.log.signers import Signers
 from heldout.board.rules.spec_file import parse_spec
 from heldout.envelope.bundle import new_identity
 from heldout.errors import StoreError
@@ -48,6 +50,7 @@ class Rekeyed:
         went_on: whether it was begun by an earlier call, whose change it is.
         done_before: whether an earlier call had done it.
         added, removed: public keys.
+        signers: who signs events from now on; empty where they are not signed.
         old_keys: what became of this vault's old private keys.
         grace_until: last day on which what is sealed for them is taken, `None` where there is none.
         sealed_again: ids of the submissions whose keys were sealed for the organisers of now.
@@ -61,6 +64,7 @@ class Rekeyed:
     done_before: bool = False
     added: tuple[str, ...]
     removed: tuple[str, ...]
+    signers: Signers
     old_keys: OldKeys
     grace_until: date | None
     sealed_again: tuple[str, ...]
@@ -131,6 +135,14 @@ def _find_done(desk: Desk, change: KeyChange) -> Entry | None:
         return None
     gone = not any(plain(key).startswith(plain(text)) for key in recipients for text in change.drop)
     come = all(among(key, recipients) for key in change.add)
+    signers = signers_of(desk.vault.entries())
+    gone = gone and not any(
+        name == text or key.startswith(text)
+        for name, key in signers.items()
+        for text in change.drop_signers
+    )
+    come = come and change.add_signers.items() <= signers.items()
+    come = come and (bool(signers) or not change.sign)
     return logged[-1] if gone and come else None
 
 
@@ -141,6 +153,7 @@ def _tell_again(desk: Desk, entry: Entry, rebuilt: Rebuilt) -> Rekeyed:
         done_before=True,
         added=tuple(entry.get("added")),
         removed=tuple(entry.get("removed")),
+        signers=signers_of(desk.vault.entries()),
         old_keys=entry.get("old_keys"),
         grace_until=None if until is None else date.fromisoformat(until),
         sealed_again=tuple(entry.get("sealed_again")),
@@ -170,19 +183,24 @@ def _carry_out(desk: Desk, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
     sealed = {name: str(desk.vault.keep_sealed(data)) for name, data in plan.sealed_again.items()}
     _change_keys(desk, plan)
     text = set_recipients(desk.rules(), plan.recipients)
+    before = signers_of(desk.vault.entries()[: plan.events])
     # The event first: board.toml without it would be an edit that changes keys, and be refused.
     event = _log(desk, plan, text, sealed)
     desk.repository.write_file(SPEC, text.encode())
+    for key in set(before.values()) - set(plan.signers.values()):
+        desk.vault.remove_signing_key(key)
     if plan.old_keys == "destroyed":
         for file in desk.vault.identity_files():
             if file.name.startswith(RETIRED):
                 file.delete()
-    rebuilt = rebuild(desk)
+    own = desk.vault.own_signer(plan.signers)
+    rebuilt = rebuild(desk if own is None else replace(desk, by=own.name))
     return Rekeyed(
         event=event,
         went_on=went_on,
         added=plan.added,
         removed=plan.removed,
+        signers=plan.signers,
         old_keys=plan.old_keys,
         grace_until=plan.grace_until,
         sealed_again=tuple(sealed),
@@ -199,6 +217,8 @@ def _change_keys(desk: Desk, plan: KeyPlan) -> None:
         if among(key.recipient, plan.removed) and not key.retired:
             mark = digest_bytes(plain(key.recipient).encode())[:8]
             desk.vault.files.rename(key.file.path, f"identities/{RETIRED}{mark}.txt")
+    if plan.signing:
+        desk.vault.add_signing_key(plan.signing)
     if plan.private and plan.private not in desk.vault.identities():
         _add_key(desk.vault, plan.private)
 
@@ -208,7 +228,7 @@ def _log(desk: Desk, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> int
     for entry in desk.vault.entries()[plan.events :]:
         if entry.event.kind == "rekeyed":
             return entry.event.seq
-    public = {
+    public: dict[str, Any] = {
         "board.toml": text,
         "added": list(plan.added),
         "removed": list(plan.removed),
@@ -218,6 +238,8 @@ def _log(desk: Desk, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> int
         "sealed_again": dict(sealed),
         "not_opened": list(plan.not_opened),
     }
+    if plan.signers:
+        public["signers"] = plan.signers
     named = Desk(repository=desk.repository, vault=desk.vault, now=desk.now, by=plan.by)
     return named.log("rekeyed", None, public=public).event.seq
 

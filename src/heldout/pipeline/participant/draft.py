@@ -87,7 +87,9 @@ def draft(
         InputError: a query set of the board has no run or other seeds than the others, or a run
             cannot be read, or the id has a folder already, or the board is closed.
     """
-    refuse_closed(read_history(repository.log()))
+    log = repository.log()
+    refuse_closed(read_history(log))
+    repository.pin(log)
     spec = repository.spec().on(submission_date(submission))
     folder = draft_folder(repository, submission)
     _check_new(folder, spec, runs)

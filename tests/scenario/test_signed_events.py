@@ -1,0 +1,397 @@
+"""Who may log events: strangers at the vault's remote and on the board's main branch, and keys."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from test_older_board import unpack_old
+from town import Answer, Town, call, found_town, git, sign_event
+from trusting import DAY, LAST, ONE
+from two_organisers import LATER, Pair, copy_pair
+
+from heldout.board.log.events import Draft, Entry, format_entry, link, parse_log
+from heldout.board.log.signers import Signature, event_message
+from heldout.envelope.signing import new_signing_key, public_key, sign
+from heldout.ids import Digest, digest_bytes
+from heldout.site import figures
+from heldout.store.vault import Vault
+
+pytestmark = pytest.mark.slow
+EVE = new_signing_key("ORGANISER")
+
+
+@pytest.fixture(autouse=True)
+def _blank_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
+
+
+def as_eve(digest: Digest) -> Signature:
+    return Signature(key=public_key(EVE), value=sign(EVE, event_message(digest)))
+
+
+# the remote of a shared vault
+
+Sign = Callable[[Digest], Signature] | None
+
+
+def rejection(log: bytes, signing: Sign, *, by: str | None = None) -> bytes:
+    """The log with one more event, which refuses the submission."""
+    last = parse_log(log, path="")[-1]
+    draft = Draft(
+        kind="rejected",
+        by=by or last.event.by,
+        submission=ONE,
+        public={"why": "not a team"},
+        sealed={},
+    )
+    entry = link(draft, last, at=last.time, new_salt=lambda: "00" * 16, sign=signing)
+    return log + format_entry(entry)
+
+
+def _replayed(log: bytes) -> bytes:
+    """With the signature of the event before."""
+    before = parse_log(log, path="")[-1].signature
+    assert before is not None
+    return rejection(log, lambda _: before)
+
+
+def _of_another_board(log: bytes) -> bytes:
+    """A signature by the same key, for the hash of an event of another log."""
+    return rejection(log, lambda digest: sign_event(Digest(digest[::-1])))
+
+
+def _by_another(log: bytes) -> bytes:
+    """Bob's name for Ann's event: its hash is right, the signature is of what it was."""
+    *lines, _ = rejection(log, sign_event).splitlines(keepends=True)
+    honest = parse_log(rejection(log, sign_event), path="")[-1].signature
+    assert honest is not None
+    return rejection(b"".join(lines), lambda _: honest, by="bob")
+
+
+STRANGERS: Mapping[str, tuple[Callable[[bytes], bytes], str]] = {
+    "no signature": (lambda log: rejection(log, None), "the event is not signed"),
+    "a stranger's key": (lambda log: rejection(log, as_eve), "which is no signer's"),
+    "a signature of another event": (_replayed, "the signature is not of this event"),
+    "a signature of another board": (_of_another_board, "the signature is not of this event"),
+    "a swapped organiser": (_by_another, "the signature is not of this event"),
+}
+
+
+def assert_refused(pair: Pair, told: str) -> None:
+    """Both organisers' commands are refused, and all that they have is as it was."""
+    for office in (pair.ann, pair.bob):
+        before = office.state()
+        answer = office.call("rebuild")
+        assert (answer.code, told in answer.err) == (2, True), answer
+        assert "nothing was done, the vault here is as it was" in answer.err
+        assert office.state() == before
+
+
+@pytest.mark.parametrize("attack", STRANGERS)
+def test_a_shared_vault_takes_no_event_of_a_stranger(tmp_path: Path, attack: str) -> None:
+    pair = copy_pair(tmp_path)
+    assert pair.received() == ONE
+    assert pair.bob.call("rebuild").code == 0
+    forge, told = STRANGERS[attack]
+    pair.hostile({"events.jsonl": ("100644", forge(pair.ann.log()))})
+    assert_refused(pair, told)
+
+
+def test_a_shared_vault_takes_no_event_of_a_dropped_signer(tmp_path: Path) -> None:
+    pair = copy_pair(tmp_path)
+    assert pair.received() == ONE
+    vault = Vault(pair.bob.vault)
+    bob = vault.own_signer(pair_signers(pair))
+    assert bob is not None
+    (own,) = [row for row in recipients(pair) if bob.name.rstrip("…") in row]
+    told = ("--keep-key", "--drop", own, "--drop-signer", bob.name, "--why", "he left", "--yes")
+    answer = pair.ann.call("board", "rekey", *told, now=LATER)
+    assert answer.code == 0, answer
+    pair.hostile({"events.jsonl": ("100644", rejection(pair.ann.log(), bob.sign))})
+    before = pair.ann.state()
+    refused = pair.ann.call("rebuild", now=LATER)
+    assert refused.code == 2
+    assert "which is no signer's" in refused.err
+    assert pair.ann.state() == before
+    late = pair.bob.call("reject", ONE, "--why", "mine", now=LATER)
+    assert late.code == 2
+
+
+def pair_signers(pair: Pair) -> Mapping[str, str]:
+    return Vault(pair.ann.vault).history().signers
+
+
+def recipients(pair: Pair) -> list[str]:
+    rules = (pair.ann.board / "board.toml").read_text()
+    return re.findall(r"age1\w+", rules.split("recipients")[1].splitlines()[0])
+
+
+def test_both_organisers_sign_and_the_audit_names_them(tmp_path: Path) -> None:
+    pair = copy_pair(tmp_path)
+    assert pair.received() == ONE
+    assert pair.bob.call("publish", ONE, "--yes", now=LATER).code == 0
+    entries = parse_log(pair.bob.log(), path="")
+    assert len({e.signature.key for e in entries if e.signature is not None}) == 2
+    answer = pair.bob.call("audit", "--json", now=LATER)
+    assert (answer.json["ok"], answer.json["notes"]) == (True, [])
+    assert answer.json["signers"] == pair_signers(pair)
+
+
+def test_a_signer_who_names_another_as_the_organiser_is_told(tmp_path: Path) -> None:
+    pair = copy_pair(tmp_path)
+    assert pair.received() == ONE
+    pair.hostile({"events.jsonl": ("100644", rejection(pair.ann.log(), sign_event, by="bob"))})
+    assert pair.ann.call("rebuild").code == 0
+    answer = pair.ann.call("audit", "--json")
+    ann = next(iter(pair_signers(pair)))
+    assert answer.json["ok"]
+    assert answer.json["notes"] == [f'event 3 says that it is by "bob", and "{ann}" signed it']
+
+
+def test_who_joins_without_a_signing_key_of_a_signer_logs_nothing(tmp_path: Path) -> None:
+    pair = copy_pair(tmp_path)
+    (pair.bob.vault / "identities/bob.signing").unlink()
+    printed = pair.bob.call("board", "signer", "--name", "Bob")
+    assert printed.code == 0, printed
+    assert "signs nothing yet" in printed.out
+    (told,) = re.findall(r"Bob=[0-9a-f]{64}", printed.out)[:1]
+    refused = pair.bob.call("rebuild")
+    assert refused.code == 2
+    assert "heldout board signer prints yours" in refused.err
+    ann, bob = pair_signers(pair)
+    change = ("--drop-signer", bob, "--add-signer", told, "--why", "Bob lost his key", "--yes")
+    answer = pair.ann.call("board", "rekey", "--keep-key", *change)
+    assert answer.code == 0, answer
+    git(pair.ann.board, "push", "-q", "origin", "main")
+    git(pair.bob.board, "pull", "-q", "--ff-only", "origin", "main")
+    assert pair.bob.call("rebuild").code == 0
+    assert list(pair_signers(pair)) == [ann, "Bob"]
+
+
+# the public log on the board's main branch
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    town = found_town(tmp_path)
+    town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(ONE, now=DAY).code == 0
+    town.push()
+    return town
+
+
+def chained_anew(
+    log: bytes, change: Callable[[dict[str, Any]], None], signing: Sign, *, since: int
+) -> bytes:
+    """Events changed from a number on, with hashes that fit, and signed anew or not."""
+    entries = list(parse_log(log, path=""))
+    done: list[Entry] = []
+    for entry in entries:
+        if entry.event.seq < since:
+            done.append(entry)
+            continue
+        public = json.loads(json.dumps(entry.event.public))
+        change(public)
+        prev = done[-1].hash if done else entry.event.prev
+        event = msgspec.structs.replace(entry.event, public=public, prev=prev)
+        raw = msgspec.json.encode(event)
+        digest = digest_bytes(raw)
+        signature = None if signing is None else signing(digest)
+        done.append(
+            Entry(event=event, hash=digest, raw=raw, opened=entry.opened, signature=signature)
+        )
+    return b"".join(map(format_entry, done))
+
+
+def better(public: dict[str, Any]) -> None:
+    if "scores" in public:
+        public["scores"] = dict.fromkeys(public["scores"], "0.999")
+
+
+def own_signers(public: dict[str, Any]) -> None:
+    better(public)
+    if "signers" in public:
+        public["signers"] = {name: public_key(EVE) for name in public["signers"]}
+
+
+def write_on_main(town: Town, data: bytes) -> None:
+    """Somebody with write access to main puts another log there."""
+    writer = town.new_clone("writer")
+    (writer / "log.jsonl").write_bytes(data)
+    told = ("-c", "user.name=Eve", "-c", "user.email=eve@example.org")
+    git(writer, *told, "commit", "-q", "-am", "x")
+    git(writer, "push", "-q", "origin", "HEAD:main")
+
+
+PUBLIC: Mapping[str, tuple[Callable[[dict[str, Any]], None], Sign, int, str]] = {
+    "a score changed, without signatures": (better, None, 1, "the event is not signed"),
+    "a score changed, with a stranger's": (better, as_eve, 1, "which is no signer's"),
+    "all of it made anew by a stranger": (own_signers, as_eve, 0, "history was rewritten"),
+}
+
+
+@pytest.mark.parametrize("attack", PUBLIC)
+def test_a_public_log_that_a_writer_on_main_made_anew_is_found(town: Town, attack: str) -> None:
+    change, signing, since, told = PUBLIC[attack]
+    data = chained_anew((town.board / "log.jsonl").read_bytes(), change, signing, since=since)
+    write_on_main(town, data)
+    two = town.draft("two", now=DAY, seed=2)
+    asked: list[tuple[str, ...]] = [("status", ONE), ("submit", two)]
+    for command in asked:  # the clone has not pulled it yet
+        answer = town.participant(*command, now=DAY)
+        assert (answer.code, told in answer.err) == (2, True), answer
+    assert git(town.forge, "branch", "--list", f"submission/{two}") == ""
+    town.pull()
+    for command in [*asked, ("check", two), ("rebuild",)]:
+        answer = town.participant(*command, now=DAY)
+        assert (answer.code, told in answer.err) == (2, True), (command, answer)
+    found = town.participant("audit", "--json", now=LAST)
+    assert (found.code, told in found.json["faults"][0]) == (1, True), found
+
+
+def test_a_fresh_clone_of_a_log_that_is_another_s_from_the_start_cannot_know(town: Town) -> None:
+    """What docs/trust.md says: the first clone trusts the address that it came from."""
+    log = (town.board / "log.jsonl").read_bytes()
+    write_on_main(town, chained_anew(log, own_signers, as_eve, since=0))
+    fresh = town.new_clone("fresh")
+    assert town.participant("status", now=LAST, clone=fresh).code == 0
+
+
+# boards of before, and keys
+
+
+def test_a_board_of_0_1_0_begins_to_sign(tmp_path: Path) -> None:
+    town = unpack_old(tmp_path)
+    before = town.organiser("audit", "--json", now=LAST).json
+    assert before["signers"] == {}
+    assert any("they are not signed" in line for line in before["unchecked"])
+    wrong = town.organiser(
+        "board", "rekey", "--keep-key", "--drop-signer", "Bob", "--why", "x", "--yes", now=LAST
+    )
+    assert wrong.code == 2
+    assert "--sign" in wrong.err
+    told = ("board", "rekey", "--keep-key", "--sign", "--why", "events are signed", "--yes")
+    answer = town.organiser(*told, "--json", now=LAST)
+    assert answer.code == 0, answer
+    assert len(answer.json["signers"]) == 1
+    again = town.organiser(*told, "--json", now=LAST)
+    assert again.json["done_before"]
+    found = town.organiser("audit", "--json", now=LAST).json
+    assert (found["ok"], found["signers"]) == (True, answer.json["signers"])
+    first = town.events()[-1]["seq"]
+    assert found["notes"] == [f"signed from event {first} on; nobody vouches for those before it"]
+    log = (town.vault / "events.jsonl").read_bytes()
+    (town.vault / "events.jsonl").write_bytes(rejection(log, None).replace(b"one", b"one"))
+    refused = town.organiser("rebuild", now=LAST)
+    assert "the event is not signed" in refused.err
+
+
+def test_signatures_cannot_be_taken_from_a_board_that_began_later(tmp_path: Path) -> None:
+    """A clone that has seen them refuses the log without them."""
+    town = unpack_old(tmp_path)
+    told = ("board", "rekey", "--keep-key", "--sign", "--why", "events are signed", "--yes")
+    assert town.organiser(*told, now=LAST).code == 0
+    git(town.root, "clone", "-q", "--bare", "board", "forge")
+    git(town.board, "remote", "add", "origin", str(town.forge))
+    git(town.root, "clone", "-q", "forge", "clone")
+    town.draft("mine", now=LAST, seed=7)
+    first = town.events()[-1]["seq"]
+
+    def without(public: dict[str, Any]) -> None:
+        public.pop("signers", None)
+
+    log = (town.board / "log.jsonl").read_bytes()
+    write_on_main(town, chained_anew(log, without, None, since=first))
+    town.pull()
+    answer = town.participant("status", now=LAST)
+    assert answer.code == 2
+    assert "is of another board than this clone has worked with" in answer.err
+
+
+def test_a_new_key_for_the_vault_is_a_new_signing_key_too(town: Town) -> None:
+    (old,) = (town.vault / "identities").glob("*.signing")
+    before = Vault(town.vault).history().signers
+    assert town.organiser("board", "rekey", "--why", "stolen", "--yes", now=LAST).code == 0
+    (new,) = (town.vault / "identities").glob("*.signing")
+    after = Vault(town.vault).history().signers
+    assert new != old
+    assert set(before.values()).isdisjoint(after.values())
+    last = Vault(town.vault).entries()[-1]
+    assert last.signature is not None
+    assert [last.signature.key] == list(before.values())
+    assert [last.event.by] == list(before)
+    assert town.organiser("rebuild", now=LAST).code == 0
+    assert town.audit() == {"ok": True, "events": len(town.events()), "faults": [], "notes": []}
+    late = town.send("late", now=LAST, seed=5)
+    town.take_in(now=LAST)
+    assert town.organiser("reject", late, "--why", "x", now=LAST).code == 0
+    assert [town.events()[-1]["by"]] == list(after)
+
+
+def test_a_vault_that_lost_its_signing_key_logs_nothing_and_says_the_way_back(town: Town) -> None:
+    for file in (town.vault / "identities").glob("*.signing"):
+        file.unlink()
+    before = town.kinds()
+    answer = town.organiser("extend", ONE, "2027-01-01", "--why", "x", now=LAST)
+    assert answer.code == 2
+    town.send("late", now=LAST, seed=5)
+    answer = town.organiser("inbox", now=LAST)
+    assert answer.code == 2
+    assert "restore it from the backup" in answer.err
+    assert town.kinds() == before
+
+
+def test_a_spare_signer_lets_the_next_one_in(town: Town) -> None:
+    """docs/organisers.md: a second key of the same organiser, stored elsewhere."""
+    spare = new_signing_key("ORGANISER")
+    told = ("--add-signer", f"spare={public_key(spare)}", "--why", "a spare key", "--yes")
+    answer = town.organiser("board", "rekey", "--keep-key", *told, now=LAST)
+    assert answer.code == 0, answer
+    (own,) = (town.vault / "identities").glob("*.signing")
+    own.unlink()
+    Vault(town.vault).add_signing_key(spare)
+    lost = next(iter(Vault(town.vault).history().signers))
+    fresh = new_signing_key("ORGANISER")
+    change = ("--drop-signer", lost, "--add-signer", f"Ada={public_key(fresh)}", "--why", "lost")
+    answer = town.organiser("board", "rekey", "--keep-key", *change, "--yes", now=LAST)
+    assert answer.code == 0, answer
+    assert list(Vault(town.vault).history().signers) == ["spare", "Ada"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("--drop-signer", "nobody"), "no signer"),
+        (("--add-signer", "Ada"), "NAME=KEY"),
+        (("--add-signer", "Ada=xyz"), "NAME=KEY"),
+        (("--sign",), "a board whose events are not signed"),
+    ],
+)
+def test_wrong_signers_change_nothing(town: Town, change: tuple[str, ...], told: str) -> None:
+    before = town.events()
+    answer = town.organiser(
+        "board", "rekey", "--keep-key", *change, "--why", "x", "--yes", now=LAST
+    )
+    assert answer.code == 2
+    assert told in answer.err
+    assert town.events() == before
+
+
+def test_the_last_signer_cannot_drop_themselves(town: Town) -> None:
+    (own,) = Vault(town.vault).history().signers
+    answer = rekey(town, "--keep-key", "--drop-signer", own)
+    assert answer.code == 2
+    assert "let another organiser drop it" in answer.err
+
+
+def rekey(town: Town, *told: str) -> Answer:
+    return call(
+        town.root,
+        *("board", "rekey", *told, "--why", "x", "--yes", "--now", LAST),
+        *("--board", town.board, "--vault", town.vault),
+    )
