@@ -1,11 +1,19 @@
 """What `heldout board new` says: its commands can be called, and nothing that was given is lost."""
 
+import io
 import re
 import shlex
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
-from town import FOUNDED, call, founding, run_text, write_inputs
+from town import FOUNDED, Town, call, found_town, founding, git, run_text, write_inputs
+
+from heldout.cli.demo import _own_command
+from heldout.pipeline.founding.found import GivenSet, choose_order
+from heldout.trec.qrels import read_qrels
+from heldout.trec.queries import read_queries
 
 pytestmark = pytest.mark.slow
 LATER = "2026-11-03T10:00:00Z"
@@ -68,3 +76,137 @@ def test_the_documents_are_described_where_they_are_given(given: Path) -> None:
     assert (missing.code, missing.out) == (2, "")
     assert "collection-file" in missing.err
     assert call(given, *told[:4], "--json").json["collection"] is None
+
+
+def labels(*rows: str) -> GivenSet:
+    """A set of queries of which each row is the judgments `query document grade`."""
+    lines = [f"{query} 0 {document} {grade}" for query, document, grade in map(str.split, rows)]
+    qrels = read_qrels(io.BytesIO("\n".join(lines).encode() + b"\n"), path="q")
+    texts = "".join(f"{query}\ttext\n" for query in qrels.judgments)
+    queries = read_queries(io.BytesIO(texts.encode()), path="t")
+    return GivenSet(queries=queries, qrels=qrels, public=False)
+
+
+@pytest.mark.parametrize(
+    ("rows", "order"),
+    [
+        (("1 a 1", "2 b 1"), "msmarco"),
+        (("1 a 1", "1 c 1", "2 b 1", "3 d 1"), "msmarco"),
+        (("1 a 1", "2 b 2"), "trec"),
+        (("1 a 1", "1 b 1", "2 b 1", "2 c 1", "2 d 0"), "trec"),
+        (("1 a 0",), "msmarco"),
+    ],
+)
+def test_the_order_follows_the_labels(rows: tuple[str, ...], order: str) -> None:
+    """Rank columns of TREC runs begin at 0, repeat or have gaps; those of MS MARCO runs count."""
+    assert choose_order([labels(*rows)])[0] == order
+
+
+def test_the_order_is_said_and_can_be_set(given: Path) -> None:
+    qrels = given / "eval.qrels"
+    qrels.write_text(qrels.read_text() + "eval0 0 another 2\n")
+    answer = call(given, *founding(given))
+    assert re.search(
+        r"order +trec: by the scores of a run; the rank column is not used "
+        r"\(the labels are graded; --order sets another\)",
+        answer.out,
+    )
+    assert 'order = "trec"' in (given / "board" / "board.toml").read_text("utf-8")
+    assert "(done before)" in call(given, *founding(given)).out
+    shutil.rmtree(given / "board")
+    shutil.rmtree(given / "vault")
+    answer = call(given, *founding(given), "--order", "msmarco", "--json")
+    assert answer.json["order"] == "msmarco"
+    assert 'order = "msmarco"' in (given / "board" / "board.toml").read_text("utf-8")
+
+
+def test_what_scores_will_fix_is_said_before_the_first_score(given: Path) -> None:
+    answer = call(given, *founding(given))
+    fixed, baseline = (
+        answer.out.index("after the first score these are fixed: runs.order"),
+        (answer.out.index("heldout board baseline")),
+    )
+    assert fixed < baseline
+    (line,) = re.findall(r"heldout (rebuild .*)", answer.out)
+    assert call(given, *shlex.split(line), "--now", LATER).code == 0
+
+
+def test_what_was_given_is_not_asked_for_again(given: Path) -> None:
+    plain = call(given, *founding(given)).out
+    assert "state in board.toml where heldout is installed from: install" in plain
+    assert "git remote add origin URL" in plain
+    shutil.rmtree(given / "board")
+    shutil.rmtree(given / "vault")
+    more = ("--forge", "https://github.com/lab/kb", "--install", "https://example.org/heldout.whl")
+    told = call(given, *founding(given), *more).out
+    assert "installed from" not in told
+    assert "git remote add origin https://github.com/lab/kb.git; git push -u origin main" in told
+    assert "URL" not in told
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def set_key(town: Town, key: str, value: str) -> None:
+    rules = town.board / "board.toml"
+    text = rules.read_text("utf-8")
+    rules.write_text(
+        re.sub(rf'^{key} = ".*"$', f'{key} = "{value}"', text, flags=re.MULTILINE), "utf-8"
+    )
+
+
+def test_the_readme_follows_the_rules_until_somebody_edits_it(town: Town) -> None:
+    readme = town.board / "README.md"
+    assert "have not stated the address yet" in readme.read_text("utf-8")
+    set_key(town, "install", "https://example.org/heldout.whl")
+    assert town.organiser("rebuild", now=LATER).code == 0
+    assert 'pip install "https://example.org/heldout.whl"' in readme.read_text("utf-8")
+    assert git(town.board, "status", "--porcelain") == ""
+    own = readme.read_text("utf-8") + "\nOur workshop is in May.\n"
+    readme.write_text(own, "utf-8")
+    set_key(town, "install", "https://example.org/newer.whl")
+    assert town.organiser("rebuild", now=LATER).code == 0
+    assert readme.read_text("utf-8") == own
+
+
+def test_a_readme_of_the_first_version_follows_too(town: Town) -> None:
+    readme = town.board / "README.md"
+    text = readme.read_text("utf-8")
+    for new, old in (
+        (
+            "draft my-system --dev dev.run.gz --eval eval.run.gz",
+            "draft NAME --run dev=FILE --run eval=FILE",
+        ),
+        ("and the command stands here then.", "and the command here."),
+    ):
+        assert new in text
+        readme.write_text(readme.read_text("utf-8").replace(new, old), "utf-8")
+    set_key(town, "title", "A new title")
+    assert town.organiser("rebuild", now=LATER).code == 0
+    assert readme.read_text("utf-8").startswith("# A new title\n")
+
+
+def test_readme_and_page_show_one_command(town: Town) -> None:
+    command = "heldout draft my-system --dev dev.run.gz --eval eval.run.gz"
+    for page in ("README.md", "leaderboard/index.html"):
+        assert command in (town.board / page).read_text("utf-8")
+
+
+def test_publishing_without_addresses_warns(town: Town) -> None:
+    one = town.send("one", now=LATER)
+    town.take_in(now=LATER)
+    told = town.publish(one, now=LATER)
+    assert "warning   board.toml has no repository and no install" in told.out
+    set_key(town, "install", "https://example.org/heldout.whl")
+    set_key(town, "repository", "https://example.org/board")
+    assert "warning" not in town.publish(one, now=LATER).out
+
+
+def test_the_demo_names_a_program_that_can_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "argv", [".venv/bin/heldout", "demo"])
+    assert _own_command() == ".venv/bin/heldout"
+    monkeypatch.setattr(sys, "argv", ["/x/heldout/__main__.py", "demo"])
+    assert _own_command() == f"{sys.executable} -m heldout"

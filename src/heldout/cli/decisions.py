@@ -71,6 +71,9 @@ def report(
         print_facts(answers(), rebuilt_facts(rebuilt))
         left = sum(s.waits_since is not None for s in desk.history().submissions.values())
         following = [f"heldout inbox   ({left} left)"] if left else []
+        if verb == "published" and (missing := _list_missing(desk.spec())):
+            lack = f"board.toml has no {' and no '.join(missing)}: readers of the page cannot tell"
+            print_facts(answers(), [("warning", f"{lack} where to get them")])
         if earlier:
             count = plural(len(earlier), "entry is", "entries are")
             print_facts(answers(), [("earlier", f"{count} still scored with earlier labels")])
@@ -83,6 +86,12 @@ def report(
         print_next(desk.repository, following)
     if not all(decision.done for decision in decisions):
         raise click.exceptions.Exit(1)
+
+
+def _list_missing(spec: BoardSpec) -> list[str]:
+    """The addresses that a participant needs and board.toml does not state."""
+    addresses = {"repository": spec.repository, "install": spec.install}
+    return [key for key, address in addresses.items() if not address]
 
 
 def print_next(repository: Repository, commands: Sequence[str]) -> None:

@@ -1,6 +1,9 @@
 """`heldout demo`: the whole story on the embedded collection."""
 
 import multiprocessing
+import shlex
+import shutil
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
@@ -60,17 +63,28 @@ def demo(*, folder: Path, seed: int, now: datetime, as_json: bool) -> None:
         print_json({"page": page.as_uri(), **_document(standings, scenes), "judged": judged})
         return
     _print(standings, scenes)
+    heldout, places = _own_command(), f"--board {folder}/board --vault {folder}/vault"
     print_facts(
         answers(),
         [
             ("", ""),
             ("page", page.as_uri()),
             ("", ""),
-            ("next", f"cd {folder}/board; heldout inbox --vault ../vault"),
-            ("", f"cd {folder}/board; heldout review {scenes[-1].id} --vault ../vault"),
-            ("", f"heldout prefer labels {folder}/campaign --runs '{folder}/runs/*/dev.tsv.bz2'"),
+            ("next", f"{heldout} inbox {places}"),
+            ("", f"{heldout} review {scenes[-1].id} {places}"),
+            ("", f"{heldout} prefer labels {folder}/campaign --runs '{folder}/runs/*/dev.tsv.bz2'"),
         ],
     )
+
+
+def _own_command() -> str:
+    """How this program is called from where the person stands: by its path if it is not on PATH."""
+    if shutil.which("heldout") is not None:
+        return "heldout"
+    called = Path(sys.argv[0])
+    if called.name == "heldout":
+        return shlex.quote(str(called))
+    return f"{shlex.quote(sys.executable)} -m heldout"
 
 
 def _judge(

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from heldout.board.query_sets.describe import (
     list_notes,
     say_collection,
 )
+from heldout.board.rules.fixed_rules import FIXED_BY_SCORES
 from heldout.board.rules.forge import ForgeSpec, parse_forge
 from heldout.board.rules.template import NewBoard
 from heldout.cli.collection_source import read_whole
@@ -41,7 +42,7 @@ from heldout.envelope.bundle import Form
 from heldout.errors import InputError, Problem
 from heldout.pipeline.deciding.baseline import add_baseline
 from heldout.pipeline.deciding.rebuild import catch_up
-from heldout.pipeline.founding.found import GivenSet, found_board, is_founded
+from heldout.pipeline.founding.found import GivenSet, choose_order, found_board, is_founded
 from heldout.pipeline.organiser.recipients import check_recipients
 from heldout.pipeline.query_sets.sets import load_sets
 from heldout.pipeline.query_sets.view_facts import describe_views, list_view_notes
@@ -56,6 +57,11 @@ __all__ = ["baseline", "describe", "new"]
 
 _file = click.Path(path_type=Path, dir_okay=False)
 _MEASURE = "RR@10"
+_ORDERS: Mapping[Order, str] = {
+    "msmarco": "by the rank column of a run; scores are not used",
+    "trec": "by the scores of a run; the rank column is not used",
+    "trec9": "by the scores of a run as float32; the rank column is not used",
+}
 _TASK = "Rank the documents of the collection for each query."
 
 
@@ -76,7 +82,12 @@ _TASK = "Rank the documents of the collection for each query."
 )
 @click.option("--title", metavar="TEXT", help="Heading of the page [DIR's name].")
 @click.option("--task", default=_TASK, metavar="TEXT", help="What a system has to do.")
-@click.option("--order", type=click.Choice(get_args(Order)), default="msmarco", show_default=True)
+@click.option(
+    "--order",
+    type=click.Choice(get_args(Order)),
+    help="How documents of a run are ordered [by the labels: trec, or msmarco where a query has "
+    "one relevant document].",
+)
 @click.option("--depth", type=click.IntRange(min=1), default=1000, show_default=True)
 @click.option("--envelope", type=click.Choice(get_args(Form)), default="age", show_default=True)
 @click.option("--forge", metavar="URL", help="Where submissions are opened, as on github.com.")
@@ -95,7 +106,7 @@ def new(
     measure: str | None,
     title: str | None,
     task: str,
-    order: Order,
+    order: Order | None,
     depth: int,
     envelope: Form,
     forge: str | None,
@@ -114,6 +125,7 @@ def new(
     """
     sets = {"dev": _given(dev, public=True)} if dev is not None else {}
     sets["eval"] = _given(eval, public=False)
+    chosen, why = (order, "as --order says") if order else choose_order(sets.values())
     plan = NewBoard(
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.casefold()).strip("-") or "board",
         title=title or folder.resolve().name,
@@ -122,7 +134,7 @@ def new(
         envelope=envelope,
         recipients=(),
         measure=measure or _MEASURE,
-        order=order,
+        order=chosen,
         depth=depth,
         sets={name: given.public for name, given in sets.items()},
         primary="eval",
@@ -133,33 +145,41 @@ def new(
     desk = found_board(folder, vault.absolute(), plan, sets, now=now)
     description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
     if as_json:
-        print_json({"board": plan.name, "by": desk.by, **as_document(description)})
+        told = {"board": plan.name, "by": desk.by, "order": chosen}
+        print_json({**told, **as_document(description)})
         return
     print_facts(
         answers(),
         [
             ("board", f"{folder}: board.toml, queries, page; a git repository{before}"),
             ("vault", f"{vault}: the key {desk.by}, the labels of eval, the log{before}"),
+            ("order", f"{chosen}: {_ORDERS[chosen]} ({why}; --order sets another)"),
             ("", ""),
         ],
     )
     _print(description)
     play = f"heldout redteam --board {shlex.quote(str(folder))} --runs FILE FILE"
     release = [*ADVICE.splitlines(), f"{play} plays the attacks on your dev data"]
-    for heading, lines in (("next", _next(folder, vault, sets, now)), ("release", release)):
+    for heading, lines in (("next", _next(folder, vault, plan, now)), ("release", release)):
         print_facts(answers(), [("", "")])
         print_facts(answers(), [(heading * (i == 0), line) for i, line in enumerate(lines)])
 
 
-def _next(folder: Path, vault: Path, sets: Collection[str], now: datetime) -> Iterator[str]:
+def _next(folder: Path, vault: Path, plan: NewBoard, now: datetime) -> Iterator[str]:
     """What to do now; commands can be called as they stand, once FILE is a file."""
-    runs = " ".join(f"--{name} FILE" for name in sets)
+    runs = " ".join(f"--{name} FILE" for name in plan.sets)
     places = f"--board {shlex.quote(str(folder))} --vault {shlex.quote(str(vault))}"
     run = f'{now:%Y%m%d}-bm25 {runs} --description "BM25"'
     yield "back up the vault today: without its key nothing that is sent can be opened"
-    yield "read board.toml: the policy, the depth, the task; commit what you change"
-    yield "state there where heldout is installed from: install; and in README.md"
-    yield "put the board where people find it: git remote add origin URL; git push -u origin main"
+    yield f"read board.toml: after the first score these are fixed: {', '.join(FIXED_BY_SCORES)}"
+    yield f"log what you change there: heldout rebuild {places}"
+    if not plan.install:
+        yield "state in board.toml where heldout is installed from: install"
+    address = "URL" if plan.forge is None else plan.forge.clone_url
+    push = f"git remote add origin {address}; git push -u origin main"
+    yield f"put the board where people find it: {push}"
+    if plan.forge is None:
+        yield "and state that address in board.toml: repository"
     yield f"show a first run: heldout board baseline {run} {places}"
     yield "another organiser: share the vault (docs/organisers.md), then heldout board rekey"
 

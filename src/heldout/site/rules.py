@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from heldout.board.rules.spec import BoardSpec, QuerySet
+from heldout.board.rules.template import draft_command
 from heldout.charts.days import day_words
 from heldout.site.facts import BoardFacts
 from heldout.site.rows import make_columns
@@ -80,11 +81,10 @@ def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
 
 def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
     """The commands that take part; the first one is for boards where teams register."""
-    files = " ".join(f"{_flag(key)}{key}.run.gz" for key in map(clean, spec.sets))
     return (
         *_list_registering(spec),
         Step(
-            command=f"heldout draft my-system {files}",
+            command=draft_command(map(clean, spec.sets)),
             does="makes a dated id, a folder that git ignores, and a metadata file to fill in.",
         ),
         Step(
@@ -105,10 +105,6 @@ def _list_registering(spec: BoardSpec) -> tuple[Step, ...]:
     does = f"once, before the first submission: {asks}makes the team's key, and registers it."
     file = next(iter(_list_agreement(spec)), None)
     return (Step(command='heldout register --team "NAME"', does=does, file=file),)
-
-
-def _flag(key: str) -> str:
-    return f"--{key} " if key in ("dev", "eval") else f"--run {key}="
 
 
 def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:

@@ -35,12 +35,22 @@ from heldout.trec.candidates import read_candidates
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import Queries, read_queries
 
-__all__ = ["KEYS", "LEADERBOARD", "LOG", "SPEC", "Repository", "WrittenPages", "find_board"]
+__all__ = [
+    "KEYS",
+    "LEADERBOARD",
+    "LOG",
+    "README",
+    "SPEC",
+    "Repository",
+    "WrittenPages",
+    "find_board",
+]
 
 SPEC = "board.toml"
 LOG = "log.jsonl"
 LEADERBOARD = "leaderboard"
 KEYS = "keys/organisers.txt"
+README = "README.md"
 _MANIFEST = f"{LEADERBOARD}/manifest.json"
 _MOST_LOG = 1 << 30
 _PINNED = ".heldout/pinned.json"

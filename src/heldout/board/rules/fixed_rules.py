@@ -21,6 +21,7 @@ from heldout.board.rules.spec_checks import Wrong
 from heldout.board.rules.spec_file import parse_spec
 
 __all__ = [
+    "FIXED_BY_SCORES",
     "Difference",
     "list_changed_keys",
     "list_changed_terms",
@@ -34,6 +35,12 @@ _VIEW = (
     *("summary", "min_group", "groups", "target"),
 )
 """The keys of a view that say what its score is; the others say who sees it."""
+
+FIXED_BY_SCORES = (
+    *("runs.order", "decimals", "denominator", "primary"),
+    *("release.rule = step", "the set, measure and labels of each view", "the files of each set"),
+)
+"""What `list_changed_terms` holds fixed once a score is published, in words."""
 
 _WORDS = ("name", "title", "task", "contact", "submit", "repository", "home", "install", "example")
 _HARMLESS = (*_WORDS, "forge")

@@ -1,6 +1,6 @@
 """The files that a new board begins with, as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
@@ -9,11 +9,18 @@ from string import Template
 import msgspec
 
 from heldout.board.rules.forge import ForgeSpec
-from heldout.board.rules.spec import EnvelopeForm, Example
+from heldout.board.rules.spec import BoardSpec, EnvelopeForm, Example
 from heldout.board.rules.workflows import workflow_files
 from heldout.trec.ranking import Order
 
-__all__ = ["NewBoard", "format_recipients", "new_board_files"]
+__all__ = [
+    "NewBoard",
+    "draft_command",
+    "format_readme",
+    "format_recipients",
+    "is_generated_readme",
+    "new_board_files",
+]
 
 _SEEDS: Mapping[EnvelopeForm, int] = {"age": 5, "openssl": 1}
 """Most seeds on a new board: five, as is usual; none where MS MARCO's scripts read the runs."""
@@ -76,19 +83,54 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "example": _example_table(board.example),
         "views": "\n".join(_view_table(name, board.measure) for name in board.sets),
     }
-    plain = {
-        "title": board.title,
-        "task": board.task,
-        "install": _say_install(board.install),
-        "runs": " ".join(f"--run {name}=FILE" for name in board.sets),
-    }
+    readme = _fill_readme(board.title, board.task, board.install, tuple(board.sets))
     return {
         **workflow_files(board.forge, install=board.install),
         "board.toml": _fill("board.toml", words),
-        "README.md": _fill("README.md", plain),
+        "README.md": readme,
         ".gitignore": b"drafts/\n.heldout/\n.writing-*\n",
         "keys/organisers.txt": format_recipients(board.recipients),
     }
+
+
+def draft_command(sets: Iterable[str]) -> str:
+    """The command by which a submission begins, with the runs that a board asks for."""
+    runs = " ".join(
+        f"--{key} {key}.run.gz" if key in ("dev", "eval") else f"--run {key}={key}.run.gz"
+        for key in sets
+    )
+    return f"heldout draft my-system {runs}"
+
+
+def format_readme(spec: BoardSpec) -> bytes:
+    """The README.md of a board by its rules."""
+    return _fill_readme(spec.title, spec.task, spec.install, tuple(spec.sets))
+
+
+def is_generated_readme(data: bytes, rules: Iterable[BoardSpec]) -> bool:
+    """Whether a README.md is what heldout wrote under one of these rules: nobody has edited it.
+
+    Args:
+        data: the file.
+        rules: all that a board has had.
+    """
+    return any(
+        data == _fill_readme(spec.title, spec.task, spec.install, tuple(spec.sets), first=first)
+        for spec in rules
+        for first in (False, True)
+    )
+
+
+def _fill_readme(
+    title: str, task: str, install: str, sets: tuple[str, ...], *, first: bool = False
+) -> bytes:
+    """The text; `first` gives that of version 0.1.0, whose boards have it."""
+    words = {"title": title, "task": task, "install": _say_install(install, first=first)}
+    if first:
+        draft = "heldout draft NAME " + " ".join(f"--run {name}=FILE" for name in sets)
+    else:
+        draft = draft_command(sets)
+    return _fill("README.md", {**words, "draft": draft})
 
 
 def format_recipients(recipients: Sequence[str]) -> bytes:
@@ -122,13 +164,14 @@ def _forge_table(forge: ForgeSpec | None) -> str:
     return "\n[forge]\n" + "".join(f"{key} = {_quote(value)}\n" for key, value in pairs)
 
 
-def _say_install(address: str) -> str:
+def _say_install(address: str, *, first: bool) -> str:
     """A paragraph of the README: an index may give anything under a name."""
     if address:
         return f'```\npip install "{address}"\n```'
+    written = "and the command here." if first else "and the command stands here then."
     return (
         "The organisers have not stated the address yet. They fill in `install` in board.toml,\n"
-        "and the command here."
+        f"{written}"
     )
 
 

@@ -10,7 +10,12 @@ from heldout.board.ranking.seasons import current_standings, list_seasons
 from heldout.board.ranking.standings import Standings, project
 from heldout.board.rules.fixed_rules import Difference
 from heldout.board.rules.spec import BoardSpec, Example
-from heldout.board.rules.template import format_recipients
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.template import (
+    format_readme,
+    format_recipients,
+    is_generated_readme,
+)
 from heldout.board.rules.workflows import WORKFLOW_PATHS, workflow_files
 from heldout.pipeline.organiser.clock import committed_log
 from heldout.pipeline.organiser.desk import (
@@ -26,12 +31,12 @@ from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 from heldout.site.trust import list_trust
 from heldout.store.git import AS_IT_IS, ATTRIBUTES, Author
-from heldout.store.repository import KEYS, LEADERBOARD, LOG, SPEC, Repository, WrittenPages
+from heldout.store.repository import KEYS, LEADERBOARD, LOG, README, SPEC, Repository, WrittenPages
 
 __all__ = ["Rebuilt", "catch_up", "rebuild", "rebuild_public"]
 
 _PUBLIC = (
-    *(SPEC, "README.md", ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
+    *(SPEC, README, ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
     *("submissions", LOG, LEADERBOARD, *WORKFLOW_PATHS.values()),
 )
 _KEEPER = Author(name="heldout", email="heldout@localhost")
@@ -79,6 +84,7 @@ def rebuild(desk: Desk) -> Rebuilt:
     public = project(entries, now=desk.now)
     changed = int(desk.repository.write_file(KEYS, format_recipients(desk.spec().recipients)))
     changed += _write_missing(desk.repository, desk.spec())
+    changed += _write_readme(desk)
     changed += _write_submissions(desk, read_history(entries))
     standings, pages = _write_pages(desk.repository, desk.spec(), public, desk.now)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
@@ -140,6 +146,17 @@ def _write_missing(repository: Repository, spec: BoardSpec) -> int:
         for path, text in files.items()
         if not repository.files.exists(path)
     )
+
+
+def _write_readme(desk: Desk) -> int:
+    """README.md by the rules of today, unless an organiser has edited or removed it."""
+    files = desk.repository.files
+    if not files.exists(README):
+        return 0
+    rules = (parse_spec(text.encode()) for _, text in desk.history().rules)
+    if not is_generated_readme(files.read(README), rules):
+        return 0
+    return int(desk.repository.write_file(README, format_readme(desk.spec())))
 
 
 def _write_submissions(desk: Desk, history: History) -> int:

@@ -1,9 +1,10 @@
 """Founds a board: both directories, from given queries and judgments."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from statistics import median
 
 from heldout.board.log.events import format_entry, redact, signers_of
 from heldout.board.rules.held_out import list_stems
@@ -24,9 +25,11 @@ from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault, check_apart
 from heldout.trec.qrels import Qrels, format_qrels
 from heldout.trec.queries import Queries, format_queries
+from heldout.trec.ranking import Order
 
 __all__ = [
     "GivenSet",
+    "choose_order",
     "first_signers",
     "found_board",
     "is_founded",
@@ -48,6 +51,24 @@ class GivenSet:
     queries: Queries
     qrels: Qrels
     public: bool
+
+
+def choose_order(sets: Iterable[GivenSet]) -> tuple[Order, str]:
+    """How runs are best ordered, by the labels of a board that does not exist yet, and why.
+
+    Collections with one relevant document for a query follow MS MARCO, whose scripts read the rank
+    column. Elsewhere runs come from TREC tools, whose rank columns begin at 0, repeat or have gaps,
+    because trec_eval does not read them.
+    """
+    counts: list[int] = []
+    for given in sets:
+        for grades in given.qrels.judgments.values():
+            if any(grade > 1 for grade in grades.values()):
+                return "trec", "the labels are graded"
+            counts += [count] if (count := sum(grade > 0 for grade in grades.values())) else []
+    if counts and median(counts) > 1:
+        return "trec", f"a query has {median(counts):g} relevant documents, in the median"
+    return "msmarco", "the labels have one relevant document for a query, as on MS MARCO"
 
 
 def found_board(
