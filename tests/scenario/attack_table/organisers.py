@@ -144,3 +144,66 @@ def attacks() -> Iterator[Attack]:
         becomes="refused at once, by its line",
         prefix="a board.toml of ",
     )
+    yield from _by_git()
+
+
+def _by_git() -> Iterator[Attack]:
+    """What somebody does who may push to the board's main and has no key of the organisers."""
+    here = Group(family="A push to the board's main", module="scenario/test_rules_by_git.py")
+    yield here.one(
+        "a key added to board.toml by a push",
+        "test_a_key_added_by_a_push",
+        tries="to read what teams submit from now on",
+        becomes="nothing is sealed for it, and no event takes it; the audit fails",
+    )
+    yield from here.cases(
+        "test_rules_changed_by_a_push",
+        "a quota of a thousand",
+        "rules switched off",
+        "a release that lets anybody try often",
+        tries="to have other rules in force than the organisers chose",
+        becomes="shown as a diff that needs a yes; nothing is logged, and the log counts",
+        prefix="by a push: ",
+    )
+    for name, test, tries, becomes in (
+        (
+            "an agreement changed by a push",
+            "test_an_agreement_changed_by_a_push",
+            "to let teams sign what no organiser has read",
+            "shown as a diff that needs a yes; nothing is logged",
+        ),
+        (
+            "a log that was rewritten on the remote",
+            "test_a_remote_whose_history_was_rewritten_gets_nothing",
+            "to give clones another log, with another key in it",
+            "a clone that has seen the first one seals nothing",
+        ),
+        (
+            "a log that was removed by a push",
+            "test_without_its_log_a_clone_has_no_rules",
+            "to let board.toml alone decide",
+            "refused: without the log no rules hold",
+        ),
+        (
+            "a title changed by a push",
+            "test_a_page_made_in_a_clone_follows_the_log",
+            "to put words on the page that readers make",
+            "the page follows the log, and the difference is named",
+        ),
+        (
+            "a forge changed by a push",
+            "test_a_forge_changed_by_a_push_gets_no_token",
+            "to be sent the organisers' token",
+            "not sent, by REST or by git, even after a yes to the rules: the vault knows its host",
+        ),
+    ):
+        yield here.one(name, test, tries=tries, becomes=becomes)
+    yield from here.cases(
+        "test_what_published_scores_fix_is_refused_in_a_clone_too",
+        "runs.order",
+        "decimals",
+        "primary",
+        tries="to let teams prepare runs by rules that no event can bring",
+        becomes="refused by `check`, `submit` and `rebuild` in every clone",
+        prefix="after the first score, by a push: another ",
+    )
