@@ -11,14 +11,20 @@ from interval_worlds import (
     difference,
     drift,
     facet_differences,
+    facet_of_rare_losses,
     found_alone,
     found_by_both,
+    late_by_both,
     pilot,
+    pilot_of_rare_losses,
     progress,
     ranges_of_equal_systems,
     ranges_of_near_ties,
+    ranges_of_rare_failures,
+    rare_losses,
     seeds,
     success,
+    success_of_few,
     team_slopes,
 )
 
@@ -52,6 +58,8 @@ class Case:
 
 
 _PAIR = "RR@10, B changes 30% of the answers and gains {:.4f}, {} queries"
+_FAILURES = "8 equal systems that lose .8 on up to 3% of {} queries, little noise"
+_LOSSES = "B gains a little on each of {} queries and loses .9 on 1% of them"
 _SAME = "RR@10, each changes 10% of the answers of the one before and none is better"
 
 CASES: Sequence[Case] = (
@@ -99,7 +107,7 @@ CASES: Sequence[Case] = (
     Case(
         analysis="compare, of groups of seeds", interval="difference across seeds and queries",
         world="4 and 4 seeds of deviation .02, methods .005 apart, 60 queries", near=True,
-        trial=seeds, trials=300,
+        trial=seeds(4), trials=300,
     ),
     Case(
         analysis="teams", interval="slope of a team",
@@ -194,6 +202,99 @@ CASES: Sequence[Case] = (
         analysis="compare, outcomes", interval="ranks where both find, by signed-rank",
         world=_PAIR.format(GAIN, 100), near=True, trial=found_by_both("esl_signed_rank"),
         trials=300, wide=True,
+    ),
+    # Where each is weakest: losses too rare to be seen, few queries, few seeds, few entries
+    Case(
+        analysis="stability", interval="ranges of ranks, all at once",
+        world=_FAILURES.format(50), near=True, trial=ranges_of_rare_failures(50),
+        least=0.0, wide=True,
+    ),
+    Case(
+        analysis="stability", interval="ranges of ranks, all at once",
+        world=_FAILURES.format(100), near=True, trial=ranges_of_rare_failures(100),
+        least=0.05, wide=True,
+    ),
+    Case(
+        analysis="stability", interval="ranges of ranks, all at once",
+        world=_FAILURES.format("1,000"), near=True, trial=ranges_of_rare_failures(1000),
+        trials=30, least=0.7, wide=True,
+    ),
+    Case(
+        analysis="compare, outcomes, progress, facets", interval="difference of means by t",
+        world=_LOSSES.format(60), near=True, trial=rare_losses(60), trials=300, least=0.44,
+    ),
+    Case(
+        analysis="compare, outcomes, progress, facets", interval="difference of means by t",
+        world=_LOSSES.format(300), near=True, trial=rare_losses(300), trials=300, least=0.78,
+    ),
+    Case(
+        analysis="compare, outcomes, progress, facets", interval="difference of means by t",
+        world=_LOSSES.format("1,000"), near=True, trial=rare_losses(1000), trials=300, least=0.9,
+    ),
+    Case(
+        analysis="compare", interval="Success@3 alone",
+        world="RR@10, B changes 3% of the answers, 100 queries", near=True,
+        trial=success_of_few, trials=300, least=0.8,
+    ),
+    Case(
+        analysis="compare, of groups of seeds", interval="difference across seeds and queries",
+        world="2 and 2 seeds of deviation .02, methods .005 apart, 60 queries", near=True,
+        trial=seeds(2), trials=300, wide=True,
+    ),
+    Case(
+        analysis="teams", interval="slope of a team",
+        world=f"3 submissions, 30 queries, {_SAME}", near=True,
+        trial=team_slopes(all_teams=False, submissions=3, queries=30), least=0.85,
+    ),
+    Case(
+        analysis="teams", interval="slopes of 5 teams, all at once",
+        world=f"3 submissions each, 30 queries, {_SAME}", near=True,
+        trial=team_slopes(all_teams=True, submissions=3, queries=30), least=0.8, wide=True,
+    ),
+    Case(
+        analysis="drift", interval="trend of the difference",
+        world=f"4 entries, 30 queries, {_SAME}", near=True,
+        trial=drift(lambda found: found.difference, rises=0.0, entries=4, queries=30), least=0.85,
+    ),
+    Case(
+        analysis="drift", interval="trend of what the ratio leaves",
+        world=f"4 entries, 30 queries, {_SAME}", near=True,
+        trial=drift(lambda found: found.remainder, rises=0.0, entries=4, queries=30), least=0.85,
+    ),
+    Case(
+        analysis="drift", interval="trend of the ratio",
+        world=f"4 entries, 30 queries, {_SAME}", near=True,
+        trial=drift(lambda found: found.ratio_trend, rises=0.0, entries=4, queries=30), least=0.85,
+    ),
+    Case(
+        analysis="facets", interval="difference on a facet alone, by t",
+        world="B gains .018 on 40 queries and loses .9 on 2% of them", near=True,
+        trial=facet_of_rare_losses, trials=300, least=0.5,
+    ),
+    Case(
+        analysis="power", interval="deviation of the pilot's middle pair",
+        world="B loses .9 on 2% of 100 queries, little noise", near=True,
+        trial=pilot_of_rare_losses, least=0.6,
+    ),
+    Case(
+        analysis="agreement", interval="RBO of two runs, by t",
+        world="20 of 40 documents seen through noise, 5 queries", near=False,
+        trial=runs("rbo", queries=5), least=0.88,
+    ),
+    Case(
+        analysis="agreement", interval="tau of two runs, by t",
+        world="20 of 40 documents seen through noise, 5 queries", near=False,
+        trial=runs("tau", queries=5), least=0.88,
+    ),
+    Case(
+        analysis="agreement", interval="Krippendorff's alpha, over queries",
+        world="2 judges, 3 grades, 10 queries of 10 documents", near=False,
+        trial=judges(kappa=False, queries=10), least=0.85,
+    ),
+    Case(
+        analysis="compare, outcomes", interval="ranks where both find, by t",
+        world="B 9 later on 2% of 100 queries, 1 earlier on 18%", near=True,
+        trial=late_by_both, trials=300, least=0.6,
     ),
 )  # fmt: skip
 """Every interval that a command prints, and those of the library, each in a world or two."""

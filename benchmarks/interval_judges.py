@@ -70,11 +70,11 @@ def draw_runs(rng: Generator, queries: int) -> tuple[TiedTops, TiedTops]:
     return made[0], made[1]
 
 
-def runs(figure: str) -> Trial:
+def runs(figure: str, *, queries: int = 30) -> Trial:
     """A mean over the queries of two runs: `rbo`, `tau`."""
 
     def trial(rng: Generator, level: float) -> Held:
-        a, b = draw_runs(rng, 30)
+        a, b = draw_runs(rng, queries)
         mean = getattr(run_agreement({"a": a, "b": b}, depth=20, level=level).pairs[0], figure)
         return holds(mean.low, mean.high, _run_truth(figure))
 

@@ -36,15 +36,22 @@ __all__ = [
     "difference",
     "drift",
     "facet_differences",
+    "facet_of_rare_losses",
+    "fail_rarely",
     "found_alone",
     "found_by_both",
     "holds",
+    "late_by_both",
     "pilot",
+    "pilot_of_rare_losses",
     "progress",
     "ranges_of_equal_systems",
     "ranges_of_near_ties",
+    "ranges_of_rare_failures",
+    "rare_losses",
     "seeds",
     "success",
+    "success_of_few",
     "team_slopes",
 ]
 
@@ -121,10 +128,70 @@ def ranges_of_near_ties(rng: Generator, level: float) -> Held:
     return bool(((true >= found.low) & (true <= found.high)).all())
 
 
+def ranges_of_rare_failures(queries: int) -> Trial:
+    """Eight equal systems: each loses .8 on up to 3% of the queries and gains that elsewhere."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        found = rank_ranges(as_table(fail_rarely(rng, queries)), rng, flips=199, level=level)
+        return set(found.low) == {1} and set(found.high) == {8}
+
+    return trial
+
+
+def fail_rarely(rng: Generator, queries: int) -> Floats:
+    """Systems of equal means that differ in how often they fail, and in little else."""
+    chances = np.linspace(0, 0.03, 8)[:, np.newaxis]
+    failed = rng.random((8, queries)) < chances
+    return 0.8 + 0.8 * (chances - failed) + 0.005 * rng.standard_normal((8, queries))
+
+
 def ranges_of_equal_systems(rng: Generator, level: float) -> Held:
     """Nobody is better than anybody, so every range has to be all ranks."""
     found = rank_ranges(as_table(evolve(rng, 12, 60)), rng, flips=199, level=level)
     return set(found.low) == {1} and set(found.high) == {12}
+
+
+def _chance(rng: Generator, queries: int, share: float) -> NDArray[np.bool_]:
+    """Some of the queries, each by this chance."""
+    return rng.random(queries) < share
+
+
+def rare_losses(queries: int) -> Trial:
+    """B gains a little on every query and loses .9 on 1% of them: no better in the mean."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        gains = 0.009 + 0.005 * rng.standard_normal(queries)
+        b = gains - 0.9 * (_chance(rng, queries, 0.01))
+        found = run_test("t", np.zeros(queries), b, level=level)
+        return holds(found.low, found.high, 0.0)
+
+    return trial
+
+
+def success_of_few(rng: Generator, level: float) -> Held:
+    """Success@3 alone, where the runs differ on 3% of 100 queries."""
+    a = draw_ranks(rng, 100)
+    b = np.where(rng.random(100) < _FEW, draw_ranks(rng, 100, _BETTER), a)
+    ranks = first_ranks(as_table(np.array([a, b])), k=_K)
+    first, second = (Side(name=name, runs=(name,)) for name in ("s0", "s1"))
+    curves = success_curves(ranks, first, second, rng, band="pointwise", level=level)
+    truth = _FEW * ((1 - _FOUND) ** 3 - (1 - _BETTER) ** 3)
+    return holds(curves.low[2], curves.high[2], truth)
+
+
+_FEW = 0.03
+
+
+def late_by_both(rng: Generator, level: float) -> Held:
+    """Ranks where both find, where B comes 9 later on 2% of 100 queries and 1 earlier on 18%."""
+    a = np.full(100, 1 / 2)
+    b = np.where(_chance(rng, 100, 0.18 / 0.98), 1.0, a)
+    b = np.where(_chance(rng, 100, 0.02), 1 / 11, b)
+    ranks = first_ranks(as_table(np.array([a, b])), k=20)
+    sides = (Side(name="s0", runs=("s0",)), Side(name="s1", runs=("s1",)))
+    (pair,) = compare_runs(ranks, [sides], Margins(), level=level)
+    found = pair.tests["esl_t"]
+    return holds(found.low, found.high, 0.0)
 
 
 def difference(test: str) -> Trial:
@@ -206,13 +273,20 @@ def success(band: Band) -> Trial:
     return trial
 
 
-def seeds(rng: Generator, level: float) -> Held:
-    """Four seeds of each of two methods; seeds differ more than the methods do."""
-    queries = rng.normal(0, 0.3, 60)
-    a, b = (rng.normal(0, 0.02, 4)[:, np.newaxis] + rng.normal(0, 0.1, (4, 60)) for _ in "ab")
-    totals = (b + 0.2 * queries + 0.005)[np.newaxis] - a[:, np.newaxis]
-    found = crossed_t(totals, np.ones(totals.shape), level=level)
-    return holds(found.low, found.high, 0.005)
+def seeds(count: int) -> Trial:
+    """So many seeds of each of two methods; seeds differ more than the methods do."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        queries = rng.normal(0, 0.3, 60)
+        a, b = (
+            rng.normal(0, 0.02, count)[:, np.newaxis] + rng.normal(0, 0.1, (count, 60))
+            for _ in "ab"
+        )
+        totals = (b + 0.2 * queries + 0.005)[np.newaxis] - a[:, np.newaxis]
+        found = crossed_t(totals, np.ones(totals.shape), level=level)
+        return holds(found.low, found.high, 0.005)
+
+    return trial
 
 
 # boards
@@ -252,20 +326,22 @@ def _view(name: str, rows: Floats) -> ViewScores:
     )
 
 
-def team_slopes(*, all_teams: bool) -> Trial:
-    """Five teams of six submissions, each a variant of the team's last one; nobody overfits."""
+def team_slopes(*, all_teams: bool, submissions: int = 6, queries: int = 100) -> Trial:
+    """Five teams, each submission a variant of the team's last one; nobody overfits."""
 
     def trial(rng: Generator, level: float) -> Held:
         views = {
-            name: np.concatenate([evolve(rng, 6, 100) for _ in range(5)])
+            name: np.concatenate([evolve(rng, submissions, queries) for _ in range(5)])
             for name in ("public", "reserve")
         }
-        board = as_board(views, each=6)
+        board = as_board(views, each=submissions)
         found = look_at_teams(
             board, board.views["public"], board.views["reserve"],
             rng=rng, trials=299, level=level,
         )  # fmt: skip
         slopes = [group.slope for group in found.groups if group.slope is not None]
+        if not slopes:
+            return None
         if not all_teams:
             return holds(slopes[0].low, slopes[0].high, 0.0)
         return all(holds(one.low_all, one.high_all, 0.0) for one in slopes)
@@ -273,11 +349,13 @@ def team_slopes(*, all_teams: bool) -> Trial:
     return trial
 
 
-def drift(of: Callable[[Drift], Trend | None], *, rises: float) -> Trial:
+def drift(
+    of: Callable[[Drift], Trend | None], *, rises: float, entries: int = 10, queries: int = 200
+) -> Trial:
     """Dev and official queries of one kind: no trend of what is compared, however scores rise."""
 
     def trial(rng: Generator, level: float) -> Held:
-        views = {name: evolve(rng, 10, 200, rises=rises) for name in ("eval", "dev")}
+        views = {name: evolve(rng, entries, queries, rises=rises) for name in ("eval", "dev")}
         board = as_board(views, each=1)
         found = find_drift(
             board, board.views["eval"], board.views["dev"], rng=rng, trials=199, level=level
@@ -327,6 +405,25 @@ def facet_differences(*, together: bool) -> Trial:
         return all(each) if together else each[1]
 
     return trial
+
+
+def facet_of_rare_losses(rng: Generator, level: float) -> Held:
+    """A facet of 40 queries on which B gains .018 in general and loses .9 on 2%."""
+    lost = _chance(rng, 80, 0.02)
+    b = 0.018 + 0.005 * rng.standard_normal(80) - 0.9 * lost
+    facets = {f"f{n}": {f"q{q}" for q in range(40 * n, 40 * n + 40)} for n in range(2)}
+    table = as_table(np.array([np.full(80, 0.5), 0.5 + b]))
+    found = compare_facets(table, facets, rng, against="s0", draws=1, level=level)
+    one = next(one for one in found.differences if one.facet == "f0")
+    return holds(one.low, one.high, 0.0)
+
+
+def pilot_of_rare_losses(rng: Generator, level: float) -> Held:
+    """The deviation of a difference that is .9 on 2% of 100 queries, and little noise else."""
+    b = 0.01 * rng.standard_normal(100) - 0.9 * _chance(rng, 100, 0.02)
+    found = middle_spread(np.array([np.zeros(100), b]), rng, level=level, trials=199)
+    truth = (0.01**2 + 0.9**2 * 0.02 * 0.98) ** 0.5
+    return holds(found.low, found.high, truth)
 
 
 def pilot(queries: int) -> Trial:

@@ -118,3 +118,51 @@ def test_the_picture_of_curves_ends_at_k_and_says_where_two_runs_are_told_apart(
     ]
     assert [text.split(":")[0] for text in told] == [f"j = {j}" for j in range(3, 11)]
     assert [text.split(":")[1] for text in told] == [" B finds more"] * 4 + [" A finds more"] * 4
+
+
+def test_no_band_of_shares_lies_above_1_or_below_0() -> None:
+    """Both find nearly all of few queries: A + the interval of B - A reaches 1.04 at the top."""
+    first, second = np.array([1] * 27 + [0, 0, 9]), np.array([1] * 28 + [0, 9])
+    table = table_of(
+        {
+            name: {f"q{n}": 1 / rank if rank else 0.0 for n, rank in enumerate(ranks.tolist())}
+            for name, ranks in (("a", first), ("b", second))
+        }
+    )
+    a, b = (Side(name=name, runs=(name,)) for name in "ab")
+    curves = success_curves(first_ranks(table, k=10), a, b, np.random.default_rng(0))
+    reach = [
+        at + high
+        for at, high in zip(curves.success_a, curves.high, strict=True)
+        if high is not None
+    ]
+    assert max(reach) > 1
+    drawn = curves_spec(curves)["layer"]
+    (domain,) = {
+        tuple(layer["encoding"]["y"]["scale"]["domain"])
+        for layer in drawn
+        if layer["mark"]["type"] == "line"
+    }
+    shares = [
+        domain[1] - layer["mark"][end] / 320 * (domain[1] - domain[0])
+        for layer in drawn
+        if layer["mark"]["type"] == "rect"
+        for end in ("y", "y2")
+    ]
+    assert max(shares) == pytest.approx(1)
+
+
+def test_no_interval_of_a_difference_of_shares_lies_beyond_1() -> None:
+    first, second = np.array([0, 0, 0]), np.array([1, 1, 0])
+    table = table_of(
+        {
+            name: {f"q{n}": float(rank) for n, rank in enumerate(ranks.tolist())}
+            for name, ranks in (("a", first), ("b", second))
+        }
+    )
+    a, b = (Side(name=name, runs=(name,)) for name in "ab")
+    ranks = first_ranks(table, k=3)
+    curves = success_curves(ranks, a, b, np.random.default_rng(0), band="pointwise")
+    assert curves.high == (1.0, 1.0, 1.0)
+    assert curves.low[0] is not None
+    assert -1 < curves.low[0] < 0

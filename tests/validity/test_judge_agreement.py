@@ -364,6 +364,18 @@ def test_single_runs_of_one_team_are_the_most_alike_of_dl_2021(
     assert best["rbo"]["low"] < best["rbo"]["value"] < best["rbo"]["high"]
 
 
+def test_no_interval_of_an_agreement_lies_beyond_its_scale() -> None:
+    """Three queries, on one of which the runs part: by t alone tau's interval reaches 2.1."""
+    order = ["d1", "d2", "d3", "d4"]
+    tops = {
+        name: {f"q{n}": tuple((d,) for d in (last if n == 2 else order)) for n in range(3)}
+        for name, last in (("a", order), ("b", order[::-1]))
+    }
+    (pair,) = run_agreement(tops, depth=4).pairs
+    assert (pair.tau.low, pair.tau.high) == (-1.0, 1.0)
+    assert pair.rbo.high == 1.0
+
+
 def test_judges_are_compared_on_each_kind_of_query_apart(tmp_path: Path) -> None:
     for judge, turn in (("a", 1), ("b", 2)):
         rows = [f"q{n} 0 d{m} {(n * turn + m) % 2}\n" for n in range(12) for m in range(3)]

@@ -146,3 +146,28 @@ def test_too_few_flips_to_tell_anything_apart_are_refused() -> None:
     with pytest.raises(InputError, match="too-few-flips"):
         rank_ranges(as_table([[0.0, 1.0], [1.0, 1.0]]), rng(), flips=18)
     rank_ranges(as_table([[0.0, 1.0], [1.0, 1.0]]), rng(), flips=19)
+
+
+def test_pairs_that_unseen_losses_could_undo_are_counted() -> None:
+    """Equal systems that fail rarely and badly: 50 queries show few failures, and no test knows."""
+    draw = rng(4)
+    chances = np.linspace(0, 0.03, 8)[:, np.newaxis]
+    missed = warned = 0
+    for _ in range(20):
+        failed = draw.random((8, 50)) < chances
+        noise = 0.005 * draw.standard_normal((8, 50))
+        found = ranges_of(0.8 + 0.8 * (chances - failed) + noise)
+        wrong = {*found.low} != {1} or {*found.high} != {8}
+        missed += wrong
+        warned += wrong and found.doubtful > 0
+        assert found.doubtful <= found.told_apart
+    assert missed > 10
+    assert warned == missed
+
+
+def test_of_systems_that_differ_on_many_queries_no_pair_is_doubtful() -> None:
+    draw = rng(5)
+    found = ranges_of(draw.random((6, 200)) + 0.3 * np.arange(6)[:, np.newaxis])
+    assert found.told_apart == 15
+    assert found.doubtful == 0
+    assert found.largest > 1

@@ -47,13 +47,14 @@ def curves_title(curves: SuccessCurves) -> str:
 def curves_spec(curves: SuccessCurves) -> dict[str, Any]:
     """Success@j of both runs over the logarithm of j, as steps, from 1 to k.
 
-    The band is A's curve plus the interval of B - A, so it lies around B's curve. A bar at the foot
-    stands at the depths where A's curve is outside of it: there the two are told apart.
+    The band is A's curve plus the interval of B - A, so it lies around B's curve; like it, it ends
+    at 0 and at 1. A bar at the foot stands at the depths where A's curve is outside of it: there
+    the two are told apart.
     """
     k = len(curves.success_a)
     x = (0.0, log10(max(k, 2)))
     ends = [
-        a + end
+        _cut_share(a + end)
         for row in (curves.low, curves.high)
         for a, end in zip(curves.success_a, row, strict=True)
         if end is not None
@@ -102,6 +103,11 @@ def curves_spec(curves: SuccessCurves) -> dict[str, Any]:
 _BANDS = {"simultaneous": "all depths at once", "pointwise": "each depth by itself"}
 
 
+def _cut_share(end: float) -> float:
+    """The end of a band of shares, none of which is below 0 or above 1."""
+    return min(max(end, 0.0), 1.0)
+
+
 def _word(x: float, y: float, text: str) -> Label:
     return Label(x=x, y=y, text=text, align="left")
 
@@ -127,7 +133,7 @@ def _band(curves: SuccessCurves, depths: Sequence[int], frame: Frame) -> list[La
         stretch = [*steps]
         (depth, left, _), (_, _, right) = stretch[0], stretch[-1]
         said = f"j = {depth}: A {a:.3f}, B {b:.3f}, B - A from {low:+.3f} to {high:+.3f}"
-        corners = (left, a + low, right, a + high)
+        corners = (left, _cut_share(a + low), right, _cut_share(a + high))
         boxes.append(draw_box(corners, frame, _HAIR, said))
     return boxes
 

@@ -87,6 +87,8 @@ def value(stability: Stability, ranges: RankRanges) -> dict[str, Any]:
         "test": "sign-flip",
         "correction": "max-t, step-down" if ranges.step_down else "max-t",
         "pairs": ranges.pairs,
+        "told_apart": ranges.told_apart,
+        "doubtful": {"pairs": ranges.doubtful, "largest_loss": ranges.largest},
         "hypotheses": 2 * ranges.pairs,
         "p_corrected": [[None if isnan(p) else p for p in row] for row in ranges.p.tolist()],
         "why": "null: a system and itself, or equal scores on every query (to 1e-12)",
@@ -155,6 +157,13 @@ def _range_notes(ranges: RankRanges) -> list[str]:
             f" {2 * ranges.pairs:,} hypotheses: {plural(ranges.pairs, 'pair')} in both directions"
         ),
     ]
+    if ranges.doubtful:
+        notes.append(
+            f"warning: of {plural(ranges.told_apart, 'pair')} told apart {ranges.doubtful:,} could "
+            f"be undone by losses of up to {ranges.largest:.2f}, the largest difference in the "
+            f"table, that are too rare to be among {plural(ranges.queries, 'query', 'queries')}; "
+            "where systems fail rarely and badly the ranges are too narrow"
+        )
     if untested:
         have = "1 pair has" if untested == 1 else f"{untested:,} pairs have"
         notes.append(f"{have} equal scores on every query (to 1e-12): no test, never told apart")

@@ -5,6 +5,11 @@ significantly worse, by paired sign-flip tests of all pairs with a max-t correct
 (Mogstad, Romano, Shaikh and Wilhelm 2024). At level 95% all true ranks lie in their ranges in 95 of
 100 samples of queries, near ties too, where percentiles of bootstrapped ranks do not.
 
+That takes for granted that the sample shows how differences vary. Where runs are nearly alike but
+fail rarely and badly, few queries show no failure, and no resampling of them can know of one. So
+each pair that is told apart by little is asked a second time, by a test that takes no distribution
+for granted but that no loss exceeds the largest difference in the table (`stats.bounded_mean`).
+
 What cannot be told apart is not transitive, so ranges make no tiers. Only the lead group is
 marked: the systems whose range reaches 1.
 """
@@ -19,10 +24,15 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 from heldout.scores import ScoreTable
+from heldout.stats.bounded_mean import bounded_mean_p
+from heldout.stats.samples import gather_samples
 from heldout.stats.sign_flips import max_t
 from heldout.validity.score_matrix import Better, score_matrix
 
 __all__ = ["RankRanges", "rank_ranges"]
+
+_LOSSES = 10
+_CELLS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,6 +52,9 @@ class RankRanges:
         step_down: whether significant pairs leave the maximum.
         queries: how many.
         better: which scores are better.
+        doubtful: pairs that are told apart, although losses too rare to be in the sample, and no
+            larger than `largest`, could undo the difference of their means.
+        largest: the largest difference of two systems on a query.
         digest: of the table of scores.
     """
 
@@ -56,7 +69,14 @@ class RankRanges:
     step_down: bool
     queries: int
     better: Better
+    doubtful: int
+    largest: float
     digest: Digest
+
+    @property
+    def told_apart(self) -> int:
+        """How many pairs are told apart."""
+        return sum(len(self.high) - high for high in self.high)
 
     @property
     def lead(self) -> tuple[str, ...]:
@@ -104,6 +124,7 @@ def rank_ranges(
     # Rows stand in the order of their means, so of a pair the upper one is the better.
     told = np.triu(np.nan_to_num(p, nan=1.0) <= alpha, 1)
     n = len(matrix.systems)
+    largest = float((matrix.values.max(axis=0) - matrix.values.min(axis=0)).max())
     return RankRanges(
         systems=matrix.systems,
         means=matrix.means,
@@ -116,5 +137,28 @@ def rank_ranges(
         step_down=step_down,
         queries=len(matrix.queries),
         better=better,
+        doubtful=_count_doubtful(matrix.values, told, largest, alpha),
+        largest=largest,
         digest=matrix.digest,
     )
+
+
+def _count_doubtful(
+    values: NDArray[np.float64], told: NDArray[np.bool_], largest: float, alpha: float
+) -> int:
+    """How many of the pairs that are told apart losses too rare to be seen could undo.
+
+    Pairs whose means differ by more than ten of the largest losses are in no doubt.
+    """
+    queries = values.shape[1]
+    means = values.mean(axis=1)
+    near = told & (means[:, np.newaxis] - means < _LOSSES * largest / queries)
+    better, worse = np.nonzero(near)
+    size = max(1, _CELLS // queries)
+    found = 0
+    for start in range(0, len(better), size):
+        some = slice(start, start + size)
+        losses = values[worse[some]] - values[better[some]]
+        samples = gather_samples(losses, np.ones(losses.shape, np.bool_))
+        found += int((bounded_mean_p(samples, null=0.0, bound=largest) > alpha).sum())
+    return found

@@ -124,7 +124,10 @@ def run_agreement(
     for first, second in combinations(runs, 2):
         common = [query for query in runs[first] if query in runs[second]]
         rows = [_compare(runs[first][q], runs[second][q], p, ties) for q in common]
-        means = [_mean([row[n] for row in rows], level, why) for n, why in enumerate(_WHY)]
+        means = [
+            _mean([row[n] for row in rows], level, why, least)
+            for n, (why, least) in enumerate(zip(_WHY, _LEAST, strict=True))
+        ]
         pairs.append(
             RunPair(
                 first=first,
@@ -153,6 +156,8 @@ def run_agreement(
 _NONE = "no query that both answer"
 _FEW = "no query with two documents in both that both tell apart"
 _WHY = (_NONE, _NONE, _FEW, _FEW)
+_LEAST = (0.0, 0.0, -1.0, -1.0)
+"""The smallest value that each can have; the largest is 1."""
 
 
 def _compare(first: Ranking, second: Ranking, p: float, ties: RboTies) -> list[float | None]:
@@ -171,7 +176,7 @@ def _compare(first: Ranking, second: Ranking, p: float, ties: RboTies) -> list[f
     ]
 
 
-def _mean(values: Sequence[float | None], level: float, why: str) -> QueryMean:
+def _mean(values: Sequence[float | None], level: float, why: str, least: float) -> QueryMean:
     known = np.array([value for value in values if value is not None], np.float64)
     if not len(known):
         return QueryMean(value=None, low=None, high=None, queries=0, why=why)
@@ -179,7 +184,10 @@ def _mean(values: Sequence[float | None], level: float, why: str) -> QueryMean:
         told = "one query" if len(known) == 1 else "the same on every query"
         return QueryMean(value=float(known[0]), low=None, high=None, queries=len(known), why=told)
     found = compare_mean(known, Ask(alternative="two-sided", level=level))
-    return QueryMean(value=found.difference, low=found.low, high=found.high, queries=len(known))
+    # No mean lies outside of its scale, so a cut interval holds the truth as often
+    low = None if found.low is None else max(found.low, least)
+    high = None if found.high is None else min(found.high, 1.0)
+    return QueryMean(value=found.difference, low=low, high=high, queries=len(known))
 
 
 def _tied(tops: TiedTops) -> float:

@@ -35,8 +35,9 @@ class SuccessCurves:
         b: the other.
         success_a: share of queries with a relevant document among the first j.
         success_b: the same of B; both are means over seeds.
-        low: lower end of the interval of B - A; `None` where no query differs at this depth.
-        high: upper end.
+        low: lower end of the interval of B - A, at least -1; `None` where no query differs at this
+            depth.
+        high: upper end, at most 1.
         band: what kind of intervals they are.
         method: how they were made, in words.
         level: of the intervals.
@@ -94,8 +95,9 @@ def success_curves(
         b=b,
         success_a=curves[0],
         success_b=curves[1],
-        low=low,
-        high=high,
+        # No difference of shares lies beyond -1 or 1, so this holds the truth as often
+        low=tuple(None if end is None else max(end, -1.0) for end in low),
+        high=tuple(None if end is None else min(end, 1.0) for end in high),
         band=band,
         method=method,
         level=level,
