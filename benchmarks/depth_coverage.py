@@ -3,11 +3,13 @@
 Worlds of queries and two systems that are annotated down to twenty places; the outlook sees ten.
 The hazard's logit and the scores are lines in the logarithm of the place, as the model has them,
 or the places scatter about the line by 15%, or the hazard turns up after the fifth place as it
-does in MS MARCO. Then what the paper's test does where depth means nothing.
+does in MS MARCO. Then what the paper's test does where depth means nothing; and what the test that
+fits does there, by the number of queries and by how often a system scores above 0.
 """
 
 import argparse
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -16,10 +18,11 @@ from numpy.typing import NDArray
 
 from heldout.measures.spec import parse_measure
 from heldout.survivorship.depths.depth_scores import DepthScores
-from heldout.survivorship.depths.depth_tests import nested_error
+from heldout.survivorship.depths.depth_tests import compare_survivors, nested_error
 from heldout.survivorship.depths.extrapolation import extrapolate
 
 SEEN, DEEP = 10, 20
+ALPHA = 0.05
 World = Literal["lines", "scatter", "turned"]
 MS_MARCO = (8_197, 15_543, 22_060, 27_858, 33_062, 38_024, 42_669, 47_146, 51_344, 55_578)
 """Queries with a label at each depth, of the labels published with the paper."""
@@ -83,11 +86,59 @@ def cover(world: World, *, worlds: int, queries: int, seed: int) -> NDArray[np.f
     return shares
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fits:
+    """What the test that fits does where depth means nothing.
+
+    Attributes:
+        wrong: share of studies in which any depth is significant at .05, corrected over nine.
+        held: share of its 95% intervals, each by itself, that hold 0.
+        tested: depths of nine that have enough queries for the test, a mean.
+    """
+
+    wrong: float
+    held: float
+    tested: float
+
+
+def meaningless(rng: Generator, *, queries: int, found: float) -> DepthScores:
+    """Scores of a system that do not depend on the depth of the first label, as MS MARCO has it."""
+    shares = np.array(MS_MARCO) / MS_MARCO[-1]
+    first = np.searchsorted(shares, rng.random(queries))
+    each = (rng.random(queries) < found) * rng.choice([1.0, 0.5, 0.25, 0.1], queries)
+    known = first[:, np.newaxis] <= np.arange(len(shares))
+    return DepthScores(
+        systems=("one",),
+        depths=tuple(range(1, len(shares) + 1)),
+        open_ended=False,
+        measure=parse_measure("RR@10"),
+        queries=tuple(f"q{one}" for one in range(queries)),
+        values=each[np.newaxis, :, np.newaxis] * known,
+        known=known,
+        unanswered=np.zeros((1, len(shares)), np.int64),
+    )
+
+
+def err(*, queries: int, found: float, worlds: int, seed: int) -> Fits:
+    """Studies in which depth means nothing, tested by `compare_survivors`."""
+    rng = np.random.default_rng(seed)
+    wrong = held = tested = 0
+    for _ in range(worlds):
+        tests = compare_survivors(meaningless(rng, queries=queries, found=found))
+        known = [one for one in tests if one.low is not None and one.high is not None]
+        wrong += any(one.p_corrected is not None and one.p_corrected <= ALPHA for one in tests)
+        held += sum((one.low or 0) <= 0 <= (one.high or 0) for one in known)
+        tested += len(known)
+    share = held / tested if tested else math.nan
+    return Fits(wrong=wrong / worlds, held=share, tested=tested / worlds)
+
+
 def main() -> None:
-    """Print a row for each world, then the errors of the paper's test."""
+    """Print a row for each world, then the errors of the paper's test, and of the one that fits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=400)
     parser.add_argument("--queries", type=int, default=2000)
+    parser.add_argument("--studies", type=int, default=1000, help="of the test that fits")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     print("world     queries  low system  high system")
@@ -100,6 +151,15 @@ def main() -> None:
         share = count / MS_MARCO[-1]
         plain, corrected = nested_error(share), nested_error(share, alpha=0.05 / 9)
         print(f"{depth:5}  {plain:33.4f}  {corrected:10.5f}")
+    print("queries  above 0  errors of the test that fits  intervals hold  depths tested")
+    for queries in (100, 300, 1000, 3000):
+        for found in (0.1, 0.3, 0.5):
+            fits = err(queries=queries, found=found, worlds=options.studies, seed=options.seed)
+            print(
+                f"{queries:7,}  {found:7.0%}  {fits.wrong:28.1%}  {fits.held:14.1%}  "
+                f"{fits.tested:13.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 """Tests between depths of annotation: the paper's, and those that fit the samples."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +21,10 @@ from heldout.survivorship.depths.depth_tests import (
     order_of_systems,
     split_change,
 )
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from depth_coverage import err
 
 
 def scores_of(
@@ -188,3 +195,26 @@ def test_systems_that_turn_round_with_depth_have_a_tau_of_minus_1() -> None:
 
     (order,) = order_of_systems(scores_of(values, first))
     assert order.tau == -1.0
+
+
+@pytest.mark.parametrize(("queries", "found"), [(100, 0.3), (100, 0.5), (300, 0.1), (300, 0.3)])
+def test_where_depth_means_nothing_the_test_that_fits_seldom_errs(
+    queries: int, found: float
+) -> None:
+    """By Welch's t on whatever there is 10 to 29% of such studies had a significant depth."""
+    fits = err(queries=queries, found=found, worlds=200, seed=1)
+    assert fits.wrong * 200 <= stats.binom.ppf(0.999, 200, 0.05)
+    assert fits.tested > 0
+
+
+def test_a_side_with_too_few_scores_has_a_difference_and_no_p() -> None:
+    draw = np.random.default_rng(3)
+    first = np.array([1] * 400 + [2] * 10)
+    values = np.where(draw.random((1, 410, 2)) < 0.5, 1.0, 0.0)
+    for tests in (compare_survivors, compare_steps):
+        (test,) = tests(scores_of(values, first))
+        assert (test.p, test.p_corrected, test.low, test.high) == (None, None, None, None)
+        assert test.difference is not None
+        assert "too few queries for a t test" in test.why
+    (paper,) = compare_nested(scores_of(values, first))
+    assert paper.p is not None
