@@ -1,5 +1,6 @@
 """What an organiser's edit of board.toml cannot do: rename told scores, or put rules that fail."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -273,3 +274,25 @@ def test_labels_that_were_changed_after_a_score_are_told_until_they_are_logged(t
     assert town.organiser("correct", "20261102-first", "--why", "a copy", now=NEXT).code == 0
     answer = town.organiser("rebuild", now=NEXT)
     assert "in the vault" not in answer.out
+
+
+def test_a_quota_that_changed_stands_on_the_page_with_its_day(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    page = town.board / "leaderboard" / "index.html"
+
+    def set_quota(quota: int, *, now: str) -> str:
+        rules = town.board / "board.toml"
+        rules.write_text(re.sub(r"(?m)^quota = \d+$", f"quota = {quota}", rules.read_text()))
+        answer = town.organiser("rebuild", now=now)
+        assert answer.code == 0, answer
+        return page.read_text("utf-8").replace("\u00a0", " ")
+
+    assert "In force since" not in set_quota(3, now="2026-11-01T12:00:00Z")
+    town.push()
+    town.pull()
+    submission = town.send("one", now="2026-11-02T10:00:00Z")
+    town.take_in(now="2026-11-02T10:00:00Z")
+    assert town.publish(submission, now="2026-11-02T11:00:00Z").code == 0
+    assert "In force since" not in page.read_text("utf-8")
+    said = set_quota(1, now="2026-11-04T10:00:00Z")
+    assert "At most 1 submission of a team within 30 days. In force since 4 Nov 2026." in said

@@ -184,6 +184,7 @@ def test_the_scores_of_a_one_shot_board_are_news_when_its_last_day_is_over() -> 
         return items(format_feed([(told, rules)], rules, facts()))
 
     assert "scores" not in [item["kind"] for item in read(1)]
+    assert "best" not in [item["kind"] for item in read(2)]
     (item,) = [item for item in read(2) if item["kind"] == "scores"]
     assert item["updated"] == "2026-03-02T00:00:00Z"
     assert item["title"].startswith("Scores told: 2 entries, best ")

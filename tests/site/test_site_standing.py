@@ -210,6 +210,34 @@ def test_rules_follow_board_toml() -> None:
     )
 
 
+def test_a_rule_that_changed_says_since_when() -> None:
+    days = [date(2026, 9, n) for n in (1, 5, 9, 12)]
+    quotas = (2, 1, 1, 1)
+    versions = [
+        (day, spec(policy=Policy(quota=quota), title=f"{day}"))
+        for day, quota in zip(days, quotas, strict=True)
+    ]
+    said = {rule.about: rule.says for rule in list_rules(versions[-1][1], versions)}
+    assert said["How often"] == (
+        "At most 1 submission of a team within 30 days. In force since 5 Sep 2026."
+    )
+    assert [about for about, says in said.items() if "In force" in says] == ["How often"]
+    assert list_rules(versions[-1][1], versions[1:]) == list_rules(versions[-1][1])
+    back = [*versions, (date(2026, 9, 20), versions[0][1])]
+    assert (
+        "In force since 20 Sep 2026."
+        in {rule.about: rule.says for rule in list_rules(back[-1][1], back)}["How often"]
+    )
+
+
+def test_a_one_shot_board_has_no_records() -> None:
+    rows = [row(f"0.{n}", "0.5", days=n) for n in range(1, 5)]
+    board, columns = standings(rows), make_columns(spec())
+    figures = make_figures(board, public_rows(board), columns, one_by_one=False)
+    assert [figure.key for figure in figures] == ["dev-and-official"]
+    assert figures[0].key_words == (("circle", "entry"),)
+
+
 def test_the_rules_of_a_one_shot_board_do_not_contradict_each_other() -> None:
     one_shot = {name: _rule(name, kind="one-shot") for name in ("How often", "Ranking")}
     assert "until 31 Mar 2027. The scores of all entries are shown after" in one_shot["How often"]

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 
-from heldout.board.rules.spec import Example
+from heldout.board.rules.spec import BoardSpec, Example
 from heldout.ids import Digest
 from heldout.site.trust import TrustLine
 
@@ -37,6 +37,7 @@ class BoardFacts:
         home: address under which `leaderboard/` is published, or ""; permalinks use it.
         trust: what others can check the organisers by, in order.
         closed: when the board was closed for good, `None` before.
+        versions: the rules since the first submission, each with its first day, in order.
     """
 
     sets: Mapping[str, SetFacts] = field(default_factory=dict)
@@ -47,3 +48,4 @@ class BoardFacts:
     home: str = ""
     trust: tuple[TrustLine, ...] = ()
     closed: datetime | None = None
+    versions: tuple[tuple[date, BoardSpec], ...] = ()

@@ -111,7 +111,8 @@ def format_feed(
 def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
     rows, columns = public_rows(standings), make_columns(spec)
     ranked = [row for row in rows if not row.unranked]
-    best = {row.id for row in best_so_far(ranked, columns[0].key, bar=spec.baselines.bar)}
+    records = best_so_far(ranked, columns[0].key, bar=spec.baselines.bar)
+    best = {row.id for row in records if spec.kind == "sequential"}
     for row in rows:
         line = make_row(row, columns)
         kind = "baseline" if row.baseline else "best" if row.id in best else "entry"

@@ -76,7 +76,7 @@ def make_figures(
         today = max(row.received.date() for row in rows)
     bar = bar and any(row.baseline for row in rows)
     dev = _dev_column(columns)
-    records = best_so_far(rows, columns[0].key, bar=bar)
+    records = best_so_far(rows, columns[0].key, bar=bar) if one_by_one else ()
     points = _points(rows, columns, dev, records)
     steps = [make_row(row, columns) for row in records]
     stars = stars_of(standings.measured)
@@ -164,7 +164,11 @@ def _key(points: Sequence[Point], *, baseline: str) -> tuple[tuple[str, str], ..
     """The marks that a chart has, with their words."""
     marks = (
         ("diamond", "record", any(p.record for p in points)),
-        ("circle", "other entry", any(not p.record and not p.baseline for p in points)),
+        (
+            "circle",
+            "other entry" if any(p.record for p in points) else "entry",
+            any(not p.record and not p.baseline for p in points),
+        ),
         (baseline, "baseline", any(p.baseline for p in points)),
     )
     return tuple((shape, words) for shape, words, there in marks if there)

@@ -186,7 +186,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         install=clean(spec.install),
         submit=clean(spec.submit),
         contact=clean(spec.contact),
-        rules=list_rules(spec),
+        rules=list_rules(spec, facts.versions),
         ranking_trust=make_ranking_trust(standings, rows, spec, closed=facts.closed),
         trust=facts.trust,
         downloads=list_downloads(spec, facts),

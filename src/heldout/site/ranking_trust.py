@@ -251,7 +251,12 @@ def _rank_rows(measured: Measured, rows: Sequence[TableRow]) -> tuple[RankRow, .
 
 
 def _list_records(standings: Standings, spec: BoardSpec) -> tuple[str, ...]:
-    """Ids of the line of records, as the chart of progress draws it."""
+    """Ids of the line of records, as the chart of progress draws it.
+
+    None on a one-shot board, whose scores are all shown at once.
+    """
+    if spec.kind == "one-shot":
+        return ()
     ranked = [row for row in standings.rows if row.baseline or row.rank is not None]
     return tuple(row.id for row in best_so_far(ranked, spec.primary, bar=spec.baselines.bar))
 

@@ -1,6 +1,8 @@
 """The rules of a board in words: from its board.toml, and nothing that is not there."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 
 from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.board.rules.template import draft_command
@@ -61,8 +63,30 @@ _OPENED = {
 }
 
 
-def list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
-    """Every rule that board.toml sets, in the order in which a participant meets them."""
+def list_rules(
+    spec: BoardSpec, versions: Sequence[tuple[date, BoardSpec]] = ()
+) -> tuple[Rule, ...]:
+    """Every rule that board.toml sets, in the order in which a participant meets them.
+
+    Args:
+        spec: the rules of today.
+        versions: the rules since the first submission, each with its first day, in order; a rule
+            that was another one in one of them says since when it holds.
+    """
+    rules = _list_rules(spec)
+    known = [(day, {rule.about: rule.says for rule in _list_rules(one)}) for day, one in versions]
+    return tuple(replace(rule, says=_say_since(rule, known)) for rule in rules)
+
+
+def _say_since(rule: Rule, versions: Sequence[tuple[date, Mapping[str, str]]]) -> str:
+    """A rule in words, with its first day if there was another one before."""
+    others = [n for n, (_, says) in enumerate(versions) if says.get(rule.about) != rule.says]
+    if not others or others[-1] + 1 >= len(versions):
+        return rule.says
+    return f"{rule.says} In force since {day_words(versions[others[-1] + 1][0])}."
+
+
+def _list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
     rules = (
         Rule(about="Registration", says=_say_registration(spec)),
         Rule(about="Runs", says=_say_runs(spec)),

@@ -1,8 +1,9 @@
 """Everything public, made anew from log, board.toml and now: a crash in it costs nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from itertools import zip_longest
 
 from heldout.board.log.events import Entry, check_clock, format_entry
 from heldout.board.log.history import History, read_history
@@ -191,6 +192,7 @@ def _facts(
         for name, files in spec.sets.items()
         if repository.files.is_file(files.queries)  # the record of an old board has none
     }
+    history = read_history(public)
     return BoardFacts(
         sets=sets,
         events=len(public),
@@ -199,8 +201,23 @@ def _facts(
         repository=spec.repository,
         home=spec.home,
         trust=list_trust(public),
-        closed=read_history(public).closed,
+        closed=history.closed,
+        versions=tuple(_list_versions(history, standings)),
     )
+
+
+def _list_versions(history: History, standings: Standings) -> Iterator[tuple[date, BoardSpec]]:
+    """The rules that held while somebody submitted, those of the first submission first."""
+    received = [one.received for one in history.submissions.values() if not one.baseline]
+    first = min(received, default=None)
+    if first is None:
+        return
+    ended = [moment for moment, _ in history.rules[1:]]
+    for (moment, text), end in zip_longest(history.rules, ended):
+        spec = parse_spec(text.encode(), path="the rules in the log")
+        season = next((one for one in spec.seasons if one.name == standings.season), None)
+        if end is None or end > first:
+            yield moment.date(), spec if season is None else spec.in_season(season)
 
 
 def _count_judged(spec: BoardSpec, standings: Standings) -> Mapping[str, int]:
