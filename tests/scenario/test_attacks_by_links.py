@@ -1,6 +1,7 @@
 """Attacks by symlinks in the tree of a board, a vault or a clone: none of them is followed."""
 
 import contextlib
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -9,8 +10,11 @@ from typing import Literal
 
 import pytest
 from attack_table import links
-from stage import LATER, Stage, check_all_played, is_calm, set_stage
+from stage import LATER, MINE, Stage, check_all_played, is_calm, sealed, set_stage
 from town import Answer, Town, commit_tree, git, named
+
+from heldout.store.arrivals import Seen
+from heldout.store.files import File
 
 pytestmark = pytest.mark.slow
 contained: set[str] = set()
@@ -223,6 +227,71 @@ def test_only_pages_that_heldout_wrote_are_removed(
         assert not (folder / "entries" / "older.html").exists()
         assert notes.exists()
     contained.add("a manifest that names files outside the page")
+
+
+@pytest.mark.parametrize("moment", ["it was listed", "its digest was taken"])
+def test_an_upload_that_is_swapped_for_the_labels(
+    stage: "contextlib.AbstractContextManager[Stage]", monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    with stage as here:
+        town = here.town
+        labels = town.vault / "labels" / "eval.qrels"
+        folder = town.root / "uploads"
+        folder.mkdir()
+        for name, data in sealed(here, MINE, b"{}").items():
+            (folder / name.rpartition("/")[2]).write_bytes(data)
+        swapped = next(path for path in folder.iterdir() if "-metadata" not in path.name)
+
+        def swap() -> None:
+            swapped.unlink()
+            swapped.symlink_to(labels)
+
+        look = Seen.look
+
+        def look_and_swap(file: File, *, most: int) -> Seen | None:
+            if file.name != swapped.name:
+                return look(file, most=most)
+            if moment == "it was listed":
+                swap()
+                return look(file, most=most)
+            seen = look(file, most=most)
+            swap()
+            return seen
+
+        monkeypatch.setattr(Seen, "look", look_and_swap)
+        answer = town.organiser("inbox", "--from", folder, "--json", now=LATER)
+        assert swapped.is_symlink()
+        (told,) = (one for one in answer.json["received"] if one["id"] == MINE)
+        code = "missing-file" if moment == "it was listed" else "changed-file"
+        assert [problem["code"] for problem in told["problems"]] == [code]
+        digest = hashlib.sha256(labels.read_bytes()).hexdigest()
+        assert digest not in (town.board / "log.jsonl").read_text()
+    contained.add(f"an upload swapped for a symlink to the labels after {moment}")
+
+
+def test_no_public_file_has_the_digest_of_a_file_that_is_secret(
+    stage: "contextlib.AbstractContextManager[Stage]",
+) -> None:
+    """What the vault keeps to itself is committed to with a salt, or not at all."""
+    with stage as here:
+        town = here.town
+        assert town.publish(ID, now=LATER).code == 0
+        public = [town.board / "log.jsonl", *(town.board / "leaderboard").rglob("*.*")]
+        text = "".join(file.read_text("utf-8") for file in public)
+        received = {
+            digest
+            for event in town.events()
+            for digest in event["public"].get("files", {}).values()
+        }
+        secret = {
+            hashlib.sha256(data).hexdigest(): path
+            for path, data in _snapshot(town.vault).items()
+            if path not in (".gitignore", ".gitattributes")
+        }
+        assert len(received & secret.keys()) == 6  # of both submissions, sealed: they are public
+        assert [path for digest, path in secret.items() if digest in text] == [
+            path for digest, path in secret.items() if digest in received
+        ]
 
 
 def test_a_rebuild_finds_its_own_pages_done(

@@ -17,7 +17,8 @@ from heldout.envelope.bundle import file_names
 from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId
 from heldout.store import uploads
-from heldout.store.arrivals import find_in_folder
+from heldout.store.arrivals import Seen, find_in_folder
+from heldout.store.files import File
 from heldout.store.registrations import find_registrations_in_folder, is_team
 from heldout.store.upload_receipts import UploadReceipt
 from heldout.store.uploads import Limits, UploadFolder
@@ -344,3 +345,53 @@ def nothing_left(tmp_path: Path) -> Iterator[None]:
     """Whatever happened, no upload lies aside."""
     yield
     assert [path for path in tmp_path.rglob(".uploading-*") if path.is_dir()] == []
+
+
+@pytest.mark.parametrize("when", ["before it is looked at", "before it is read"])
+@pytest.mark.parametrize("kind", ["symlink", "other bytes", "more bytes", "nothing"])
+def test_a_file_that_is_swapped_is_not_taken_for_what_was_seen(
+    folder: UploadFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, kind: str
+) -> None:
+    """Whoever can write to the folder swaps a file while the inbox reads it."""
+    secret = tmp_path / "labels"
+    secret.write_bytes(b"q1 0 d1 1\n")
+    send(folder, files_of())
+    name = next(iter(files_of()))
+
+    def swap() -> None:
+        place = folder.path / name
+        place.unlink(missing_ok=True)
+        if kind == "symlink":
+            place.symlink_to(secret)
+        elif kind != "nothing":
+            place.write_bytes(b"x" * len(files_of()[name]) if kind == "other bytes" else b"x" * 999)
+
+    look = Seen.look
+
+    def look_late(file: File, *, most: int) -> Seen | None:
+        if file.name == name:
+            swap()
+        return look(file, most=most)
+
+    if when == "before it is looked at":
+        monkeypatch.setattr(Seen, "look", look_late)
+    (arrival,) = find_in_folder(folder.path, "age")
+    if when == "before it is read":
+        swap()
+    if when == "before it is looked at" and "bytes" in kind:
+        assert arrival.read()[name] == (folder.path / name).read_bytes()
+        return
+    if when == "before it is looked at":
+        assert [problem.code for problem in arrival.problems] == ["missing-file"]
+        return
+    with pytest.raises(InputError) as error:
+        arrival.read()
+    assert [problem.code for problem in error.value.problems] == ["changed-file"]
+
+
+def test_a_lock_that_is_a_symlink_is_not_followed(folder: UploadFolder, tmp_path: Path) -> None:
+    (folder.path / ".uploading.lock").unlink(missing_ok=True)
+    (folder.path / ".uploading.lock").symlink_to(tmp_path / "made")
+    with pytest.raises(StoreError, match="is a symlink"):
+        send(folder, files_of())
+    assert not (tmp_path / "made").exists()

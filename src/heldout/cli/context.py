@@ -182,7 +182,7 @@ def _take_over_rules(repository: "Repository", vault: "Vault") -> None:
     if rules is not None:
         repository.write_file(SPEC, rules.encode())
         print_facts(messages(), [("note", f"{SPEC} taken over: the vault has newer rules")])
-    agreement = newer_agreement(repository.root, public=public, entries=vault.entries())
+    agreement = newer_agreement(repository.files, public=public, entries=vault.entries())
     if agreement is not None:
         path, text = agreement
         repository.write_file(path, text.encode())

@@ -5,26 +5,32 @@ bytes are read; a branch that touches anything but the files of its own submissi
 """
 
 import hashlib
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from heldout.envelope.bundle import Form, file_names
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
+from heldout.store.files import File, Folder
 from heldout.store.git import Change, Git
 
 __all__ = [
     "MAIN_BRANCH",
     "Arrival",
+    "Seen",
     "arrival_order",
     "branch_name",
     "fetch",
     "find_in_folder",
     "find_in_git",
     "find_merged",
+    "plain_files",
     "sealed_owner",
 ]
 
@@ -33,6 +39,7 @@ MAIN_BRANCH = "the main branch"
 
 _MOST_BYTES = 1 << 30
 _MOST_PROBLEMS = 10
+_CHUNK = 1 << 20
 _SHA1_DIGITS = 40
 _REFS = ("refs/heads/submission/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
 _REQUEST = re.compile(r"refs/(pull|merge-requests)/(\d{1,18})/head", re.ASCII)
@@ -149,15 +156,85 @@ def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
     Raises:
         StoreError: there is no such folder.
     """
+    named: dict[SubmissionId, dict[str, File]] = {}
+    for file in plain_files(folder):
+        submission = sealed_owner(file.name, form)
+        if submission is not None:
+            named.setdefault(submission, {})[file.name] = file
+    for submission, files in named.items():
+        yield _from_files(form, submission, files)
+
+
+def plain_files(folder: Path) -> Iterator[File]:
+    """The plain files that lie in a folder which others can write to, sorted; links are left out.
+
+    Raises:
+        StoreError: there is no such folder.
+    """
     if not folder.is_dir():
         raise StoreError(f"{folder} is not a folder")
-    named: dict[SubmissionId, dict[str, Path]] = {}
-    for path in sorted(folder.iterdir()):
-        submission = sealed_owner(path.name, form)
-        if submission is not None and path.is_file() and not path.is_symlink():
-            named.setdefault(submission, {})[path.name] = path
-    for submission, paths in named.items():
-        yield _from_paths(form, submission, paths)
+    here = Folder(folder)
+    for name in here.names():
+        with suppress(StoreError):  # a symlink is nobody's submission
+            if here.is_file(name):
+                yield here.file(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file that others can write to, as it was once: what is read later is the same, or nothing.
+
+    Attributes:
+        file: where it lies.
+        size: its bytes.
+        digest: of them; "" where it is larger than is read.
+    """
+
+    file: File
+    size: int
+    digest: str
+
+    @staticmethod
+    def look(file: File, *, most: int) -> "Seen | None":
+        """Look at a file; `None` where it is no plain file any more. One handle says it all."""
+        try:
+            with file.open() as source:
+                size = os.fstat(source.fileno()).st_size
+                digest = _digest_of(source, size) if size <= most else ""
+        except (OSError, StoreError):
+            return None
+        return Seen(file=file, size=size, digest=digest)
+
+    def read(self) -> bytes:
+        """Its bytes.
+
+        Raises:
+            InputError: code `changed-file`: they are others now.
+        """
+        try:
+            data = self.file.folder.read(self.file.path, limit=self.size)
+        except (OSError, StoreError):
+            data = None
+        if data is None or digest_bytes(data) != self.digest:
+            raise InputError(
+                Problem(
+                    code="changed-file",
+                    path=self.file.name,
+                    found="another file than a moment before",
+                    expected="a file that stays as it is while heldout reads it",
+                    hint="call again when nobody writes to the folder",
+                )
+            )
+        return data
+
+
+def _digest_of(source: BinaryIO, size: int) -> str:
+    """SHA-256 of the first bytes; of a file that grows meanwhile no more is read."""
+    sums, left = hashlib.sha256(), size
+    while left and (data := source.read(min(left, _CHUNK))):
+        sums.update(data)
+        left -= len(data)
+    return sums.hexdigest()
 
 
 def arrival_order(ref: str) -> tuple[bool, str, int]:
@@ -190,17 +267,19 @@ def _unrelated(source: str, commit: str) -> Arrival:
     return Arrival(source=source, id=None, fingerprint=commit, problems=(problem,), read=dict)
 
 
-def _from_paths(form: Form, submission: SubmissionId, paths: Mapping[str, Path]) -> Arrival:
-    sizes = {name: path.stat().st_size for name, path in paths.items()}
+def _from_files(form: Form, submission: SubmissionId, files: Mapping[str, File]) -> Arrival:
+    looks = {name: Seen.look(file, most=_MOST_BYTES) for name, file in files.items()}
+    seen = {name: one for name, one in looks.items() if one is not None}
+    sizes = {name: one.size for name, one in seen.items()}
     problems = tuple(_check_files(submission, form, sizes))
-    marks = {} if problems else {name: digest_bytes(p.read_bytes()) for name, p in paths.items()}
+    marks = {} if problems else {name: one.digest for name, one in seen.items()}
     return Arrival(
         source="a folder",
         id=submission,
         fingerprint=_fingerprint(marks or {n: str(size) for n, size in sizes.items()}),
         core=_core(marks, form, submission),
         problems=problems,
-        read=lambda: {name: path.read_bytes() for name, path in paths.items()},
+        read=lambda: {name: one.read() for name, one in seen.items()},
     )
 
 

@@ -246,8 +246,12 @@ class Folder:
                     self.delete(f"{name}/{left}" if name else left)
 
     @contextmanager
-    def lock(self, name: str) -> Iterator[None]:
+    def lock(self, name: str, *, wait: bool = False) -> Iterator[None]:
         """Hold a lock file: one writer at a time on this machine; freed also by a crash.
+
+        Args:
+            name: of the file.
+            wait: for whoever holds it.
 
         Raises:
             StoreError: another process holds it.
@@ -257,7 +261,7 @@ class Folder:
             opened = os.open(last, _TO_CHANGE, 0o666, dir_fd=handle)
         with self._plain(opened, name, "r+b") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise StoreError(
                     f"another heldout is at work here ({self.path(name)}); wait for it, then call "

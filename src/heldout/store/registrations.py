@@ -8,9 +8,16 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-from heldout.errors import Problem, StoreError, quote
+from heldout.errors import Problem, quote
 from heldout.ids import SubmissionId, digest_bytes
-from heldout.store.arrivals import MAIN_BRANCH, Arrival, arrival_order, branch_name
+from heldout.store.arrivals import (
+    MAIN_BRANCH,
+    Arrival,
+    Seen,
+    arrival_order,
+    branch_name,
+    plain_files,
+)
 from heldout.store.git import Change, Git
 
 __all__ = [
@@ -103,11 +110,10 @@ def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:
     Raises:
         StoreError: there is no such folder.
     """
-    if not folder.is_dir():
-        raise StoreError(f"{folder} is not a folder")
-    for path in sorted(folder.iterdir()):
-        if _NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
-            yield _from_file(path)
+    for file in plain_files(folder):
+        seen = Seen.look(file, most=_MOST_BYTES) if _NAME.fullmatch(file.name) else None
+        if seen is not None:
+            yield _from_file(seen)
 
 
 def _source(ref: str) -> str | None:
@@ -152,16 +158,16 @@ def _check_changes(changes: Sequence[Change]) -> Iterator[Problem]:
             return
 
 
-def _from_file(path: Path) -> Arrival:
-    size = path.stat().st_size
-    problems = (_too_large(path.name, size),) if size > _MOST_BYTES else ()
-    mark = digest_bytes(str(size).encode() if problems else path.read_bytes())
+def _from_file(seen: Seen) -> Arrival:
+    size = seen.size
+    problems = (_too_large(seen.file.name, size),) if size > _MOST_BYTES else ()
+    mark = digest_bytes(str(size).encode()) if problems else seen.digest
     return Arrival(
         source="a folder",
         id=None,
         fingerprint=mark,
         problems=problems,
-        read=lambda: {path.name: path.read_bytes()},
+        read=lambda: {seen.file.name: seen.read()},
     )
 
 

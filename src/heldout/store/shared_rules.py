@@ -4,11 +4,11 @@ Or a change of keys was stopped between its event and the file.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from heldout.board.log.events import Entry
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
+from heldout.store.files import Folder
 
 __all__ = ["newer_agreement", "newer_rules"]
 
@@ -41,12 +41,12 @@ def newer_rules(text: str, *, public: Sequence[Entry], entries: Sequence[Entry])
 
 
 def newer_agreement(
-    root: Path, *, public: Sequence[Entry], entries: Sequence[Entry]
+    board: Folder, *, public: Sequence[Entry], entries: Sequence[Entry]
 ) -> tuple[str, str] | None:
     """Path and text of the agreement that a vault has, where a board's folder has the one before.
 
     Args:
-        root: the board's folder.
+        board: its folder.
         public: the log of the same folder.
         entries: the vault's log.
     """
@@ -54,10 +54,10 @@ def newer_agreement(
     if older is None or newer is None or older.hash == newer.hash:
         return None
     path, text = str(newer.get("path")), str(newer.get("text"))
-    file = root / path
-    if older.get("path") != path or not file.is_file():
+    data = board.find(path)
+    if older.get("path") != path or data is None:
         return None
-    same = digest_bytes(file.read_bytes()) == older.get("sha256")
+    same = digest_bytes(data) == older.get("sha256")
     return (path, text) if same and older.get("sha256") != newer.get("sha256") else None
 
 

@@ -4,7 +4,6 @@ Files are stored as they come and never opened. They are written aside; a whole 
 its names at once, under a lock, and nothing that lies there is ever replaced.
 """
 
-import fcntl
 import hashlib
 import os
 import re
@@ -20,6 +19,7 @@ from typing import BinaryIO
 
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import Digest, parse_submission_id
+from heldout.store.files import Folder
 from heldout.store.upload_receipts import Received, UploadReceipt
 
 __all__ = ["Delivery", "Limits", "UploadFolder"]
@@ -219,7 +219,7 @@ class Delivery:
         """
         self._end_file()
         names = self._check_set()
-        with _locked(self._folder.path / _LOCK):
+        with Folder(self._folder.path).lock(_LOCK, wait=True):
             known = self._find_known()
             for name in names:
                 if not known[name]:
@@ -303,14 +303,6 @@ def _digest_there(place: Path, size: int) -> str | None:
         return sums.hexdigest()
     finally:
         os.close(handle)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Wait until no other upload gives names."""
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _entries(place: Path) -> list[os.DirEntry[str]]:

@@ -87,3 +87,10 @@ def attacks() -> Iterator[Attack]:
         tries="to have `rebuild` delete them",
         becomes="deleted are plain files in `leaderboard/` alone, reached without a symlink",
     )
+    for moment in ("it was listed", "its digest was taken"):
+        yield here.one(
+            f"an upload swapped for a symlink to the labels after {moment}",
+            "test_an_upload_that_is_swapped_for_the_labels",
+            tries="to read the labels' digest in the public log",
+            becomes="refused as `missing-file` or `changed-file`; nothing of it is logged",
+        )

@@ -210,8 +210,7 @@ def _check_rules(repository: Repository, history: History) -> tuple[list[str], l
     if repository.tree_rules() != text and not decisive:
         keys = ", ".join(one.key for one in differences) or "comments or layout only"
         notes.append(f"board.toml was edited since the last event, and decides nothing: {keys}")
-    keys_file = repository.root / KEYS
-    if keys_file.is_file() and keys_file.read_bytes() != format_recipients(before.recipients):
+    if repository.files.find(KEYS) not in (None, format_recipients(before.recipients)):
         faults.append(f"{KEYS} does not hold the recipients that the log has")
     return faults, notes
 
