@@ -2,12 +2,23 @@
 
 import json
 import random
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
-from town import OTHER_TEAM, TEAM, Town, add_reserve, found_town, named, run_text
+from town import (
+    OTHER_TEAM,
+    TEAM,
+    Town,
+    add_reserve,
+    call,
+    copy_town,
+    found_town,
+    named,
+    run_text,
+)
 
 from heldout.errors import StoreError
 from heldout.pipeline.founding.found import sit_down
@@ -201,3 +212,56 @@ def test_every_analysis_can_take_its_scores_from_the_board(played: Town) -> None
     assert scores.measure == "RR@10"
     assert ("view", "eval RR@10, 30 queries") in scores.facts
     assert json.dumps(dict(scores.facts))
+
+
+LOOKS: Mapping[str, Sequence[str]] = {
+    "outcomes": ("analyse", "outcomes"),
+    "stability": ("analyse", "stability"),
+    "reliability": ("analyse", "reliability", "--splits", "5"),
+    "progress": ("analyse", "progress"),
+    "drift": ("analyse", "drift"),
+    "views": ("analyse", "views"),
+    "teams": ("analyse", "teams", "--alike"),
+    "power": ("analyse", "power"),
+    "facets": ("analyse", "facets", "--facet", "length", "--queries", "town/eval.tsv"),
+    "report": ("analyse", "report", "--out", "report"),
+    "unpublished": ("analyse", "stability", "--unpublished"),
+    "pool": ("prefer", "pool", "--out", "campaign"),
+    "redteam": ("redteam", "--seeds", "2", "--attack", "none"),
+    "audit": ("audit",),
+    "describe": ("board", "describe"),
+    "status": ("status",),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_who_only_looks_at_a_board_writes_nothing_into_its_vault(
+    played: Town, tmp_path: Path, look: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even what is damaged or lost, which is computed again in memory."""
+    town = copy_town(played, tmp_path)
+    for folder, ending in (("scores", ".json"), ("signatures", ".npz")):
+        (town.vault / folder / f"20261103-lamp{ending}").unlink()
+    monkeypatch.chdir(tmp_path)
+
+    def state() -> Mapping[str, tuple[bytes, int]]:
+        files = (path for path in town.vault.rglob("*") if path.is_file())
+        return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+    before = state()
+    place: tuple[str | Path, ...] = ("--board", town.board)
+    place += () if look == "status" else ("--vault", town.vault)
+    answer = call(town.root, *LOOKS[look], *place)
+    assert answer.code == (look == "audit"), answer
+    assert state() == before
+
+
+def test_a_vault_that_is_opened_to_be_read_alone_cannot_be_written(played: Town) -> None:
+    vault = Vault.open(played.vault, board=played.board, read_only=True)
+    desk = sit_down(Repository(played.board), vault, now=NOW)
+    with pytest.raises(RuntimeError, match="read alone"):
+        vault.keep_sealed(b"x")
+    with pytest.raises(RuntimeError, match="read alone"):
+        desk.log("asked", "20261120-later", public={"why": "x"})
+    with pytest.raises(RuntimeError, match="read alone"), vault.locked():
+        pass

@@ -103,7 +103,7 @@ def open_desk(source: BoardSource) -> "Desk":
     repository = find_board(source.folder or Path())
     if source.vault is None:
         raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
-    vault = Vault.open(source.vault.absolute(), board=repository.root)
+    vault = Vault.open(source.vault.absolute(), board=repository.root, read_only=True)
     return sit_down(repository, vault, now=source.now)
 
 

@@ -205,7 +205,7 @@ def describe(*, place: Place, collection: str | None) -> None:
     repository = place.board()
     vault = None
     if place.vault is not None:
-        vault = Vault.open(place.vault.absolute(), board=repository.root)
+        vault = Vault.open(place.vault.absolute(), board=repository.root, read_only=True)
     spec = repository.tree_spec()
     check_recipients(spec, repository.tree_rules(), vault)
     sets = load_sets(repository, spec, vault=vault)

@@ -169,7 +169,8 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
     """
     if source.spec is None or source.repository is None or source.vault is None:
         raise click.UsageError("which two systems? --runs A B, or a board and its --vault")
-    vault = Vault.open(source.vault.absolute(), board=source.repository.root)
+    root = source.repository.root
+    vault = Vault.open(source.vault.absolute(), board=root, read_only=True)
     every = _dev_scores(vault, source.spec, measure)
     baselines = {name: every[name] for name, s in vault.history().submissions.items() if s.baseline}
     pair = _nearest(baselines) or _nearest(every)

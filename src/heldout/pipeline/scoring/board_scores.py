@@ -1,6 +1,6 @@
 """A board's vault as analyses read it: its entries in the order they came, and true scores by view.
 
-Nothing is written and nothing leaves the vault. A score that was made with earlier labels, or that
+Nothing is written, for the vault is opened to be read alone, and nothing leaves it. A score that was made with earlier labels, or that
 is damaged, is made anew in memory, so that all scores of a view rest on the labels of today.
 """
 

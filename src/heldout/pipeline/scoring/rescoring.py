@@ -85,7 +85,12 @@ def open_and_score(desk: Desk, sets: Mapping[str, SetData], submission: Submissi
 
 
 def _keep_signatures(desk: Desk, submission: Submission, scans: Mapping[str, Scan]) -> None:
-    """Store signatures where the vault has not just those that the log vouches for."""
+    """Store signatures where the vault has not just those that the log vouches for.
+
+    Whoever only looks at a board stores none: the vault's lock is not held then.
+    """
+    if desk.vault.read_only:
+        return
     logged = submission.kept.get("signatures")
     if logged is None or desk.vault.kept(submission.id).get("signatures") != logged:
         keep_signatures(desk.vault, submission.id, scans)
@@ -94,7 +99,7 @@ def _keep_signatures(desk: Desk, submission: Submission, scans: Mapping[str, Sca
 def rescore(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
     """Open and score an entry anew, with the labels and the code of today.
 
-    Its signatures are kept, its scores are not.
+    Its signatures are kept unless the vault is opened to be read alone; its scores are not.
 
     Args:
         desk: of the organiser.
