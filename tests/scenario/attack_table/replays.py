@@ -169,7 +169,7 @@ def _shared_vault() -> Iterator[Attack]:
     for name, test, tries, becomes in (
         (
             "forged scores with an event in another's name",
-            "test_scores_logged_in_another_s_name_are_scored_anew",
+            "test_scores_logged_by_a_dishonest_signer_are_scored_anew",
             "to have them published as reviewed by oneself",
             "scored anew before publication",
         ),

@@ -1,7 +1,8 @@
 """A board's vault as analyses read it: its entries in the order they came, and true scores by view.
 
-Nothing is written, for the vault is opened to be read alone, and nothing leaves it. A score that was made with earlier labels, or that
-is damaged, is made anew in memory, so that all scores of a view rest on the labels of today.
+Nothing is written, for the vault is opened to be read alone, and nothing leaves it. A score that
+was made with earlier labels, or that is damaged, is computed again in memory, so that all scores of
+a view rest on the labels of today.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
