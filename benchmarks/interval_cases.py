@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from interval_judges import judges, runs
+from interval_judges import judges, labellers, runs
+from interval_trainings import curve_mean, gain_over_baseline, pairs_needed, per_doubling, share
 from interval_worlds import (
     GAIN,
     Trial,
@@ -295,6 +296,46 @@ CASES: Sequence[Case] = (
         analysis="compare, outcomes", interval="ranks where both find, by t",
         world="B 9 later on 2% of 100 queries, 1 earlier on 18%", near=True,
         trial=late_by_both, trials=300, least=0.6,
+    ),
+    Case(
+        analysis="survive types, triage, answerable", interval="share of queries, by Wilson",
+        world="10% of 100 queries", near=False, trial=share(0.1, queries=100), trials=300,
+        least=0.93,
+    ),
+    Case(
+        analysis="survive types, triage, answerable", interval="share of queries, by Wilson",
+        world="0.17% of 100 queries", near=True, trial=share(0.0017, queries=100), trials=300,
+        least=0.83, wide=True,
+    ),
+    Case(
+        analysis="rank (playbook)", interval="gain over BM25, the wider ends of t and BCa",
+        world=_LOSSES.format(60), near=True, trial=gain_over_baseline(queries=60), trials=200,
+        least=0.44,
+    ),
+    Case(
+        analysis="survive train, rank --curve", interval="mean of trainings by t",
+        world="3 seeds of deviation .01", near=False, trial=curve_mean(seeds=3, fails=0.0),
+        trials=300,
+    ),
+    Case(
+        analysis="survive train, rank --curve", interval="mean of trainings by t",
+        world="3 seeds of deviation .01, one training in ten falls by .10", near=False,
+        trial=curve_mean(seeds=3, fails=0.1), trials=300, least=0.8,
+    ),
+    Case(
+        analysis="rank --curve", interval="gain per doubling of the pairs",
+        world="4 sizes of 3 seeds, one training in ten falls by .10", near=False,
+        trial=per_doubling(seeds=3, fails=0.1), trials=300, least=0.88,
+    ),
+    Case(
+        analysis="rank --curve", interval="pairs needed, by Fieller",
+        world="4 sizes of 3 seeds, a line in their logarithm", near=False,
+        trial=pairs_needed(seeds=3), trials=300, least=0.88,
+    ),
+    Case(
+        analysis="survive triage, answerable", interval="Krippendorff's alpha, over units",
+        world="3 people, 4 categories, 20 queries, alpha .81", near=False, trial=labellers(20),
+        trials=200, least=0.86,
     ),
 )  # fmt: skip
 """Every interval that a command prints, and those of the library, each in a world or two."""

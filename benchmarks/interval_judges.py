@@ -7,12 +7,13 @@ from interval_worlds import Held, Trial, holds
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.stats.agreement import krippendorff_interval
 from heldout.trec.tied_tops import TiedTops
 from heldout.validity.agreement import judge_agreement
 from heldout.validity.ratings import rate_documents
 from heldout.validity.run_agreement import run_agreement
 
-__all__ = ["judges", "runs"]
+__all__ = ["judges", "labellers", "runs"]
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +56,29 @@ def _judge_truth() -> float:
     a, b = draw_labels(np.random.default_rng(12), 100_000, 10).values()
     shares = np.bincount(a.ravel().astype(int)) / a.size
     return float(1 - np.mean(a != b) / (1 - np.sum(shares**2)))
+
+
+def draw_labellers(rng: Generator, units: int) -> Floats:
+    """One of four categories from each of three people, shape (people, units)."""
+    shares = (0.5, 0.3, 0.15, 0.05)
+    kind = rng.choice(4, units, p=shares)
+    seen = rng.random((3, units)) < _CLEAR
+    return np.where(seen, kind, rng.choice(4, (3, units), p=shares)).astype(np.float64)
+
+
+def labellers(units: int) -> Trial:
+    """Alpha of three people over queries that each of them labels."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        labels = draw_labellers(rng, units)
+        ends = krippendorff_interval(labels, rng, level=level, trials=199)
+        # Two people agree by sight with this chance, and else as strangers do
+        return None if ends is None else holds(*ends, _CLEAR**2)
+
+    return trial
+
+
+_CLEAR = 0.9
 
 
 def draw_runs(rng: Generator, queries: int) -> tuple[TiedTops, TiedTops]:

@@ -34,6 +34,20 @@ def test_the_page_has_a_row_for_every_case() -> None:
     assert listed == [(case.analysis, case.interval) for case in CASES]
 
 
+def test_the_page_of_tests_names_the_worst_figure_of_each_printed_interval() -> None:
+    docs = BENCHMARKS.parent / "docs"
+    worst: dict[tuple[str, str], tuple[float, str]] = {}
+    full = (docs / "validity.md").read_text("utf-8").split("## Do the intervals hold?")[1]
+    for analysis, interval, world, _, holds, _ in table_rows(full):
+        key, share = (analysis.removeprefix("| "), interval), float(holds.split("%")[0])
+        worst[key] = min(worst.get(key, (share, world)), (share, world), key=lambda one: one[0])
+    page = (docs / "tests.md").read_text("utf-8").split("## Which intervals are printed")[1]
+    rows = [line.strip("| ").split(" | ") for line in page.split("\n\n")[3].splitlines()[2:]]
+    named = {(row[0], row[1]): (float(row[3].rstrip("%")), row[2]) for row in rows}
+
+    assert named == {key: one for key, one in worst.items() if key[0] != "(library)"}
+
+
 def table_rows(text: str) -> list[list[str]]:
     """The cells of the rows that have a share."""
     return [line.split(" | ") for line in text.splitlines() if "±" in line and line[0] == "|"]
