@@ -17,6 +17,7 @@ from attack_table import (
     registrations,
     replays,
     requests,
+    signed,
 )
 from attack_table.attack import Attack
 
@@ -33,6 +34,7 @@ ATTACKS: tuple[Attack, ...] = (
     *clocks.attacks(),
     *forges.attacks(),
     *links.attacks(),
+    *signed.attacks(),
 )
 
 _INTRODUCTION = """\

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -348,17 +349,24 @@ def test_a_vault_that_lost_its_signing_key_logs_nothing_and_says_the_way_back(to
 
 def test_a_spare_signer_lets_the_next_one_in(town: Town) -> None:
     """docs/organisers.md: a second key of the same organiser, stored elsewhere."""
-    spare = new_signing_key("ORGANISER")
-    told = ("--add-signer", f"spare={public_key(spare)}", "--why", "a spare key", "--yes")
-    answer = town.organiser("board", "rekey", "--keep-key", *told, now=LAST)
+    place = town.root / "spare"
+    (place / "identities").mkdir(mode=0o700, parents=True)
+    place.chmod(0o700)
+    shutil.copy(town.vault / "events.jsonl", place)
+    at = ("--board", town.board, "--vault", place)
+    printed = call(town.root, "board", "signer", "--name", "spare", *at, "--json").json
+    assert (printed["name"], printed["signs"]) == ("spare", False)
+    change = ("--add-signer", f"spare={printed['key']}", "--why", "a spare key", "--yes")
+    answer = town.organiser("board", "rekey", "--keep-key", *change, now=LAST)
     assert answer.code == 0, answer
+    (spare,) = (place / "identities").glob("*.signing")
     (own,) = (town.vault / "identities").glob("*.signing")
     own.unlink()
-    Vault(town.vault).add_signing_key(spare)
+    shutil.copy(spare, town.vault / "identities")
     lost = next(iter(Vault(town.vault).history().signers))
     fresh = new_signing_key("ORGANISER")
-    change = ("--drop-signer", lost, "--add-signer", f"Ada={public_key(fresh)}", "--why", "lost")
-    answer = town.organiser("board", "rekey", "--keep-key", *change, "--yes", now=LAST)
+    after = ("--drop-signer", lost, "--add-signer", f"Ada={public_key(fresh)}", "--why", "lost")
+    answer = town.organiser("board", "rekey", "--keep-key", *after, "--yes", now=LAST)
     assert answer.code == 0, answer
     assert list(Vault(town.vault).history().signers) == ["spare", "Ada"]
 

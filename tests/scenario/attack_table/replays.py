@@ -168,7 +168,7 @@ def _shared_vault() -> Iterator[Attack]:
     )
     for name, test, tries, becomes in (
         (
-            "forged scores with an event in another's name",
+            "forged scores with an event of a dishonest organiser",
             "test_scores_logged_by_a_dishonest_signer_are_scored_anew",
             "to have them published as reviewed by oneself",
             "scored anew before publication",
