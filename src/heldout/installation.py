@@ -150,6 +150,14 @@ PARTS: tuple[Part, ...] = (
         get="pip install 'heldout[cluster]'",
     ),
     Part(
+        name="rfc3161-client",
+        kind="package",
+        group="boards",
+        use="time stamps of the log",
+        brings="heldout board timestamp, and heldout audit --timestamp-root",
+        get="pip install 'heldout[timestamps]'",
+    ),
+    Part(
         name="git",
         kind="program",
         group="boards",

@@ -82,6 +82,7 @@ BOARD_COMMANDS: Mapping[str, Command] = {
     "revoke": Command("registering:revoke", "board", "End a team's registration."),
     "rekey": Command("trust:rekey", "board", "Change the organisers' keys."),
     "signer": Command("trust:signer", "board", "Print the key with which you sign events."),
+    "timestamp": Command("trust:timestamp", "board", "Have an authority stamp the log."),
     "import-msmarco": Command(
         "importing:import_msmarco", "board", "Make a record of an old MS MARCO board."
     ),

@@ -1,4 +1,4 @@
-"""Commands by which others can check the organisers: audit, archive, rekey, signer."""
+"""Commands by which others can check the organisers: audit, archive, keys, stamps."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from heldout.board.log.copies import check_continues
-from heldout.board.log.events import Entry, parse_log, signers_of
+from heldout.board.log.events import Entry, format_time, parse_log, signers_of
 from heldout.board.log.signers import SIGNER_KINDS, name_of_key, signers_after
 from heldout.cli.context import Place, at_board, with_vault
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
@@ -22,6 +22,13 @@ from heldout.pipeline.auditing.archive import Archived, write_archive
 from heldout.pipeline.auditing.archive_audit import audit_archive
 from heldout.pipeline.auditing.audit import Audit, audit_board
 from heldout.pipeline.auditing.closing import close_board
+from heldout.pipeline.auditing.timestamps import (
+    Stamp,
+    ask_authority,
+    keep_response,
+    make_request,
+    read_roots,
+)
 from heldout.pipeline.deciding.rebuild import catch_up
 from heldout.pipeline.founding.found import organiser_name
 from heldout.pipeline.founding.key_plan import KeyChange
@@ -36,12 +43,20 @@ from heldout.pipeline.participant.receipts import (
     list_changes,
     read_receipt,
 )
-from heldout.store.repository import Repository
+from heldout.store.files import write_whole
+from heldout.store.repository import TIMESTAMPS, Repository
 from heldout.store.vault import Vault
 
-__all__ = ["archive", "audit", "rekey", "signer"]
+__all__ = ["archive", "audit", "rekey", "signer", "timestamp"]
 
 _file = click.Path(path_type=Path, exists=True, dir_okay=False)
+_root = click.option(
+    "--timestamp-root",
+    "root",
+    type=_file,
+    metavar="FILE",
+    help="Certificates (PEM) of the authority whose time stamps are checked.",
+)
 Facts = list[tuple[str, str]]
 
 
@@ -49,15 +64,22 @@ Facts = list[tuple[str, str]]
 @click.argument("archived", metavar="[ARCHIVE]", required=False, type=_file)
 @click.option("--receipt", type=_file, metavar="FILE", help="Is what I submitted in the log?")
 @click.option("--earlier", type=_file, metavar="LOG", help="An older copy of log.jsonl.")
+@_root
 @with_vault
 def audit(
-    *, archived: Path | None, receipt: Path | None, earlier: Path | None, place: Place
+    *,
+    archived: Path | None,
+    receipt: Path | None,
+    earlier: Path | None,
+    root: Path | None,
+    place: Place,
 ) -> None:
     """Verify the public log, and with a vault also its own: chain, openings, scores, files.
 
     With --receipt: whether a submission is in the newest public log with the same files and time,
     and whether that log is the one that the receipt saw, with events added. With --earlier: the
     same for a copy of the log; released numbers that changed are named with their event. With
+    --timestamp-root: whether the time stamps of the log hold, and which one is the latest. With
     ARCHIVE: whether everything in it follows from what is in it. Exit code 1 where something does
     not hold.
 
@@ -69,13 +91,14 @@ def audit(
     """
     checked: ReceiptCheck | None = None
     if archived is not None:
-        if receipt is not None or earlier is not None:
+        if receipt is not None or earlier is not None or root is not None:
             raise click.UsageError(
-                "an archive is audited by itself, without --receipt or --earlier"
+                "an archive is audited by itself, without --receipt, --earlier or --timestamp-root"
             )
         found = audit_archive(archived, public=_public_log(place))
     else:
-        found = audit_board(place.board(), place.vault)
+        roots = () if root is None else read_roots(root)
+        found = audit_board(place.board(), place.vault, roots=roots)
         if receipt is not None or earlier is not None:
             found, checked = _hold_against(place.board(), found, receipt, earlier)
     if place.as_json:
@@ -222,7 +245,7 @@ def rekey(
 @click.option(
     "--name", metavar="NAME", help="Name to print the key under [that of your public key]."
 )
-@at_board
+@with_vault
 def signer(*, name: str | None, place: Place) -> None:
     """Print the public key with which this vault signs events; it is made where there is none.
 
@@ -249,6 +272,73 @@ def signer(*, name: str | None, place: Place) -> None:
     if named is None:
         command = f"heldout board rekey --keep-key --add-signer '{called}={key}' --why \"…\""
         print_next(repository, [f"another organiser: {command}"])
+
+
+@click.command()
+@click.option("--authority", metavar="URL", help="Address of a time stamp authority (RFC 3161).")
+@click.option(
+    "--request",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Only write the request, to be sent by other means.",
+)
+@click.option("--response", type=_file, metavar="FILE", help="Store the response to a request.")
+@_root
+@with_vault
+def timestamp(
+    *,
+    authority: str | None,
+    request: Path | None,
+    response: Path | None,
+    root: Path | None,
+    place: Place,
+) -> None:
+    """Have an authority sign what the public log is now, and when: timestamps/SEQ.tsr.
+
+    A log that is made again as a whole has no time stamp of before: heldout audit
+    --timestamp-root FILE checks them. Give one of --authority, --request and --response.
+
+    \b
+    Example:
+      heldout board timestamp --authority https://tsa.example.org/tsr
+      heldout board timestamp --request log.tsq
+      heldout board timestamp --response log.tsr --timestamp-root tsa.pem
+    """
+    if sum(given is not None for given in (authority, request, response)) != 1:
+        raise click.UsageError("give one of --authority, --request and --response")
+    repository = place.board()
+    with repository.locked():
+        log = repository.log()
+        if not log:
+            raise StoreError("log.jsonl is missing or empty: there is nothing to stamp")
+        stamp = None
+        if request is not None:
+            write_whole(request, make_request(log[-1]))
+        else:
+            roots = () if root is None else read_roots(root)
+            data = _read_response(authority, response, log[-1])
+            where = str(authority) if response is None else response.name
+            stamp = keep_response(repository, data, log, roots, path=where)
+    if place.as_json:
+        print_json(_stamp_json(stamp, log[-1], request))
+    elif stamp is None:
+        print_facts(answers(), [("wrote", f"{request}: a request for event {log[-1].event.seq}")])
+    else:
+        print_facts(answers(), [("stamped", f"event {stamp.event}, {format_time(stamp.at)}")])
+        commands = f"git add {TIMESTAMPS} && git commit -m 'Time stamp' && git push"
+        print_facts(answers(), [("wrote", stamp.file), ("next", commands)])
+
+
+def _read_response(authority: str | None, response: Path | None, last: Entry) -> bytes:
+    if response is not None:
+        return response.read_bytes()
+    return ask_authority(str(authority), make_request(last))
+
+
+def _stamp_json(stamp: Stamp | None, last: Entry, request: Path | None) -> dict[str, Any]:
+    if stamp is None:
+        return {"event": last.event.seq, "request": str(request)}
+    return {"event": stamp.event, "at": format_time(stamp.at), "file": stamp.file}
 
 
 def _read_signers(given: tuple[str, ...]) -> dict[str, str]:
@@ -333,6 +423,10 @@ def _audit_facts(found: Audit, receipt: ReceiptCheck | None) -> Facts:
         mark = receipt.received
         facts.append(("received", f"{mark.at}, event {mark.seq}, hash {mark.hash}"))
     facts += [("signer", f"{quote(name)}: {key}") for name, key in found.signers.items()]
+    for last in found.stamps[-1:]:
+        count = plural(len(found.stamps), "time stamp")
+        told = f"{count}; event {last.event} and all before it existed on {format_time(last.at)}"
+        facts.append(("stamped", told))
     facts += [("note", note) for note in found.notes]
     return [*facts, *(("note", f"unchecked: {what}") for what in found.unchecked)]
 
@@ -345,6 +439,7 @@ def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
         "notes": list(found.notes),
         "unchecked": list(found.unchecked),
         "signers": dict(found.signers),
+        "timestamps": [{"event": one.event, "at": format_time(one.at)} for one in found.stamps],
     }
     if receipt is not None:
         mark = receipt.received

@@ -7,6 +7,7 @@ board/
   keys/organisers.txt       whom submissions are sealed for, as `age -R` takes it
   submissions/              sealed files of published submissions
   log.jsonl                 the public log
+  timestamps/               SEQ.tsr: an authority's time stamp of an event; may be absent
   leaderboard/              index.html, entries/, CSV, JSON; manifest.json lists them
   drafts/, .heldout/        a participant's own; git ignores them
   .gitattributes            that git leaves every file as it is
@@ -41,6 +42,7 @@ __all__ = [
     "LOG",
     "README",
     "SPEC",
+    "TIMESTAMPS",
     "Repository",
     "WrittenPages",
     "find_board",
@@ -51,11 +53,14 @@ LOG = "log.jsonl"
 LEADERBOARD = "leaderboard"
 KEYS = "keys/organisers.txt"
 README = "README.md"
+TIMESTAMPS = "timestamps"
 _MANIFEST = f"{LEADERBOARD}/manifest.json"
 _MOST_LOG = 1 << 30
 _PINNED = ".heldout/pinned.json"
 _MOST_PINNED = 1 << 12
-_WRITTEN = ("keys", "queries", "qrels", "submissions", LEADERBOARD, "drafts", ".heldout")
+_WRITTEN = (
+    *("keys", "queries", "qrels", "submissions", LEADERBOARD, TIMESTAMPS, "drafts", ".heldout"),
+)
 
 
 def find_board(start: Path) -> "Repository":

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from cryptography.x509 import Certificate
 
 from heldout.board.log.events import Entry, parse_time
 from heldout.board.log.history import History, Submission, read_history
@@ -23,6 +24,7 @@ from heldout.board.rules.template import format_recipients
 from heldout.errors import HeldoutError, quote
 from heldout.ids import digest_bytes
 from heldout.pipeline.auditing.replay import Replay, replay_releases
+from heldout.pipeline.auditing.timestamps import Stamp, check_stamps
 from heldout.pipeline.organiser.commitments import compare_held_out
 from heldout.pipeline.scoring.evidence import Evidence, follows_on, make_evidence, parse_evidence
 from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
@@ -60,6 +62,7 @@ class Audit:
         notes: what holds and is worth telling.
         unchecked: what it does not look at, in words.
         signers: who may sign the next event, by the public log; empty where events are not signed.
+        stamps: time stamps of the log that hold, by event.
     """
 
     events: int
@@ -68,6 +71,7 @@ class Audit:
     notes: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     signers: Signers = field(default_factory=dict)
+    stamps: tuple[Stamp, ...] = ()
 
 
 def count_releases(replay: Replay) -> str:
@@ -75,8 +79,16 @@ def count_releases(replay: Replay) -> str:
     return "1 release" if replay.releases == 1 else f"{replay.releases:,} releases"
 
 
-def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
-    """Verify a board's public log, and its vault where one is given."""
+def audit_board(
+    repository: Repository, vault_root: Path | None, *, roots: Sequence[Certificate] = ()
+) -> Audit:
+    """Verify a board's public log, and its vault where one is given.
+
+    Args:
+        repository: the board.
+        vault_root: the vault's folder, `None` without one.
+        roots: certificates of authorities whose time stamps are believed.
+    """
     checked = [
         "chain, order, times, openings and signatures of the public log",
         "board.toml, keys, sealed files and leaderboard.json and .csv against it",
@@ -89,12 +101,14 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
         faults = [*_check_files(repository, history), *_find_unlogged(repository, history, public)]
         faults += _check_leaderboard(repository, public)
         faults += [*list_moved(history), *list_early(history)]
+        stamped = check_stamps(repository, public, roots)
+        faults += stamped.faults
         if history.teams or history.agreements:
             checked.append("registrations and the agreements' texts")
             faults += registration_faults(public)
         faults_of_rules, notes = _check_rules(repository, history)
         faults += faults_of_rules
-        notes += [*list_unsaid_keys(public), *_tell_signers(public)]
+        notes += [*list_unsaid_keys(public), *_tell_signers(public), *stamped.notes]
         if vault_root is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
             vault = Vault.open(vault_root, board=repository.root, read_only=True)
@@ -114,7 +128,12 @@ def audit_board(repository: Repository, vault_root: Path | None) -> Audit:
         faults=tuple(faults),
         notes=tuple(notes),
         signers=history.signers,
-        unchecked=(*([] if history.signers else [_UNSIGNED]), _PAGES),
+        stamps=stamped.stamps,
+        unchecked=(
+            *([] if history.signers else [_UNSIGNED]),
+            *filter(None, [stamped.unchecked]),
+            _PAGES,
+        ),
     )
 
 

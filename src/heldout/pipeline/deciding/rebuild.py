@@ -32,13 +32,22 @@ from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 from heldout.site.trust import list_trust
 from heldout.store.git import AS_IT_IS, ATTRIBUTES, Author
-from heldout.store.repository import KEYS, LEADERBOARD, LOG, README, SPEC, Repository, WrittenPages
+from heldout.store.repository import (
+    KEYS,
+    LEADERBOARD,
+    LOG,
+    README,
+    SPEC,
+    TIMESTAMPS,
+    Repository,
+    WrittenPages,
+)
 
 __all__ = ["Rebuilt", "catch_up", "rebuild", "rebuild_public"]
 
 _PUBLIC = (
     *(SPEC, README, ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
-    *("submissions", LOG, LEADERBOARD, *WORKFLOW_PATHS.values()),
+    *("submissions", LOG, LEADERBOARD, TIMESTAMPS, *WORKFLOW_PATHS.values()),
 )
 _KEEPER = Author(name="heldout", email="heldout@localhost")
 

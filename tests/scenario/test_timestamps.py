@@ -1,0 +1,179 @@
+"""Time stamps of a log by an authority: asked for, stored, and checked without a network."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from time_authority import Authority, make_authority
+from town import Town, call, found_town, founding, git, write_inputs
+from trusting import DAY, LAST, ONE
+
+from heldout.pipeline.auditing.timestamps import stamped_text
+from heldout.site import figures
+from heldout.store.repository import Repository
+from heldout.store.vault import Vault
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("rfc3161_client")
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return make_authority(tmp_path_factory.mktemp("authority") / "tsa")
+
+
+@pytest.fixture
+def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
+    monkeypatch.setattr(figures, "draw", lambda _spec: "<svg/>")
+    return found_town(tmp_path)
+
+
+def stamp(town: Town, authority: Authority, *told: str | Path) -> None:
+    """By files alone, as on a machine without a network."""
+    asked, given = town.root / "log.tsq", town.root / "log.tsr"
+    answer = town.organiser("board", "timestamp", "--request", asked, now=DAY)
+    assert answer.code == 0, answer
+    given.write_bytes(authority.answer(asked.read_bytes()))
+    answer = town.organiser("board", "timestamp", "--response", given, *told, now=DAY)
+    assert answer.code == 0, answer
+
+
+def test_a_stamped_log_is_audited_offline(town: Town, authority: Authority) -> None:
+    stamp(town, authority, "--timestamp-root", authority.root)
+    town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(ONE, now=DAY).code == 0
+    stamp(town, authority)
+    last = len(Repository(town.board).log()) - 1
+    files = sorted(path.name for path in (town.board / "timestamps").iterdir())
+    assert files == ["0.tsr", f"{last}.tsr"]
+    told = ("audit", "--timestamp-root", authority.root)
+    found = town.organiser(*told, "--json", now=DAY).json
+    assert (found["ok"], [one["event"] for one in found["timestamps"]]) == (True, [0, last])
+    plain = town.organiser(*told, now=DAY)
+    assert f"2 time stamps; event {last} and all before it existed on 20" in plain.out
+    without = town.organiser("audit", "--json", now=DAY).json
+    assert (without["ok"], without["timestamps"]) == (True, [])
+    assert any("2 time stamps: --timestamp-root FILE names" in t for t in without["unchecked"])
+    assert town.organiser("rebuild", now=DAY).code == 0
+    assert "timestamps/0.tsr" in git(town.board, "ls-files", "timestamps")
+
+
+def test_openssl_checks_it_too(town: Town, authority: Authority) -> None:
+    """With the text that docs/trust.md gives."""
+    stamp(town, authority)
+    text = town.root / "stamped.txt"
+    entry = Repository(town.board).log()[0]
+    text.write_bytes(f"heldout time stamp\n{entry.hash}".encode())
+    assert text.read_bytes() == stamped_text(entry)
+    response = town.board / "timestamps/0.tsr"
+    told = ["openssl", "ts", "-verify", "-data", str(text), "-in", str(response)]
+    done = subprocess.run(
+        [*told, "-CAfile", str(authority.root)], capture_output=True, text=True, check=False
+    )
+    assert "Verification: OK" in done.stdout + done.stderr
+
+
+def test_an_authority_is_asked_over_http(town: Town, authority: Authority) -> None:
+    with authority.serving() as url:
+        answer = town.organiser("board", "timestamp", "--authority", url, "--json", now=DAY)
+    assert (answer.code, answer.json["event"]) == (0, 0), answer
+    refused = town.organiser("board", "timestamp", "--authority", url, now=DAY)
+    assert refused.code == 2
+    assert "gives no time stamp" in refused.err
+
+
+def test_a_log_that_was_made_again_has_no_time_stamp_of_before(
+    town: Town, authority: Authority, tmp_path: Path
+) -> None:
+    stamp(town, authority)
+    kept = (town.board / "timestamps/0.tsr").read_bytes()
+    again = found_again(tmp_path / "again")
+    (again.board / "timestamps").mkdir()
+    (again.board / "timestamps/0.tsr").write_bytes(kept)
+    found = again.organiser("audit", "--json", now=DAY).json
+    assert not found["ok"]
+    (fault,) = found["faults"]
+    assert fault.startswith("timestamps/0.tsr: a time stamp of no event of this log")
+
+
+def found_again(folder: Path) -> Town:
+    """A board of the same files, with another title."""
+    folder.mkdir()
+    write_inputs(folder)
+    answer = call(folder, *founding(folder), "--title", "Better")
+    assert answer.code == 0, answer
+    return Town(folder)
+
+
+def test_a_stamp_of_another_authority_does_not_hold(
+    town: Town, authority: Authority, tmp_path: Path
+) -> None:
+    other = make_authority(tmp_path / "other")
+    stamp(town, other)
+    found = town.organiser("audit", "--timestamp-root", authority.root, "--json", now=DAY).json
+    assert not found["ok"]
+    assert "timestamps/0.tsr: it does not hold" in found["faults"][0]
+    asked, given = town.root / "log.tsq", town.root / "log.tsr"
+    told = ("--response", given, "--timestamp-root", authority.root)
+    answer = town.organiser("board", "timestamp", *told, now=DAY)
+    assert (answer.code, "it does not hold" in answer.err) == (2, True)
+    assert asked.is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "told"),
+    [
+        ("0.tsr", "junk", "timestamps/0.tsr: "),
+        ("0.tsr", "cut", "timestamps/0.tsr: "),
+        ("0.tsr", "flipped", "timestamps/0.tsr: "),
+        ("7.tsr", "", "timestamps/7.tsr: a time stamp of event 0, under another number"),
+        ("0.tsr", "huge", "is longer than"),
+        ("0.tsr", "a link", "timestamps/0.tsr"),
+    ],
+)
+def test_a_damaged_time_stamp_is_a_fault(
+    town: Town, authority: Authority, name: str, damage: str, told: str
+) -> None:
+    stamp(town, authority)
+    file = town.board / "timestamps/0.tsr"
+    data = file.read_bytes()
+    file.unlink()
+    file = town.board / "timestamps" / name
+    if damage == "a link":
+        file.symlink_to("/etc/hostname")
+    else:
+        made = {"junk": b"junk", "cut": data[:99], "huge": data * 99, "": data}
+        flipped = bytes([*data[:-9], data[-9] ^ 1, *data[-8:]])
+        file.write_bytes(made.get(damage, flipped))
+    answer = town.organiser("audit", "--timestamp-root", authority.root, "--json", now=DAY)
+    assert answer.code == 1, answer
+    assert told in answer.json["faults"][0]
+
+
+def test_what_is_no_response_is_not_stored(town: Town, tmp_path: Path) -> None:
+    file = tmp_path / "x.tsr"
+    file.write_bytes(b"<html>")
+    answer = town.organiser("board", "timestamp", "--response", file, now=DAY)
+    assert (answer.code, "not-a-timestamp" in answer.err) == (2, True), answer
+    assert not (town.board / "timestamps").exists()
+    for told in ((), ("--request", tmp_path / "a", "--response", file)):
+        wrong = town.organiser("board", "timestamp", *told, now=LAST)
+        assert wrong.code == 2
+        assert "give one of" in wrong.err
+    wrong = town.organiser("audit", "--timestamp-root", file, now=LAST)
+    assert (wrong.code, "not-a-certificate" in wrong.err) == (2, True)
+
+
+def test_without_the_extra_a_stamp_is_unchecked(
+    town: Town, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stamp(town, authority)
+    monkeypatch.setitem(sys.modules, "rfc3161_client", None)
+    found = town.organiser("audit", "--timestamp-root", authority.root, "--json", now=DAY).json
+    assert found["ok"]
+    assert any("pip install 'heldout[timestamps]'" in text for text in found["unchecked"])
+    answer = town.organiser("board", "timestamp", "--request", town.root / "x", now=DAY)
+    assert answer.code == 2
+    assert Vault(town.vault).entries()
