@@ -105,7 +105,7 @@ def _rebuild(town: Town) -> list[str]:
     town.publish(*_received(town, embargo=REVEAL), now=EARLIER)
     rules = town.board / "board.toml"
     rules.write_text(rules.read_text().replace("quota = 2", "quota = 1"))
-    return _organiser(town, "rebuild", now=f"{REVEAL}T00:00:00Z")
+    return _organiser(town, "rebuild", "--accept-rules", now=f"{REVEAL}T00:00:00Z")
 
 
 def _pack(town: Town) -> list[str]:
