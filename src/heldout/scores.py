@@ -2,11 +2,13 @@
 
 import csv
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from io import StringIO
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,12 @@ from heldout.ids import Digest
 __all__ = ["ScoreTable", "parse_scores", "table_of"]
 
 _SHOWN = 5
+_COUNT = re.compile(r"[0-9]{1,15}")
 _NAME_THEM = "head the first column `query` if it names the queries"
+_QUERY = frozenset(("query", "queryid", "qid", "topic", "topicid", "topicnumber", "qno"))
+"""What heads a column of query ids; letters and digits alone, in lower case."""
+_SUMMARY = frozenset(("all", "amean", "gmean", "mean", "average", "avg", "overall"))
+"""What a row of means is called, as in the outputs of other tools: no query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,8 +102,8 @@ def _digest(
 def parse_scores(text: str, *, path: str) -> ScoreTable:
     """Read a CSV table: a header of system names, then one row per query.
 
-    A first column headed `query` names the queries; else they are numbered from 1. An empty
-    cell is a missing score.
+    A first column headed `query`, `qid` or `topic` names the queries; else they are numbered from
+    1. An empty cell is a missing score.
 
     Args:
         text: the file's text.
@@ -105,7 +112,7 @@ def parse_scores(text: str, *, path: str) -> ScoreTable:
     Raises:
         InputError: the first problems of each code, with their lines, and how many there are.
             Codes `scores-syntax`, `scores-empty`, `scores-header`, `scores-columns`,
-            `scores-number`, `scores-repeated-query`.
+            `scores-number`, `scores-repeated-query`, `scores-summary`.
     """
     reader = csv.reader(StringIO(text, newline=""), strict=True)
     try:
@@ -121,15 +128,22 @@ def parse_scores(text: str, *, path: str) -> ScoreTable:
             )
         )
     (line, header), body = rows[0], rows[1:]
-    named = header[0].strip().lower() == "query"
+    if len(header) == 1 and (other := next((one for one in ";\t|" if one in header[0]), "")):
+        found = f"columns separated by {other!r} in {header[0][:60]!r}"
+        raise InputError(_problem("scores-syntax", path, line, found, "commas between columns"))
+    named = "".join(filter(str.isalnum, header[0].casefold())) in _QUERY
     systems = [name.strip() for name in header[named:]]
     problems = [
         *_check_header(systems, path, line),
         *_check_rows(body, width=len(header), named=named, path=path),
     ]
+    if not problems and not named:
+        problems += _check_ids(header, body, path, line)
     if problems:
         raise _refuse(problems)
-    queries = [row[0] if named else str(count) for count, (_, row) in enumerate(body, start=1)]
+    queries = [
+        row[0].strip() if named else str(count) for count, (_, row) in enumerate(body, start=1)
+    ]
     columns = {
         system: {query: _number(row[index]) for query, (_, row) in zip(queries, body, strict=True)}
         for index, system in enumerate(systems, start=int(named))
@@ -163,6 +177,26 @@ def _check_header(systems: list[str], path: str, line: int) -> Iterator[Problem]
         yield _problem("scores-header", path, line, found, "a different name for each system")
 
 
+def _check_ids(
+    header: Sequence[str], body: Sequence[tuple[int, list[str]]], path: str, line: int
+) -> Iterator[Problem]:
+    """Refuse a first column that counts up in whole numbers, while others hold no such numbers."""
+    first = [row[0].strip() for _, row in body]
+    others = [cell.strip() for _, row in body for cell in row[1:]]
+    if not all(map(_COUNT.fullmatch, first)) or all(map(_COUNT.fullmatch, filter(None, others))):
+        return
+    numbers = list(map(int, first))
+    if len(numbers) > 1 and all(one < other for one, other in pairwise(numbers)):
+        yield Problem(
+            code="scores-header",
+            path=path,
+            line=line,
+            found=f"{header[0][:80]!r} over {numbers[0]}, {numbers[1]}, …, which count up like ids",
+            expected="scores in each column but one of queries",
+            hint=_NAME_THEM,
+        )
+
+
 def _check_rows(
     body: list[tuple[int, list[str]]], *, width: int, named: bool, path: str
 ) -> Iterator[Problem]:
@@ -172,11 +206,15 @@ def _check_rows(
             expected = f"{width}, as in the header"
             yield _problem("scores-columns", path, line, f"{len(row)} columns", expected)
             continue
-        if named and row[0] in seen:
-            found = f"{row[0][:100]!r} again, first on line {seen[row[0]]}"
+        query = row[0].strip()
+        if named and query in seen:
+            found = f"{query[:100]!r} again, first on line {seen[query]}"
             yield _problem("scores-repeated-query", path, line, found, "each query once")
+        if named and query.casefold() in _SUMMARY:
+            found = f"a row called {query!r}, which would count as one more query"
+            yield _problem("scores-summary", path, line, found, "a row for each query, no means")
         if named:
-            seen.setdefault(row[0], line)
+            seen.setdefault(query, line)
         for column, cell in enumerate(row[named:]):
             if not _is_score(cell):
                 yield Problem(

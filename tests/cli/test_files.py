@@ -144,7 +144,7 @@ def test_a_wrong_measure_gets_a_hint() -> None:
     done = call(evaluate, "bm25.tsv", "--qrels", "dev.qrels", "-m", "nDGC@10")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "error  measure-name  -m\n" in done.stderr
-    assert "did you mean nDCG?" in done.stderr
+    assert "did you mean nDCG@10?" in done.stderr
 
 
 @pytest.mark.usefixtures("files")

@@ -193,3 +193,97 @@ class TestExitCodes:
         assert call("evaluate", "good.run", "bad.run", *judged).exit_code == 1
         assert call("evaluate", "bad.run", *judged).exit_code == 2
         assert call("evaluate", "bad.run", "none.run", *judged).exit_code == 2
+
+
+class TestManyRuns:
+    """The table stays in sight: what many runs have in common is said once."""
+
+    def test_a_note_of_many_runs_is_one_note(self) -> None:
+        write("qrels", "1 0 a 1", "2 0 a 1")
+        names = [
+            write(f"r{n}.run", "1 Q0 a 0 2 t", "1 Q0 b 1 1 t", "3 Q0 a 1 1 t", "4 Q0 a 1 1 t")
+            for n in range(12)
+        ]
+        found = call("evaluate", *names, "--qrels", "qrels", "-m", "RR", "-m", "FirstRel@1")
+
+        assert found.stderr.count("note ") == 2
+        assert "note   rank-zero  12 runs, first r0.run:1" in found.stderr
+        assert "note   few-common-queries  12 runs, first r0.run" in found.stderr
+        assert found.stdout.count("without judgments ignored") == 3
+        assert "and 9 more like the last" in found.stdout
+
+    def test_queries_are_in_the_order_of_their_numbers(self) -> None:
+        write("qrels", *(f"{query} 0 a 1" for query in range(1, 13)))
+        write("a.run", *(f"{query} Q0 a 1 1 t" for query in range(1, 13)))
+        asked = ("evaluate", "a.run", "--qrels", "qrels", "-m", "RR", "--per-query")
+
+        (run,) = json.loads(call(*asked, "--json").stdout)["runs"]
+        assert list(run["per_query"]) == [str(query) for query in range(1, 13)]
+        shown = [line.split()[0] for line in call(*asked).stdout.splitlines() if "1.0000" in line]
+        assert shown == ["a", *map(str, range(1, 13))]
+
+    def test_a_name_of_a_catalogue_is_no_file_of_judgments(self) -> None:
+        write("a.run", "1 Q0 a 1 1 t")
+        found = call("evaluate", "a.run", "--qrels", "irds:vaswani", "-m", "RR")
+
+        assert found.exit_code == 2
+        assert "write its labels as qrels first" in found.stderr
+
+
+class TestColumnsOfQueryIds:
+    """A column of ids counted as the system with the highest scores; a row of means as a query."""
+
+    def stability(self, *lines: str) -> Result:
+        write("table.csv", *lines)
+        return call("analyse", "stability", "--scores", "table.csv", "--flips", "99", "--json")
+
+    @pytest.mark.parametrize("head", ["qid", "Query ID", "topic", "query_id", "TOPIC"])
+    def test_is_known_by_the_usual_names(self, head: str) -> None:
+        found = self.stability(f"{head},a,b", "401,0.1,0.2", "402,0.5,0.3", "403,0.5,0.1")
+        assert set(json.loads(found.stdout)["systems"]) == {"a", "b"}
+
+    def test_under_another_name_is_refused(self) -> None:
+        found = self.stability("number,a,b", "401,0.1,0.2", "402,0.5,0.3")
+        assert found.exit_code == 2
+        assert "'number' over 401, 402" in found.stderr
+        assert "head the first column `query`" in found.stderr
+
+    def test_ranks_and_scores_of_0_and_1_are_no_ids(self) -> None:
+        assert self.stability("a,b", "1,2", "3,1", "4,9").exit_code == 0
+        assert self.stability("a,b", "0,0.5", "1,0.5", "1,1").exit_code == 0
+
+    @pytest.mark.parametrize("name", ["all", "Mean", "average"])
+    def test_a_row_of_means_is_no_query(self, name: str) -> None:
+        found = self.stability("query,a,b", "1,0.1,0.2", "2,0.5,0.3", f"{name},0.3,0.25")
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert "scores-summary  table.csv:4" in found.stderr
+
+    def test_a_query_twice_is_found_behind_blanks(self) -> None:
+        found = self.stability("query,a,b", "1,0.1,0.2", "1 ,0.5,0.3")
+        assert "scores-repeated-query  table.csv:3" in found.stderr
+
+    @pytest.mark.parametrize("separator", [";", "\t"])
+    def test_other_separators_are_named(self, separator: str) -> None:
+        found = self.stability(
+            *(line.replace(",", separator) for line in ("query,a", "1,2", "2,3"))
+        )
+        assert "scores-syntax  table.csv:1" in found.stderr
+        assert "commas between columns" in found.stderr
+
+
+def test_two_texts_of_one_query_are_refused() -> None:
+    write("qrels", *(f"{query} 0 a 1" for query in range(1, 31)))
+    write("a.run", *(f"{query} Q0 a 1 2 t" for query in range(1, 31)))
+    write("one.tsv", *(f"{query}\twhat is it" for query in range(1, 31)))
+    write("other.tsv", *(f"{query}\thow to do it" for query in range(1, 31)))
+    asked = ("evaluate", "a.run", "--qrels", "qrels", "-m", "RR", "--facet", "question")
+
+    assert call(*asked, "--queries", "one.tsv", "--queries", "one.tsv").exit_code == 0
+    found = call(*asked, "--queries", "one.tsv", "--queries", "other.tsv")
+    assert found.exit_code == 2
+    assert "changed-text  other.tsv" in found.stderr
+
+
+def test_a_table_of_one_query_is_read() -> None:
+    write("table.csv", "a,b", "1,0.5")
+    assert "IndexError" not in call("analyse", "stability", "--scores", "table.csv").output

@@ -164,8 +164,14 @@ def test_refused(text: str, code: str) -> None:
         ("ndcg_cut_10", "did you mean nDCG@10?"),
         ("recip_rank", "did you mean RR?"),
         ("P_5", "did you mean P@5?"),
-        ("nDGC@10", "did you mean nDCG?"),
-        ("mrr@10", "RR"),
+        ("nDGC@10", "did you mean nDCG@10?"),
+        ("mrr@10", "did you mean RR@10?"),
+        ("map@100", "did you mean AP@100?"),
+        ("ndcg_cut.10", "did you mean nDCG@10?"),
+        ("ndcg10", "did you mean nDCG@10?"),
+        ("recall.1000", "did you mean R@1000?"),
+        ("ndcg(dcg='exp-log2')@5", "did you mean nDCG(dcg='exp-log2')@5?"),
+        ("Judged@10", "did you mean Unjudged@10?"),
         ("RR(rell=2)", "did you mean rel?"),
     ],
 )
@@ -173,6 +179,15 @@ def test_near_names_are_offered(text: str, hint: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_measure(text)
     assert hint in caught.value.problems[0].hint
+    if "rel" not in hint:
+        parse_measure(hint.removeprefix("did you mean ").removesuffix("?"))
+
+
+@pytest.mark.parametrize("text", ["Rprec", "gm_map", "infAP", "num_ret"])
+def test_of_a_measure_that_is_not_here_no_other_is_offered(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_measure(text)
+    assert caught.value.problems[0].hint == ""
 
 
 @given(text=st.text(alphabet="nDCGRPr(){}=,:@'\".el0123 \n", max_size=30))

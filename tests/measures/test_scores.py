@@ -131,7 +131,7 @@ def test_a_file_that_is_no_table_of_scores_is_told_in_a_few_lines() -> None:
 
 def test_a_first_column_of_names_without_the_heading_has_a_hint() -> None:
     with pytest.raises(InputError) as refused:
-        parse_scores("topic,A\nt1,0.5\nt2,0.25\n", path="t.csv")
+        parse_scores("document,A\nt1,0.5\nt2,0.25\n", path="t.csv")
 
     assert {p.hint for p in refused.value.problems} == {
         "head the first column `query` if it names the queries"

@@ -34,8 +34,8 @@ from heldout.cli.printing import (
 from heldout.cli.scoring import Failed, Scored, Work, other_spelling
 from heldout.errors import Problem
 from heldout.ids import find_near
-from heldout.measures.evaluate import MeasureScores, prepare
-from heldout.measures.spec import parse_measure
+from heldout.measures.evaluate import Evaluation, MeasureScores, prepare
+from heldout.measures.spec import Measure, parse_measure
 from heldout.store.cache import code_version, find_cache
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.qrels import Qrels, read_qrels
@@ -44,6 +44,8 @@ from heldout.trec.reading.allocator import keep_freed_memory
 from heldout.trec.reading.streams import open_input
 
 __all__ = ["evaluate"]
+
+_SHOWN = 3
 
 
 @click.command
@@ -218,16 +220,26 @@ def _query_facts(scored: Sequence[Scored], qrels_path: str) -> list[tuple[str, s
         facts.append(("", f"{count:,} without a relevant document count 0 ({', '.join(names)})"))
     if any(run.evaluation.unanswered for run in scored):
         facts.append(("", "unanswered ones count 0"))
-    for label, run in zip(_labels(scored), scored, strict=True):
-        if run.evaluation.ignored:
-            ignored = plural(run.evaluation.ignored, "query", "queries")
-            facts.append(("", f"{ignored} of {label} without judgments ignored"))
-        facts += [
-            ("", f"{scores.measure} of {label}: {_why(scores)}")
-            for scores in run.evaluation.scores.values()
-            if not scores.defined.all() or scores.mean is None
-        ]
-    return facts
+    runs = list(zip(_labels(scored), scored, strict=True))
+    ignored = [
+        f"{plural(run.evaluation.ignored, 'query', 'queries')} of {label} without judgments ignored"
+        for label, run in runs
+        if run.evaluation.ignored
+    ]
+    undefined = [
+        f"{scores.measure} of {label}: {_why(scores)}"
+        for label, run in runs
+        for scores in run.evaluation.scores.values()
+        if not scores.defined.all() or scores.mean is None
+    ]
+    return [*facts, *_first(ignored), *_first(undefined)]
+
+
+def _first(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """The first few lines, so that the table stays in sight, and how many there are more."""
+    more = len(lines) - _SHOWN
+    told = [*lines[:_SHOWN], *([f"and {more:,} more like the last"] if more > 0 else [])]
+    return [("", line) for line in told]
 
 
 def _why(scores: MeasureScores) -> str:
@@ -244,10 +256,18 @@ def _print_per_query(console: Console, scored: Sequence[Scored]) -> None:
         measures = list(map(str, run.evaluation.scores))
         rows = [
             [query, *(number(value) for value in row.values())]
-            for query, row in run.evaluation.per_query().items()
+            for query, row in _by_query(run.evaluation).items()
         ]
         console.print()
         print_table(console, [label, *measures], rows)
+
+
+def _by_query(found: Evaluation) -> Mapping[str, Mapping[Measure, float | None]]:
+    """Scores by query: 2 before 10 where all ids are numbers, else as texts."""
+    rows = found.per_query()
+    if not all(query.isascii() and query.isdigit() for query in rows):
+        return rows
+    return {query: rows[query] for query in sorted(rows, key=lambda query: (int(query), query))}
 
 
 def _print_stored(console: Console, scored: Sequence[Scored]) -> None:
@@ -313,6 +333,6 @@ def _run_json(run: Scored, *, per_query: bool) -> dict[str, object]:
     if per_query:
         value["per_query"] = {
             query: {str(measure): score for measure, score in row.items()}
-            for query, row in found.per_query().items()
+            for query, row in _by_query(found).items()
         }
     return value

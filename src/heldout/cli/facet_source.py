@@ -143,8 +143,25 @@ def load_texts(source: FacetSource) -> Mapping[str, str]:
     texts: dict[str, str] = {}
     for path in source.texts:
         with open_input(path) as file:
-            texts |= read_queries(file, path=str(path)).texts
+            found = read_queries(file, path=str(path)).texts
+        _check_texts(texts, found, str(path))
+        texts |= found
     return texts
+
+
+def _check_texts(before: Mapping[str, str], found: Mapping[str, str], path: str) -> None:
+    """Refuse two texts of one query: the later file would silently take the other's place."""
+    for query, text in found.items():
+        if before.get(query, text) != text:
+            raise InputError(
+                Problem(
+                    code="changed-text",
+                    path=path,
+                    found=f"another text of query {quote(query)} than in the files before",
+                    expected="one text of each query",
+                    hint="name the file of the queries that the runs answer, and no other",
+                )
+            )
 
 
 def _find(only: str, source: FacetSource) -> frozenset[str]:

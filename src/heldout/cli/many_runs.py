@@ -49,14 +49,26 @@ def refuse_runs(failed: Sequence[Failed]) -> InputError:
 
 
 def print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels) -> None:
-    """What is odd about judgments and runs; the first few of what many have in common."""
-    for problems, counts in (
-        _some([(qrels.notes, {})]),
-        _some([(run.notes, run.counts) for run in scored]),
-    ):
+    """What is odd about judgments and runs; what several runs have in common is said once."""
+    notes, counts = _some([(run.notes, run.counts) for run in scored])
+    for problems, known in ((qrels.notes, {}), (_once(scored) if scored[1:] else notes, counts)):
         if problems:
             console.print()
-            print_problems(console, problems, counts=counts)
+            print_problems(console, problems, counts=known)
+
+
+def _once(scored: Sequence[Scored]) -> list[Problem]:
+    """The first note of each code, and how many runs have one."""
+    first: dict[str, Problem] = {}
+    runs: Counter[str] = Counter()
+    for run in scored:
+        runs.update({note.code for note in run.notes})
+        for note in run.notes:
+            first.setdefault(note.code, note)
+    return [
+        note if runs[code] == 1 else replace(note, path=f"{runs[code]:,} runs, first {note.path}")
+        for code, note in first.items()
+    ]
 
 
 def _some(

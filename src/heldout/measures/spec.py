@@ -121,10 +121,13 @@ _DECIMAL = re.compile(
 _GAIN = re.compile(r"\s*(\d{1,9})\s*:\s*(\d{1,9})\s*", re.ASCII)
 _LONGEST = 200
 _TREC_EVAL_SHAPE = re.compile(
-    r"(?P<name>[A-Za-z]+(?:_[A-Za-z]+)*)(?:_(?P<cutoff>\d{1,9}))?", re.ASCII
+    r"(?P<name>[A-Za-z]+(?:_[A-Za-z]+)*)(?:[_.]?(?P<cutoff>\d{1,9}))?", re.ASCII
 )
 _TREC_EVAL = {
     "recip_rank": "RR",
+    "rr": "RR",
+    "mrr": "RR",
+    "err": "ERR",
     "ndcg": "nDCG",
     "ndcg_cut": "nDCG",
     "map": "AP",
@@ -137,7 +140,10 @@ _TREC_EVAL = {
     "hits": "Success",
     "hitrate": "Success",
 }
-"""What trec_eval and others call a measure -> our name; a cutoff stands after `_` there."""
+"""What trec_eval and others call a measure -> our name; a cutoff stands after `_` or `.` there."""
+
+_ABSENT = frozenset({"rprec", "infap", "gm_map", "gmap", "num_ret", "num_rel", "num_rel_ret"})
+"""Measures that look like another one of ours and are not here: nothing near is what was meant."""
 
 
 def parse_measure(text: str, *, path: str = "measure") -> Measure:
@@ -152,8 +158,10 @@ def parse_measure(text: str, *, path: str = "measure") -> Measure:
     """
     match = _SHAPE.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
-        raise _refusal("measure-syntax", path, repr(text[:_LONGEST]), _FORM)
-    name = _find_name(match["name"], path)
+        own = _translate(text.strip()) if len(text) <= _LONGEST else ""
+        hint = f"did you mean {own}?" if own else ""
+        raise _refusal("measure-syntax", path, repr(text[:_LONGEST]), _FORM, hint)
+    name = _find_name(match["name"], text, path)
     given = dict(_read_parameters(match["inside"], name=name, text=text, path=path))
     if match["cutoff"] is not None:
         if "cutoff" in given:
@@ -174,16 +182,24 @@ def _refusal(code: str, path: str, found: str, expected: str, hint: str = "") ->
     return InputError(Problem(code=code, path=path, found=found, expected=expected, hint=hint))
 
 
-def _find_name(written: str, path: str) -> str:
-    """The measure's own name for a name or alias."""
+def _find_name(written: str, text: str, path: str) -> str:
+    """The measure's own name for a name or alias.
+
+    Args:
+        written: the name.
+        text: the whole measure, so that a hint can be copied.
+        path: where it stands.
+    """
     names = {alias: name for name, kind in MEASURES.items() for alias in (name, *kind.aliases)}
     if written in names:
         return names[written]
     folded = {alias.lower(): name for alias, name in names.items()}
-    own = _translate(written)
-    near = _alike(written.lower(), folded, most=3)
+    own = folded.get(written.lower()) or _translate(written)
+    near = [] if written.lower() in _ABSENT else _alike(written.lower(), folded, most=3)
     candidates = [own] if own else list(dict.fromkeys(folded[alias] for alias in near))
-    hint = f"did you mean {' or '.join(candidates)}?" if candidates else ""
+    rest = text.strip().removeprefix(written)
+    whole = [name if "@" in name else f"{name}{rest}" for name in candidates]
+    hint = f"did you mean {' or '.join(whole)}?" if whole else ""
     expected = "one of " + ", ".join(MEASURES)
     raise _refusal("measure-name", path, repr(written), expected, hint)
 

@@ -45,6 +45,14 @@ def refusal(
     )
 
 
+_HINTS = {
+    "-": "/dev/stdin is standard input",
+    "irds": "a name of ir_datasets stands for no file here: write its labels as qrels first; "
+    "heldout rank --collection takes such names",
+}
+"""What a path that begins so was meant to be."""
+
+
 def open_input(path: Path) -> BinaryIO:
     """Open a file for the readers of this room.
 
@@ -59,7 +67,7 @@ def open_input(path: Path) -> BinaryIO:
             str(path),
             found=error.strerror or type(error).__name__,
             expected="a file that can be read",
-            hint="/dev/stdin is standard input" if str(path) == "-" else "",
+            hint=_HINTS.get(str(path).partition(":")[0], ""),
         ) from error
 
 
