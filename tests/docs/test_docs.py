@@ -278,3 +278,17 @@ def test_every_command_is_documented() -> None:
     headings = re.findall(r"^## (.+)$", read_page("commands.md"), re.MULTILINE)
     for command in find_commands(main):
         assert any(f"{heading} ".startswith(f"{command} ") for heading in headings), command
+
+
+NAMED_TEST = re.compile(r"`([a-z_]+/test_\w+\.py)::(test_\w+)`")
+
+
+def test_the_threat_model_names_tests_that_are_there() -> None:
+    named = NAMED_TEST.findall(read_page("threat-model.md"))
+    assert len(named) >= 30
+    for module, function in named:
+        nodes = ast.walk(ast.parse((ROOT / "tests" / module).read_text("utf-8")))
+        assert function in {n.name for n in nodes if isinstance(n, ast.FunctionDef)}, (
+            module,
+            function,
+        )
