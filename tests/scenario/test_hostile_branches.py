@@ -4,17 +4,27 @@ A hostile branch is made with plumbing and pushed to the forge; the organiser's 
 refuse it with a reason and go on, and nothing of it may be checked out or run.
 """
 
+import contextlib
 import hashlib
+import http.server
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hostile_packs import delta_bomb, tree_bomb, wide_tree
+from stage import three
 from town import OTHER_TEAM, Town, commit_tree, found_town, git
 
-from heldout.store import arrivals
+from heldout.errors import StoreError
+from heldout.store import arrivals, fetching
+from heldout.store.git import Bounds, Git
 
 pytestmark = pytest.mark.slow
 NOW = "2026-11-02T12:00:00Z"
@@ -206,9 +216,143 @@ def test_huge_file_in_a_folder(town: Town, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_thousand_files_are_told_in_ten_lines(town: Town) -> None:
-    many = {f"junk/{i}": ("100644", b"x") for i in range(300)}
+    many = {f"junk{i}": ("100644", b"x") for i in range(300)}
     push(town, {**SEALED, **many})
     assert len(refusals(town)) == 10
+
+
+def test_a_folder_is_told_by_its_name(town: Town) -> None:
+    many = {f"junk/{i}": ("100644", b"x") for i in range(300)}
+    push(town, {**SEALED, **many, "submissions/deep/x": ("100644", b"x")})
+    (receipt,) = town.take_in(now=NOW)["received"]
+    told = {problem["path"]: problem["found"] for problem in receipt["problems"]}
+    assert told == {'"junk"': "a folder", '"submissions/deep"': "a folder"}
+
+
+# small on its way, huge where somebody looks
+
+
+def take_in_beside(town: Town, bomb: str) -> str:
+    """Code of a hostile request's refusal; the submission beside it must be received."""
+    git(town.forge, "update-ref", "refs/pull/9/head", bomb)
+    good = town.send("good", now=NOW, team=OTHER_TEAM)
+    found = {r["source"]: r for r in town.take_in(now=NOW)["received"]}
+    assert found[f"branch submission/{good}"]["kind"] == "received"
+    assert found["pull request 9"]["kind"] == "refused"
+    (code,) = {problem["code"] for problem in found["pull request 9"]["problems"]}
+    return str(code)
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_pack_that_names_a_thousand_million_paths(town: Town, *, partial: bool) -> None:
+    """Whether or not the remote can leave files out."""
+    git(town.forge, "config", "uploadpack.allowFilter", str(partial).lower())
+    bomb = tree_bomb(town.forge, levels=9, parent="main")
+    assert take_in_beside(town, bomb) == "foreign-change"
+    git(town.clone, "fetch", "-q", "origin", "refs/pull/9/head:refs/pull/9/head")
+    base = git(town.clone, "rev-parse", "HEAD")
+    told = town.participant("check", "--form", base, "refs/pull/9/head", "--json", now=NOW)
+    assert told.code == 1
+    assert [problem["path"] for problem in told.json["problems"]] == ['"bomb"']
+
+
+def test_a_folder_of_very_many_names(town: Town) -> None:
+    wide = wide_tree(town.forge, names=200_000, parent="main")
+    assert take_in_beside(town, wide) == "not-fetched"
+
+
+def test_a_request_that_the_forge_removed_goes_here_too(town: Town) -> None:
+    push(town, SEALED, ref="refs/pull/9/head")
+    assert [r["kind"] for r in town.take_in(now=NOW)["received"]] == ["received"]
+    git(town.forge, "update-ref", "-d", "refs/pull/9/head")
+    town.take_in(now=NOW)
+    assert git(town.board, "for-each-ref", "refs/pull") == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="bounds of a process are Linux's")
+@pytest.mark.parametrize("bound", [{"memory": 96 << 20}, {"cpu": 1}], ids=["memory", "cpu"])
+def test_deltas_that_need_more_than_git_may_have(
+    town: Town, monkeypatch: pytest.MonkeyPatch, bound: Mapping[str, int]
+) -> None:
+    """What is true of 300 MiB and the real bounds is true of 40 MiB and lower ones."""
+    bomb = delta_bomb(town.forge, size=40 << 20, deltas=8, parent="main", id_=ID)
+    monkeypatch.setattr(fetching, "_FETCH", replace(fetching._FETCH, **bound))
+    assert take_in_beside(town, bomb) == "not-fetched"
+    sizes = git(town.board, "count-objects", "-v").splitlines()
+    assert int(next(line for line in sizes if "size-pack" in line).split()[1]) < 1000
+    assert not list((town.board / ".git" / "objects").glob("tmp_*"))
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_more_bytes_than_a_submission_may_bring(
+    town: Town, monkeypatch: pytest.MonkeyPatch, *, partial: bool
+) -> None:
+    git(town.forge, "config", "uploadpack.allowFilter", str(partial).lower())
+    bomb = delta_bomb(town.forge, size=1 << 20, deltas=8, parent="main", id_=ID)
+    monkeypatch.setattr(fetching, "_MOST_BYTES", 1 << 22)
+    assert take_in_beside(town, bomb) == "not-fetched"
+
+
+def test_what_was_too_large_is_not_fetched_again(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = delta_bomb(town.forge, size=1 << 20, deltas=8, parent="main", id_=ID)
+    monkeypatch.setattr(fetching, "_MOST_BYTES", 1 << 22)
+    take_in_beside(town, bomb)
+    monkeypatch.setattr(Git, "fetch_objects", lambda *_, **__: pytest.fail("fetched again"))
+    (receipt,) = town.take_in(now=NOW)["received"]
+    assert (receipt["source"], receipt["kind"]) == ("pull request 9", "refused")
+
+
+def test_git_is_ended_with_all_that_it_started(town: Town) -> None:
+    """A time-out leaves no process behind, be it git's or one that git started."""
+    script = town.root / "slow.sh"
+    script.write_text(f"#!/bin/sh\nsleep 300 &\necho $! > {town.root}/child\nwait\n")
+    script.chmod(0o755)
+    slow = Git(town.board, environment={"GIT_SSH_COMMAND": str(script)})
+    with pytest.raises(StoreError, match="took over 2 s"):
+        slow.fetch_objects("ssh://localhost/x", ["1" * 40], bounds=Bounds(seconds=2))
+    child = int((town.root / "child").read_text())
+    deadline = time.monotonic() + 5
+    while is_running(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(child)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there and no mere entry that nobody has waited for."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    return False
+
+
+def test_an_inbox_with_nothing_new_starts_few_processes(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many branches there are: each was looked at before."""
+
+    def processes() -> list[str]:
+        started: list[str] = []
+
+        class Counted(subprocess.Popen[bytes]):
+            def __init__(self, command: Sequence[str], **options: Any) -> None:
+                started.append(" ".join(part for part in command if "=" not in part))
+                super().__init__(command, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess, "Popen", Counted)
+            assert town.take_in(now=NOW)["received"] == []
+        return started
+
+    for number in range(3):
+        push(town, three(f"2026110{number + 1}-one"), ref=f"refs/pull/{number + 1}/head")
+    town.take_in(now=NOW)
+    few = processes()
+    for number in range(3, 9):
+        push(town, three(f"2026110{number + 1}-one"), ref=f"refs/pull/{number + 1}/head")
+    town.take_in(now=NOW)
+    assert len(processes()) == len(few)
+    assert len(few) <= 24, few
 
 
 def test_branch_that_does_not_descend_from_main(town: Town) -> None:
@@ -380,6 +524,119 @@ def test_the_trap_works(town: Town) -> None:
     (hooks / "pre-commit").symlink_to(trap)
     git(town.board, "commit", "-q", "--allow-empty", "-m", "x")
     assert (town.root / "pwned").exists()
+
+
+class Asking(http.server.BaseHTTPRequestHandler):
+    """A server that asks git for a password."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def asking() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Asking) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/x.git"
+        server.shutdown()
+
+
+def _alternates(board: Path) -> None:
+    other = board / ".git/objects/info/alternates"
+    other.write_text(f"{board.parent}/forge.git/objects\n")
+
+
+def _included(board: Path, trap: str) -> None:
+    included = board.parent / "included"
+    included.write_text(f'[remote "origin"]\n\tuploadpack = {trap}\n')
+    _config(board, "include.path", str(included))
+
+
+def _option(board: Path, trap: str) -> None:
+    with (board / ".git" / "config").open("a") as config:
+        config.write(f'[remote "--upload-pack={trap}"]\n\turl = {board.parent}\n')
+
+
+def _filtered(board: Path, trap: str) -> None:
+    (board / ".git" / "info").mkdir(exist_ok=True)
+    (board / ".git" / "info" / "attributes").write_text("* filter=evil diff=evil\n")
+    _filters(board, trap)
+
+
+OWN_PROGRAMS: Mapping[str, tuple[str, str, str]] = {
+    "an upload-pack program": ("remote.origin.uploadpack", "", ""),
+    "an ssh command": ("core.sshCommand", "", "ssh://127.0.0.1:9/x"),
+    "a credential helper": ("credential.helper", "!", "HTTP"),
+    "a credential helper for one address": ("credential.HTTP.helper", "!", "HTTP"),
+    "a program that asks for passwords": ("core.askPass", "", "HTTP"),
+    "a proxy for git's own protocol": ("core.gitProxy", "", "git://127.0.0.1:9/x"),
+}
+OWN_TRAPS: Mapping[str, Callable[[Path, str], None]] = {
+    "a program for alternate refs": lambda board, trap: (
+        _alternates(board),
+        _config(board, "core.alternateRefsCommand", trap),
+    )[0],
+    "a file that is included": _included,
+    "a remote whose name is an option": _option,
+    "filters that the clone's own attributes name": _filtered,
+}
+
+
+def set_trap(town: Town, name: str, asking: str) -> None:
+    """Have the organisers' clone name a program, and give it an occasion to be run."""
+    trap = town.root / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {town.root}/pwned\n")
+    trap.chmod(0o755)
+    if name in OWN_TRAPS:
+        OWN_TRAPS[name](town.board, str(trap))
+        return
+    key, before, url = OWN_PROGRAMS[name]
+    _config(town.board, key.replace("HTTP", asking), before + str(trap))
+    if url:
+        git(town.board, "remote", "add", "other", asking if url == "HTTP" else url)
+
+
+@pytest.mark.parametrize("kind", [*OWN_PROGRAMS, *OWN_TRAPS])
+def test_a_program_that_a_clone_s_own_settings_name(town: Town, kind: str, asking: str) -> None:
+    """The folder may have come from somebody: what its .git/config would run is not run."""
+    set_trap(town, kind, asking)
+    good = town.send("good", now=NOW)
+    found = town.organiser("inbox", "--json", now=NOW)
+    assert [r["kind"] for r in found.json["received"]] == ["received"]
+    assert town.organiser("review", good, now=NOW).code == 0
+    assert town.publish(good, now=NOW).code == 0
+    assert not (town.root / "pwned").exists()
+
+
+@pytest.mark.parametrize("kind", [*OWN_PROGRAMS, "a file that is included"])
+def test_it_would_run_without_our_settings(
+    town: Town, kind: str, asking: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heldout.store.git._own_settings", lambda *_: ((), {}))
+    monkeypatch.setattr("heldout.store.git._UPLOAD", "-q")
+    set_trap(town, kind, asking)
+    town.organiser("inbox", "--json", now=NOW)
+    assert (town.root / "pwned").exists()
+
+
+@pytest.mark.parametrize("kind", ["an ssh command", "a credential helper"])
+def test_what_the_user_s_global_settings_name_is_run(town: Town, kind: str, asking: str) -> None:
+    """Private remotes need it; and a clone's own setting beside it does not replace it."""
+    set_trap(town, kind, asking)
+    own = town.root / "own.sh"
+    own.write_text(f"#!/bin/sh\ntouch {town.root}/asked\n")
+    own.chmod(0o755)
+    key, before, _ = OWN_PROGRAMS[kind]
+    git(town.board, "config", "--global", key, before + str(own))
+    assert town.organiser("inbox", now=NOW).code == 1
+    assert (town.root / "asked").exists()
+    assert not (town.root / "pwned").exists()
 
 
 def test_an_ext_remote_is_not_obeyed(town: Town) -> None:

@@ -13,7 +13,7 @@ from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
 from heldout.board.rules.forge import ForgeSpec
 from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId, digest_bytes
-from heldout.store.arrivals import fetch
+from heldout.store.fetching import fetch_arrivals
 from heldout.store.forge import Forge as ForgeProtocol
 from heldout.store.forge import ForgeError, Handle, Surroundings, open_forge
 from heldout.store.forge.access import git_environment
@@ -126,7 +126,7 @@ def test_a_submission_that_came_on_a_branch_is_found_with_its_request(
     server.add(4, "a" * 40)
     server.add(5, tip)
     run(board.root, "remote", "add", "origin", str(bare))
-    fetch(board, "origin")
+    fetch_arrivals(board, {"origin": "origin"})
     run(board.root, "update-ref", f"refs/heads/submission/{ONE}", tip)
     run(bare, "update-ref", REFS[server.kind].format(5), tip)
     run(bare, "update-server-info")
@@ -191,7 +191,7 @@ def test_git_follows_no_redirect_with_the_token(
     with serve("github") as evil:
         moved = says(301, "moved", {"Location": f"{evil.url}/x.git/info/refs"})
         server.faults.append(Fault(act=moved, path=".git/", times=99))
-        with pytest.raises(StoreError, match="git fetch failed") as caught:
+        with pytest.raises(StoreError, match="git ls-remote failed") as caught:
             hosted(board, server, client).fetch()
         assert evil.seen == []
     assert TOKEN not in str(caught.value)
@@ -303,7 +303,7 @@ def test_a_bare_repository_that_is_a_command_is_not_run(
     board: Git, client: httpx.Client, tmp_path: Path
 ) -> None:
     forge = connect(board, "git", f"ext::touch {tmp_path}/evil", client)
-    with pytest.raises(StoreError, match="git fetch failed"):
+    with pytest.raises(StoreError, match="git ls-remote failed"):
         forge.fetch()
     assert not (tmp_path / "evil").exists()
 

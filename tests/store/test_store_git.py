@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from heldout.errors import SetupError, StoreError
-from heldout.store.git import Author, Git
+from heldout.store.git import Author, Change, Git
 
 AT = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SOMEONE = Author(name="Someone", email="someone@here")
@@ -55,8 +55,9 @@ def test_a_branch_is_made_without_touching_the_working_tree(git: Git) -> None:
     assert not (git.root / "s").exists()
     assert git.branch() == "main"
     assert git.refs("refs/heads/") == {"refs/heads/main": main, "refs/heads/submission/x": tip}
-    changes = git.changes(main, tip)
-    assert changes is not None
+    (named,) = _listed(git.changes(main, tip)[tip])
+    assert (named.status, named.mode, named.path) == ("A", "040000", "s")
+    changes = _listed(git.changes(main, tip, within=["s"])[tip])
     assert [(c.status, c.mode, c.path) for c in changes] == [("A", "100644", "s/b")]
     assert git.read_blob(changes[0].blob, limit=1) == b"2"
 
@@ -65,8 +66,7 @@ def test_changes_since_the_fork_only(git: Git) -> None:
     base = commit(git, a="1")
     tip = git.commit_on("side", base, {"b": b"2"}, message="m", author=SOMEONE, at=AT)
     main = commit(git, a="3", c="4")
-    changes = git.changes(main, tip)
-    assert changes is not None
+    changes = _listed(git.changes(main, tip)[tip])
     assert [change.path for change in changes] == ["b"]
 
 
@@ -82,7 +82,36 @@ def test_histories_without_a_common_commit(git: Git) -> None:
         capture_output=True,
         check=True,
     )
-    assert git.changes(main, orphan.stdout.decode().strip()) is None
+    tip = orphan.stdout.decode().strip()
+    assert git.changes(main, tip) == {tip: None}
+
+
+def test_a_tip_that_git_cannot_read_is_an_error_and_the_others_are_read(git: Git) -> None:
+    base = commit(git, a="1")
+    tip = git.commit_on("side", base, {"b": b"2"}, message="m", author=SOMEONE, at=AT)
+    missing = "1" * 40
+    found = git.changes(base, missing, tip)
+    assert isinstance(found[missing], StoreError)
+    assert [change.path for change in _listed(found[tip])] == ["b"]
+    assert git.changes(base, base) == {base: ()}
+
+
+def test_a_branch_that_took_in_the_main_line_again(git: Git) -> None:
+    base = commit(git, a="1")
+    side = git.commit_on("side", base, {"b": b"2"}, message="m", author=SOMEONE, at=AT)
+    main = commit(git, c="3")
+    run = ["git", "-c", "user.name=x", "-c", "user.email=x"]
+    merge = [*run, "merge-tree", "--write-tree", main, side]
+    tree = subprocess.run(merge, cwd=git.root, capture_output=True, check=True).stdout.split()[0]
+    made = [*run, "commit-tree", tree.decode(), "-p", side, "-p", main, "-m", "merge"]
+    ran = subprocess.run(made, cwd=git.root, capture_output=True, check=True)
+    tip = ran.stdout.decode().strip()
+    assert [change.path for change in _listed(git.changes(main, tip)[tip])] == ["b"]
+
+
+def _listed(changes: tuple[Change, ...] | StoreError | None) -> tuple[Change, ...]:
+    assert isinstance(changes, tuple)
+    return changes
 
 
 def test_a_large_blob_is_not_read(git: Git) -> None:

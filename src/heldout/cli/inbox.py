@@ -1,6 +1,6 @@
 """`heldout inbox`: take in what has arrived, and say what waits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from heldout.cli.forging import (
 from heldout.cli.printing import (
     answers,
     messages,
+    plural,
     print_facts,
     print_json,
     print_problems,
@@ -27,13 +28,14 @@ from heldout.cli.printing import (
 )
 from heldout.cli.registering import find_registrations
 from heldout.cli.reviews import waited
-from heldout.errors import HeldoutError
+from heldout.errors import StoreError
 from heldout.pipeline.deciding.rebuild import catch_up
 from heldout.pipeline.deciding.receive import Receipt, list_merged, note_told, receive
 from heldout.pipeline.deciding.registration import receive_registrations
 from heldout.pipeline.organiser.desk import Desk, note_held_out
 from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
-from heldout.store.arrivals import Arrival, fetch, find_in_folder, find_in_git
+from heldout.store.arrivals import Arrival, find_in_folder, find_in_git
+from heldout.store.fetching import BRANCHES, fetch_arrivals
 
 __all__ = ["inbox"]
 
@@ -113,7 +115,7 @@ def _take_in(
     """
     arrivals, silent = _arrivals(desk, folders, ask_remote=ask_remote)
     requests = {arrival.source for arrival in arrivals}  # those that are open, as the forge says
-    registrations, sources = find_registrations(desk, folders, requests, ask_remote=ask_remote)
+    registrations, sources = find_registrations(desk, folders, requests)
     registered = receive_registrations(desk, registrations)
     submissions = (a for a in arrivals if a.source not in sources)
     return (*registered, *receive(desk, submissions, accepted=accepted)), silent
@@ -129,12 +131,12 @@ def _arrivals(
     silent: list[str] = []
     head = git.head() if git.is_repository() else None
     if head is not None:
-        remotes = git.remotes() if ask_remote else ()
-        silent += [f"remote {remote}" for remote in remotes if not _try_fetch(desk, remote)]
         hosted = desk.spec().forge
+        unread, unknown = _fetch(desk, requests=hosted is None) if ask_remote else ({}, ())
+        silent += unknown
         found += [
             arrival
-            for arrival in find_in_git(git, form, main=head)
+            for arrival in find_in_git(git, form, main=head, unread=unread)
             # What is open there, the forge says better: closed requests keep their refs.
             if hosted is None or arrival.source.startswith("branch ")
         ]
@@ -146,14 +148,25 @@ def _arrivals(
     return found, tuple(silent)
 
 
-def _try_fetch(desk: Desk, remote: str) -> bool:
-    """Whether a remote answered; one that does not is told, and the rest goes on."""
-    try:
-        fetch(desk.repository.git, remote)
-    except HeldoutError as error:
-        print_facts(messages(), [("note", f"remote {remote} was not asked: {error}")])
-        return False
-    return True
+def _fetch(desk: Desk, *, requests: bool) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Ask all remotes: ref -> why it was not fetched, and what did not answer.
+
+    A remote that does not answer gets a note, and the others are asked.
+    """
+    registers = desk.spec().registration is not None
+    kinds = BRANCHES if registers else BRANCHES[:1]
+    git = desk.repository.git
+    unread: dict[str, str] = {}
+    silent: list[str] = []
+    remotes = {remote: remote for remote in git.remotes()}
+    for remote, done in fetch_arrivals(git, remotes, kinds=kinds, requests=requests).items():
+        if isinstance(done, StoreError):
+            print_facts(messages(), [("note", f"remote {remote} was not asked: {done}")])
+            silent.append(f"remote {remote}")
+            continue
+        unread |= {**done.refused, **done.failed}
+        silent += [f"remote {remote}, of {plural(len(done.failed), 'ref')}"] * bool(done.failed)
+    return unread, tuple(silent)
 
 
 def _reveals(desk: Desk) -> list[tuple[str, date]]:

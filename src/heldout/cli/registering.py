@@ -12,9 +12,9 @@ from heldout.board.log.teams import Agreement, Team
 from heldout.board.policy.registered import revoked_before
 from heldout.cli.context import Place, at_board, in_clone, not_pushed
 from heldout.cli.decisions import print_next, rebuilt_facts, rebuilt_json
-from heldout.cli.printing import answers, fail, messages, plural, print_facts, print_json
+from heldout.cli.printing import answers, fail, plural, print_facts, print_json
 from heldout.cli.reasons import why_option
-from heldout.errors import HeldoutError, InputError, StoreError, printable
+from heldout.errors import InputError, StoreError, printable
 from heldout.pipeline.deciding.rebuild import catch_up
 from heldout.pipeline.deciding.registration import revoke as revoke_team
 from heldout.pipeline.organiser.desk import Desk
@@ -30,7 +30,6 @@ from heldout.pipeline.participant.send import main_commit
 from heldout.pipeline.participant.team import OwnTeam
 from heldout.store.arrivals import Arrival
 from heldout.store.registrations import (
-    fetch_registrations,
     find_merged_registrations,
     find_registrations_in_folder,
     find_registrations_in_git,
@@ -145,17 +144,16 @@ def revoke(*, team: str, why: str, place: Place) -> None:
 
 
 def find_registrations(
-    desk: Desk, folders: Sequence[Path], requests: Container[str], *, ask_remote: bool
+    desk: Desk, folders: Sequence[Path], requests: Container[str]
 ) -> tuple[list[Arrival], frozenset[str]]:
     """Registrations that wait, and the branches and requests that bring nothing else.
 
-    None where the board has no registration: then nothing is asked of the remotes either.
+    None where the board has no registration.
 
     Args:
-        desk: its lock is held.
+        desk: its lock is held; its remotes were asked.
         folders: where files were left.
         requests: `pull request N` of those that are open.
-        ask_remote: whether branches are fetched first.
     """
     git = desk.repository.git
     head = git.head() if git.is_repository() else None
@@ -163,8 +161,6 @@ def find_registrations(
     if desk.spec().registration is None:
         return [], frozenset()
     if head is not None:
-        for remote in git.remotes() if ask_remote else ():
-            _try_fetch(desk, remote)
         found += find_registrations_in_git(git, main=head, requests=requests)
     sources = frozenset(arrival.source for arrival in found)
     if head is not None:
@@ -175,14 +171,6 @@ def find_registrations(
     for folder in folders:
         found += find_registrations_in_folder(folder)
     return found, sources
-
-
-def _try_fetch(desk: Desk, remote: str) -> None:
-    try:
-        fetch_registrations(desk.repository.git, remote)
-    except HeldoutError as error:
-        told = f"remote {remote} was not asked for registrations: {error}"
-        print_facts(messages(), [("note", told)])
 
 
 def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:

@@ -21,18 +21,21 @@ from heldout.store.files import File, Folder
 from heldout.store.git import Change, Git
 
 __all__ = [
+    "ARRIVALS",
     "MAIN_BRANCH",
     "Arrival",
     "Seen",
     "arrival_order",
     "branch_name",
-    "fetch",
     "find_in_folder",
     "find_in_git",
     "find_merged",
     "plain_files",
     "sealed_owner",
 ]
+
+ARRIVALS = ("registrations", "submissions")
+"""The folders of the board that strangers may add files to."""
 
 MAIN_BRANCH = "the main branch"
 """The source of what was merged before it was taken in."""
@@ -43,7 +46,9 @@ _CHUNK = 1 << 20
 _SHA1_DIGITS = 40
 _REFS = ("refs/heads/submission/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
 _REQUEST = re.compile(r"refs/(pull|merge-requests)/(\d{1,18})/head", re.ASCII)
+_PLAIN = "100644"
 _KINDS = {"D": "a deletion", "T": "a change of type"}
+_MODES = {"040000": "a folder"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,23 +78,9 @@ def branch_name(submission: SubmissionId) -> str:
     return f"submission/{submission}"
 
 
-def fetch(git: Git, remote: str) -> None:
-    """Bring branches `submission/*` and pull-request refs of a remote here, as data.
-
-    A branch that is gone there goes here too: git could not store `submission/ID` beside a
-    `submission/ID/x` of before, and the one would never arrive. Refs of requests stay, for they may
-    be of another remote.
-    """
-    branches = f"+refs/heads/submission/*:refs/remotes/{remote}/submission/*"
-    git.fetch(remote, branches, prune=True)
-    git.fetch(
-        remote,
-        "+refs/pull/*/head:refs/pull/*/head",
-        "+refs/merge-requests/*/head:refs/merge-requests/*/head",
-    )
-
-
-def find_in_git(git: Git, form: Form, *, main: str) -> Iterator[Arrival]:
+def find_in_git(
+    git: Git, form: Form, *, main: str, unread: Mapping[str, str] | None = None
+) -> Iterator[Arrival]:
     """Submissions on branches `submission/*`, here or on a remote, and on pull-request refs.
 
     Of two with the same files the first: branches, which not everybody may push, and then requests
@@ -99,23 +90,51 @@ def find_in_git(git: Git, form: Form, *, main: str) -> Iterator[Arrival]:
         git: the board's repository; blobs are read, nothing is checked out.
         form: the board's envelope.
         main: the commit that branches are compared with.
+        unread: ref -> why it was not fetched; each of them is refused.
     """
+    refused = {ref: source for ref in unread or {} if (source := _source(ref)) is not None}
+    yield from (_unread(source, (unread or {})[ref]) for ref, source in refused.items())
     seen: set[tuple[str, bool]] = set()
-    for ref, commit in sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0])):
-        source = _source(ref)
-        changes = () if source is None else git.changes(main, commit)
-        if source is None or changes == ():
+    refs = sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0]))
+    named = [(source, commit) for ref, commit in refs if (source := _source(ref)) is not None]
+    every = git.changes(main, *(commit for _, commit in named), within=ARRIVALS)
+    sizes = _sizes(git, form, every.values())
+    for source, commit in named:
+        changes = every[commit]
+        if changes == ():
             continue
         if changes is None:
             arrival = _unrelated(source, commit)
+        elif isinstance(changes, StoreError):
+            arrival = _unread(source, str(changes))
         else:
-            arrival = _from_changes(git, form, changes, source)
+            arrival = _from_changes(git, form, changes, source, sizes)
         # What is refused hides nothing: a fingerprint knows no modes, and a name with a line end
         # in it can make several files look like one.
         mark = (arrival.fingerprint, bool(arrival.problems))
         if mark not in seen:
             seen.add(mark)
             yield arrival
+
+
+def _sizes(
+    git: Git, form: Form, every: Iterable[tuple[Change, ...] | StoreError | None]
+) -> Mapping[str, int]:
+    """Bytes of the sealed files among all changes, by blob; those that git lacks are left out."""
+    blobs = dict.fromkeys(
+        change.blob
+        for changes in every
+        if isinstance(changes, tuple)
+        for change in changes
+        if change.mode == _PLAIN and _owner_of_path(change.path, form) is not None
+    )
+    with suppress(StoreError):
+        return dict(zip(blobs, git.blob_sizes(*blobs), strict=True))
+    found: dict[str, int] = {}
+    for blob in blobs:
+        with suppress(StoreError):
+            found[blob] = git.blob_sizes(blob)[0]
+    return found
 
 
 def find_merged(
@@ -133,7 +152,7 @@ def find_merged(
     """
     known = {_blob_id(data, like=main) for data in logged}
     owned: defaultdict[SubmissionId, list[Change]] = defaultdict(list)
-    for file in git.files(main):
+    for file in git.files(main, "submissions"):
         owner = _owner_of_path(file.path, form)
         if owner is not None:
             owned[owner].append(file)
@@ -141,7 +160,7 @@ def find_merged(
         metadata = [f for f in files if f.path.endswith(file_names(form, submission).metadata)]
         if not any(file.blob in known for file in metadata):
             new = metadata if submission in published else files
-            yield _from_changes(git, form, new, MAIN_BRANCH)
+            yield _from_changes(git, form, new, MAIN_BRANCH, _sizes(git, form, [tuple(new)]))
 
 
 def _blob_id(data: bytes, *, like: str) -> str:
@@ -267,6 +286,18 @@ def _unrelated(source: str, commit: str) -> Arrival:
     return Arrival(source=source, id=None, fingerprint=commit, problems=(problem,), read=dict)
 
 
+def _unread(source: str, why: str) -> Arrival:
+    problem = Problem(
+        code="not-fetched",
+        path=source,
+        found=why,
+        expected="a branch off the board's main branch that adds the sealed files and nothing else",
+        hint="heldout submit makes such a branch; where the remote failed: heldout inbox once more",
+    )
+    mark = digest_bytes(f"{source} {why}".encode())
+    return Arrival(source=source, id=None, fingerprint=mark, problems=(problem,), read=dict)
+
+
 def _from_files(form: Form, submission: SubmissionId, files: Mapping[str, File]) -> Arrival:
     looks = {name: Seen.look(file, most=_MOST_BYTES) for name, file in files.items()}
     seen = {name: one for name, one in looks.items() if one is not None}
@@ -283,14 +314,19 @@ def _from_files(form: Form, submission: SubmissionId, files: Mapping[str, File])
     )
 
 
-def _from_changes(git: Git, form: Form, changes: Sequence[Change], source: str) -> Arrival:
+def _from_changes(
+    git: Git, form: Form, changes: Sequence[Change], source: str, known: Mapping[str, int]
+) -> Arrival:
     owners = {_owner_of_path(change.path, form) for change in changes} - {None}
     blobs = {change.path.rpartition("/")[2]: change.blob for change in changes}
     problems = list(_check_changes(changes, len(owners), form))
     submission = next(iter(owners)) if len(owners) == 1 else None
     if not problems and submission is not None:
-        sizes = dict(zip(blobs, git.blob_sizes(*blobs.values()), strict=True))
-        problems += _check_files(submission, form, sizes)
+        lacking = [name for name, blob in blobs.items() if blob not in known]
+        problems += [_lacking(name) for name in lacking]
+        if not lacking:
+            sizes = {name: known[blob] for name, blob in blobs.items()}
+            problems += _check_files(submission, form, sizes)
     return Arrival(
         source=source,
         id=submission,
@@ -298,6 +334,16 @@ def _from_changes(git: Git, form: Form, changes: Sequence[Change], source: str) 
         core="" if problems or submission is None else _core(blobs, form, submission),
         problems=tuple(problems[:_MOST_PROBLEMS]),
         read=lambda: {n: git.read_blob(blob, limit=_MOST_BYTES) for n, blob in blobs.items()},
+    )
+
+
+def _lacking(name: str) -> Problem:
+    return Problem(
+        code="missing-file",
+        path=name,
+        found="its name, but git does not have its contents",
+        expected="all of the files that the branch names",
+        hint="heldout inbox fetches it again",
     )
 
 
@@ -322,12 +368,12 @@ def _check_changes(changes: Sequence[Change], owners: int, form: Form) -> Iterat
             hint="one branch for each submission",
         )
     for change in changes:
-        plain = change.mode == "100644" and change.status in "AM"
+        plain = change.mode == _PLAIN and change.status in "AM"
         if not plain or _owner_of_path(change.path, form) is None:
             yield Problem(
                 code="foreign-change",
                 path=quote(change.path),
-                found=_KINDS.get(change.status, f"a file of mode {change.mode}"),
+                found=_KINDS.get(change.status) or _MODES.get(change.mode) or _other(change.mode),
                 expected="nothing but the sealed files of its own submission, plain files",
                 hint="branch off the board's main branch and add those files only",
             )
@@ -354,6 +400,10 @@ def _check_files(
                 found=f"{size:,} bytes",
                 expected=f"at most {_MOST_BYTES:,} bytes",
             )
+
+
+def _other(mode: str) -> str:
+    return f"a file of mode {mode}"
 
 
 def _owner_of_path(path: str, form: Form) -> SubmissionId | None:

@@ -1,23 +1,30 @@
 """git: the only module that starts it. Plumbing on objects and refs; nothing is ever checked out.
 
-A participant's branch is data here: its blobs are read by id and its paths are compared. No hook,
-filter, external diff or helper of a repository is run.
+A participant's branch is data here: its blobs are read by id and its paths are compared. No program
+that a repository names is run, be it in its files or in its own settings: hook, filter, diff
+driver, ssh command, credential helper. Those of the user's global settings are.
 """
 
 import os
 import re
+import resource
+import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO
 
 from heldout.errors import SetupError, StoreError
 from heldout.store.files import write_whole
 
-__all__ = ["AS_IT_IS", "ATTRIBUTES", "Author", "Change", "Git"]
+__all__ = ["AS_IT_IS", "ATTRIBUTES", "Author", "Bounds", "Change", "Git", "TooMuchError"]
 
 ATTRIBUTES = ".gitattributes"
 """Where a repository tells git how to write its files into a working tree."""
@@ -35,11 +42,40 @@ _SAFE = (
     *("-c", "protocol.ext.allow=never"),
     *("-c", "submodule.recurse=false"),
     *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    *("-c", "core.alternateRefsCommand=true"),
     *("-c", "init.defaultBranch=main"),
 )
 _SECONDS = 600
 _HEADS = "refs/heads/"
 _BYTE_FOR_BYTE = b"* -text -filter -ident -working-tree-encoding\n"
+_MOST_CHANGES = 100
+_MOST_COMMITS = 100_000
+_SMALL_PACK = 1 << 22
+_TREE = "040000"
+_ABSENT = re.compile("0+")
+_EMPTY_TREES = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+# Of the programs at the other end git takes the first that is set, so that only an option counts.
+_UPLOAD = "--upload-pack=git-upload-pack"
+_RECEIVE = "--receive-pack=git-receive-pack"
+# What git runs as a program, and the value that makes it run none; "" clears a list of helpers.
+_PROGRAMS: tuple[tuple[str, str], ...] = (
+    (r"core\.sshcommand", "ssh"),
+    (r"core\.askpass", ""),
+    (r"credential\.(.+\.)?helper", ""),
+    (r"filter\..+\.(clean|smudge|process)", ""),
+    (r"filter\..+\.required", "false"),
+    (r"hook\..+\.command", "true"),
+)
+_ROOTS: set[tuple[Path, tuple[int, int]]] = set()  # that were looked at and are repositories
+_LIMITED = re.compile(
+    rb"[Oo]ut of memory|died of signal|malloc failed|mmap failed|File too large|not enough memory"
+    rb"|invalid index-pack output"  # what fetch says when that ends before it has said anything
+)
+_CUT = re.compile(rb"early EOF|disconnect|hung up|[Cc]onnection")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +92,7 @@ class Change:
 
     Attributes:
         status: git's letter: A added, M modified, D deleted, T type changed.
-        mode: mode of the new side, `100644` for a plain file.
+        mode: mode of the new side, `100644` for a plain file, `040000` for a folder.
         blob: object id of the new side.
         path: path in the repository.
     """
@@ -67,17 +103,51 @@ class Change:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What git may use for what strangers sent, each of its processes for itself.
+
+    On Linux all of them hold; elsewhere the time alone.
+
+    Attributes:
+        memory: bytes.
+        cpu: seconds of a processor.
+        file: bytes of a file that it writes; its output is one.
+        seconds: by the clock, for all of them together.
+    """
+
+    memory: int = 1 << 30
+    cpu: int = 60
+    file: int = 1 << 26
+    seconds: int = _SECONDS
+
+
+class TooMuchError(StoreError):
+    """git ended at one of its bounds: what it looked at is too large, or made to be."""
+
+
+@dataclass(frozen=True)
 class Git:
-    """A git repository, by the root of its working tree (or the folder of a bare one)."""
+    """A git repository, by the root of its working tree (or the folder of a bare one).
+
+    Attributes:
+        root: the folder.
+        environment: what git gets beside the caller's environment, as a token for one remote.
+    """
 
     root: Path
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def is_repository(self) -> bool:
         """Whether this very folder is the root of a working tree, or a bare repository."""
-        result = self._start(["rev-parse", "--show-cdup", "--is-bare-repository"])
-        lines = result.stdout.decode().splitlines()
-        return result.returncode == 0 and lines in (["", "false"], ["true"], ["", "true"])
+        mark = self.root, _config_mark(self.root)
+        if mark not in _ROOTS:
+            result = self._start(["rev-parse", "--show-cdup", "--is-bare-repository"])
+            lines = result.stdout.decode().splitlines()
+            if result.returncode != 0 or lines not in (["", "false"], ["true"], ["", "true"]):
+                return False
+            _ROOTS.add(mark)
+        return True
 
     def init(self, branch: str = "main") -> None:
         """Make it a repository with an empty branch; nothing happens where it is one."""
@@ -108,16 +178,18 @@ class Git:
         self._run(["clone", "-q", str(source.absolute()), name])
         return Git(self.root / name)
 
-    def refs(self, *patterns: str) -> Mapping[str, str]:
+    def refs(self, *patterns: str, commits: bool = True) -> Mapping[str, str]:
         """Full ref name -> commit, for patterns as `git for-each-ref` takes them.
 
-        A ref that names anything but a commit is left out.
+        Args:
+            patterns: all refs where there is none.
+            commits: whether a ref that names anything but a commit is left out.
         """
         form = "--format=%(objecttype) %(objectname) %(refname)"
         # Only \n ends a line here: a name is whatever bytes its owner pushed, U+2028 among them.
         lines = self._run(["for-each-ref", form, *patterns]).split(b"\n")[:-1]
         fields = [_name(line).split(" ", 2) for line in lines]
-        return {name: commit for kind, commit, name in fields if kind == "commit"}
+        return {name: commit for kind, commit, name in fields if kind == "commit" or not commits}
 
     def head(self) -> str | None:
         """The commit that is checked out; `None` before the first."""
@@ -176,30 +248,230 @@ class Git:
         With `prune`, refs that are gone there are removed here.
         """
         options = ["--no-tags", "--no-recurse-submodules", *["--prune"] * prune]
-        self._run(["fetch", "-q", *options, remote, *refspecs])
+        self._run(["fetch", "-q", _UPLOAD, *options, "--", remote, *refspecs])
 
     def push(self, remote: str, refspec: str) -> None:
         """Push one ref."""
-        self._run(["push", "-q", remote, refspec])
+        self._run(["push", "-q", _RECEIVE, "--", remote, refspec])
 
-    def changes(self, base: str, tip: str) -> tuple[Change, ...] | None:
-        """What `tip` changed since it left `base`, by path; renames are not guessed.
+    def list_remote(self, remote: str, *patterns: str) -> Mapping[str, str]:
+        """Full ref name -> object, as a remote lists them now.
 
-        `None` where the two have no commit in common.
+        Raises:
+            StoreError: it does not answer.
+            TooMuchError: its list is longer than 64 MiB.
         """
-        merge_base = self._start(["merge-base", base, tip])
-        since = merge_base.stdout.decode().strip()
-        if not since:
-            return None
-        raw = self._run(["diff-tree", "-r", "-z", "--raw", "--no-renames", since, tip])
-        fields = raw.split(b"\0")
-        pairs = zip(fields[0::2], fields[1::2], strict=False)
-        return tuple(_parse_change(head, path) for head, path in pairs)
+        lines = self._run(["ls-remote", "-q", _UPLOAD, "--", remote, *patterns], bounds=Bounds())
+        fields = (_name(line).partition("\t") for line in lines.split(b"\n")[:-1])
+        return {ref: found for found, _, ref in fields}
 
-    def files(self, commit: str) -> tuple[Change, ...]:
-        """Every path of a commit, as if it were new; links and submodules too."""
-        lines = self._run(["ls-tree", "-r", "-z", "--full-tree", commit]).split(b"\0")[:-1]
-        return tuple(_parse_file(line) for line in lines)
+    @contextmanager
+    def quarantine(self) -> Iterator["Git"]:
+        """The same repository, but new objects lie aside until `keep`, and are removed at the end.
+
+        Refs made meanwhile are the repository's own: make none.
+        """
+        objects = self.path_of("objects").absolute()
+        # git itself removes what is named so and was left behind.
+        with TemporaryDirectory(dir=objects, prefix="tmp_objdir-heldout-") as aside:
+            settings = {
+                "GIT_OBJECT_DIRECTORY": aside,
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.fspath(objects),
+            }
+            yield replace(self, environment={**self.environment, **settings})
+
+    def keep(self, aside: "Git") -> None:
+        """Take over what was fetched into a quarantine of this repository."""
+        objects = aside.environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"]
+        for pack in sorted(Path(aside.environment["GIT_OBJECT_DIRECTORY"]).glob("pack/*.pack")):
+            if pack.stat().st_size <= _SMALL_PACK:  # else a pack for each submission, for ever
+                self._run(["unpack-objects", "-q"], data=pack.read_bytes(), bounds=Bounds())
+                continue
+            for ending in (".pack", ".rev", ".idx"):  # the index last: it makes the pack count
+                if (part := pack.with_suffix(ending)).exists():
+                    part.rename(Path(objects) / "pack" / part.name)
+
+    def fetch_objects(
+        self, remote: str, objects: Iterable[str], *, bounds: Bounds, blobs: bool = True
+    ) -> None:
+        """Fetch objects with all that they lead to; no ref is made.
+
+        Args:
+            remote: its name or address.
+            objects: their ids.
+            bounds: git's.
+            blobs: whether files come too; where the remote cannot leave them out they come.
+
+        Raises:
+            StoreError: the remote does not have one of them, or does not answer.
+            TooMuchError: they do not fit into the bounds.
+        """
+        command = ["fetch", "-q", _UPLOAD, "--no-tags", "--no-recurse-submodules"]
+        command += ["--no-write-fetch-head"]
+        data = "".join(f"{one}\n" for one in objects).encode()
+        settings = {"fetch.unpackLimit": "1", "core.bigFileThreshold": "16m", "pack.threads": "1"}
+        if not blobs:
+            # As if it were set for the remote: the option --filter would write it into the config.
+            partial = {"promisor": "true", "partialclonefilter": "blob:none"}
+            settings |= {f"remote.{remote}.{name}": value for name, value in partial.items()}
+        env = _add_settings(self.environment, settings)
+        self._run([*command, "--stdin", "--", remote], data=data, env=env, bounds=bounds)
+
+    def new_objects(self, *tips: str, most: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What commits bring that no ref here leads to: ids of what is here, and of what lacks.
+
+        Raises:
+            TooMuchError: they are more than `most`.
+        """
+        command = ["rev-list", "--objects", "--missing=print", *tips, "--not", "--all"]
+        lines = self._run(command, bounds=Bounds()).split(b"\n")[:-1]
+        if len(lines) > most:
+            raise TooMuchError(f"more than {most:,} new objects")
+        names = [line.split(b" ", 1)[0].decode() for line in lines]
+        lacking = tuple(name.removeprefix("?") for name in names if name.startswith("?"))
+        return tuple(name for name in names if not name.startswith("?")), lacking
+
+    def kinds_and_sizes(self, *objects: str) -> tuple[tuple[str, int], ...]:
+        """Type and bytes of each object.
+
+        Raises:
+            StoreError: git does not have one of them.
+        """
+        asked = "".join(f"{one}\n" for one in objects).encode()
+        form = "--batch-check=%(objecttype) %(objectsize)"
+        told = self._run(["cat-file", form], data=asked, bounds=Bounds()).split(b"\n")[:-1]
+        fields = [line.decode(errors="replace").split(" ") for line in told]
+        for one, field_ in zip(objects, fields, strict=False):
+            if not field_[-1].isdigit():
+                raise StoreError(f"git does not have the object {one}; fetch again")
+        return tuple((kind, int(size)) for kind, size in fields[: len(objects)])
+
+    def set_refs(self, refs: Mapping[str, str | None]) -> None:
+        """Point refs at objects that are here, or with `None` remove them; all or none."""
+        parts = [f"update {ref}\0{one}\0\0" for ref, one in refs.items() if one is not None]
+        gone = [f"delete {ref}\0\0" for ref, one in refs.items() if one is None]
+        data = "".join([*gone, *parts]).encode("utf-8", "surrogateescape")
+        self._run(["update-ref", "--stdin", "-z"], data=data)
+
+    def changes(
+        self, base: str, *tips: str, within: Sequence[str] = ()
+    ) -> Mapping[str, tuple[Change, ...] | StoreError | None]:
+        """What each tip changed since it left `base`, by path; renames are not guessed.
+
+        A folder that is named is looked into, one level deep; of any other its name is given, so
+        that no tree, however deep or wide, is walked. Of more than 100 changes the first are given.
+
+        Args:
+            base: a commit.
+            tips: commits.
+            within: the folders that are looked into, at the root.
+
+        Returns:
+            By tip: its changes; `None` where it has no commit in common with `base`; an error where
+            git could not look at it.
+        """
+        try:
+            return {**self._changes(base, tips, within)}
+        except StoreError:
+            return {tip: self._changes_of(base, tip, within) for tip in dict.fromkeys(tips)}
+
+    def _changes_of(
+        self, base: str, tip: str, within: Sequence[str]
+    ) -> tuple[Change, ...] | StoreError | None:
+        try:
+            return self._changes(base, [tip], within)[tip]
+        except StoreError as error:
+            return error
+
+    def _changes(
+        self, base: str, tips: Sequence[str], within: Sequence[str]
+    ) -> Mapping[str, tuple[Change, ...] | None]:
+        since = self._merge_bases(base, tips)
+        asked = {tip: one for tip, one in since.items() if one is not None and one != tip}
+        roots = self._compare(f"{tip} {one}" for tip, one in asked.items())
+        folders = {
+            tip: [c for _, c in roots.get(tip, ()) if c.path in within and c.mode == _TREE]
+            for tip in asked
+        }
+        before = {(tip, c.path): old for tip in asked for old, c in roots.get(tip, ())}
+        pairs = {
+            (tip, folder.path): (_tree(before[tip, folder.path], like=tip), folder.blob)
+            for tip, found in folders.items()
+            for folder in found
+        }
+        inner = self._compare(f"{old} {new}" for old, new in dict.fromkeys(pairs.values()))
+        changed: dict[str, tuple[Change, ...] | None] = {}
+        for tip, one in since.items():
+            looked = {folder.path for folder in folders.get(tip, ())}
+            here = [change for _, change in roots.get(tip, ()) if change.path not in looked]
+            for name in sorted(looked):
+                found = inner.get(" ".join(pairs[tip, name]), ())
+                here += [replace(change, path=f"{name}/{change.path}") for _, change in found]
+            changed[tip] = None if one is None else tuple(here)
+        return changed
+
+    def _merge_bases(self, base: str, tips: Sequence[str]) -> Mapping[str, str | None]:
+        """The commit at which each tip left `base`; the tip itself where `base` goes back to it."""
+        if not tips:
+            return {}
+        data = "".join(f"{one}\n" for one in (*dict.fromkeys(tips), f"^{base}")).encode()
+        lines = self._run(["rev-list", "--parents", "--stdin"], data=data, bounds=Bounds())
+        parents = {one[0]: one[1:] for line in lines.decode().splitlines() if (one := line.split())}
+        if len(parents) > _MOST_COMMITS:
+            raise TooMuchError(f"more than {_MOST_COMMITS:,} new commits")
+        left: dict[str, str | None] = {}
+        for tip in tips:
+            ends, seen, waiting = set[str](), set[str](), [tip]
+            while waiting:
+                commit = waiting.pop()
+                if commit not in parents:
+                    ends.add(commit)
+                elif commit not in seen:
+                    seen.add(commit)
+                    waiting.extend(parents[commit])
+            # Where a branch took in the main line again, only git knows which is the last.
+            several = len(ends) > 1
+            left[tip] = self._merge_base(base, tip) if several else next(iter(ends), None)
+        return left
+
+    def _merge_base(self, base: str, tip: str) -> str | None:
+        found = self._start(["merge-base", base, tip], bounds=Bounds())
+        return found.stdout.decode().strip() or None
+
+    def _compare(self, pairs: Iterable[str]) -> Mapping[str, list[tuple[str, Change]]]:
+        """The entries that differ, with the old object, by the line git heads them with."""
+        data = "".join(f"{pair}\n" for pair in pairs).encode()
+        if not data:
+            return {}
+        command = ["diff-tree", "--stdin", "-z", "--raw", "--no-abbrev", "--no-renames"]
+        found: defaultdict[str, list[tuple[str, Change]]] = defaultdict(list)
+        fields = iter(self._run(command, data=data, bounds=Bounds()).split(b"\0"))
+        pair = ""
+        for head in fields:
+            line = head
+            if b"\n" in head:  # two trees, then at once the first entry
+                told, _, line = head.partition(b"\n")
+                pair = told.decode()
+            if not line.startswith(b":"):
+                pair = line.decode() or pair
+                continue
+            path = next(fields)
+            if len(found[pair]) <= _MOST_CHANGES:
+                mode, old = (part.decode() for part in line.split(b" ", 3)[0:3:2])
+                was_tree = mode == f":{_TREE}"
+                found[pair].append((old if was_tree else "0", _parse_change(line, path)))
+        return found
+
+    def files(self, commit: str, *folders: str) -> tuple[Change, ...]:
+        """Every path of a commit, as if it were new; links and submodules too.
+
+        Args:
+            commit: its id.
+            folders: at the root; with them what lies just in these, and not below.
+        """
+        paths = ["--", *(f"{folder}/" for folder in folders)] if folders else ["-r"]
+        lines = self._run(["ls-tree", "-z", "--full-tree", commit, *paths])
+        return tuple(_parse_file(line) for line in lines.split(b"\0")[:-1])
 
     def contains(self, tip: str, commit: str) -> bool:
         """Whether a commit is `tip` or one that `tip` goes back to."""
@@ -223,12 +495,7 @@ class Git:
         Raises:
             StoreError: git does not have one of them.
         """
-        asked = "".join(f"{blob}\n" for blob in blobs).encode()
-        told = self._run(["cat-file", "--batch-check=%(objectsize)"], data=asked).split(b"\n")
-        missing = [blob for blob, size in zip(blobs, told, strict=False) if not size.isdigit()]
-        if missing:
-            raise StoreError(f"git does not have the file {missing[0]}; fetch again")
-        return tuple(int(size) for size in told[: len(blobs)])
+        return tuple(size for _, size in self.kinds_and_sizes(*blobs)) if blobs else ()
 
     def read_blob(self, blob: str, *, limit: int) -> bytes:
         """A blob's bytes.
@@ -300,7 +567,8 @@ class Git:
         present = [path for path in paths if (self.root / path).exists()]
         present += [f":(exclude,literal){path}" for path in without]
         self._run(["add", "--force", "--", *present])
-        if self._start(["diff", "--cached", "--quiet", "--", *present]).returncode == 0:
+        look = ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "--", *present]
+        if self._start(look).returncode == 0:
             return None
         command = ["commit", "-q", "--no-verify", "--only", "-m", message, "--", *present]
         self._run(command, env=_signature(author, at))
@@ -362,18 +630,29 @@ class Git:
         with TemporaryDirectory(prefix="heldout-index-") as folder:
             yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 
+    def path_of(self, name: str) -> Path:
+        """Where a file lies that git keeps beside its own."""
+        return self.root / self._line(["rev-parse", "--git-path", name])
+
+    def _line(self, arguments: Sequence[str]) -> str:
+        return _name(self._run(arguments)).removesuffix("\n")
+
     def _run(
         self,
         arguments: Sequence[str],
         *,
         data: bytes | None = None,
         env: Mapping[str, str] | None = None,
+        bounds: Bounds | None = None,
     ) -> bytes:
-        result = self._start(arguments, data=data, env=env)
-        if result.returncode != 0:
-            said = result.stderr.decode(errors="replace").strip()
-            raise StoreError(f"git {arguments[0]} failed: {_explain(said)}")
-        return result.stdout
+        result = self._start(arguments, data=data, env=env, bounds=bounds)
+        if result.returncode == 0:
+            return result.stdout
+        ended = _LIMITED.search(result.stderr) and not _CUT.search(result.stderr)
+        if bounds is not None and (result.returncode < 0 or ended):
+            raise TooMuchError(f"git {arguments[0]} needs more memory, time or room than it may")
+        said = result.stderr.decode(errors="replace").strip()
+        raise StoreError(f"git {arguments[0]} failed: {_explain(said)}")
 
     def _start(
         self,
@@ -381,22 +660,145 @@ class Git:
         *,
         data: bytes | None = None,
         env: Mapping[str, str] | None = None,
+        bounds: Bounds | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
-        try:
-            return subprocess.run(  # noqa: S603 - fixed program, arguments never through a shell
-                ["git", *_SAFE, *arguments],  # noqa: S607 - found on the user's PATH by intent
-                cwd=self.root,
-                input=data,
-                stdin=subprocess.DEVNULL if data is None else None,
-                capture_output=True,
-                env={**_environment(), **(env or {})},
-                timeout=_SECONDS,
-                check=False,
-            )
-        except FileNotFoundError:
-            raise SetupError("git is not installed, or the folder is gone") from None
-        except subprocess.TimeoutExpired:
-            raise StoreError(f"git {arguments[0]} took over {_SECONDS} s") from None
+        """Run git to its end; whatever ends us ends it with all that it started.
+
+        With bounds it writes into files, whose size the system limits, and never into our memory.
+        """
+        seconds = _SECONDS if bounds is None else bounds.seconds
+        overrides, environment = _own_settings(self.root, _config_mark(self.root))
+        with ExitStack() as stack:
+            files = () if bounds is None else [stack.enter_context(TemporaryFile()) for _ in "oe"]
+            out, err = files or (subprocess.PIPE, subprocess.PIPE)
+            try:
+                process = subprocess.Popen(  # noqa: S603 - fixed program, no shell
+                    ["git", *_SAFE, *overrides, *arguments],  # noqa: S607 - found on the user's PATH by intent
+                    cwd=self.root,
+                    stdin=subprocess.DEVNULL if data is None else subprocess.PIPE,
+                    stdout=out,
+                    stderr=err,
+                    env={**_environment(), **environment, **self.environment, **(env or {})},
+                    # A push, of our own data, may ask for a passphrase on the terminal, which a
+                    # session of its own would not have.
+                    start_new_session=arguments[0] != "push",
+                )
+            except FileNotFoundError:
+                raise SetupError("git is not installed, or the folder is gone") from None
+            try:
+                if bounds is not None:
+                    _bound(process.pid, bounds)
+                told = process.communicate(data, timeout=seconds)
+            except subprocess.TimeoutExpired:
+                raise StoreError(f"git {arguments[0]} took over {seconds} s") from None
+            finally:
+                _end_all(process)
+            read = [_read_back(file) for file in files] or told
+            return subprocess.CompletedProcess(process.args, process.returncode, *read)
+
+
+def _bound(pid: int, bounds: Bounds) -> None:
+    """Limit a process that has just been started, and with it all that it will start."""
+    if sys.platform != "linux":
+        return
+    # Of memory only what is written to counts: packs that are mapped to be read do not.
+    for kind, most in (
+        (resource.RLIMIT_DATA, bounds.memory),
+        (resource.RLIMIT_CPU, bounds.cpu),
+        (resource.RLIMIT_FSIZE, bounds.file),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(ProcessLookupError):
+            hard = resource.prlimit(pid, kind)[1]
+            least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.prlimit(pid, kind, (least, least))
+
+
+def _end_all(process: "subprocess.Popen[bytes]") -> None:
+    """End a process that still runs, with all that it started: `git fetch` starts several."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            group = os.getpgid(process.pid)
+            kill = os.kill if group == os.getpgrp() else os.killpg
+            kill(process.pid, signal.SIGKILL)
+        process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
+
+
+def _read_back(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+def _config_mark(root: Path) -> tuple[int, int]:
+    """Changes when a repository's own settings do."""
+    for path in (root / ".git" / "config", root / "config", root / ".git"):
+        with suppress(OSError):
+            found = path.stat()
+            return found.st_mtime_ns, found.st_size
+    return 0, 0
+
+
+@cache
+def _own_settings(root: Path, _mark: tuple[int, int]) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """Options and environment that take back what a repository's own settings would run.
+
+    In their place stands what the user's or the machine's settings say, or nothing.
+
+    Raises:
+        StoreError: git cannot read its settings, or cannot say whose they are (before 2.26).
+    """
+    command = ["git", "config", "--list", "--show-scope", "-z"]
+    try:
+        ran = subprocess.run(  # noqa: S603 - fixed program, no shell
+            command,
+            cwd=root,
+            capture_output=True,
+            env=_environment(),
+            check=False,
+            timeout=_SECONDS,
+        )
+    except FileNotFoundError:
+        raise SetupError("git is not installed, or the folder is gone") from None
+    if ran.returncode != 0:
+        raise StoreError(f"git config failed: {_explain(ran.stderr.decode(errors='replace'))}")
+    fields = _name(ran.stdout).split("\0")
+    own, others = set[str](), defaultdict[str, list[str]](list)
+    for scope, setting in zip(fields[0::2], fields[1::2], strict=False):
+        key, _, value = setting.partition("\n")
+        if scope in ("local", "worktree"):
+            own.add(key)
+        else:
+            others[key].append(value)
+    options: list[str] = []
+    for key in sorted(own):
+        neutral = next(
+            (value for form, value in _PROGRAMS if re.fullmatch(form, key, re.IGNORECASE)), None
+        )
+        if neutral is not None:
+            several = key.endswith(".helper")
+            values = ["", *others[key]] if several else [(others[key] or [neutral])[-1]]
+            options += [part for value in values for part in ("-c", f"{key}={value}")]
+    # Of several proxies git takes the first, so that no later setting can replace one.
+    proxied = any(key.lower() == "core.gitproxy" for key in own)
+    return tuple(options), {"GIT_PROXY_COMMAND": ""} if proxied else {}
+
+
+def _add_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment that gives git more settings for one call (git 2.31)."""
+    count = int(environment.get("GIT_CONFIG_COUNT", "0"))
+    added = {"GIT_CONFIG_COUNT": str(count + len(settings))}
+    for number, (key, value) in enumerate(settings.items(), count):
+        added |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return added
+
+
+def _tree(old: str, *, like: str) -> str:
+    """The tree that a folder had before; the empty one where there was none."""
+    return _EMPTY_TREES[len(like)] if _ABSENT.fullmatch(old) else old
 
 
 def _name(data: bytes) -> str:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-from heldout.errors import Problem, quote
+from heldout.errors import Problem, StoreError, quote
 from heldout.ids import SubmissionId, digest_bytes
 from heldout.store.arrivals import (
+    ARRIVALS,
     MAIN_BRANCH,
     Arrival,
     Seen,
@@ -22,7 +23,6 @@ from heldout.store.git import Change, Git
 
 __all__ = [
     "arrival_branch",
-    "fetch_registrations",
     "find_merged_registrations",
     "find_registrations_in_folder",
     "find_registrations_in_git",
@@ -57,12 +57,6 @@ def registration_path(team: str) -> str:
     return f"{_FOLDER}{team}.json"
 
 
-def fetch_registrations(git: Git, remote: str) -> None:
-    """Bring branches `registration/*` of a remote here, as data; one that is gone there goes."""
-    branches = f"+refs/heads/registration/*:refs/remotes/{remote}/registration/*"
-    git.fetch(remote, branches, prune=True)
-
-
 def find_registrations_in_git(
     git: Git, *, main: str, requests: Container[str]
 ) -> Iterator[Arrival]:
@@ -74,12 +68,19 @@ def find_registrations_in_git(
         requests: `pull request N` of those that are open; a closed one keeps its ref.
     """
     seen: set[tuple[str, bool]] = set()
-    for ref, commit in sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0])):
-        source = _source(ref)
-        request = source is not None and source.startswith("pull request ")
-        if source is None or (request and source not in requests):
-            continue
-        changes = git.changes(main, commit) or ()
+    refs = sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0]))
+    wanted = [
+        (source, commit)
+        for ref, commit in refs
+        if (source := _source(ref)) is not None
+        and (not source.startswith("pull request ") or source in requests)
+    ]
+    every = git.changes(main, *(commit for _, commit in wanted), within=ARRIVALS)
+    for source, commit in wanted:
+        request = source.startswith("pull request ")
+        changes = every[commit]
+        if changes is None or isinstance(changes, StoreError):
+            continue  # as submissions they are refused, with the reason
         # A request may as well bring a submission: only what touches the folder is meant for us.
         ours = any(change.path.startswith(_FOLDER) for change in changes)
         if not changes or (request and not ours):
@@ -98,7 +99,7 @@ def find_merged_registrations(git: Git, *, main: str) -> Iterator[Arrival]:
         git: the board's repository.
         main: the commit of its main branch.
     """
-    for file in git.files(main):
+    for file in git.files(main, "registrations"):
         folder, _, name = file.path.rpartition("/")
         if f"{folder}/" == _FOLDER and _NAME.fullmatch(name):
             yield _from_changes(git, [file], MAIN_BRANCH)

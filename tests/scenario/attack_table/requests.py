@@ -118,6 +118,23 @@ def _branches() -> Iterator[Attack]:
         tries="to keep that team's branch out of the organisers' clone",
         becomes="removed there, too, before the next is fetched",
     )
+    yield from _bombs(branches)
+    yield from branches.cases(
+        "test_a_program_that_a_clone_s_own_settings_name",
+        "an upload-pack program",
+        "an ssh command",
+        "a credential helper",
+        "a credential helper for one address",
+        "a program that asks for passwords",
+        "a proxy for git's own protocol",
+        "a program for alternate refs",
+        "a file that is included",
+        "a remote whose name is an option",
+        "filters that the clone's own attributes name",
+        tries="to have a program started that the clone's own .git/config names",
+        becomes="not started; what the user's global settings name is",
+        prefix="settings of the clone: ",
+    )
     yield Group(family=FAMILY, module="scenario/test_merged_early.py").one(
         "a merged submission, and another request under its id",
         "test_a_merged_submission_and_somebody_else_s_of_the_same_id_are_for_an_organiser",
@@ -216,6 +233,55 @@ def _branches() -> Iterator[Attack]:
         ),
     ):
         yield branches.one(name, test, tries=tries, becomes=becomes)
+
+
+def _bombs(branches: Group) -> Iterator[Attack]:
+    beside = "the submission beside it is received"
+    for name, test, tries, becomes in (
+        (
+            "1,000,000,000 paths in a pack of 1 kB",
+            "test_a_pack_that_names_a_thousand_million_paths",
+            "to keep the inbox walking through folders for ever",
+            "refused as `foreign-change` by the folder's name, none is walked",
+        ),
+        (
+            "a folder of 200,000 names",
+            "test_a_folder_of_very_many_names",
+            "to fill memory",
+            "refused as `not-fetched`",
+        ),
+        (
+            "deltas that unpack to more than fits",
+            "test_deltas_that_need_more_than_git_may_have",
+            "to use up memory or time",
+            "git ends at its bound; refused as `not-fetched`, nothing of it stays",
+        ),
+        (
+            "deltas that unpack to more than a submission has",
+            "test_more_bytes_than_a_submission_may_bring",
+            "to fill the disk",
+            "refused as `not-fetched`",
+        ),
+        (
+            "a huge request that is sent again and again",
+            "test_what_was_too_large_is_not_fetched_again",
+            "to use up time at each inbox",
+            "remembered by its commit, not fetched again",
+        ),
+    ):
+        yield branches.one(name, test, tries=tries, becomes=f"{becomes}; {beside}")
+    yield branches.one(
+        "a request that the forge removed",
+        "test_a_request_that_the_forge_removed_goes_here_too",
+        tries="to go on as a ref in the organisers' clone",
+        becomes="removed there, too",
+    )
+    yield branches.one(
+        "a remote that never ends",
+        "test_git_is_ended_with_all_that_it_started",
+        tries="to leave processes behind on the organisers' machine",
+        becomes="ended at the time-out with all that git started",
+    )
 
 
 def _around_requests() -> Iterator[Attack]:

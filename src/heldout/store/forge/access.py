@@ -5,14 +5,11 @@ git 2.31): neither the command line nor the repository's configuration ever hold
 """
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from subprocess import CompletedProcess
+from collections.abc import Mapping
 
 from heldout.errors import SetupError
-from heldout.store.git import Git
 
-__all__ = ["TOKEN", "TokenGit", "git_environment", "read_token"]
+__all__ = ["TOKEN", "git_environment", "read_token"]
 
 TOKEN = "HELDOUT_FORGE_TOKEN"  # noqa: S105 - the variable's name, no secret
 """Name of the environment variable that holds the token."""
@@ -51,23 +48,3 @@ def git_environment(token: str, url: str) -> Mapping[str, str]:
     numbered = {f"GIT_CONFIG_KEY_{i}": key for i, (key, _) in enumerate(pairs)}
     values = {f"GIT_CONFIG_VALUE_{i}": value for i, (_, value) in enumerate(pairs)}
     return {"GIT_CONFIG_COUNT": str(len(pairs)), **numbered, **values}
-
-
-@dataclass(frozen=True)
-class TokenGit(Git):
-    """A repository whose git gets more environment.
-
-    Attributes:
-        environment: for every call of git, as `git_environment` gives it.
-    """
-
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    def _start(
-        self,
-        arguments: Sequence[str],
-        *,
-        data: bytes | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> CompletedProcess[bytes]:
-        return super()._start(arguments, data=data, env={**self.environment, **(env or {})})

@@ -19,9 +19,10 @@ class _Selected(Git):
 
     heads: frozenset[str] = frozenset()
 
-    def refs(self, *patterns: str) -> Mapping[str, str]:
+    def refs(self, *patterns: str, commits: bool = True) -> Mapping[str, str]:
         """As of any repository, but of these refs only."""
-        return {ref: commit for ref, commit in super().refs(*patterns).items() if ref in self.heads}
+        found = super().refs(*patterns, commits=commits)
+        return {ref: commit for ref, commit in found.items() if ref in self.heads}
 
 
 def find_request(git: Git, form: Form, *, base: str, head: str) -> Arrival | None:
@@ -58,11 +59,18 @@ def find_registration(git: Git, *, base: str, head: str) -> Arrival | None:
         StoreError: there is no such ref here, or it is none of a pull request.
     """
     requests = [f"pull request {_number(git, head)}"]
-    selected = _Selected(git.root, frozenset([head]))
+    selected = _Selected(git.root, heads=frozenset([head]))
     return next(find_registrations_in_git(selected, main=base, requests=requests), None)
 
 
-def find_requests(git: Git, form: Form, *, base: str, heads: Iterable[str]) -> Iterator[Arrival]:
+def find_requests(
+    git: Git,
+    form: Form,
+    *,
+    base: str,
+    heads: Iterable[str],
+    unread: Mapping[str, str] | None = None,
+) -> Iterator[Arrival]:
     """What pull requests bring; of two with the same files the first, by their refs.
 
     Args:
@@ -70,8 +78,10 @@ def find_requests(git: Git, form: Form, *, base: str, heads: Iterable[str]) -> I
         form: the board's envelope.
         base: the commit that they are compared with.
         heads: their refs; those that are not there are left out.
+        unread: ref -> why it was not fetched.
     """
-    return find_in_git(_Selected(git.root, frozenset(heads)), form, main=base)
+    selected = _Selected(git.root, heads=frozenset(heads))
+    return find_in_git(selected, form, main=base, unread=unread or {})
 
 
 def _number(git: Git, head: str) -> str:

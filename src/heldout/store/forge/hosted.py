@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from heldout.envelope.bundle import Form
 from heldout.ids import Digest
 from heldout.store.arrivals import Arrival
+from heldout.store.fetching import fetch_requests
 from heldout.store.forge.api import Api
 from heldout.store.forge.form import find_requests
 from heldout.store.forge.protocol import (
@@ -22,10 +23,6 @@ from heldout.store.registrations import arrival_branch
 
 __all__ = ["HostedForge"]
 
-_HEADS = (
-    "+refs/pull/*/head:refs/pull/*/head",
-    "+refs/merge-requests/*/head:refs/merge-requests/*/head",
-)
 _LABEL = re.compile("[A-Za-z0-9][A-Za-z0-9 :._-]{0,49}")
 
 
@@ -54,8 +51,10 @@ class HostedForge:
     def fetch(self) -> tuple[Arrival, ...]:
         """Arrivals of the requests that are open now; of two with the same files the first."""
         heads = [request.ref for request in self.list_open()]
-        self.git.fetch(self.clone_url, *_HEADS)
-        return tuple(find_requests(self.git, self.form, base=self.main, heads=heads))
+        done = fetch_requests(self.git, self.clone_url, heads)
+        unread = {**done.refused, **done.failed}
+        found = find_requests(self.git, self.form, base=self.main, heads=heads, unread=unread)
+        return tuple(found)
 
     def locate(self, source: str, name: str) -> Handle | None:
         """The number in `pull request N`; for a branch the open request at the same commit."""

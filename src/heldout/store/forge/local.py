@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heldout.envelope.bundle import Form
-from heldout.errors import InputError
+from heldout.errors import InputError, StoreError
 from heldout.ids import Digest, SubmissionId, parse_submission_id
 from heldout.store.arrivals import Arrival, find_in_folder, find_in_git
+from heldout.store.fetching import fetch_arrivals
 from heldout.store.files import write_whole
 from heldout.store.forge.protocol import Handle, Outcome, PullRequest, format_marker
 from heldout.store.git import Git
@@ -105,7 +106,7 @@ class GitForge:
 
     def list_open(self) -> tuple[PullRequest, ...]:
         """Every branch of a submission."""
-        self._update()
+        fetch_arrivals(self.git, {_REMOTE: self.url}, requests=False)
         below = f"refs/remotes/{_REMOTE}/submission/"
         return tuple(
             PullRequest(handle=Handle(name), ref=ref, sha=commit)
@@ -115,8 +116,11 @@ class GitForge:
 
     def fetch(self) -> tuple[Arrival, ...]:
         """What lies on those branches, and on those of other remotes."""
-        self._update()
-        return tuple(find_in_git(self.git, self.form, main=self.main))
+        done = fetch_arrivals(self.git, {_REMOTE: self.url}, requests=False)[_REMOTE]
+        if isinstance(done, StoreError):
+            raise done
+        unread = {**done.refused, **done.failed}
+        return tuple(find_in_git(self.git, self.form, main=self.main, unread=unread))
 
     def locate(self, source: str, name: str) -> Handle | None:
         """The name itself, if it came on its own branch."""
@@ -141,11 +145,6 @@ class GitForge:
     def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - the protocol's
         """Nothing: branches have no labels."""
         return "nowhere"
-
-    def _update(self) -> None:
-        kinds = ("submission", "registration")
-        specs = [f"+refs/heads/{kind}/*:refs/remotes/{_REMOTE}/{kind}/*" for kind in kinds]
-        self.git.fetch(self.url, *specs, prune=True)
 
 
 def _submission(name: str) -> SubmissionId | None:

@@ -10,7 +10,7 @@ import heldout
 from heldout.board.rules.forge import ForgeSpec, api_root
 from heldout.envelope.bundle import Form
 from heldout.errors import StoreError
-from heldout.store.forge.access import TOKEN, TokenGit, git_environment, read_token
+from heldout.store.forge.access import TOKEN, git_environment, read_token
 from heldout.store.forge.api import Api
 from heldout.store.forge.forgejo import Forgejo, forgejo_headers
 from heldout.store.forge.github import GitHub, github_headers
@@ -98,7 +98,7 @@ def open_forge(spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surro
     )
     return HostedForge(
         api=_APIS[spec.kind](rest, spec.project),
-        git=TokenGit(git.root, environment=git_environment(token, spec.clone_url)),
+        git=Git(git.root, environment=git_environment(token, spec.clone_url)),
         clone_url=spec.clone_url,
         form=form,
         main=main,
