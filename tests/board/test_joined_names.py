@@ -159,10 +159,8 @@ def hidden_crew() -> BoardLog:
 def test_a_refusal_tells_no_names_that_an_embargo_joins() -> None:
     log = hidden_crew()
     (finding,) = judged(log, "20261104-z", make_manifest("Zeta House"))
-    assert finding.rule == "quota"
-    assert "20261101-open" not in finding.evidence
-    assert "2 not named, for an embargo" in finding.evidence
-    assert "heldout status tells the team" in finding.evidence
+    assert finding.rule == "unproven-quota"
+    assert "2026110" not in finding.evidence
     log.now += timedelta(days=365)
     log.submit("20271104-a", make_manifest("Alpha Crew"), "0.100")
     log.submit("20271104-b", make_manifest("Zeta House"), "0.200")

@@ -389,22 +389,36 @@ def test_of_runs_of_one_second_the_earliest_stand() -> None:
     assert "with 20261101-a, 20261101-c; the next may come from 01 Dec 2026" in evidence
 
 
-def test_a_refusal_names_no_embargoed_run_and_not_its_second() -> None:
-    """An organiser may paste it into a public reason."""
+HIDDEN_QUOTA = (
+    "more than 2 runs of this team within 30 days; "
+    "heldout status tells the team when the next may come"
+)
+
+
+def test_junk_under_a_name_is_not_refused_for_what_an_embargo_hides() -> None:
+    """The refusal would tell whoever sent it that the team has a hidden entry."""
     names = ("20261101-anon-1", "20261101-b", "20261101-c")
     log = waiting_at_once(*names, embargoed=names[:1])
-    (evidence,) = quota_evidence(log, names[2])
-    assert "with 20261101-b and one under embargo; heldout status tells" in evidence
-    assert "anon" not in evidence
-    assert "12:00:00" not in evidence
+    received = log.history.submissions[names[2]].received
+    (finding,) = judge_one(make_manifest(), name=names[2], received=received, history=log.history)
+    assert (finding.rule, finding.severity, finding.public) == ("unproven-quota", "review", False)
+    assert not any(name in finding.evidence for name in names)
+
+
+def test_a_signed_run_is_held_against_hidden_ones_in_a_text_that_tells_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("heldout.board.policy.checks.is_signed", lambda *_: True)
+    names = ("20261101-anon-1", "20261101-b", "20261101-c")
+    log = waiting_at_once(*names, embargoed=names[:1])
+    assert quota_evidence(log, names[2]) == [HIDDEN_QUOTA]
 
 
 def test_an_embargoed_run_is_refused_without_a_name_of_its_team() -> None:
     names = ("20261101-a", "20261101-b", "20261101-anon-1")
     log = waiting_at_once(*names, embargoed=names[2:])
-    (evidence,) = quota_evidence(log, names[2], embargo_until=date(2027, 2, 1))
-    assert "with 2 not named, for an embargo;" in evidence
-    assert not any(name in evidence for name in names)
+    evidence = quota_evidence(log, names[2], embargo_until=date(2027, 2, 1))
+    assert evidence == [HIDDEN_QUOTA]
 
 
 hours = st.lists(st.integers(0, 24 * 70), min_size=1, max_size=9)

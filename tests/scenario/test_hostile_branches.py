@@ -270,7 +270,7 @@ def test_a_request_that_the_forge_removed_goes_here_too(town: Town) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="bounds of a process are Linux's")
-@pytest.mark.parametrize("bound", [{"memory": 96 << 20}, {"cpu": 1}], ids=["memory", "cpu"])
+@pytest.mark.parametrize("bound", [{"memory": 56 << 20}, {"cpu": 1}], ids=["memory", "cpu"])
 def test_deltas_that_need_more_than_git_may_have(
     town: Town, monkeypatch: pytest.MonkeyPatch, bound: Mapping[str, int]
 ) -> None:

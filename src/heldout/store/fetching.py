@@ -33,6 +33,7 @@ _MOST_TREE = 1 << 22
 _MOST_REMEMBERED = 10_000
 _FETCH = Bounds(cpu=120, file=_MOST_BYTES + (1 << 26))
 _MEMORY = "heldout-refused.json"
+_Tip = tuple[str, str]  # a ref there, and the object that it names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,16 +78,17 @@ def fetch_arrivals(
         except StoreError as error:
             done[remote] = error
             continue
-        wanted = {}
-        for ref, one in found.items():
+        wanted: dict[str, _Tip] = {}
+        for ref, one in found.objects.items():
             branch = ref.removeprefix("refs/heads/")
             if branch != ref:
-                wanted[f"refs/remotes/{remote}/{branch}"] = one
+                wanted[f"refs/remotes/{remote}/{branch}"] = ref, one
             elif ref not in listed:
-                wanted[ref] = listed[ref] = one
+                listed[ref] = one
+                wanted[ref] = ref, one
         own = tuple(f"refs/remotes/{remote}/{kind}/" for kind in kinds)
         _remove(git, [ref for ref in here if ref.startswith(own) and ref not in wanted])
-        done[remote] = _bring(git, address, wanted, here=here)
+        done[remote] = _bring(git, address, wanted, here=here, partial=found.leaves_files_out)
     answered = not any(isinstance(one, StoreError) for one in done.values())
     if requests and answered and remotes:
         _remove(git, [ref for ref in here if ref.startswith(_HEADS) and ref not in listed])
@@ -106,27 +108,30 @@ def fetch_requests(git: Git, remote: str, heads: Iterable[str]) -> Fetched:
     """
     wanted = frozenset(heads)
     found = git.list_remote(remote, *REQUESTS)
-    new = {ref: one for ref, one in found.items() if ref in wanted}
+    new = {ref: (ref, one) for ref, one in found.objects.items() if ref in wanted}
     here = git.refs(*REQUESTS, commits=False)
     _remove(git, [ref for ref in here if ref not in new])
-    return _bring(git, remote, new, here=here)
+    return _bring(git, remote, new, here=here, partial=found.leaves_files_out)
 
 
-def _bring(git: Git, remote: str, wanted: Mapping[str, str], *, here: Mapping[str, str]) -> Fetched:
+def _bring(
+    git: Git, remote: str, wanted: Mapping[str, _Tip], *, here: Mapping[str, str], partial: bool
+) -> Fetched:
     """Fetch those of the refs that are not here already."""
-    new = {ref: one for ref, one in wanted.items() if here.get(ref) != one}
+    new = {ref: tip for ref, tip in wanted.items() if here.get(ref) != tip[1]}
     if not new:
         return Fetched()
     memory = git.path_of(_MEMORY)
     known = _recall(memory)
-    refused = {ref: known[one] for ref, one in new.items() if one in known}
+    refused = {ref: known[one] for ref, (_, one) in new.items() if one in known}
     failed: dict[str, str] = {}
-    rest = [(ref, one) for ref, one in new.items() if one not in known]
+    rest = [(ref, tip) for ref, tip in new.items() if tip[1] not in known]
     for start in range(0, len(rest), _AT_ONCE):
-        for refs, error in _take(git, remote, dict(rest[start : start + _AT_ONCE])):
+        batch = dict(rest[start : start + _AT_ONCE])
+        for refs, error in _take(git, remote, batch, partial=partial):
             told = refused if isinstance(error, TooMuchError) else failed
             told.update(dict.fromkeys(refs, str(error)))
-    fresh = {new[ref]: why for ref, why in refused.items() if new[ref] not in known}
+    fresh = {new[ref][1]: why for ref, why in refused.items() if new[ref][1] not in known}
     if fresh:
         kept = list({**known, **fresh}.items())[-_MOST_REMEMBERED:]
         write_whole(memory, json.dumps(dict(kept), indent=0).encode())
@@ -134,11 +139,11 @@ def _bring(git: Git, remote: str, wanted: Mapping[str, str], *, here: Mapping[st
 
 
 def _take(
-    git: Git, remote: str, refs: Mapping[str, str]
+    git: Git, remote: str, refs: Mapping[str, _Tip], *, partial: bool
 ) -> Iterator[tuple[Iterable[str], StoreError]]:
     """Fetch some refs at once, or, where that fails, each by itself: one cannot stop the others."""
     try:
-        _fetch(git, remote, refs)
+        _fetch(git, remote, refs, partial=partial)
     except StoreError as error:
         if len(refs) == 1:
             yield refs, error
@@ -146,7 +151,7 @@ def _take(
         waiting = dict(refs)
         while waiting:
             ref = next(iter(waiting))
-            for failed, why in _take(git, remote, {ref: waiting.pop(ref)}):
+            for failed, why in _take(git, remote, {ref: waiting.pop(ref)}, partial=partial):
                 yield failed, why
                 if not isinstance(why, TooMuchError) and (gone := _silence(git, remote)):
                     yield waiting, gone
@@ -162,32 +167,24 @@ def _silence(git: Git, remote: str) -> StoreError | None:
     return None
 
 
-def _fetch(git: Git, remote: str, refs: Mapping[str, str]) -> None:
+def _fetch(git: Git, remote: str, refs: Mapping[str, _Tip], *, partial: bool) -> None:
     """Fetch refs, and take them where all of them together are no more than one may bring.
 
     Raises:
         StoreError: they were not fetched, or git does not take their names.
         TooMuchError: they are too large.
     """
-    tips = tuple(dict.fromkeys(refs.values()))
-    try:
-        _fetch_objects(git, remote, tips, blobs=False)
-    except TooMuchError:
-        raise
-    except StoreError:  # some servers leave files out, but give none by their ids
-        _fetch_objects(git, remote, tips, blobs=True)
-    git.set_refs(dict(refs))
-
-
-def _fetch_objects(git: Git, remote: str, tips: Sequence[str], *, blobs: bool) -> None:
+    names = tuple(ref for ref, _ in refs.values())
+    tips = tuple(dict.fromkeys(one for _, one in refs.values()))
     with git.quarantine() as aside:
-        aside.fetch_objects(remote, tips, bounds=_FETCH, blobs=blobs)
+        aside.fetch_objects(remote, names, bounds=_FETCH, blobs=not partial)
         here, lacking = aside.new_objects(*tips, most=_MOST_OBJECTS)
         _check_sizes(aside, here)
         if lacking:
             aside.fetch_objects(remote, lacking, bounds=_FETCH)
             _check_sizes(aside, (*here, *lacking))
         git.keep(aside)
+    git.set_refs({here: one for here, (_, one) in refs.items()})
 
 
 def _check_sizes(git: Git, objects: Sequence[str]) -> None:

@@ -24,7 +24,16 @@ from typing import IO
 from heldout.errors import SetupError, StoreError
 from heldout.store.files import write_whole
 
-__all__ = ["AS_IT_IS", "ATTRIBUTES", "Author", "Bounds", "Change", "Git", "TooMuchError"]
+__all__ = [
+    "AS_IT_IS",
+    "ATTRIBUTES",
+    "Author",
+    "Bounds",
+    "Change",
+    "Git",
+    "RemoteRefs",
+    "TooMuchError",
+]
 
 ATTRIBUTES = ".gitattributes"
 """Where a repository tells git how to write its files into a working tree."""
@@ -75,6 +84,7 @@ _LIMITED = re.compile(
     rb"[Oo]ut of memory|died of signal|malloc failed|mmap failed|File too large|not enough memory"
     rb"|invalid index-pack output"  # what fetch says when that ends before it has said anything
 )
+_FILTERS = re.compile(rb"< fetch=[^\n]*\bfilter\b")  # in version 2 of the protocol
 _CUT = re.compile(rb"early EOF|disconnect|hung up|[Cc]onnection")
 
 
@@ -120,6 +130,19 @@ class Bounds:
     cpu: int = 60
     file: int = 1 << 26
     seconds: int = _SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteRefs:
+    """What a remote lists.
+
+    Attributes:
+        objects: full ref name -> object.
+        leaves_files_out: whether it can send commits and folders without the files.
+    """
+
+    objects: Mapping[str, str]
+    leaves_files_out: bool
 
 
 class TooMuchError(StoreError):
@@ -254,16 +277,23 @@ class Git:
         """Push one ref."""
         self._run(["push", "-q", _RECEIVE, "--", remote, refspec])
 
-    def list_remote(self, remote: str, *patterns: str) -> Mapping[str, str]:
-        """Full ref name -> object, as a remote lists them now.
+    def list_remote(self, remote: str, *patterns: str) -> "RemoteRefs":
+        """What a remote lists now.
 
         Raises:
             StoreError: it does not answer.
             TooMuchError: its list is longer than 64 MiB.
         """
-        lines = self._run(["ls-remote", "-q", _UPLOAD, "--", remote, *patterns], bounds=Bounds())
-        fields = (_name(line).partition("\t") for line in lines.split(b"\n")[:-1])
-        return {ref: found for found, _, ref in fields}
+        command = ["ls-remote", "-q", _UPLOAD, "--", remote, *patterns]
+        # What a server can do is told on the wire alone. One that cannot leave files out must not
+        # be asked to: over plain files, git 2.39 would start itself again and again.
+        ran = self._start(command, env={"GIT_TRACE_PACKET": "1"}, bounds=Bounds())
+        self._check(command, ran, bounded=True)
+        fields = (_name(line).partition("\t") for line in ran.stdout.split(b"\n")[:-1])
+        return RemoteRefs(
+            objects={ref: found for found, _, ref in fields},
+            leaves_files_out=_FILTERS.search(ran.stderr) is not None,
+        )
 
     @contextmanager
     def quarantine(self) -> Iterator["Git"]:
@@ -282,33 +312,37 @@ class Git:
 
     def keep(self, aside: "Git") -> None:
         """Take over what was fetched into a quarantine of this repository."""
-        objects = aside.environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"]
-        for pack in sorted(Path(aside.environment["GIT_OBJECT_DIRECTORY"]).glob("pack/*.pack")):
+        objects = Path(aside.environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"])
+        new = Path(aside.environment["GIT_OBJECT_DIRECTORY"])
+        for single in new.glob("[0-9a-f][0-9a-f]/*"):  # so a server of plain files sends them
+            (objects / single.parent.name).mkdir(exist_ok=True)
+            single.rename(objects / single.parent.name / single.name)
+        for pack in sorted(new.glob("pack/*.pack")):
             if pack.stat().st_size <= _SMALL_PACK:  # else a pack for each submission, for ever
                 self._run(["unpack-objects", "-q"], data=pack.read_bytes(), bounds=Bounds())
                 continue
             for ending in (".pack", ".rev", ".idx"):  # the index last: it makes the pack count
                 if (part := pack.with_suffix(ending)).exists():
-                    part.rename(Path(objects) / "pack" / part.name)
+                    part.rename(objects / "pack" / part.name)
 
     def fetch_objects(
-        self, remote: str, objects: Iterable[str], *, bounds: Bounds, blobs: bool = True
+        self, remote: str, wanted: Iterable[str], *, bounds: Bounds, blobs: bool = True
     ) -> None:
         """Fetch objects with all that they lead to; no ref is made.
 
         Args:
             remote: its name or address.
-            objects: their ids.
+            wanted: full names of refs there, or ids of objects.
             bounds: git's.
-            blobs: whether files come too; where the remote cannot leave them out they come.
+            blobs: whether files come too; only a remote that can leaves them out.
 
         Raises:
             StoreError: the remote does not have one of them, or does not answer.
             TooMuchError: they do not fit into the bounds.
         """
         command = ["fetch", "-q", _UPLOAD, "--no-tags", "--no-recurse-submodules"]
-        command += ["--no-write-fetch-head"]
-        data = "".join(f"{one}\n" for one in objects).encode()
+        command += ["--no-write-fetch-head", "--refmap="]  # else branches would move refs here
+        data = "".join(f"{one}\n" for one in wanted).encode("utf-8", "surrogateescape")
         settings = {"fetch.unpackLimit": "1", "core.bigFileThreshold": "16m", "pack.threads": "1"}
         if not blobs:
             # As if it were set for the remote: the option --filter would write it into the config.
@@ -646,10 +680,20 @@ class Git:
         bounds: Bounds | None = None,
     ) -> bytes:
         result = self._start(arguments, data=data, env=env, bounds=bounds)
+        self._check(arguments, result, bounded=bounds is not None)
+        return result.stdout
+
+    def _check(
+        self,
+        arguments: Sequence[str],
+        result: subprocess.CompletedProcess[bytes],
+        *,
+        bounded: bool,
+    ) -> None:
         if result.returncode == 0:
-            return result.stdout
+            return
         ended = _LIMITED.search(result.stderr) and not _CUT.search(result.stderr)
-        if bounds is not None and (result.returncode < 0 or ended):
+        if bounded and (result.returncode < 0 or ended):
             raise TooMuchError(f"git {arguments[0]} needs more memory, time or room than it may")
         said = result.stderr.decode(errors="replace").strip()
         raise StoreError(f"git {arguments[0]} failed: {_explain(said)}")

@@ -13,6 +13,7 @@ from heldout.board.log.manifest import team_key
 from heldout.board.policy.case import Case
 from heldout.board.policy.identity import name_evidence
 from heldout.board.policy.quota import counted, fits, next_allowed, quota_window
+from heldout.board.policy.registered import is_signed
 from heldout.ids import submission_date
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "check_team",
     "check_training_data",
     "check_type",
+    "check_unproven_quota",
 ]
 
 
@@ -46,34 +48,77 @@ def check_quota(case: Case) -> Iterator[str]:
     The earliest stand: of those that wait only earlier ones count, else runs that came in the
     same second would refuse each other. What is published counts wherever it lies. What waits is
     held against every name that it was opened under: a new name does not make room.
+
+    What an embargo hides counts only against a submission that its team has signed: else anybody
+    could send files under a name, and learn by the refusal that the team has a hidden entry.
     """
+    # Of two names that are one team's the second says what the first said.
+    yield from dict.fromkeys(
+        said
+        for team in _names(case)
+        for said in _quota_evidence(case, team, list(_openly_ahead(case, team)))
+    )
+
+
+def check_unproven_quota(case: Case) -> Iterator[str]:
+    """What only hidden entries under the same name would refuse is for a person to look at."""
+    limit, days = case.spec.policy.quota, quota_window(case.spec).days
+    for team in _names(case):
+        others = [*_ahead(case, team)]
+        openly = [*_openly_ahead(case, team)]
+        if _fit(case, openly) and not _fit(case, others):
+            yield (
+                f"more than {limit} runs within {days} days under this name, where no signature "
+                "shows that they are one team's; ask the team: a refusal would tell that some of "
+                "them are hidden"
+            )
+            return
+
+
+def _names(case: Case) -> list[str]:
+    """Names of the team whose quota a submission is held against."""
     own = case.history.submissions.get(case.id)
     names = own.teams if own is not None and own.pending else ()
-    teams = {team_key(name): name for name in (*names, case.manifest.team)}.values()
-    # Of two names that are one team's the second says what the first said.
-    yield from dict.fromkeys(said for team in teams for said in _quota_evidence(case, team))
+    return list({team_key(name): name for name in (*names, case.manifest.team)}.values())
 
 
-def _quota_evidence(case: Case, team: str) -> Iterator[str]:
-    limit = case.spec.policy.quota
-    window = quota_window(case.spec)
-    others = sorted(_ahead(case, team), key=lambda s: (s.received, s.id))
+def _fit(case: Case, others: Sequence[Submission]) -> bool:
     moments = [other.received for other in others]
-    if fits(moments, case.received, window=window, limit=limit):
+    window = quota_window(case.spec)
+    return fits(moments, case.received, window=window, limit=case.spec.policy.quota)
+
+
+def _quota_evidence(case: Case, team: str, others: Sequence[Submission]) -> Iterator[str]:
+    """Names others only where nothing is hidden: an organiser may paste it into a public reason."""
+    if _fit(case, others):
         return
+    limit = case.spec.policy.quota
     if case.spec.kind == "one-shot":
         yield f"more than {limit} runs of this team, the number that each has on this board"
         return
+    window = quota_window(case.spec)
+    said = f"more than {limit} runs of this team within {window.days} days"
+    others = sorted(others, key=lambda s: (s.received, s.id))
     near = [other for other in others if abs(other.received - case.received) < window]
+    if any(_is_hidden(other, case, team) for other in near):
+        yield f"{said}; heldout status tells the team when the next may come"
+        return
+    moments = [other.received for other in others]
     free = next_allowed(moments, now=case.received, window=window, limit=limit)
-    hidden = [other for other in near if _is_hidden(other, case, team)]
-    when = f"the next may come from {free:%d %b %Y %H:%M:%S} UTC"
-    if free - window in [other.received for other in hidden]:
-        when = "heldout status tells the team when the next may come"
-    yield (
-        f"more than {limit} runs of this team within {window.days} days, "
-        f"with {_name_others(near, hidden)}; {when}"
-    )
+    names = ", ".join(other.id for other in near)
+    yield f"{said}, with {names}; the next may come from {free:%d %b %Y %H:%M:%S} UTC"
+
+
+def _openly_ahead(case: Case, team: str) -> Iterator[Submission]:
+    """Those that may stand against it in public."""
+    own = case.history.submissions.get(case.id)
+    proven = own is not None and is_signed(case.history, own)
+    day = case.received.date()
+    renamed = list_renamed(case.history)
+    for other in _ahead(case, team):
+        tied = hides_tie(renamed, [team], other, day=day)
+        if proven or not (tied or other.is_hidden(day)):
+            yield other
 
 
 def _ahead(case: Case, team: str) -> Iterator[Submission]:
@@ -92,14 +137,6 @@ def _is_hidden(other: Submission, case: Case, team: str) -> bool:
     ends = (other.embargo_until, case.manifest.embargo_until)
     tied = hides_tie(list_renamed(case.history), [team], other, day=day)
     return tied or any(end is not None and end > day for end in ends)
-
-
-def _name_others(near: Sequence[Submission], hidden: Sequence[Submission]) -> str:
-    """Ids, but of those that are hidden only how many."""
-    names = ", ".join(other.id for other in near if other not in hidden)
-    count = "one" if len(hidden) == 1 else str(len(hidden))
-    secret = f"{count} under embargo" if names else f"{count} not named, for an embargo"
-    return " and ".join(part for part in (names, secret if hidden else "") if part)
 
 
 def check_id_date(case: Case) -> Iterator[str]:

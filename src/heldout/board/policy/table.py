@@ -24,6 +24,7 @@ from heldout.board.policy.checks import (
     check_team,
     check_training_data,
     check_type,
+    check_unproven_quota,
 )
 from heldout.board.policy.comparisons import (
     check_alike,
@@ -199,6 +200,12 @@ RULES: Mapping[str, Rule] = {
         severity="reject",
         reason="every released score leaks a little of the held-out labels",
     ),
+    "unproven-quota": Rule(
+        check=check_unproven_quota,
+        severity="review",
+        reason="a refusal for what is hidden would tell who hides",
+        public=False,
+    ),
     "candidates": Rule(
         check=check_candidates,
         severity="reject",
@@ -265,6 +272,6 @@ METADATA_RULES = frozenset(
 
 NAME_RULES = METADATA_RULES | {
     *("team-registered", "mixed-scripts", "look-alike", "several-names", "shared-key"),
-    *("name-taken", "renamed-entry", "telling-id", "quota"),
+    *("name-taken", "renamed-entry", "telling-id", "quota", "unproven-quota"),
 }
 """The rules that ask who it is: applied again where a published entry's team shall be another."""

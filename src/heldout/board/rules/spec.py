@@ -48,6 +48,7 @@ RULE_NAMES = (
     "open-runs",
     "embargo",
     "quota",
+    "unproven-quota",
     "candidates",
     "runs",
     "copied-seeds",
