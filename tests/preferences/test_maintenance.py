@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from random import Random
 
 import msgspec
@@ -19,6 +20,7 @@ from heldout.preferences.challenges import (
 from heldout.preferences.judgments import Judgment, counted
 from heldout.preferences.maintenance import (
     LeadRule,
+    chance_of_lead,
     first_best,
     follow_challenges,
     spread_labels,
@@ -48,8 +50,8 @@ def vote(winner: str, loser: str, number: int = 0, **more: str) -> Judgment:
     )
 
 
-def votes(pairs: Sequence[tuple[str, str]]) -> list[Judgment]:
-    return [vote(winner, loser, number) for number, (winner, loser) in enumerate(pairs)]
+def votes(pairs: Sequence[tuple[str, str]], *, start: int = 0) -> list[Judgment]:
+    return [vote(winner, loser, number) for number, (winner, loser) in enumerate(pairs, start)]
 
 
 def pool(*docs: str, known: str | None = "a", texts: bool = False) -> Pool:
@@ -139,9 +141,9 @@ def test_a_challenge_ends_and_no_more_is_asked_than_may_decide_it(
     tasks: list[Task] = []
     for _ in range(cap + 1):
         votes_now = counted(judgments)
-        best = follow_challenges(first_best(pools, votes_now), votes_now, rule).best
+        now = follow_challenges(first_best(pools, votes_now), votes_now, rule)
         found = list_challenges(
-            best, pools, rows, judgments=judgments, tasks=tasks, settings=SETTINGS, rule=rule
+            now, pools, rows, judgments=judgments, tasks=tasks, settings=SETTINGS, rule=rule
         )
         wanted = sum(one.wanted for one in found)
         if not wanted:
@@ -157,15 +159,15 @@ def test_a_challenge_ends_and_no_more_is_asked_than_may_decide_it(
     margin = answers[: len(judgments)].count("challenger") - answers[: len(judgments)].count(
         "incumbent"
     )
-    assert (best["q"] == ("b",)) == (margin >= lead)
-    assert abs(margin) >= lead or len(judgments) == cap
+    assert (now.best["q"] == ("b",)) == (margin >= lead)
+    assert abs(margin) >= lead or margin + cap - len(judgments) < lead
 
 
 def test_judgments_that_were_drawn_are_not_asked_for_again() -> None:
     item = Item(query="q", left="a", right="b")
     tasks = [Task(task=f"t{number}", items=(item,)) for number in range(2)]
     (one,) = list_challenges(
-        {"q": ("a",)},
+        follow_challenges({"q": ("a",)}, [], LeadRule()),
         [pool("a")],
         challengers("b"),
         judgments=[vote("b", "a", 0)],
@@ -188,7 +190,7 @@ def test_a_worker_who_failed_a_test_is_asked_for_again() -> None:
         position=2,
     )
     (one,) = list_challenges(
-        {"q": ("a",)},
+        follow_challenges({"q": ("a",)}, [], LeadRule()),
         [pool("a")],
         challengers("b"),
         judgments=[vote("b", "a", 0), failed],
@@ -217,7 +219,13 @@ def test_a_challenger_of_a_known_text_is_none_and_its_id_gets_the_label_too() ->
     assert found["a"].same == ("z",)
     assert found["y"].runs == ("other",)
     asked = list_challenges(
-        {"q": ("a",)}, pools, rows, judgments=[], tasks=[], settings=SETTINGS, rule=LeadRule()
+        follow_challenges({"q": ("a",)}, [], LeadRule()),
+        pools,
+        rows,
+        judgments=[],
+        tasks=[],
+        settings=SETTINGS,
+        rule=LeadRule(),
     )
     assert [one.challenger for one in asked] == ["y"]
     assert spread_labels({"q": ("a",)}, pools, rows) == {"q": ("a", "z")}
@@ -268,3 +276,86 @@ def test_a_lead_of_three_errs_as_seldom_as_a_random_walk_says(lead: int, wrong: 
     assert swapped / trials == pytest.approx(
         expected, abs=4 * math.sqrt(expected * (1 - expected) / trials)
     )
+
+
+def fight(rule: LeadRule, challengers: int, p: float, rng: np.random.Generator) -> str:
+    """The answer of a query after so many challengers, each preferred to what it meets with p."""
+    best, cast = "a", []
+    for number in range(challengers):
+        new = f"n{number}"
+        tosses = (rng.random(rule.cap) < p).tolist()
+        cast += votes([(new, best) if won else (best, new) for won in tosses], start=len(cast))
+        best = follow_challenges({"q": ("a",)}, cast, rule).best["q"][0]
+    return best
+
+
+def test_equally_good_challengers_seldom_replace_the_first_answer_however_many_come() -> None:
+    rng, trials = np.random.default_rng(3), 150
+    kept = sum(fight(LeadRule(cap=21, budget=0.1), 10, 0.5, rng) == "a" for _ in range(trials))
+    assert kept / trials >= 0.9 - 3 * math.sqrt(0.09 / trials)
+    loose = sum(fight(LeadRule(), 10, 0.5, rng) == "a" for _ in range(trials))
+    assert loose / trials < 0.15  # what a lead of 3 within 7 votes leaves of it
+
+
+def test_a_much_better_challenger_still_wins() -> None:
+    rng, trials = np.random.default_rng(4), 100
+    won = sum(fight(LeadRule(cap=21, budget=0.1), 1, 0.9, rng) == "n0" for _ in range(trials))
+    assert won >= 90
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.floats(0.01, 0.5))
+def test_the_needed_leads_spend_no_more_than_the_budget(
+    cap: int, challenges: int, budget: float
+) -> None:
+    try:
+        rule = LeadRule(lead=1, cap=cap, budget=budget)
+    except InputError:
+        assert chance_of_lead(cap, cap) > budget / 2
+        return
+    leads = [rule.needed(number) for number in range(1, challenges + 1)]
+    assert leads == sorted(leads)
+    assert sum(chance_of_lead(lead, cap) for lead in leads if lead <= cap) <= budget + 1e-12
+
+
+@pytest.mark.parametrize(("lead", "cap"), [(1, 1), (3, 7), (2, 4), (5, 8)])
+def test_the_chance_of_a_lead_is_that_of_all_orders_of_votes(lead: int, cap: int) -> None:
+    led = sum(
+        any(margin >= lead for margin in np.cumsum(tosses).tolist())
+        for tosses in product((1, -1), repeat=cap)
+    )
+    assert chance_of_lead(lead, cap) == led / 2**cap
+
+
+def test_a_hopeless_challenge_asks_for_no_more_votes() -> None:
+    rule = LeadRule(cap=21, budget=0.1)
+    assert rule.needed(1) == 10
+    pools, rows = [pool("a")], challengers("b")
+    cast = votes([("a", "b")] * 5)
+    for number, (outcome, wanted) in enumerate([("open", 6), ("open", 5)]):
+        (one,) = list_challenges(
+            follow_challenges({"q": ("a",)}, cast[:number], rule),
+            pools,
+            rows,
+            judgments=cast[:number],
+            tasks=[],
+            settings=SETTINGS,
+            rule=rule,
+        )
+        assert (one.outcome, one.wanted, one.lead) == (outcome, wanted, 10)
+    lost = votes([("a", "b")] * 6)
+    (one,) = list_challenges(
+        follow_challenges({"q": ("a",)}, lost, rule),
+        pools,
+        rows,
+        judgments=lost,
+        tasks=[],
+        settings=SETTINGS,
+        rule=rule,
+    )
+    assert (one.outcome, one.wanted) == ("stays", 0)
+
+
+def test_a_budget_that_no_number_of_votes_could_meet_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        LeadRule(cap=3, budget=0.1)
+    assert caught.value.problems[0].path == "--budget"

@@ -166,7 +166,8 @@ def grow(town: Town) -> Iterator[tuple[str, Any]]:
     """Play it; what each call of maintain told, by its part."""
     folder = begin(town)
     judge(folder, draw(town, folder), known_first, day="2026-11-03")
-    yield "first", maintain(town, folder, "--publish-labels", now=NEXT)
+    plain = ("--budget", "0", "--cap", "7")  # later calls take the rule of the version before
+    yield "first", maintain(town, folder, "--publish-labels", *plain, now=NEXT)
     town.push()
     town.pull()
     submission = town.send("harbour", seed=3, now=LATER, team=named("Harbour"))

@@ -11,7 +11,7 @@ from typing import Literal
 from heldout.preferences.contests import stand_for
 from heldout.preferences.drawing import Pair
 from heldout.preferences.judgments import Judgment, counted, failed_tests
-from heldout.preferences.maintenance import Best, LeadRule, is_challenge, list_votes
+from heldout.preferences.maintenance import LeadRule, Maintained, is_challenge, list_votes
 from heldout.preferences.pools import Candidate, Pool, build_pools, normalise
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Task
@@ -36,6 +36,7 @@ class Challenge:
         answers: of judges whose work counts, with those who could not judge.
         drawn: judgments that are in tasks and have not come yet.
         outcome: by the rule.
+        lead: votes that the challenger has to lead by.
         wanted: judgments to ask for: as many as may decide it, less what is drawn.
     """
 
@@ -47,6 +48,7 @@ class Challenge:
     answers: int
     drawn: int
     outcome: Outcome
+    lead: int
     wanted: int
 
 
@@ -93,7 +95,7 @@ def pool_challengers(
 
 
 def list_challenges(
-    best: Best,
+    found: Maintained,
     pools: Sequence[Pool],
     challengers: Sequence[Pool],
     *,
@@ -107,7 +109,7 @@ def list_challenges(
     A challenger that did not win against one of the best asks for no more votes.
 
     Args:
-        best: as challenges left it.
+        found: the best known answers, as challenges left them.
         pools: of the campaign.
         challengers: as `pool_challengers` gives them.
         judgments: all that were recorded.
@@ -117,14 +119,19 @@ def list_challenges(
     """
     tally = _tally(pools, judgments, tasks, settings, rule)
     pooled = {pool.query: {one.doc for one in pool.candidates} for pool in pools}
-    found = []
+    listed = []
     for row in challengers:
+        best = found.best.get(row.query, ())
+        met = list(found.challenged.get(row.query, ()))
         for one in row.candidates:
-            if one.doc in pooled[row.query] or one.doc in best.get(row.query, ()):
+            if one.doc in pooled[row.query] or one.doc in best:
                 continue
-            pairs = [(row.query, one.doc, b) for b in best.get(row.query, ())]
-            found += _weigh(pairs, tally, rule)
-    return tuple(found)
+            if (one.doc, best) not in met:
+                met.append((one.doc, best))
+            lead = rule.needed(met.index((one.doc, best)) + 1)
+            pairs = [(row.query, one.doc, b) for b in best]
+            listed += _weigh(pairs, tally, lead, rule.cap)
+    return tuple(listed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +175,9 @@ def _list_answers(judgments: Sequence[Judgment], settings: Settings) -> set[tupl
     }
 
 
-def _weigh(pairs: Sequence[tuple[str, str, str]], tally: _Tally, rule: LeadRule) -> list[Challenge]:
+def _weigh(
+    pairs: Sequence[tuple[str, str, str]], tally: _Tally, lead: int, cap: int
+) -> list[Challenge]:
     found = []
     for query, challenger, incumbent in pairs:
         pair = (query, min(challenger, incumbent), max(challenger, incumbent))
@@ -176,8 +185,9 @@ def _weigh(pairs: Sequence[tuple[str, str, str]], tally: _Tally, rule: LeadRule)
         behind = tally.won.get((query, incumbent, challenger), 0)
         answers = tally.answers.get(pair, 0)
         drawn = max(0, tally.drawn.get(pair, 0) - answers)
-        outcome = _decide(ahead, behind, answers, rule)
-        missing = min(rule.lead - abs(ahead - behind), rule.cap - answers)
+        outcome = _decide(ahead, behind, answers, lead, cap)
+        hopeless = (ahead - behind + cap - answers - lead) // 2 + 1  # votes against that decide it
+        missing = min(lead - abs(ahead - behind), hopeless, cap - answers)
         found.append(
             Challenge(
                 query=query,
@@ -188,6 +198,7 @@ def _weigh(pairs: Sequence[tuple[str, str, str]], tally: _Tally, rule: LeadRule)
                 answers=answers,
                 drawn=drawn,
                 outcome=outcome,
+                lead=lead,
                 wanted=max(0, missing - drawn) if outcome == "open" else 0,
             )
         )
@@ -196,10 +207,12 @@ def _weigh(pairs: Sequence[tuple[str, str, str]], tally: _Tally, rule: LeadRule)
     return found
 
 
-def _decide(ahead: int, behind: int, answers: int, rule: LeadRule) -> Outcome:
-    if ahead - behind >= rule.lead:
+def _decide(ahead: int, behind: int, answers: int, lead: int, cap: int) -> Outcome:
+    margin = ahead - behind
+    if margin >= lead:
         return "won"
-    return "stays" if behind - ahead >= rule.lead or answers >= rule.cap else "open"
+    hopeless = margin + cap - answers < lead
+    return "stays" if hopeless or margin <= -lead else "open"
 
 
 def seen_documents(pools: Sequence[Pool], challengers: Sequence[Pool]) -> Mapping[str, set[str]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import click
 
@@ -41,7 +41,7 @@ from heldout.pipeline.labels.maintaining import (
 from heldout.pipeline.labels.published_tops import check_set, list_published
 from heldout.pipeline.organiser.desk import Desk
 from heldout.preferences.judgments import format_time
-from heldout.preferences.maintenance import LEAD, LeadRule
+from heldout.preferences.maintenance import BUDGET, CAP, LEAD, LeadRule
 from heldout.preferences.settings import Mode
 from heldout.preferences.versions import Algorithm
 from heldout.store.campaign_files import CampaignFolder
@@ -50,6 +50,15 @@ __all__ = ["maintain"]
 
 
 _MODES: Mapping[Mode, Algorithm] = {"paper": "tournament", "sequential": "sequential"}
+
+
+class Asked(NamedTuple):
+    """What was asked for of the rule; `None` where nothing was."""
+
+    lead: int | None
+    cap: int | None
+    budget: float | None
+    algorithm: Algorithm | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +100,22 @@ _wish = one_argument(
 @click.option(
     "--lead",
     type=click.IntRange(min=1),
-    default=LEAD,
-    show_default=True,
-    help="Votes that a challenger has to lead by.",
+    metavar="N",
+    help=f"Votes that a challenger has to lead by at least [as before, or {LEAD}].",
 )
-@click.option("--cap", type=click.IntRange(min=1), metavar="N", help="Votes [as campaign.toml].")
+@click.option(
+    "--cap",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Most votes on a challenge [as before, or {CAP}].",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, max=1, max_open=True),
+    metavar="P",
+    help="Chance that equally good challengers ever replace a query's first answer; 0 for no "
+    f"control [as before, or {BUDGET}].",
+)
 @click.option(
     "--mode",
     "algorithm",
@@ -111,8 +131,9 @@ def maintain(
     campaign: Path,
     query_set: str | None,
     documents: str | None,
-    lead: int,
+    lead: int | None,
     cap: int | None,
+    budget: float | None,
     algorithm: Algorithm | None,
     seed: int,
     wish: Wish,
@@ -122,8 +143,10 @@ def maintain(
 
     The first documents of published runs that nobody has judged challenge the best known answers.
     Tasks are drawn for the judgments that are missing. A challenger that leads takes the answer's
-    place; --publish-labels makes a version of the labels, which is a view of the board, and scores
-    every published run on it. A version is never edited.
+    place: the more challengers a query has met, the larger the lead, so that equally good ones
+    replace its first answer in no more than --budget of queries. --publish-labels makes a version
+    of the labels, which is a view of the board, and scores every published run on it. A version is
+    never edited.
 
     \b
     Examples:
@@ -137,11 +160,7 @@ def maintain(
         name = query_set or spec.view(spec.on(desk.now.date()).primary).set
         check_set(spec, name)
         held = _read(folder)
-        rule = LeadRule(
-            lead=lead,
-            cap=cap or max(lead, held.settings.cap),
-            algorithm=algorithm or _MODES[held.settings.mode],
-        )
+        rule = _choose_rule(desk, held, name, Asked(lead, cap, budget, algorithm))
         held = _take_challengers(desk, folder, held, name, texts)
         challenges = weigh_challenges(held, rule)
         drawn = draw_challenges(held, challenges, seed=seed)
@@ -166,6 +185,21 @@ def maintain(
         print_json(maintained_value(outcome))
     else:
         print_facts(answers(), maintained_facts(outcome))
+
+
+def _choose_rule(desk: Desk, held: Campaign, query_set: str, asked: Asked) -> LeadRule:
+    """The rule that was asked for; what was not is as in the version before."""
+    before = list_versions(desk).get(query_set, ())
+    record = before[-1].record if before else None
+    lead = asked.lead or (LEAD if record is None else record.lead)
+    cap = asked.cap or (CAP if record is None else record.cap)
+    kept = BUDGET if record is None else record.budget
+    return LeadRule(
+        lead=lead,
+        cap=cap if asked.cap else max(lead, cap),
+        algorithm=asked.algorithm or _MODES[held.settings.mode],
+        budget=kept if asked.budget is None else asked.budget,
+    )
 
 
 def _read(folder: CampaignFolder) -> Campaign:

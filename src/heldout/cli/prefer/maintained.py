@@ -7,12 +7,15 @@ from heldout.cli.printing import plural
 from heldout.pipeline.labels.label_changes import Change
 from heldout.pipeline.labels.label_versions import BoardLabels
 from heldout.preferences.challenges import Challenge
-from heldout.preferences.maintenance import LeadRule, Replacement
+from heldout.preferences.maintenance import LeadRule, Replacement, chance_of_lead
 from heldout.preferences.pricing import format_money
 from heldout.preferences.settings import Money
 from heldout.preferences.tasks import Task
 
 __all__ = ["Maintenance", "ToldVersion", "maintained_facts", "maintained_value"]
+
+
+_MANY = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +93,30 @@ def _facts(found: Maintenance) -> list[tuple[str, str]]:
     ]
     if waiting:
         facts.append(("", f"{plural(waiting, 'judgment')} drawn before have not come yet"))
-    told = f"{plural(len(found.replaced), 'best known answer')} by a lead of {found.rule.lead}"
-    facts.append(("replaced", told))
+    rule = found.rule
+    told = f"{plural(len(found.replaced), 'best known answer')} by a lead of {rule.needed(1)}"
+    more = " or more" if rule.budget else ""
+    facts.append(("replaced", f"{told}{more}, within {plural(rule.cap, 'vote')}"))
+    facts.append(("errors", _errors(rule)))
     if found.published is not None:
         facts.append(("published", f"{found.published}; {plural(len(found.scored), 'run')} scored"))
     elif found.scored:
         facts.append(("scored", f"{plural(len(found.scored), 'run')} on the labels of today"))
     return facts
+
+
+def _errors(rule: LeadRule) -> str:
+    """How often equally good challengers replace an answer."""
+    if rule.budget:
+        return (
+            "challengers as good as a query's first answer ever replace it in at most "
+            f"{rule.budget:.0%} of queries, however many come"
+        )
+    one = chance_of_lead(rule.lead, rule.cap)
+    return (
+        f"a challenger as good as the answer replaces it {one:.1%} of the time; after {_MANY} of "
+        f"them the first answer is left in {(1 - one) ** _MANY:.1%}: --budget limits this"
+    )
 
 
 def _version_facts(versions: Sequence[ToldVersion]) -> list[tuple[str, str]]:
@@ -134,6 +154,8 @@ def maintained_value(found: Maintenance) -> dict[str, object]:
         "set": found.query_set,
         "lead": found.rule.lead,
         "cap": found.rule.cap,
+        "budget": found.rule.budget,
+        "error_of_one": chance_of_lead(found.rule.needed(1), found.rule.cap),
         "challengers": found.challengers,
         "waiting": found.waiting,
         "challenges": [
@@ -145,6 +167,7 @@ def maintained_value(found: Maintenance) -> dict[str, object]:
                 "behind": one.behind,
                 "answers": one.answers,
                 "outcome": one.outcome,
+                "lead": one.lead,
             }
             for one in found.challenges
         ],

@@ -56,6 +56,8 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         algorithm: found the best of each pool before any challenge.
         lead: a challenger had to lead by so many votes.
         cap: of so many at most.
+        budget: chance that equally good challengers ever replace a query's first answer; 0 where
+            that is not controlled.
         exclusion: what a failed test excluded.
         failures: so many failed tests in a task excluded.
         until: the last judgment's time, ISO 8601 in UTC; empty where none has a time.
@@ -78,6 +80,7 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     pools: str
     replaced: tuple[Replacement, ...]
     seen: dict[str, tuple[str, ...]]
+    budget: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,6 +197,7 @@ def make_record(
         algorithm=rule.algorithm,
         lead=rule.lead,
         cap=rule.cap,
+        budget=rule.budget,
         exclusion=campaign.settings.exclusion,
         failures=campaign.settings.failures,
         until=until,
@@ -226,7 +227,9 @@ def is_made_again(campaign: Campaign, version: BoardLabels) -> bool:
     labels, again = make_record(
         replace(campaign, settings=settings),
         record.set,
-        LeadRule(lead=record.lead, cap=record.cap, algorithm=record.algorithm),
+        LeadRule(
+            lead=record.lead, cap=record.cap, algorithm=record.algorithm, budget=record.budget
+        ),
         until=record.until or None,
     )
     # Ids that were found later with the text of a label were not seen then.
@@ -238,7 +241,7 @@ def is_made_again(campaign: Campaign, version: BoardLabels) -> bool:
 def weigh_challenges(campaign: Campaign, rule: LeadRule) -> tuple[Challenge, ...]:
     """Every challenger of a campaign against the best known answers of today."""
     return list_challenges(
-        label(campaign, rule).best,
+        label(campaign, rule),
         campaign.pools,
         campaign.challengers,
         judgments=campaign.judgments,
