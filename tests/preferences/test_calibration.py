@@ -264,6 +264,19 @@ def test_a_vote_on_a_pair_that_the_model_failed_on_still_counts_for_people() -> 
     votes = {f"q{n}": {("a", "b"): PairVotes(first=n % 2, second=1 - n % 2)} for n in range(4)}
     verdicts = [Verdict(pair=(f"q{n}", "a", "b"), share=1.0) for n in range(3)]
     (rate,) = estimate_win_rates(pools, votes, verdicts)
-    assert (rate.together.labelled, rate.people.labelled) == (3, 4)
+    assert (rate.together.labelled, rate.people.queries) == (3, 4)
     assert rate.people.value == pytest.approx(0.5)
     assert rate.together.value == pytest.approx(1 / 3)
+
+
+def test_six_wins_of_six_are_no_certain_win() -> None:
+    pools = [pool_of(f"q{n}", {"a": "x", "b": "y"}, run1=("a",), run2=("b",)) for n in range(6)]
+    votes = {f"q{n}": {("a", "b"): PairVotes(first=1, second=0)} for n in range(6)}
+    verdicts = [Verdict(pair=(f"q{n}", "a", "b"), share=1.0) for n in range(6)]
+    (rate,) = estimate_win_rates(pools, votes, verdicts)
+    assert (rate.people.value, rate.people.high) == (1, 1)
+    assert rate.people.low == pytest.approx(0.025 ** (1 / 6))
+    assert rate.together.low is not None
+    assert rate.together.low < 0.8
+    (strict,) = estimate_win_rates(pools, votes, verdicts, level=0.5)
+    assert strict.people.low > rate.people.low

@@ -1,6 +1,7 @@
 """Runs scored on two kinds of labels: scores, taus, redrawn judgments, runs left out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -194,17 +195,12 @@ def test_drawn_labels_tell_how_far_scores_spread_and_not_where_they_lie() -> Non
     assert again["A"].label_error == pytest.approx(0.25)
 
 
-def test_the_interval_of_tau_is_made_of_the_percentiles_of_draws() -> None:
-    same, turned = [1.0, 2.0], [2.0, 1.0]
-    draws = Both(before=np.array([same] * 100), after=np.array([same] * 90 + [turned] * 10))
-    means = Both(before=np.array(same), after=np.array(same))
-    (found,) = find_taus(("A", "B"), means, draws)
-    assert (found.tau, found.low, found.high) == (1, -1, 1)
-    (narrow,) = find_taus(("A", "B"), means, draws, level=0.5)
-    assert (narrow.low, narrow.high) == (1, 1)
-    tied = Both(before=np.array([same] * 3), after=np.array([same, same, [1.0, 1.0]]))
-    (undefined,) = find_taus(("A", "B"), means, tied)
-    assert (undefined.low, undefined.high) == (None, None)
+def test_tau_is_printed_without_an_interval() -> None:
+    """Percentiles of a bootstrap held the true one in 0 to 12% of samples."""
+    means = Both(before=np.array([1.0, 2.0]), after=np.array([1.0, 2.0]))
+    (found,) = find_taus(("A", "B"), means)
+    assert found.tau == 1
+    assert not {"low", "high"} & {field.name for field in fields(found)}
 
 
 def test_judgments_are_drawn_as_many_as_there_are() -> None:

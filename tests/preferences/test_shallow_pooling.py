@@ -144,7 +144,6 @@ def test_tau_of_table_3_is_told_over_all_the_best_ten_the_pooled_and_with_perfec
     found = find_taus(
         (*runs, PERFECT),
         Both(before=before, after=after),
-        None,
         pooled=frozenset("ABCDEFGHIJL"),
     )
     told = {one.name: (one.runs, round(one.tau or 0, 2)) for one in found}

@@ -169,11 +169,9 @@ def rescore(
         taus=find_taus(
             scores.runs,
             Both(before=means_of(scores.before), after=means_of(scores.after)),
-            Both(before=draws.before, after=draws.after),
             pooled=pooled,
-            level=level,
         ),
-        noise=_find_noise(scores, level),
+        noise=_find_noise(scores),
         level=level,
         trials=trials,
     )
@@ -302,10 +300,10 @@ def _spread(
     return (low, high) if labels.measure.kind.better == "higher" else (-high, -low)
 
 
-def _find_noise(scores: _Scores, level: float) -> Noise | None:
+def _find_noise(scores: _Scores) -> Noise | None:
     """Of all runs but the perfect one, which no judgment makes."""
     if scores.redrawn is None:
         return None
     own = [place for place, run in enumerate(scores.runs) if run != PERFECT]
     redrawn = scores.redrawn[own].mean(axis=1).round(DIGITS).T
-    return noise_of(means_of(scores.after[own]), redrawn, level=level)
+    return noise_of(means_of(scores.after[own]), redrawn)

@@ -84,7 +84,7 @@ def score_sample(
         SampleScore(run=run, every=sign * every, sample=sign * part)
         for run, every, part in zip(runs, means.before.tolist(), means.after.tolist(), strict=True)
     ]
-    taus = find_taus(tuple(runs), means, None)
+    taus = find_taus(tuple(runs), means)
     return SampleScores(
         measure=str(wanted.measure),
         labels=wanted.name,

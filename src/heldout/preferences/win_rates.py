@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from scipy.stats import beta
+
 from heldout.preferences.calibration import Verdict
 from heldout.preferences.contests import PERFECT
 from heldout.preferences.drawing import Pair
@@ -16,7 +18,23 @@ from heldout.preferences.pools import Pool
 from heldout.preferences.votes import Votes
 from heldout.stats.prediction_powered import PredictionPowered, estimate_mean
 
-__all__ = ["WinRate", "estimate_win_rates"]
+__all__ = ["Share", "WinRate", "estimate_win_rates", "share_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A share of queries, by votes alone.
+
+    Attributes:
+        value: the share; a tie is half a win.
+        low, high: Clopper and Pearson's interval, which takes two ties for a win and a loss.
+        queries: how many there are.
+    """
+
+    value: float
+    low: float
+    high: float
+    queries: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +51,7 @@ class WinRate:
     a: str
     b: str
     together: PredictionPowered
-    people: PredictionPowered
+    people: Share
 
 
 def estimate_win_rates(
@@ -46,7 +64,7 @@ def estimate_win_rates(
             came from was pooled to more than its first, and is left out.
         votes: of people; the pairs they judged have to be a random part of those the model judged.
         verdicts: of the model.
-        level: of the intervals; ends are cut to 0 and 1.
+        level: of the intervals.
     """
     firsts = _first_passages(pools)
     model = {one.pair: one.share for one in verdicts}
@@ -70,8 +88,7 @@ def estimate_win_rates(
             rest = [f for f in waiting if f is not None]
             together = estimate_mean(labels, guesses, rest, level=level)
             votes_alone = [y for _, y in judged]
-            alone = estimate_mean(votes_alone, votes_alone, [], level=level)
-            rates.append(WinRate(a=a, b=b, together=_cut(together), people=_cut(alone)))
+            rates.append(WinRate(a=a, b=b, together=together, people=share_of(votes_alone, level)))
     return tuple(rates)
 
 
@@ -98,17 +115,18 @@ def _share(shares: Mapping[Pair, float], pair: Pair) -> float | None:
     return None if turned is None else 1 - turned
 
 
-def _cut(found: PredictionPowered) -> PredictionPowered:
-    """A share lies between 0 and 1, whatever the arithmetic says."""
-    ends = [
-        None if end is None else min(1.0, max(0.0, end))
-        for end in (found.value, found.low, found.high)
-    ]
-    return PredictionPowered(
-        value=ends[0],
-        low=ends[1],
-        high=ends[2],
-        weight=found.weight,
-        labelled=found.labelled,
-        unlabelled=found.unlabelled,
+def share_of(wins: Sequence[float], level: float) -> Share:
+    """The share of wins with its interval; ties only make it vary less than wins and losses would.
+
+    Args:
+        wins: 1 for a win, 0 for a loss, a half for a tie; at least one.
+        level: of the interval.
+    """
+    count, won = len(wins), sum(wins)
+    tail = (1 - level) / 2
+    return Share(
+        value=won / count,
+        low=float(beta.ppf(tail, won, count - won + 1)) if won > 0 else 0.0,
+        high=float(beta.ppf(1 - tail, won + 1, count - won)) if won < count else 1.0,
+        queries=count,
     )

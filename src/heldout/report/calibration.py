@@ -111,7 +111,12 @@ def value(found: Calibration, rates: Sequence[WinRate]) -> dict[str, Any]:
                 "a": one.a,
                 "b": one.b,
                 "together": _estimate(one.together),
-                "people": _estimate(one.people),
+                "people": {
+                    "value": one.people.value,
+                    "low": one.people.low,
+                    "high": one.people.high,
+                    "labelled": one.people.queries,
+                },
             }
             for one in rates
         ],
@@ -224,7 +229,8 @@ def _rates_table(rates: Sequence[WinRate], level: float) -> Table:
             for one in rates
         ),
         notes=(
-            f"PPI++ with {level:.0%} intervals; votes correct the model where both judged.",
+            f"With the model: PPI++, {level:.0%} intervals of Student's t, with four queries added.",
+            "Below five queries it has none. Votes alone: Clopper and Pearson.",
             "It holds where the pairs with votes are a random part of those the model judged.",
         ),
     )

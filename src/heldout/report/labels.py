@@ -141,8 +141,6 @@ def _rescored_value(found: Relabelled) -> dict[str, Any]:
         if one.noise is None
         else {
             "tau": one.noise.tau,
-            "low": one.noise.low,
-            "high": one.noise.high,
             "draws": one.noise.draws,
         },
         "level": one.level,
@@ -187,8 +185,6 @@ def _tau_value(one: TauRange) -> dict[str, Any]:
         "among": one.name,
         "runs": one.runs,
         "tau": one.tau,
-        "low": one.low,
-        "high": one.high,
         "discordant": one.discordant,
         "pairs": one.pairs,
         **({} if one.tau is not None else {"why": "fewer than two different scores"}),
@@ -303,29 +299,25 @@ def _run_notes(found: Rescored) -> list[str]:
 def _taus(found: Rescored) -> Table:
     notes = [
         (
-            f"low, high: {found.level:.0%} percentiles over draws of queries. Drawn queries are "
-            "fewer different ones, so draws agree less than all queries do: the interval may lie "
-            "low."
+            "tau describes these queries and has no interval: on other queries it would differ, "
+            "most of all among few runs."
         )
     ]
     if found.noise is not None:
         notes.append(
             "With judgments drawn anew, on the same queries, preference labels rank the runs with "
-            f"tau {found.noise.tau:.3f} to these, {found.noise.low:.3f} to {found.noise.high:.3f} "
-            f"in {found.level:.0%} of draws: about what a second judging of the pairs would give."
+            f"tau {found.noise.tau:.3f} to these: about what a second judging of the pairs would "
+            "give, or a little less."
         )
     return Table(
         title=f"Kendall's tau-b between {found.before} and {found.after}",
         columns=(
             Column(name="among"),
             Column(name="runs", form="count"),
-            *(Column(name=name, form="score", decimals=3) for name in ("tau", "low", "high")),
+            Column(name="tau", form="score", decimals=3),
             Column(name="discordant", form="count"),
             Column(name="pairs", form="count"),
         ),
-        rows=tuple(
-            (one.name, one.runs, one.tau, one.low, one.high, one.discordant, one.pairs)
-            for one in found.taus
-        ),
+        rows=tuple((one.name, one.runs, one.tau, one.discordant, one.pairs) for one in found.taus),
         notes=tuple(notes),
     )

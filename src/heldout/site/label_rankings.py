@@ -46,7 +46,7 @@ def _say(rows: Sequence[Row], before: View, after: View) -> str:
 
     scores = [[float(row.scores[view.name]) for row in rows] for view in (before, after)]
     means = Both(before=np.array(scores[0]), after=np.array(scores[1]))
-    taus = find_taus([row.id for row in rows], means, None)
+    taus = find_taus([row.id for row in rows], means)
     told = "; ".join(
         f"{'undefined' if one.tau is None else f'{one.tau:.2f}'} over {one.name}" for one in taus
     )

@@ -79,7 +79,7 @@ def compare_version(desk: Desk, version: BoardLabels) -> Change | None:
         before=before,
         entries=len(rows),
         queries=len(queries),
-        taus=find_taus(tuple(rows), means, None) if len(rows) > 1 else (),
+        taus=find_taus(tuple(rows), means) if len(rows) > 1 else (),
         moves=_find_moves(tuple(rows), means),
     )
 
