@@ -3,8 +3,8 @@
 A world: runs have true means on two labels that order them partly alike, and scores that vary from
 query to query far more than runs differ. The truth is tau between the true means, or the expected
 tau of as many queries. Tried: percentiles of a bootstrap of queries, the basic (reversed)
-bootstrap, and draws of fewer queries without replacement, around the estimate and scaled by the root of their
-share. No one holds both truths in all worlds, so heldout prints none.
+bootstrap, and draws of fewer queries without replacement, around the estimate and scaled by the
+root of their share. No one holds both truths in all worlds, so heldout prints none.
 """
 
 import argparse

@@ -386,3 +386,37 @@ def test_pool_says_why_it_found_no_tests(
     )
     assert done.exit_code == 0, done.output
     assert told in done.output
+
+
+def test_the_prior_of_bradley_terry_is_an_option_recorded_and_its_weight_is_printed(
+    files: Path,
+) -> None:
+    folder = files / "campaign"
+    usual = read("labels", folder, "--name", "b", "--mode", "bradley-terry")
+    assert usual["version"]["prior"] == 1
+    assert 0 <= usual["prior_decides"] <= len(QUERIES)
+    other = read("labels", folder, "--name", "c", "--mode", "bradley-terry", "--prior", "0.5")
+    assert other["version"]["prior"] == 0.5
+    told = call("labels", folder, "--name", "c", "--mode", "bradley-terry", "--prior", "0.5")
+    assert "prior     0.5: at a tenth of it, or ten times it" in told.output
+    assert "0 of 12 judged queries have other labels" in " ".join(told.output.split())
+    again = read("labels", folder, "--rebuild", "c")
+    assert again == {"version": "c", "same": True, "changed": []}
+    plain = read("labels", folder, "--name", "d")
+    assert (plain["version"]["prior"], plain["prior_decides"]) == (None, None)
+    refused = call("labels", folder, "--prior", "2")
+    assert refused.exit_code == 2
+    assert "--mode bradley-terry" in refused.output
+
+
+def test_a_bradley_terry_version_of_before_the_prior_was_recorded_stays_the_same(
+    files: Path,
+) -> None:
+    folder = files / "campaign"
+    read("labels", folder, "--mode", "bradley-terry")
+    record = folder / "labels" / "v1.json"
+    written = json.loads(record.read_text())
+    del written["prior"]
+    record.write_text(json.dumps(written, indent=2) + "\n")
+    assert read("labels", folder, "--rebuild", "v1")["same"]
+    assert read("labels", folder, "--mode", "bradley-terry")["version"]["name"] == "v1"

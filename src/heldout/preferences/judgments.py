@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from heldout.errors import Problem
+from heldout.errors import InputError, Problem
 from heldout.preferences.rows import format_rows, name_fault, parse_rows, read_text
 from heldout.preferences.settings import Exclusion
 from heldout.preferences.tasks import Why
@@ -106,21 +106,77 @@ class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return (self.query, min(self.left, self.right), max(self.left, self.right))
 
 
+_SURELY_REPEATED = 20
+"""Rows that do not come twice in the same order by chance."""
+
+
 def parse_judgments(data: bytes, *, path: str) -> tuple[Judgment, ...]:
     """Read judgments: JSON lines, or query, A, B, the preferred one; compressed too.
 
     Raises:
         InputError: code `bad-row`: no judgment, an id that nobody can see whole, or a time that is
-            none; `bad-preference`; each with lines; `empty-file`; and those of `read_preferences`.
+            none; `bad-preference`; each with lines; `doubled-judgments`: the file holds the same
+            rows several times over, or a judge gave the same answer to a pair twice; `empty-file`;
+            and those of `read_preferences`.
     """
     text = read_text(BytesIO(data), path=path)
     if not text.lstrip().startswith(b"{"):
-        found = read_preferences(BytesIO(text), path=path)
-        return tuple(
+        found = tuple(
             Judgment(query=one.query, left=one.a, right=one.b, preferred=one.preferred)
-            for one in found
+            for one in read_preferences(BytesIO(text), path=path)
         )
-    return parse_rows(text, Judgment, path=path, check=_find_fault)
+    else:
+        found = parse_rows(text, Judgment, path=path, check=_find_fault)
+    _refuse_repeated(found, path)
+    return found
+
+
+def _refuse_repeated(found: Sequence[Judgment], path: str) -> None:
+    """Refuse rows that were put in twice: each vote more makes judges seem to agree more.
+
+    Rows without a judge may be alike, as two people can prefer the same. A whole file of them that
+    stands there twice over, row by row, is no chance. Rows of a task with a position are one
+    answer however often they come.
+    """
+    bare = [one for one in found if not one.position]
+    period = _period(bare)
+    if period >= _SURELY_REPEATED and period < len(bare):
+        raise InputError(
+            Problem(
+                code="doubled-judgments",
+                path=path,
+                found=f"the same {period:,} rows {len(bare) // period:,} times over",
+                expected="each judgment once",
+                hint="remove the copies; votes of several judges who agree in every row need "
+                "JSON lines with a `worker`",
+            )
+        )
+    seen: set[Judgment] = set()
+    for one in bare:
+        if one.worker and one in seen:
+            raise InputError(
+                Problem(
+                    code="doubled-judgments",
+                    path=path,
+                    found=f"{show(one.worker)} on {show(one.left)} and {show(one.right)} of query "
+                    f"{show(one.query)}, twice the same",
+                    expected="each judgment once",
+                    hint="remove the copy",
+                )
+            )
+        seen.add(one)
+
+
+def _period(rows: Sequence[Judgment]) -> int:
+    """The least number of rows that the whole is made of, row by row; all where it is none."""
+    matched = [0] * len(rows)
+    for place in range(1, len(rows)):
+        length = matched[place - 1]
+        while length and rows[place] != rows[length]:
+            length = matched[length - 1]
+        matched[place] = length + (rows[place] == rows[length])
+    period = len(rows) - (matched[-1] if rows else 0)
+    return period if period and len(rows) % period == 0 else len(rows)
 
 
 def format_judgments(judgments: Iterable[Judgment]) -> bytes:

@@ -204,7 +204,10 @@ def rank_passages(
 
 
 def find_strongest(
-    passages: Sequence[str], votes: Mapping[tuple[str, str], PairVotes]
+    passages: Sequence[str],
+    votes: Mapping[tuple[str, str], PairVotes],
+    *,
+    prior: float = PASSAGE_PRIOR,
 ) -> Tournament:
     """The best of a pool by strength; those that are as strong as each other are all best.
 
@@ -214,10 +217,11 @@ def find_strongest(
     Args:
         passages: ids of the pool, at least one; votes on others are left out.
         votes: by pair, the lesser id first.
+        prior: precision of the normal prior: who is in few pairs is drawn to the mean by it.
     """
     known = set(passages)
     kept = {pair: found for pair, found in votes.items() if known >= set(pair)}
-    strengths = rank_passages(kept).strengths or dict.fromkeys(sorted(known), 0.0)
+    strengths = rank_passages(kept, prior=prior).strengths or dict.fromkeys(sorted(known), 0.0)
     most = max(strengths.values())
     wins = dict.fromkeys(sorted(known), 0)
     for pair, found in kept.items():

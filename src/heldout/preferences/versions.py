@@ -6,6 +6,7 @@ others makes another version.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -19,7 +20,7 @@ from heldout.preferences.pools import Pool
 from heldout.preferences.rows import format_rows
 from heldout.preferences.sequential import find_unbeaten
 from heldout.preferences.settings import Exclusion
-from heldout.preferences.strengths import find_strongest
+from heldout.preferences.strengths import PASSAGE_PRIOR, find_strongest
 from heldout.preferences.tournament import play
 from heldout.preferences.votes import Votes, count_votes
 from heldout.trec.problems import show
@@ -32,11 +33,14 @@ __all__ = [
     "Made",
     "Rules",
     "differences",
+    "find_by",
     "format_version",
     "make_version",
     "parse_version",
     "rules_of",
 ]
+
+_FACTOR = 10
 
 Algorithm = Literal["tournament", "sequential", "bradley-terry"]
 """How the best passages of a pool are found from its votes: most pairings won; not beaten, where
@@ -59,12 +63,21 @@ class Rules:
         exclusion: what a failed test excludes.
         failures: so many failed tests in a task exclude.
         until: only answers up to this time, ISO 8601 in UTC; `None` for all there are.
+        prior: of `bradley-terry`, the precision of its prior; `None` for the usual one.
     """
 
     algorithm: Algorithm = "tournament"
     exclusion: Exclusion = "task"
     failures: int = 1
     until: str | None = None
+    prior: float | None = None
+
+
+def find_by(rules: Rules) -> Find:
+    """How the best passages of a pool are found by rules."""
+    if rules.algorithm == "bradley-terry" and rules.prior is not None:
+        return partial(find_strongest, prior=rules.prior)
+    return ALGORITHMS[rules.algorithm]
 
 
 class LabelVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,6 +102,8 @@ class LabelVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         judgments_sha256: of the recorded judgments, as JSON lines.
         pools_sha256: of the pools, as JSON lines.
         qrels_sha256: of NAME.qrels.
+        prior: of `bradley-terry`, the precision of its prior; `None` with other algorithms, and in
+            versions of before it was recorded, which have 1.
     """
 
     name: str
@@ -109,6 +124,7 @@ class LabelVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     judgments_sha256: Digest
     pools_sha256: Digest
     qrels_sha256: Digest
+    prior: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +136,17 @@ class Made:
         qrels: the bytes of their file.
         labels: the labels themselves.
         votes: those that counted, by the documents that stand for their texts.
+        rules: that they were made by.
+        prior_decides: of `bradley-terry`, judged queries whose best passages are others with a
+            tenth of the prior, or ten times it; `None` with other algorithms.
     """
 
     version: LabelVersion
     qrels: bytes
     labels: PreferenceLabels
     votes: Votes
+    rules: Rules
+    prior_decides: int | None
 
 
 def make_version(
@@ -156,7 +177,7 @@ def make_version(
     seen = judgments_at(judgments, until)
     valid = counted(seen, exclusion=rules.exclusion, failures=rules.failures)
     votes = count_votes(valid, same=stand_for(pools))
-    labels = make_labels(pools, votes, find=ALGORITHMS[rules.algorithm])
+    labels = make_labels(pools, votes, find=find_by(rules))
     by_query = sorted(labels.labels.items())
     _check_ids(by_query)
     qrels = format_qrels({query: dict.fromkeys(docs, 1) for query, docs in by_query})
@@ -180,8 +201,33 @@ def make_version(
         judgments_sha256=digest_bytes(format_judgments(seen)),
         pools_sha256=digest_bytes(format_rows(pools)),
         qrels_sha256=digest_bytes(qrels),
+        prior=rules.prior if rules.algorithm == "bradley-terry" else None,
     )
-    return Made(version=version, qrels=qrels, labels=labels, votes=votes)
+    return Made(
+        version=version,
+        qrels=qrels,
+        labels=labels,
+        votes=votes,
+        rules=rules,
+        prior_decides=_count_prior_decides(pools, votes, rules, labels),
+    )
+
+
+def _count_prior_decides(
+    pools: Sequence[Pool], votes: Votes, rules: Rules, labels: PreferenceLabels
+) -> int | None:
+    """Judged queries with other best passages at a tenth of the prior, or at ten times it."""
+    if rules.algorithm != "bradley-terry":
+        return None
+    prior = PASSAGE_PRIOR if rules.prior is None else rules.prior
+    others = [
+        make_labels(pools, votes, find=partial(find_strongest, prior=one)).tournaments
+        for one in (prior / _FACTOR, prior * _FACTOR)
+    ]
+    return sum(
+        any(found[query].best != played.best for found in others)
+        for query, played in labels.tournaments.items()
+    )
 
 
 def _check_ids(labels: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -206,6 +252,7 @@ def rules_of(version: LabelVersion) -> Rules:
         exclusion=version.exclusion,
         failures=version.failures,
         until=version.until,
+        prior=version.prior,
     )
 
 

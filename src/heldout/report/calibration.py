@@ -229,7 +229,7 @@ def _rates_table(rates: Sequence[WinRate], level: float) -> Table:
             for one in rates
         ),
         notes=(
-            f"With the model: PPI++, {level:.0%} intervals of Student's t, with four queries added.",
+            f"With the model: PPI++, {level:.0%} intervals by Student's t, four queries added.",
             "Below five queries it has none. Votes alone: Clopper and Pearson.",
             "It holds where the pairs with votes are a random part of those the model judged.",
         ),

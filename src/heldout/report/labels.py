@@ -12,6 +12,7 @@ from heldout.preferences.labels import Pairings
 from heldout.preferences.leave_out import LeftOut
 from heldout.preferences.ordering import OrderAgreement
 from heldout.preferences.rescoring import Rescored, RunMean, RunRescored
+from heldout.preferences.strengths import PASSAGE_PRIOR
 from heldout.preferences.tau_ranges import TauRange
 from heldout.preferences.versions import Made
 from heldout.report.label_tables import left_out_table, pairings_table
@@ -50,12 +51,16 @@ def facts(found: Relabelled) -> tuple[tuple[str, str], ...]:
     until = f", up to {one.until}" if one.until else ""
     lines = [
         ("judgments", f"{one.counted:,} of {one.recorded:,} count{until}"),
-        ("labels", f"{one.labels:,} of {judged:,} judged queries, by {one.algorithm}"),
+        ("labels", f"{one.labels:,} for {judged:,} judged queries, by {one.algorithm}"),
         ("several", f"in {one.several:,} of them; in {one.cycles:,} these beat each other"),
         ("unjudged", f"{one.unjudged:,} pairs of them; in {one.drawn:,} as many prefer either"),
     ]
     if one.unjudged and one.algorithm == "tournament":
         lines.append(("", "wins are counted: who was in fewer judged pairs can win fewer"))
+    if found.made.prior_decides is not None:
+        prior = PASSAGE_PRIOR if one.prior is None else one.prior
+        told = f"{prior:g}: at a tenth of it, or ten times it, {found.made.prior_decides:,} of "
+        lines.append(("prior", f"{told}{judged:,} judged queries have other labels (--prior)"))
     if one.kept:
         lines.append(("kept", f"known answers of {one.kept:,} pools without a vote"))
     if found.spread.copies:
@@ -96,6 +101,7 @@ def value(found: Relabelled) -> dict[str, Any]:
             for query, one in labels.tournaments.items()
         },
         "version": msgspec.to_builtins(found.made.version),
+        "prior_decides": found.made.prior_decides,
         "pairings": {
             name: {
                 "won": one.won,

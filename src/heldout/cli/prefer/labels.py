@@ -25,10 +25,12 @@ from heldout.cli.prefer.relabelling import (
 )
 from heldout.cli.printing import answers, messages, plural, print_facts, print_json, reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.preferences.strengths import PASSAGE_PRIOR
 from heldout.preferences.versions import (
     Algorithm,
     LabelVersion,
     Made,
+    Rules,
     differences,
     make_version,
     rules_of,
@@ -52,6 +54,12 @@ __all__ = ["labels"]
     type=click.Choice(get_args(Algorithm)),
     help="How the best of a pool are found [tournament, or what the campaign's mode needs].",
 )
+@click.option(
+    "--prior",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="P",
+    help=f"Precision of the prior of --mode bradley-terry [{PASSAGE_PRIOR:g}].",
+)
 @click.option("--name", metavar="NAME", help="Of the version [v1, v2, … in turn].")
 @click.option(
     "--out",
@@ -70,6 +78,7 @@ def labels(
     source: JudgedSource,
     board: PublishedSource,
     algorithm: Algorithm | None,
+    prior: float | None,
     name: str | None,
     out: Path | None,
     rebuild: str | None,
@@ -98,7 +107,7 @@ def labels(
         return
     judged, runs = _load_runs(source, board)
     folder = _versions(judged, out)
-    made = _make(judged, algorithm, name, folder)
+    made = _make(judged, _choose_rules(judged.rules, algorithm, prior), name, folder)
     written = folder is not None and write_version(folder, made)
     print_answer(_answer(relabel(judged, made, scoring, runs), scoring), output)
     if folder is not None:
@@ -121,6 +130,20 @@ def _load_runs(source: JudgedSource, board: PublishedSource) -> tuple[Judged, Ma
     return judged, runs.places
 
 
+def _choose_rules(rules: Rules, algorithm: Algorithm | None, prior: float | None) -> Rules:
+    """The rules that were asked for.
+
+    Raises:
+        click.UsageError: a prior of an algorithm that has none.
+    """
+    chosen = rules if algorithm is None else replace(rules, algorithm=algorithm)
+    if chosen.algorithm == "bradley-terry":
+        return replace(chosen, prior=PASSAGE_PRIOR if prior is None else prior)
+    if prior is not None:
+        raise click.UsageError(f"--prior is of --mode bradley-terry; {chosen.algorithm} has none")
+    return chosen
+
+
 def _versions(judged: Judged, out: Path | None) -> Path | None:
     """Where versions lie."""
     return out or (None if judged.folder is None else judged.folder.labels)
@@ -133,12 +156,9 @@ def _folder(folder: Path | None) -> Path:
 
 
 @open_executor(jobs=1)
-def _make(
-    judged: Judged, algorithm: Algorithm | None, name: str | None, folder: Path | None
-) -> Made:
+def _make(judged: Judged, rules: Rules, name: str | None, folder: Path | None) -> Made:
     """The labels; the newest version again where nothing is new and no other name is asked for."""
     newest = None if folder is None else newest_version(folder)
-    rules = judged.rules if algorithm is None else replace(judged.rules, algorithm=algorithm)
     made = make_version(
         name or _next_name(folder),
         judged.pools,
@@ -154,7 +174,10 @@ def _make(
 
 
 def _renamed(version: LabelVersion, like: LabelVersion) -> LabelVersion:
-    return msgspec.structs.replace(version, name=like.name, parent=like.parent)
+    """The same under another's name; one of before the prior was recorded has the usual one."""
+    same = like.prior is None and version.prior == PASSAGE_PRIOR
+    prior = None if same else version.prior
+    return msgspec.structs.replace(version, name=like.name, parent=like.parent, prior=prior)
 
 
 def _next_name(folder: Path | None) -> str:

@@ -25,7 +25,7 @@ from heldout.preferences.labels import Pairings, count_pairings
 from heldout.preferences.leave_out import leave_each_out
 from heldout.preferences.ordering import fold_places, order_agreement
 from heldout.preferences.rescoring import Rescored, rescore
-from heldout.preferences.versions import ALGORITHMS, Made
+from heldout.preferences.versions import Made, find_by
 from heldout.report.labels import Relabelled
 from heldout.store.compute import open_executor
 from heldout.trec.places import Places, read_places
@@ -125,7 +125,7 @@ def relabel(judged: Judged, made: Made, scoring: Scoring, runs: Mapping[str, Pla
             judged.pools,
             made.votes,
             after,
-            find=ALGORITHMS[made.version.algorithm],
+            find=find_by(made.rules),
             done=done,
         )
     return Relabelled(
@@ -161,7 +161,7 @@ def _rescore(
                 made.votes,
                 draws=scoring.redraws,
                 rng=rng,
-                find=ALGORITHMS[made.version.algorithm],
+                find=find_by(made.rules),
                 done=done,
             )
     return rescore(
