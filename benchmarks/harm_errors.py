@@ -23,7 +23,7 @@ from heldout.validity.first_ranks import FirstRanks, Side
 from heldout.validity.outcome_tests import Margins, PairTests, compare_runs
 from heldout.validity.verdicts import Rules, judge_pairs
 
-__all__ = ["WORLDS", "Missed", "World", "miss_harm"]
+__all__ = ["ALPHA", "MARGINS", "WORLDS", "Missed", "World", "draw", "miss_harm"]
 
 ALPHA = 0.025
 MARGINS = Margins()
@@ -114,7 +114,7 @@ def miss_harm(world: World, *, trials: int) -> Missed:
         ranks = FirstRanks(
             systems=names,
             queries=tuple(map(str, range(world.queries + MORE))),
-            ranks=np.concatenate(_draw(rng, world, size)),
+            ranks=np.concatenate(draw(rng, world, size)),
             k=world.k,
             digest=Digest("0"),
         )
@@ -140,7 +140,7 @@ def _count_strict(pairs: Sequence[PairTests], rules: Rules) -> int:
     return sum((one.word, one.better) == ("strict", "B") for one in verdicts)
 
 
-def _draw(rng: Generator, world: World, size: int) -> tuple[Integers, Integers]:
+def draw(rng: Generator, world: World, size: int) -> tuple[Integers, Integers]:
     """Ranks of A and of B, a row for each sample, none deeper than k; B finds 20 queries more."""
     shape = size, world.queries
     a, b = (1 + rng.integers(0, world.noise, shape, endpoint=True) for _ in range(2))

@@ -364,6 +364,22 @@ def test_single_runs_of_one_team_are_the_most_alike_of_dl_2021(
     assert best["rbo"]["low"] < best["rbo"]["value"] < best["rbo"]["high"]
 
 
+def test_a_depth_cuts_no_tie_and_the_help_and_the_page_say_so(tmp_path: Path) -> None:
+    scores = {"a": [9, 8, 8, 8, 5], "b": [9, 8, 7, 6, 5]}
+    for name, row in scores.items():
+        lines = [f"q1 Q0 d{n} {n + 1} {score} x\n" for n, score in enumerate(row)]
+        (tmp_path / f"{name}.run").write_text("".join(lines))
+    runs = ("--runs", tmp_path / "*.run", "--order", "trec")
+    cut, deeper = (as_json(*runs, "--depth", depth)["pairs"][0] for depth in (2, 4))
+    # a keeps four documents at depth 2, of which b's two are two
+    assert cut["shared"]["value"] == 1
+    assert deeper["tau"]["value"] is not None
+    assert as_json(*runs, "--depth", 2)["tied"] == [0.75, 0.0]
+    assert "those that tie with the last" in " ".join(invoke("--help").output.split())
+    page = Path(__file__).resolve().parents[2] / "docs" / "validity.md"
+    assert "The depth cuts no tie" in page.read_text("utf-8")
+
+
 def test_no_interval_of_an_agreement_lies_beyond_its_scale() -> None:
     """Three queries, on one of which the runs part: by t alone tau's interval reaches 2.1."""
     order = ["d1", "d2", "d3", "d4"]

@@ -105,7 +105,7 @@ _FILES = click.Path(path_type=Path, dir_okay=False)
     type=click.IntRange(1, 1000),
     default=100,
     show_default=True,
-    help="Documents of each query that are compared.",
+    help="Documents of each query that are compared, and those that tie with the last of them.",
 )
 @order_option
 @facet_options
