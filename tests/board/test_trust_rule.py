@@ -153,7 +153,7 @@ def test_a_board_that_allows_nothing_says_nothing() -> None:
 def test_before_the_day_the_row_says_when() -> None:
     ranges = told(board())
     assert ranges[ONE][:2] == (None, None)
-    assert ranges[ONE][2].startswith("told from 20")
+    assert ranges[ONE][2].startswith("published from 20")
     assert ranges["20261101-bm25"][2] == "a baseline has no rank"
 
 

@@ -262,7 +262,7 @@ def test_a_friend_who_alone_is_scored_by_new_labels(
     assert told_of in " ".join(inbox.out.split())
     assert f'heldout correct {BASELINE} {ONE} --why "…"' in inbox.out
     page = " ".join((town.board / "leaderboard" / "index.html").read_text("utf-8").split())
-    assert f"1 score told before made anew since, and not those of {BASELINE}, {ONE}" in page
+    assert f"1 earlier score computed again since, but not those of {BASELINE}, {ONE}" in page
     told = town.organiser("inbox", "--json", now=LATER).json
     assert told["earlier_labels"] == {"eval": [BASELINE, ONE]}
     refused = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)

@@ -227,7 +227,7 @@ def test_a_final_score_is_told_on_the_day_after_the_last(town: Town) -> None:
     name = publish(town, "run", seed=3, now=DAY)
     row = town.rows()[0]
     assert row["scores"]["reserve"] is None
-    assert row["why"]["scores.reserve"] == "told after the last day"
+    assert row["why"]["scores.reserve"] == "published after the last day"
     assert town.organiser("rebuild", now=LAST).code == 0
     log = (town.board / "log.jsonl").read_text("utf-8")
     views = json.loads((town.vault / f"scores/{name}.json").read_text("utf-8"))["views"]

@@ -455,3 +455,16 @@ def test_a_run_that_finds_nothing_has_ids_of_the_collection(town: Town) -> None:
     checked = town.participant("check", submission, now=DAY)
     assert "RR@10 0.000" in " ".join(checked.out.split())
     assert checked.code == 0, checked.out
+
+
+def test_to_amend_in_another_clone_is_answered_with_where_it_was_sent(town: Town) -> None:
+    submission = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    assert town.publish(submission, now=DAY).code == 0
+    town.push()
+    fresh = town.new_clone("fresh")
+    for command in ("amend", "check"):
+        answer = town.participant(command, submission, now=LATER, clone=fresh)
+        assert answer.code in (1, 2)
+        assert "work in the clone that sent it" in answer.err
+        assert "heldout draft" not in answer.err

@@ -69,7 +69,7 @@ def test_while_it_waits_the_page_says_from_when_and_nothing_else(town: Town) -> 
     assert "from 01 Dec 2026 on" in page(town).replace("\u00a0", " ")
     for row in town.rows():
         assert row["rank_low"] is None
-        assert row["baseline"] or row["why"]["rank_low"].startswith("told from 2026-12-01")
+        assert row["baseline"] or row["why"]["rank_low"].startswith("published from 2026-12-01")
 
 
 def test_on_its_day_it_is_shown_once_and_a_copy_is_not_compared_with_its_like(

@@ -323,7 +323,7 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
     figures = Figures(
         queries=1_050,
         k=10,
-        step=53,
+        step=21,
         ranges=Ranges(low=low, high=high, level=0.95, flips=10_000, pairs=45),
         stability=Stability(trials=1_000, shares=shares),
         progress=tuple(
@@ -334,8 +334,8 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
             Outcome(
                 a=a,
                 b=b,
-                a_alone=53,
-                b_alone=106,
+                a_alone=42,
+                b_alone=63,
                 better=("", "A", "B")[n % 3],
                 verdict=("no verdict", "strict", "do no harm")[n % 3],
             )
@@ -380,7 +380,7 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
     rows = tuple(
         replace(one, rank_low=spans[one.id][0], rank_high=spans[one.id][1] + len(ranked) - compared)
         if one.id in spans
-        else replace(one, unranged="told from 2027-04-01 on")
+        else replace(one, unranged="published from 2027-04-01 on")
         for one in board.rows
     )
     return replace(board, rows=rows, measured=measured)

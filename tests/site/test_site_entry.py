@@ -49,7 +49,7 @@ def test_the_history_says_what_an_approval_told() -> None:
 
     held: dict[str, Any] = {}
     assert said() == "Approved and published; the score released"
-    later = "Approved and published; all scores are told after 31 Mar 2027"
+    later = "Approved and published; all scores are published after 31 Mar 2027"
     assert said(kind="one-shot") == later
     assert said(kind="one-shot", closes=date(2025, 9, 2)).endswith("the score released")
     held = {"not_above": {"eval": "not above 0.412"}}

@@ -114,7 +114,7 @@ def test_what_is_undefined_is_null_and_says_why() -> None:
 @pytest.mark.parametrize(
     ("closes", "why"),
     [
-        (date(2026, 12, 31), "told after the last day"),
+        (date(2026, 12, 31), "published after the last day"),
         (date(2026, 11, 19), "it was not scored on this view; heldout correct scores it"),
     ],
 )

@@ -187,7 +187,7 @@ def test_the_scores_of_a_one_shot_board_are_news_when_its_last_day_is_over() -> 
     assert "best" not in [item["kind"] for item in read(2)]
     (item,) = [item for item in read(2) if item["kind"] == "scores"]
     assert item["updated"] == "2026-03-02T00:00:00Z"
-    assert item["title"].startswith("Scores told: 2 entries, best ")
+    assert item["title"].startswith("Scores published: 2 entries, best ")
     assert item["title"].endswith(", 0.412")
     assert item["link"].endswith("index.html")
     assert item["author"] == ""

@@ -320,8 +320,8 @@ def test_a_chart_says_what_it_shows() -> None:
         progress
         == "The record on eval RR@10 is 0.400, by monoT5 over BM25 top 100 since 3 Sep 2025."
     )
-    assert "Over 3 systems, eval RR@10 is 0.750 of dev RR@10 in the median" in scatter
-    assert "from 0.500 to 0.800" in scatter
+    assert "Across 3 systems the median ratio of eval RR@10 to dev RR@10 is 0.750" in scatter
+    assert "(dashed line; range 0.500–0.800)" in scatter
 
 
 def test_the_key_has_only_marks_that_are_there() -> None:

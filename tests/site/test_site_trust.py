@@ -43,7 +43,7 @@ def test_every_commitment_every_change_of_keys_and_the_closing_is_listed(log: li
     ]
     assert found == [
         (0, "Committed to everything held out that decides a score", ""),
-        (2, "Committed anew to everything held out that decides a score", "two labels"),
+        (2, "Committed again to everything held out that decides a score", "two labels"),
         (3, "Keys of the organisers changed", "she left"),
         (4, "Closed for good", ""),
     ]

@@ -248,7 +248,7 @@ def _say_moment(row: Row, column: Column, spec: BoardSpec, at: datetime, kind: s
 def _say_published(row: Row, column: Column, spec: BoardSpec, at: datetime) -> str:
     """What an approval told: a one-shot board keeps its scores, a Ladder may tell none."""
     if spec.kind == "one-shot" and spec.closes is not None and at.date() <= spec.closes:
-        return f"Approved and published; all scores are told after {day_words(spec.closes)}"
+        return f"Approved and published; all scores are published after {day_words(spec.closes)}"
     if column.key in row.not_above:
         return "Approved and published; no score released"
     return HISTORY_WORDS["published"]

@@ -143,7 +143,7 @@ def _why_no_score(row: Row, column: Column, *, over: bool) -> str:
     if column.key in row.unlisted:
         return row.unlisted[column.key]
     if column.final and not over:
-        return "told after the last day"
+        return "published after the last day"
     if column.final:
         return "it was not scored on this view; heldout correct scores it"
     nothing = column.primary or not row.scores  # before the day on which all is told

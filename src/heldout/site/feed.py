@@ -32,7 +32,7 @@ _WORDS = {
     "reveal": "Revealed",
     "correction": "Corrected",
     "view": "Scored on a new view",
-    "scores": "Scores told",
+    "scores": "Scores published",
 }
 
 

@@ -291,10 +291,10 @@ def _scatter(every: Sequence[Point], official: Column, dev: Column) -> list[Figu
             key="dev-and-official",
             title="Official score against dev score",
             says=phrase(
-                f"Over {count(len(ratios), 'system')}, {official.title} is {ratio:.3f} "
-                f"of {dev.title} in the median (the dashed line), from {min(ratios):.3f} to "
-                f"{max(ratios):.3f}. An entry far below the line did better on the queries whose "
-                "labels its makers could see.",
+                f"Across {count(len(ratios), 'system')} the median ratio of {official.title} to "
+                f"{dev.title} is {ratio:.3f} (dashed line; range {min(ratios):.3f}\u2013"
+                f"{max(ratios):.3f}). Entries far below the line did better on {dev.set}, where "
+                "labels are public: a sign of overfitting.",
             ),
             key_words=_key(points, baseline="square"),
             wide=wide,

@@ -113,13 +113,17 @@ def say_drift(drift: Drift | None) -> str:
         return f"Drift: {verdict}; {drift.why}."
     trend = ""
     if drift.per_year is not None:
-        trend = f" The difference moves by {drift.per_year:+.3f} a year"
+        trend = f" The difference changes by {drift.per_year:+.3f} a year"
         if drift.low is not None and drift.high is not None:
-            trend += f" (95% interval {drift.low:+.3f} to {drift.high:+.3f})"
+            trend += f" (95% interval {drift.low:+g} to {drift.high:+g})"
         trend += "."
+    why = drift.why
+    if drift.verdict == "no drift" and drift.low is not None:
+        gap = f"the gap between official and {drift.dev} scores"
+        why = f"{gap} shows no significant trend (95% confidence)"
     said = (
-        f"Official scores are {drift.ratio:.3f} of {drift.dev} scores in the median, and differ by "
-        f"{drift.gap:+.3f}.{trend} {verdict.capitalize()}: {drift.why}."
+        f"The median ratio of official to {drift.dev} scores is {drift.ratio:.3f}, the median "
+        f"difference {drift.gap:+.3f}.{trend} {verdict.capitalize()}: {why}."
     )
     return said.replace(" -", " \u2212")
 
@@ -174,9 +178,8 @@ def list_notes(measured: Measured) -> list[str]:
     if figures.alike:
         notes.append(
             "Entries that are nearly the same: each is compared with all others, and not with its "
-            "like, for what two such entries differ in tells the labels of a few queries. Towards "
-            "each other they keep the order of their scores in the shares, and no range tells them "
-            "apart."
+            "like, because their difference would reveal the labels of a few queries. In the "
+            "shares the two keep the order of their scores, and no range separates them."
         )
     notes += note_facets(figures.facets)
     notes += [

@@ -97,7 +97,7 @@ def _list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
         Rule(about="At the end", says=_say_end(spec)),
         Rule(about="Dates", says=_say_dates(spec)),
         Rule(about="Ranking", says=_say_ranking(spec)),
-        Rule(about="What is told", says=_say_release(spec)),
+        Rule(about="Release of scores", says=_say_release(spec)),
         Rule(about="Not applied here", says=clean(", ".join(sorted(spec.policy.off)))),
     )
     return tuple(rule for rule in rules if rule.says)
@@ -277,9 +277,9 @@ def _say_release(spec: BoardSpec) -> str:
         rule.begin == "baseline"
     )
     return (
-        f"A team's score is told where it lies more than {bar} above the best that the team was "
-        f"told before.{first} An entry whose score does not is listed without a rank, as "
-        '"not above" that.'
+        f"A team's score is published where it lies more than {bar} above the best score that was "
+        f"published for the team before.{first} An entry whose score does not is listed without a "
+        'rank, as "not above" that.'
     )
 
 

@@ -60,8 +60,8 @@ def _say(entry: Entry) -> str:
         return f"Keys of the organisers changed ({_say_keys(entry)})"
     if "labels" not in entry.event.sealed:
         return ""
-    anew = "" if kind == "opened-board" else "anew "
-    return f"Committed {anew}to everything held out that decides a score"
+    again = "" if kind == "opened-board" else "again "
+    return f"Committed {again}to everything held out that decides a score"
 
 
 def _say_left(entries: Sequence[Entry], commitment: Entry) -> str:
@@ -76,7 +76,7 @@ def _say_left(entries: Sequence[Entry], commitment: Entry) -> str:
     more = len(left) - _MOST_NAMES
     names = ", ".join(map(clean, left[:_MOST_NAMES])) + (f" and {more} more" if more > 0 else "")
     return (
-        f"; {count(len(told) - len(left), 'score')} told before made anew since, and not those of "
+        f"; {count(len(told) - len(left), 'earlier score')} computed again since, but not those of "
         f"{names}"
     )
 

@@ -16,11 +16,11 @@ FEWEST_DIFFERENT = 10
 """Fewest queries with different scores between two entries that are compared, and fewest of which
 one alone finds a relevant document between two whose outcomes are."""
 
-_BINS = 20
+_BINS = 50
 
 
 def count_step(queries: int) -> int:
-    """How many queries one step of a published count is worth: a twentieth, and at least ten.
+    """How many queries one step of a published count is worth: a fiftieth, and at least ten.
 
     Two entries that differ in fewer found queries than `FEWEST_DIFFERENT` then have one count.
     """

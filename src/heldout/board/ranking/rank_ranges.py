@@ -123,6 +123,5 @@ def _say_why(
     if trust is None or "ranges" not in trust.show:
         return "this board tells no rank ranges"
     day = due_day(trust, published, last=last, closed=closed)
-    return (
-        f"told {say_after(trust, published, last=last)}" if day is None else f"told from {day} on"
-    )
+    when = say_after(trust, published, last=last) if day is None else f"from {day} on"
+    return f"published {when}"

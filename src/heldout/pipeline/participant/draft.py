@@ -148,13 +148,16 @@ def require_draft(repository: Repository, submission: SubmissionId) -> Folder:
     if folder.is_folder():
         return folder
     known = drafts(repository)
+    sent = submission in read_history(repository.log()).submissions
+    elsewhere = "it was sent from another clone: work in the clone that sent it"
+    make = "" if known else "make one: heldout draft NAME --dev FILE --eval FILE"
     raise InputError(
         Problem(
             code="no-draft",
             path=f"drafts/{submission}",
             found="no draft of this id here",
             expected="one of " + ", ".join(known) if known else "a draft; there is none yet",
-            hint="" if known else "make one: heldout draft NAME --dev FILE --eval FILE",
+            hint=elsewhere if sent else make,
         )
     )
 
