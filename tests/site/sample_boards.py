@@ -499,7 +499,7 @@ TRUST = (
     _trust(
         "2025-08-01",
         "1 Aug 2025",
-        "Committed anew to everything held out that decides a score",
+        "Committed again to everything held out that decides a score",
         "two labels stood on wrong queries",
         77,
         bound=True,
