@@ -362,7 +362,7 @@ def test_a_spare_signer_lets_the_next_one_in(town: Town) -> None:
     (spare,) = (place / "identities").glob("*.signing")
     (own,) = (town.vault / "identities").glob("*.signing")
     own.unlink()
-    shutil.copy(spare, town.vault / "identities")
+    shutil.copy(spare, town.vault / "identities/spare.signing")
     lost = next(iter(Vault(town.vault).history().signers))
     fresh = new_signing_key("ORGANISER")
     after = ("--drop-signer", lost, "--add-signer", f"Ada={public_key(fresh)}", "--why", "lost")

@@ -218,9 +218,12 @@ class Vault:
         return tuple(self.files.file(f"identities/{name}") for name in names)
 
     def add_signing_key(self, private: bytes) -> None:
-        """Store a private key for signatures of events."""
-        name = f"{public_key(private)[:16]}.signing"
-        self.files.write_whole(f"identities/{name}", private, mode=0o600)
+        """Store a private key for signatures of events; one that is here already is left alone."""
+        taken = {file.name for file in self._signing_files()}
+        names = ("organiser", *(f"organiser-{number}" for number in range(2, len(taken) + 3)))
+        name = next(f"{name}.signing" for name in names if f"{name}.signing" not in taken)
+        if private not in self.signing_keys():
+            self.files.write_whole(f"identities/{name}", private, mode=0o600)
 
     def remove_signing_key(self, public: str) -> None:
         """Remove a private key that signs no more."""
