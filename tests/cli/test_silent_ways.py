@@ -287,3 +287,38 @@ def test_two_texts_of_one_query_are_refused() -> None:
 def test_a_table_of_one_query_is_read() -> None:
     write("table.csv", "a,b", "1,0.5")
     assert "IndexError" not in call("analyse", "stability", "--scores", "table.csv").output
+
+
+class TestScoresThatRise:
+    """Distances, or rank and score in each other's column, turn a list upside down."""
+
+    @pytest.fixture(autouse=True)
+    def files(self) -> None:
+        write("qrels", "1 0 a 1", "2 0 a 1")
+        write("queries", "1\tone", "2\ttwo")
+        rows = [f"{query} Q0 {doc} {{}} {{}} t" for query in (1, 2) for doc in "abc"]
+        places = [1, 2, 3, 1, 2, 3]
+        write("distances.run", *(r.format(at, at / 10) for r, at in zip(rows, places, strict=True)))
+        write("swapped.run", *(r.format(100 - at, at) for r, at in zip(rows, places, strict=True)))
+        write("good.run", *(r.format(at, -at / 10) for r, at in zip(rows, places, strict=True)))
+        write("ties.run", *(r.format(at, 0) for r, at in zip(rows, places, strict=True)))
+
+    def test_distances_are_named(self) -> None:
+        found = call("evaluate", "distances.run", "--qrels", "qrels", "-m", "RR")
+        assert "note   scores-rise  distances.run" in found.stderr
+        assert "in 2 of 2 queries: these lists are read from their end" in found.stderr
+        assert "scores-rise" in call("validate", "distances.run", "--queries", "queries").stdout
+
+    @pytest.mark.parametrize("order", ["trec", "trec9"])
+    @pytest.mark.parametrize("name", ["good.run", "ties.run"])
+    def test_scores_that_fall_or_tie_are_not(self, name: str, order: str) -> None:
+        asked = ("evaluate", name, "--qrels", "qrels", "-m", "RR", "--order", order)
+        assert "scores-rise" not in call(*asked).stderr
+
+    def test_ranks_in_the_column_of_scores_are_named(self) -> None:
+        found = call("evaluate", "swapped.run", "--qrels", "qrels", "-m", "RR")
+        assert "note   scores-rise  swapped.run" in found.stderr
+
+    def test_by_rank_it_is_no_matter(self) -> None:
+        asked = ("evaluate", "distances.run", "--qrels", "qrels", "-m", "RR", "--order", "msmarco")
+        assert "scores-rise" not in call(*asked).stderr

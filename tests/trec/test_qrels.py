@@ -16,7 +16,7 @@ IDS = st.text(
 QUERY_IDS = IDS.filter(lambda text: not text.startswith("#"))
 JUDGMENTS = st.dictionaries(
     QUERY_IDS,
-    st.dictionaries(IDS, st.integers(-(10**6), 10**6), min_size=1, max_size=4),
+    st.dictionaries(IDS.filter("0".__ne__), st.integers(-(10**6), 10**6), min_size=1, max_size=4),
     min_size=1,
     max_size=4,
 )
@@ -115,6 +115,11 @@ def test_grades_that_are_all_0_are_a_note_where_no_other_column_has_them(iterati
     qrels = parse_qrels(b"q1 %b a 0\nq2 %b b 0\n" % (iteration, iteration), path="f")
 
     assert [note.code for note in qrels.notes] == ["nothing-relevant"]
+
+
+def test_documents_in_the_second_column_are_refused() -> None:
+    assert refused(b"q1 d1 0 1\nq2 d2 Q0 0\n") == ["documents-swapped"]
+    assert parse_qrels(b"q1 0 0 1\nq2 0 7 0\n", path="f").notes == ()
 
 
 def test_rounds_of_judging_beside_real_grades_are_no_matter() -> None:

@@ -24,6 +24,8 @@ __all__ = ["SIGNATURE_DEPTH", "Answer", "Examiner", "Parsed", "QueryFacts"]
 
 SIGNATURE_DEPTH: Final = 100
 _TOP = 10
+_FEWEST = 3
+"""Documents from which on scores that rise are no accident."""
 _NONE = np.empty(0, dtype=np.int64)
 _NO_TIES = np.empty(0, dtype=np.bool_)
 
@@ -40,6 +42,7 @@ class QueryFacts:
             the rank column; where ranks decide, equal scores have none.
         repeated_ranks: rows whose rank an earlier row has.
         swapped: whether the order is `trec`, and `trec9` has another.
+        rises: whether scores decide, and rise from rank to rank, or are 1, 2, 3, … as ranks are.
     """
 
     first_rank: int | None
@@ -48,6 +51,7 @@ class QueryFacts:
     displaced_top: int
     repeated_ranks: int
     swapped: bool = False
+    rises: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +134,11 @@ class Examiner:
             best = order_by_score(scores, rows.documents)
             ordered = scores[best]
             facts = _facts(checks, rows, ranks, best, tied=ordered[1:] == ordered[:-1])
-            if self.order == "trec" and _swapped(ordered, best, rows.documents):
-                facts = replace(facts, swapped=True)
+            facts = replace(
+                facts,
+                swapped=self.order == "trec" and _swapped(ordered, best, rows.documents),
+                rises=_rises(scores, None if ranks is None else order_by_rank(ranks)),
+            )
         hits = _hits(rows.documents, judged or {}) if parsed is None else parsed.hits
         top = best[: self.depth].tolist()
         return Answer(
@@ -148,6 +155,16 @@ def _swapped(
     close = np.flatnonzero(equal_as_float32(ordered) & (ordered[1:] != ordered[:-1]))
     pairs = zip(best[close].tolist(), best[close + 1].tolist(), strict=True)
     return any(documents[below] > documents[above] for above, below in pairs)
+
+
+def _rises(keys: NDArray[np.float64], by_rank: NDArray[np.int64] | None) -> bool:
+    """Whether scores rise with the rank, as distances do, or count lines as ranks do."""
+    if len(keys) < _FEWEST:
+        return False
+    if bool((keys == np.arange(1, len(keys) + 1)).all()):
+        return True
+    ranked = None if by_rank is None else keys[by_rank]
+    return ranked is not None and bool((ranked[1:] > ranked[:-1]).all())
 
 
 def _by_score(keys: NDArray[np.float64], by_rank: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ __all__ = ["Qrels", "format_qrels", "parse_qrels", "read_qrels"]
 _COLUMNS = 4
 _BEIR = 3
 _RUN = 6
+_ROUND = frozenset(("0", "Q0"))
 _PSEUDO = b"pseudo"
 _HIGHEST = 1_000_000
 """No scale of grades goes so far: such a number is an id, a date or a count."""
@@ -63,10 +64,10 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
 
     Raises:
         InputError: all problems up to `limits.problems`: `wrong-columns`, `grade-not-a-number`,
-            `grade-too-large`, `grades-swapped`, `looks-like-a-run`, `conflicting-judgment`,
-            `bad-utf8`, `control-character`, and those of `TextReader`. Notes are `pseudo-label`,
-            `repeated-judgment`, `grade-far-above`, `nothing-relevant`, `blank-line`,
-            `comment-line`, `byte-order-mark`.
+            `grade-too-large`, `grades-swapped`, `documents-swapped`, `looks-like-a-run`,
+            `conflicting-judgment`, `bad-utf8`, `control-character`, and those of `TextReader`.
+            Notes are `pseudo-label`, `repeated-judgment`, `grade-far-above`, `nothing-relevant`,
+            `blank-line`, `comment-line`, `byte-order-mark`.
     """
     limits = limits or Limits()
     log = ProblemLog(limits.problems)
@@ -86,6 +87,7 @@ def read_qrels(source: BinaryIO, *, path: str, limits: Limits | None = None) -> 
                 code="empty-file", path=path, found="no judgments", expected="at least one line"
             )
         )
+    log.extend(_check_documents(judgments, path))
     log.raise_errors()
     return Qrels(judgments=judgments, digest=reader.digest(), notes=log.notes())
 
@@ -121,6 +123,20 @@ def _refuse_run(block: Block, path: str) -> None:
                 expected="judgments in 4 columns: query, 0, document, grade",
                 hint="this looks like a run; were the run and the judgments swapped?",
             )
+        )
+
+
+def _check_documents(judgments: Mapping[str, Mapping[str, int]], path: str) -> Iterator[Problem]:
+    """Refuse a round of judging, as `0` or `Q0`, in the place of the document."""
+    if judgments and all(
+        len(grades) == 1 and _ROUND & grades.keys() for grades in judgments.values()
+    ):
+        yield Problem(
+            code="documents-swapped",
+            path=path,
+            found="0 or Q0 in the third column of every line",
+            expected="query, iteration, document, grade: the document stands third",
+            hint="swap the second and the third column",
         )
 
 

@@ -121,6 +121,7 @@ class Results:
             queries_displaced_top=sum(fact.displaced_top > 0 for fact in facts),
             repeated_ranks=sum(fact.repeated_ranks for fact in facts),
             queries_repeated_ranks=sum(fact.repeated_ranks > 0 for fact in facts),
+            queries_rising=sum(fact.rises for fact in facts),
             queries_swapped=self._swapped + sum(fact.swapped for fact in facts),
         )
 

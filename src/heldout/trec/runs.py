@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
 from heldout.trec.coverage import Coverage
@@ -376,6 +376,9 @@ class _Pass:
     def _result(self) -> Scan:
         digest = self.reader.digest()
         depths = list(self.coverage.depths.values())
+        facts = self.results.facts(lines=self.reader.lines, depths=depths)
+        if 2 * facts.queries_rising > facts.queries:
+            self.log.add(self._tell_rising(facts))
         return Scan(
             path=self.rules.path,
             digest=digest,
@@ -383,9 +386,21 @@ class _Pass:
             order=self.order,
             problems=self.log.problems(),
             counts=dict(sorted(self.log.counts.items())),
-            facts=self.results.facts(lines=self.reader.lines, depths=depths),
+            facts=facts,
             answers=None if self.log.errors else self.results.pack(),
             head=self.head,
+        )
+
+    def _tell_rising(self, facts: Facts) -> Problem:
+        return Problem(
+            code="scores-rise",
+            path=self.rules.path,
+            found=f"scores that rise with lines or ranks in {facts.queries_rising:,} of "
+            f"{plural(facts.queries, 'query', 'queries')}: these lists are read from their end",
+            expected="the highest score for the best document",
+            hint="are they distances, or do rank and score stand in each other's column? turn "
+            "their sign, or swap the columns",
+            severity="note",
         )
 
 

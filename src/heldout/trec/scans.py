@@ -55,6 +55,8 @@ class Facts:
         queries_displaced_top: queries with such a place.
         repeated_ranks: rows whose rank an earlier row of the query has.
         queries_repeated_ranks: queries with such a row.
+        queries_rising: queries of three documents or more whose scores decide, and rise with the
+            rank or count the lines.
         queries_swapped: queries that `trec` orders in another way than `trec9` would, since some
             of their scores are equal as float32.
     """
@@ -73,6 +75,7 @@ class Facts:
     queries_displaced_top: int
     repeated_ranks: int
     queries_repeated_ranks: int
+    queries_rising: int = 0
     queries_swapped: int = 0
 
 
