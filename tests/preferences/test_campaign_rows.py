@@ -34,8 +34,13 @@ def problems(folder: Path, name: str, line: str) -> list[tuple[str, int | None]]
         ),
         ('{"query":"r","candidates":[{"doc":"a\\u202eb"}]}', "bad-row"),
         ('{"query":"r\\u0000","candidates":[{"doc":"a"}]}', "bad-row"),
+        ('{"query":"r","query":"s","candidates":[{"doc":"a"}]}', "bad-row"),
+        ('{"query":"r","candidates":[{"doc":"a","d\\u006fc":"b"}]}', "bad-row"),
     ],
-    ids=["query", "empty", "document", "copy", "answers", "direction", "nul"],
+    ids=[
+        *("query", "empty", "document", "copy", "answers", "direction", "nul"),
+        *("key-twice", "inner-key-twice"),
+    ],
 )
 def test_pools_that_contradict_themselves_are_refused(tmp_path: Path, line: str, code: str) -> None:
     assert problems(tmp_path, "pool", line) == [(code, 2)]

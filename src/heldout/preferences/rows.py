@@ -1,5 +1,6 @@
 """Rows of a campaign's files: one JSON object a line, each of one kind."""
 
+import json
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import BinaryIO, TypeVar
@@ -56,7 +57,8 @@ def parse_rows(
                 continue
             try:
                 row = decoder.decode(line)
-            except (msgspec.MsgspecError, RecursionError) as error:
+                json.loads(line, object_pairs_hook=_refuse_repeated)
+            except (msgspec.MsgspecError, RecursionError, _RepeatedKeyError) as error:
                 log.add(_bad(error, line, path, number, kind))
                 continue
             problem = None if check is None else check(row, path, number)
@@ -90,6 +92,22 @@ def name_fault(names: Iterable[str], *, path: str, line: int) -> Problem | None:
         expected="ids of visible characters",
         hint="control characters, line ends and marks of direction are not seen",
     )
+
+
+class _RepeatedKeyError(ValueError):
+    """An object has a key twice: readers differ in which value they take."""
+
+
+def _refuse_repeated(pairs: list[tuple[str, object]]) -> None:
+    """Refuse an object with a key twice, of which the last would silently count.
+
+    Raises:
+        _RepeatedKeyError: names the key.
+    """
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        key = next(key for key in keys if keys.count(key) > 1)
+        raise _RepeatedKeyError(f"the key {show(key)} stands there {keys.count(key)} times")
 
 
 def _bad(error: Exception, line: bytes, path: str, number: int, kind: type) -> Problem:
