@@ -5,8 +5,9 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
-from heldout.stats.clustered import clustered_mean, fit_logistic
+from heldout.stats.clustered import clustered_share, fit_logistic
 
 
 def draw(seed: int, groups: int = 40, each: int = 8) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -31,12 +32,15 @@ def test_coefficients_and_intervals_are_those_of_statsmodels(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_mean_is_that_of_a_regression_on_ones(seed: int) -> None:
     _, outcomes, own = draw(seed)
-    peer = sm.OLS(outcomes, np.ones(len(own))).fit(
-        cov_type="cluster", cov_kwds={"groups": own}, use_t=True
-    )
-    found = clustered_mean(outcomes, own)
-    assert found.value == pytest.approx(peer.params[0])
-    assert (found.low, found.high) == pytest.approx(tuple(peer.conf_int()[0]))
+    more = np.concatenate([outcomes, np.ones(8), np.zeros(8)])
+    groups = np.concatenate([own, [40] * 8, [41] * 8])
+    peer = sm.OLS(more, np.ones(len(more))).fit(cov_type="cluster", cov_kwds={"groups": groups})
+    found = clustered_share(outcomes, own)
+    assert found.value == pytest.approx(outcomes.mean())
+    assert found.low is not None
+    assert found.high is not None
+    assert (found.low + found.high) / 2 == pytest.approx(peer.params[0])
+    assert (found.high - found.low) / 2 / t.ppf(0.975, 39) == pytest.approx(peer.bse[0])
 
 
 def test_a_half_is_half_of_each_outcome() -> None:
@@ -69,14 +73,37 @@ def test_what_cannot_be_fitted_is_undefined_with_its_reason(
 
 
 def test_a_mean_of_one_group_has_no_interval_and_of_none_no_value() -> None:
-    one = clustered_mean([0.0, 1.0], ["q", "q"])
+    one = clustered_share([0.0, 1.0], ["q", "q"])
     assert (one.value, one.low, one.high, one.groups) == (0.5, None, None, 1)
-    assert clustered_mean([], []).value is None
+    assert clustered_share([], []).value is None
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 4)), min_size=1, max_size=30))
 def test_a_mean_lies_in_its_interval(units: list[tuple[float, int]]) -> None:
     values, groups = zip(*units, strict=True)
-    found = clustered_mean(values, groups)
+    found = clustered_share(values, groups)
     if found.low is not None and found.value is not None and found.high is not None:
         assert found.low <= found.value <= found.high
+
+
+def test_units_that_are_all_alike_are_no_certainty() -> None:
+    found = clustered_share([1.0] * 6, range(6))
+    assert (found.value, found.high) == (1, 1)
+    assert found.low is not None
+    assert found.low < 0.7
+
+
+@pytest.mark.parametrize(("groups", "share"), [(5, 0.95), (10, 0.95), (10, 0.63), (50, 0.95)])
+def test_intervals_of_shares_hold_with_few_groups_and_near_one(groups: int, share: float) -> None:
+    """Without the added groups: .56, .82, .92, .91."""
+    rng = np.random.Generator(np.random.PCG64([groups, round(100 * share)]))
+    held, trials = 0, 400
+    for _ in range(trials):
+        sizes = rng.integers(1, 11, groups)
+        own = np.repeat(rng.beta(4 * share, 4 * (1 - share), groups), sizes)
+        right = (rng.random(len(own)) < own).astype(float)
+        found = clustered_share(right, np.repeat(np.arange(groups), sizes))
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= share <= found.high
+    assert held / trials >= 0.93

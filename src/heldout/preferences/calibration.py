@@ -17,7 +17,7 @@ from heldout.preferences.model_judgments import ModelJudgment
 from heldout.preferences.pools import Pool
 from heldout.preferences.votes import PairVotes, Votes
 from heldout.stats.agreement import Agreement, cohen_interval, cohen_kappa
-from heldout.stats.clustered import LogisticFit, MeanFit, clustered_mean, fit_logistic
+from heldout.stats.clustered import LogisticFit, MeanFit, clustered_share, fit_logistic
 from heldout.stats.tests import compare_counts
 
 __all__ = [
@@ -182,7 +182,7 @@ def calibrate(
     return Calibration(
         verdicts=len(verdicts),
         flips=sum(_flipped(one) for one in verdicts),
-        flip_rate=clustered_mean(
+        flip_rate=clustered_share(
             [float(_flipped(one)) for one in verdicts], [v.pair[0] for v in verdicts], level=level
         ),
         first_twice=sides["A"],
@@ -192,8 +192,8 @@ def calibrate(
         agree=right.count(1.0),
         disagree=right.count(0.0),
         tied=right.count(0.5),
-        accuracy=clustered_mean(right, queries, level=level),
-        decided=clustered_mean([right[place] for place in decided], groups, level=level),
+        accuracy=clustered_share(right, queries, level=level),
+        decided=clustered_share([right[place] for place in decided], groups, level=level),
         kappa=cohen_kappa(model, people),
         kappa_interval=cohen_interval(model, people, rng, groups=groups, level=level),
         length=_fit_length([(v, f) for v, f in both if f], pools, level),

@@ -6,16 +6,12 @@ orders as most votes do. Run L of the study came to 63.07%, the most of all.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import sqrt
-
-from scipy.special import stdtrit
 
 from heldout.preferences.votes import Votes
+from heldout.stats.clustered import clustered_share
 from heldout.trec.places import Places
 
 __all__ = ["OrderAgreement", "fold_places", "order_agreement"]
-
-_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +23,7 @@ class OrderAgreement:
         agreed: of those, the pairs that the run orders as judged.
         queries: how many queries they are of.
         share: `None` without a pair.
-        low, high: of the share, with queries as what is drawn; `None` for fewer than two queries,
-            and where the shares of all are the same.
+        low, high: of the share, with queries as what is drawn; `None` for fewer than two queries.
     """
 
     pairs: int
@@ -70,34 +65,22 @@ def order_agreement(
         The share, with an interval from the spread of the queries' shares around it: pairs of a
         query are not independent.
     """
-    counts = []
+    right, queries = [], []
     for query, found in votes.items():
         top = {doc: at for doc, at in places.found.get(query, {}).items() if at <= depth}
-        right = [
+        mine = [
             (top[a] < top[b]) == (cast.first > cast.second)
             for (a, b), cast in found.items()
             if a in top and b in top and cast.first != cast.second
         ]
-        if right:
-            counts.append((sum(right), len(right)))
-    pairs, agreed = sum(n for _, n in counts), sum(n for n, _ in counts)
-    share = agreed / pairs if pairs else None
-    half = None if share is None else _half_width(counts, share, level)
+        right += mine
+        queries += [query] * len(mine)
+    share = clustered_share(right, queries, level=level)
     return OrderAgreement(
-        pairs=pairs,
-        agreed=agreed,
-        queries=len(counts),
-        share=share,
-        low=None if share is None or half is None else max(0.0, share - half),
-        high=None if share is None or half is None else min(1.0, share + half),
+        pairs=len(right),
+        agreed=sum(right),
+        queries=share.groups,
+        share=share.value,
+        low=share.low,
+        high=share.high,
     )
-
-
-def _half_width(counts: list[tuple[int, int]], share: float, level: float) -> float | None:
-    """Of the t interval of a ratio, linearised, with queries as clusters."""
-    queries, pairs = len(counts), sum(n for _, n in counts)
-    squares = sum((agreed - share * n) ** 2 for agreed, n in counts)
-    if queries < _PAIR or squares == 0:
-        return None
-    error = sqrt(queries / (queries - 1) * squares) / pairs
-    return float(stdtrit(queries - 1, (1 + level) / 2)) * error

@@ -15,7 +15,7 @@ from scipy.stats import norm, t
 
 from heldout.stats.checks import check_scores
 
-__all__ = ["LogisticFit", "MeanFit", "clustered_mean", "fit_logistic"]
+__all__ = ["LogisticFit", "MeanFit", "clustered_share", "fit_logistic"]
 
 Array = NDArray[np.float64]
 _FEWEST = 2
@@ -64,16 +64,21 @@ class LogisticFit:
     why: str | None = None
 
 
-def clustered_mean(values: ArrayLike, groups: ArrayLike, *, level: float = 0.95) -> MeanFit:
-    """The mean over units, with an interval by Student's t over groups.
+def clustered_share(values: ArrayLike, groups: ArrayLike, *, level: float = 0.95) -> MeanFit:
+    """The share of units, with an interval by Student's t over groups.
+
+    For the interval two groups of mean size are added, one of ones and one of zeros: few groups
+    that all say nearly the same tell too little of how far others differ. Without them an interval
+    of ten groups around .95 held in 69% of samples, and six units alike had none of any width.
 
     Args:
-        values: of the units.
+        values: of the units, from 0 to 1.
         groups: of the same units, whose they are.
         level: of the interval, above 0 and below 1.
 
     Raises:
         InputError: code `not-finite`.
+        ValueError: a value is not from 0 to 1.
     """
     found = check_scores(values, "values")
     names, own = np.unique(np.asarray(groups), return_inverse=True)
@@ -83,10 +88,16 @@ def clustered_mean(values: ArrayLike, groups: ArrayLike, *, level: float = 0.95)
     mean = float(found.mean())
     if count < _FEWEST:
         return MeanFit(value=mean, low=None, high=None, units=size, groups=count)
-    sums = np.bincount(own, weights=found - mean, minlength=count)
-    error = float(np.sqrt(count / (count - 1) * (sums**2).sum()) / size)
-    reach = float(t.ppf((1 + level) / 2, count - 1)) * error
-    return MeanFit(value=mean, low=mean - reach, high=mean + reach, units=size, groups=count)
+    if found.min() < 0 or found.max() > 1:
+        raise ValueError("a value is not from 0 to 1")
+    more = size / count
+    sums = np.append(np.bincount(own, weights=found, minlength=count), [more, 0.0])
+    sizes = np.append(np.bincount(own, minlength=count), [more, more])
+    middle, total = sums.sum() / sizes.sum(), count + 2
+    spread = total / (total - 1) * ((sums - middle * sizes) ** 2).sum()
+    reach = float(t.ppf((1 + level) / 2, count - 1) * np.sqrt(spread) / sizes.sum())
+    low, high = max(0.0, min(middle - reach, mean)), min(1.0, max(middle + reach, mean))
+    return MeanFit(value=mean, low=float(low), high=float(high), units=size, groups=count)
 
 
 def fit_logistic(
