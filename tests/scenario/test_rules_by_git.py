@@ -141,7 +141,7 @@ def test_an_agreement_changed_by_a_push(tmp_path: Path) -> None:
     town = found_town(tmp_path)
     ask_for_registration(town)
     thief = town.new_clone("thief")
-    (thief / "agreement.md").write_text("You owe us money.\n", "utf-8")
+    (thief / "agreement.md").write_text("You owe us money.\x1b[2J\n", "utf-8")
     git(thief, "commit", "-qam", "words")
     git(thief, "push", "-q", "origin", "main")
     git(town.board, "pull", "-q", "--ff-only", "origin", "main")
@@ -149,8 +149,21 @@ def test_an_agreement_changed_by_a_push(tmp_path: Path) -> None:
     answer = town.organiser("inbox", now=NEXT, accepts=False)
     assert (answer.code, town.kinds()) == (1, before)
     assert "+You owe us money." in answer.err
+    assert "\x1b" not in answer.err
     assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0
     assert (town.board / "agreement.md").read_text("utf-8") == AGREEMENT
+    assert town.kinds() == before
+
+
+@pytest.mark.parametrize("data", [b"name = \xff\n", b"name = 1\n", b"[[[[\n", b""])
+def test_a_board_toml_that_cannot_be_read_is_put_back(town: Town, data: bytes) -> None:
+    """One push may not lock the organisers out."""
+    right = (town.board / "board.toml").read_bytes()
+    (town.board / "board.toml").write_bytes(data)
+    before = town.kinds()
+    assert town.organiser("inbox", now=NEXT, accepts=False).code == 2
+    assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0
+    assert (town.board / "board.toml").read_bytes() == right
     assert town.kinds() == before
 
 

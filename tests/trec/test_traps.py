@@ -204,7 +204,9 @@ def test_every_trap_in_the_docs_names_a_test_that_exists() -> None:
     assert all(named)
     sources = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
     defined = {
-        name for source in sources for name in re.findall(r"^ *def (test_\w+)", source, re.MULTILINE)
+        name
+        for source in sources
+        for name in re.findall(r"^ *def (test_\w+)", source, re.MULTILINE)
     }
     assert {name for names in named for name in names} <= defined
 

@@ -137,9 +137,9 @@ class Place:
                 if vault.is_shared():
                     _check_pulled(repository)
                     _check_let_in(desk)
-                _take_over_rules(repository, vault)
                 if restore:
                     _restore_rules(desk)
+                _take_over_rules(repository, vault)
                 check_clock(desk, sure=late)
                 yield _settle_rules(desk, accepted=self.accept_rules)
         except OvertakenError as error:
