@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from scipy.stats import ttest_rel
 
+from heldout.cli.analyses.outcomes import outcomes
 from heldout.cli.comparison import compare
 from heldout.cli.evaluation import evaluate
 
@@ -137,6 +138,16 @@ def test_without_a_measure_labels_that_do_not_fit_are_named_first(
     assert lines[1] == "          name the measure that you care about: -m nDCG@10"
     assert lines[2].startswith("verdict   ")
     assert answer(a, runs / "p_bm25.gz", "--qrels", qrels)["fits_labels"] is False
+
+
+def test_of_many_runs_too_labels_that_do_not_fit_are_named_first(data: Data) -> None:
+    folder = data("trec-dl-2021-passage")
+    asked = ["--runs", str(folder / "runs" / "p_*.gz"), "--baseline", "p_bm25", "--qrels"]
+    result = CliRunner().invoke(outcomes, [*asked, str(folder / "qrels.dl21-passage.txt.gz")])
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("labels    they do not fit the verdict: 53 of 53 queries have sev")
+    assert "heldout compare -m nDCG@10" in lines[1]
+    assert lines[2].startswith("pairs ")
 
 
 @pytest.mark.usefixtures("files")

@@ -15,6 +15,7 @@ from heldout.validity.verdicts import Judged
 __all__ = ["compared_facts", "fit_facts", "pair_value", "tables", "value", "verdict_facts"]
 
 _GROUPED = "groups of seeds are compared across seeds: see the lines that end in crossed_t"
+_INSTEAD = "name the measure that you care about: -m nDCG@10"
 _DEPTHS = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _CROSSED: tuple[Line, ...] = ("found_crossed_t", "esl_crossed_t", "rr_crossed_t")
 _TEST = (
@@ -43,13 +44,16 @@ def verdict_facts(result: Outcomes) -> tuple[tuple[str, str], ...]:
     return (("verdict", said), ("", verdict.why), ("p", tell_p(verdict)))
 
 
-def fit_facts(result: Outcomes, *, several: int | None, asked: bool) -> tuple[tuple[str, str], ...]:
+def fit_facts(
+    result: Outcomes, *, several: int | None, asked: bool = False, instead: str = _INSTEAD
+) -> tuple[tuple[str, str], ...]:
     """Where the labels do not fit the verdict: that they do not, and what to do.
 
     Args:
         result: of one pair or many.
         several: queries with several relevant documents; `None` where the labels are unknown.
         asked: whether a measure leads the answer already.
+        instead: what to do otherwise.
     """
     if fits_labels(several, result.queries):
         return ()
@@ -58,10 +62,7 @@ def fit_facts(result: Outcomes, *, several: int | None, asked: bool) -> tuple[tu
     said = f"{count}, and the verdict looks at the first one only"
     if asked:
         return (("", f"the verdict does not fit these labels: {said}"),)
-    return (
-        ("labels", f"they do not fit the verdict: {said}"),
-        ("", "name the measure that you care about: -m nDCG@10"),
-    )
+    return (("labels", f"they do not fit the verdict: {said}"), ("", instead))
 
 
 def compared_facts(result: Outcomes) -> tuple[tuple[str, str], ...]:

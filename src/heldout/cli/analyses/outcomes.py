@@ -30,6 +30,7 @@ __all__ = ["outcomes"]
 
 _DEFAULT = "RR@100"
 _UNCUT = 1000
+_INSTEAD = "compare by a measure: heldout compare -m nDCG@10, heldout analyse stability -m nDCG@10"
 _MOST = 40
 
 
@@ -77,7 +78,11 @@ def outcomes(
         found = analyse_outcomes(ranks, pairs, rules, level=level, executor=executor)
         counted = None if several is None else len(several.intersection(ranks.queries))
         return Answer(
-            facts=(*facts(found), *fit_facts(found, several=counted, asked=True), *scores.facts),
+            facts=(
+                *fit_facts(found, several=counted, instead=_INSTEAD),
+                *facts(found),
+                *scores.facts,
+            ),
             tables=tables(found, most=most),
             value=value(found, several=counted) | scores.value | {"baseline": baseline},
             chart=lambda: bars_spec(found),
