@@ -152,6 +152,7 @@ def _run(choices: Choices) -> bytes:
     trec = choices.below(3) > 0
     pieces = [b"\xef\xbb\xbf"] if choices.seldom() else []
     query, rank, tag = QUERIES[0], 0, TAGS[0]
+    close = choices.below(4) == 1  # equal as float32, and in float64 not
     while choices.left > 0 and len(pieces) < _LINES:
         kind = choices.below(16)
         if kind == 0:
@@ -164,16 +165,16 @@ def _run(choices: Choices) -> bytes:
             query, rank = choices.one(QUERIES), 0
             tag = choices.one(TAGS) if choices.seldom() else tag
         rank += 1
-        pieces.append(_row(choices, trec=trec, query=query, rank=rank, tag=tag).encode())
+        pieces.append(_row(choices, trec, query, rank, tag, close=close).encode())
     text = b"".join(pieces)
     return text.removesuffix(b"\n") if choices.seldom() else text
 
 
-def _row(choices: Choices, *, trec: bool, query: str, rank: int, tag: str) -> str:
+def _row(choices: Choices, trec: bool, query: str, rank: int, tag: str, *, close: bool) -> str:  # noqa: FBT001
     odd = choices.below(4) == 1
     blank = choices.one(BLANKS) if odd else " "
     document = choices.one([*DOCUMENTS, f"doc{rank}", f"doc{rank}", f"document{rank:08d}"])
-    column, score = str(rank), str(100 - rank)
+    column, score = str(rank), f"{100 - rank / 1e7:.7f}" if close else str(100 - rank)
     if odd:
         column = choices.one([column, column, *RANKS])
         score = choices.one([score, *SCORES])
