@@ -345,7 +345,7 @@ SHAPES: dict[str, set[str]] = {
         "unknown",
         "changed_rules",
     },
-    "audit": {"ok", "events", "faults", "notes", "unchecked"},
+    "audit": {"ok", "events", "faults", "notes", "unchecked", "signers", "timestamps"},
 }
 
 

@@ -11,6 +11,7 @@ from two_organisers import DAY, LATER, Office, Pair, copy_pair
 from heldout.cli import context
 from heldout.envelope.bundle import new_identity
 from heldout.site import figures
+from heldout.store import git as store_git
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +90,9 @@ LOST = 'git-receive-pack "$@"; {then}; exit 1\n'
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_a_push_whose_answer_is_lost_is_found_out(pair: Pair, *, silent: bool) -> None:
+def test_a_push_whose_answer_is_lost_is_found_out(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, *, silent: bool
+) -> None:
     """The remote took it and the line broke: the event counts, once."""
     one = pair.received()
     away = pair.town.root / "away"
@@ -97,9 +100,9 @@ def test_a_push_whose_answer_is_lost_is_found_out(pair: Pair, *, silent: bool) -
     then = f"mv {pair.remote} {away}" if silent else "true"
     receive.write_text("#!/bin/sh\n" + LOST.format(then=then))
     receive.chmod(0o700)
-    git(pair.ann.vault, "config", "remote.origin.receivepack", str(receive))
-    told = pair.ann.call("reject", one, "--why", "no")
-    git(pair.ann.vault, "config", "--unset", "remote.origin.receivepack")
+    with monkeypatch.context() as once:
+        once.setattr(store_git, "_RECEIVE", f"--receive-pack={receive}")
+        told = pair.ann.call("reject", one, "--why", "no")
     if silent:
         assert told.code == 2
         assert "did not say whether it took event 3" in told.err
