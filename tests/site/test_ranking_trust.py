@@ -272,3 +272,14 @@ def test_ranges_and_shares_are_those_of_the_table() -> None:
         assert (row.ranks, row.low, row.high) == (line.ranks, *line.span[:2])
         assert row.says == f"rank {line.rank} in 60%"
         assert max(row.cells, key=lambda cell: cell.share).column == line.rank - 1
+
+
+def test_an_entry_that_has_no_rank_any_more_leaves_the_shares_of_the_others() -> None:
+    board = trusted()
+    assert board.measured is not None
+    gone = board.measured.entries[2]
+    rows = tuple(one for one in board.rows if one.id != gone)
+    made = make_board_page(replace(board, rows=rows), RULES["trusted"], facts())
+    assert made.ranking_trust is not None
+    assert len(made.ranking_trust.ranks) == len(board.measured.entries) - 1
+    assert all(row.cells for row in made.ranking_trust.ranks)

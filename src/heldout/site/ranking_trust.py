@@ -231,7 +231,9 @@ def _rank_rows(measured: Measured, rows: Sequence[TableRow]) -> tuple[RankRow, .
         return ()
     place = {name: at for at, name in enumerate(measured.entries)}
     shown = [row for row in rows if row.id in place]
-    ranks = [row.rank or 0 for row in shown]
+    ranks = [row.rank for row in shown if row.rank is not None]
+    if len(ranks) < len(place):  # one that was compared has no rank any more
+        ranks = list(range(1, len(place) + 1))
     made = []
     for row in shown:
         shares = () if stability is None else stability.shares[place[row.id]]
