@@ -19,8 +19,9 @@ from heldout.pipeline.deciding.decide import Decision, publish
 from heldout.pipeline.deciding.rebuild import rebuild
 from heldout.pipeline.deciding.receive import Receipt, receive
 from heldout.pipeline.deciding.review import review
-from heldout.pipeline.founding.found import found_board, sit_down
+from heldout.pipeline.founding.found import found_board
 from heldout.pipeline.organiser.desk import Desk, accept_rules
+from heldout.pipeline.organiser.session import sit_down
 from heldout.pipeline.participant.draft import draft, draft_folder, draft_id, read_metadata
 from heldout.pipeline.participant.draft_checks import check
 from heldout.pipeline.participant.send import deliver, pack, submit

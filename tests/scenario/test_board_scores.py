@@ -21,8 +21,8 @@ from town import (
 )
 
 from heldout.errors import StoreError
-from heldout.pipeline.founding.found import sit_down
 from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.organiser.session import sit_down
 from heldout.pipeline.scoring.board_scores import find_alike_runs, read_board_scores
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault

@@ -96,15 +96,13 @@ def open_desk(source: BoardSource) -> "Desk":
     Raises:
         StoreError: no board or vault there.
     """
-    from heldout.pipeline.founding.found import sit_down  # noqa: PLC0415 - the same
+    from heldout.pipeline.organiser.session import look_at  # noqa: PLC0415 - the same
     from heldout.store.repository import find_board  # noqa: PLC0415 - the same
-    from heldout.store.vault import Vault  # noqa: PLC0415 - the same
 
     repository = find_board(source.folder or Path())
     if source.vault is None:
         raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
-    vault = Vault.open(source.vault.absolute(), board=repository.root, read_only=True)
-    return sit_down(repository, vault, now=source.now)
+    return look_at(repository, source.vault.absolute(), now=source.now)
 
 
 def tell_view(board: "BoardScores", view: "ViewScores") -> tuple[tuple[str, str], ...]:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,13 +12,13 @@ import click
 from click.core import ParameterSource
 
 from heldout.charts.extras import check_extra
-from heldout.cli.printing import messages, plural, print_facts, reports_errors
+from heldout.cli.printing import messages, print_facts, reports_errors
 from heldout.errors import StoreError, printable
 
 if TYPE_CHECKING:
     from heldout.pipeline.organiser.desk import Desk
+    from heldout.pipeline.organiser.new_rules import RuleChange
     from heldout.store.repository import Repository
-    from heldout.store.vault import Vault
 
 __all__ = [
     "Place",
@@ -118,110 +118,36 @@ class Place:
                 and names a missing file.
             InputError: board.toml was edited in a way that cannot hold; nothing was done.
         """
-        from heldout.pipeline.founding.found import sit_down  # noqa: PLC0415 - heavy, --help is not
-        from heldout.pipeline.organiser.clock import check_clock  # noqa: PLC0415 - the same
+        from heldout.pipeline.organiser.session import organiser_session  # noqa: PLC0415 - heavy
         from heldout.store.sharing import OvertakenError  # noqa: PLC0415 - the same
-        from heldout.store.vault import Vault  # noqa: PLC0415 - the same
 
         if page:
             check_extra()
         repository = self.board()
         if self.vault is None:
             raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
-        vault = Vault.open(self.vault.absolute(), board=repository.root)
+        session = organiser_session(
+            repository,
+            self.vault.absolute(),
+            clock=self.clock,
+            tell=lambda told: print_facts(messages(), [("note", told)]),
+            accept=lambda change: _show_rules(change, accepted=self.accept_rules),
+            sure=late,
+            restore=restore,
+        )
         try:
-            with vault.locked() as news, repository.locked():
-                print_facts(messages(), [("note", told) for told in news])
-                # The clock after the fetch: what came with it happened before.
-                desk = sit_down(repository, vault, now=self.clock())
-                if vault.is_shared():
-                    _check_pulled(repository)
-                    _check_let_in(desk)
-                if restore:
-                    _restore_rules(desk)
-                _take_over_rules(repository, vault)
-                check_clock(desk, sure=late)
-                yield _settle_rules(desk, accepted=self.accept_rules)
+            with session as desk:
+                yield desk
         except OvertakenError as error:
             raise _BegunAgain(str(error)) from None
 
 
-def _check_pulled(repository: "Repository") -> None:
-    """Refuse a board that lacks what another organiser made public: both would make it anew.
-
-    Raises:
-        StoreError: its remote has commits that the folder lacks.
-    """
-    git = repository.git
-    ref = git.tracked() if git.is_repository() else None
-    if ref is None:
-        return
-    _, _, remote, branch = ref.split("/", 3)
-    with suppress(StoreError):  # offline: the vault's remote has answered, that is what counts
-        git.fetch(remote, f"+refs/heads/{branch}:{ref}")
-    if count := git.unpulled():
-        raise StoreError(
-            f"the board here lacks {plural(count, 'commit')} of {remote}: git pull --ff-only, then "
-            "call again; where that fails, docs/organisers.md says how to go on"
-        )
-
-
-def _take_over_rules(repository: "Repository", vault: "Vault") -> None:
-    """Write the rules that the vault has and the board's folder lacks; an edit is left alone.
-
-    Another organiser put them in force, or a change of keys was stopped on its way.
-    """
-    from heldout.store.repository import SPEC  # noqa: PLC0415 - heavy, --help is not
-    from heldout.store.shared_rules import newer_agreement, newer_rules  # noqa: PLC0415 - the same
-
-    try:
-        public = repository.log()
-    except StoreError:
-        public = ()  # damaged; rebuild writes it anew
-    rules = newer_rules(repository.tree_rules(), public=public, entries=vault.entries())
-    if rules is not None:
-        repository.write_file(SPEC, rules.encode())
-        print_facts(messages(), [("note", f"{SPEC} taken over: the vault has newer rules")])
-    agreement = newer_agreement(repository.files, public=public, entries=vault.entries())
-    if agreement is not None:
-        path, text = agreement
-        repository.write_file(path, text.encode())
-        print_facts(messages(), [("note", f"{path} taken over: the vault has a newer text")])
-
-
-def _restore_rules(desk: "Desk") -> None:
-    """Write the log's rules and agreement over what lies in the board's folder."""
-    from heldout.store.repository import SPEC  # noqa: PLC0415 - heavy, --help is not
-
-    history, registration = desk.history(), desk.spec().registration
-    files = {SPEC: desk.rules()}
-    if registration is not None and registration.agreement is not None and history.agreements:
-        files[registration.agreement] = history.agreements[-1].text
-    for path, text in files.items():
-        if desk.repository.write_file(path, text.encode()):
-            print_facts(messages(), [("note", f"{path} is again as the log has it")])
-
-
-def _settle_rules(desk: "Desk", *, accepted: bool) -> "Desk":
-    """Show rules that the log does not have, and log them where somebody says yes.
-
-    Whoever may push to the board can edit its board.toml: an organiser who pulled has not read it.
+def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
+    """Show rules that the log does not have, and ask whether they are to hold.
 
     Raises:
         Exit: nobody said yes; nothing was logged.
-        InputError: such rules cannot hold.
-        StoreError: they changed while the question stood.
     """
-    from heldout.pipeline.organiser.desk import accept_rules  # noqa: PLC0415 - heavy, --help is not
-    from heldout.pipeline.organiser.new_rules import (  # noqa: PLC0415 - the same
-        check_new_rules,
-        find_rule_change,
-    )
-
-    change = find_rule_change(desk.repository, desk.vault)
-    if change is None:
-        return desk
-    check_new_rules(desk.repository, desk.vault, now=desk.now)
     for line in change.diff():
         click.echo(printable(line), err=True)
     meanings = [(one.key, one.meaning or "a text of the page") for one in change.differences] or [
@@ -236,9 +162,6 @@ def _settle_rules(desk: "Desk", *, accepted: bool) -> "Desk":
             err=True,
         )
         raise click.exceptions.Exit(1)
-    if find_rule_change(desk.repository, desk.vault) != change:
-        raise StoreError("board.toml changed while you read it; nothing was done, call again")
-    return replace(desk, accepted=accept_rules(desk))
 
 
 def _agrees() -> bool:
@@ -247,32 +170,6 @@ def _agrees() -> bool:
     except click.Abort:  # no terminal, or the input ended
         click.echo(err=True)
         return False
-
-
-def _check_let_in(desk: "Desk") -> None:
-    """Refuse who cannot open submissions: what they review would be logged as broken, for all.
-
-    Raises:
-        StoreError: no key in this vault is one of the board's recipients.
-    """
-    from heldout.board.log.events import signers_of  # noqa: PLC0415 - heavy, --help is not
-    from heldout.pipeline.founding.key_plan import among  # noqa: PLC0415 - the same
-    from heldout.pipeline.organiser.recipients import own_recipients  # noqa: PLC0415 - the same
-
-    spec = desk.spec()
-    ours = list(own_recipients(spec.envelope, desk.vault))
-    if not any(among(recipient, ours) for recipient in spec.recipients):
-        raise StoreError(
-            f"your key {desk.by} is none of the board's recipients, so nothing opens for you; "
-            "another organiser lets you in (docs/organisers.md, Joining)"
-        )
-    signers = signers_of(desk.vault.entries())
-    if signers and desk.vault.own_signer(signers) is None:
-        raise StoreError(
-            "no key in this vault is that of a signer of the board, so it can sign no event; "
-            "heldout board signer prints yours, and another organiser adds it "
-            "(docs/organisers.md, Joining)"
-        )
 
 
 _board = click.option(

@@ -102,8 +102,7 @@ def _judge(
     except SetupError as error:
         say("left out", f"better labels: {error}")
         return None, standings
-    desk = sit(folder, now)
-    with desk.vault.locked():
+    with sit(folder, now) as desk:
         change, standings = publish_version(desk, story.folder)
     say(
         "judged",

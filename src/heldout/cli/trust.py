@@ -30,11 +30,11 @@ from heldout.pipeline.auditing.timestamps import (
     read_roots,
 )
 from heldout.pipeline.deciding.rebuild import catch_up
-from heldout.pipeline.founding.found import organiser_name
 from heldout.pipeline.founding.key_plan import KeyChange
 from heldout.pipeline.founding.rekey import Rekeyed, ensure_key, is_begun
 from heldout.pipeline.founding.rekey import rekey as change_keys
 from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.organiser.session import organiser_name
 from heldout.pipeline.participant.log_copies import LogCopies, read_copies
 from heldout.pipeline.participant.receipts import (
     Receipt,
@@ -259,7 +259,7 @@ def signer(*, name: str | None, place: Place) -> None:
     if place.vault is None:
         raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
     vault = Vault.open(place.vault.absolute(), board=repository.root)
-    with repository.locked():
+    with vault.locked(), repository.locked():
         key = public_key(vault.own_signing_key())
     signers = signers_of(vault.entries())
     named = name_of_key(key, signers)

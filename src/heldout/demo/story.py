@@ -7,6 +7,7 @@ an organiser reviews and publishes them. Two are refused, so that a newcomer see
 import bz2
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,8 +28,10 @@ from heldout.pipeline.deciding.decide import publish, reject
 from heldout.pipeline.deciding.rebuild import rebuild
 from heldout.pipeline.deciding.receive import receive
 from heldout.pipeline.deciding.review import Review, review
-from heldout.pipeline.founding.found import GivenSet, found_board, sit_down
-from heldout.pipeline.organiser.desk import Desk, accept_rules
+from heldout.pipeline.founding.found import GivenSet, found_board
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.organiser.new_rules import RuleChange
+from heldout.pipeline.organiser.session import organiser_session, refuse_rules
 from heldout.pipeline.participant.draft import METADATA, draft, draft_folder, draft_id
 from heldout.pipeline.participant.draft_checks import check
 from heldout.pipeline.participant.send import pack, submit
@@ -40,7 +43,6 @@ from heldout.store.arrivals import find_in_git
 from heldout.store.files import write_whole
 from heldout.store.git import Git
 from heldout.store.repository import SPEC, Repository
-from heldout.store.vault import Vault
 from heldout.trec.qrels import format_qrels, parse_qrels
 from heldout.trec.queries import format_queries, parse_queries
 
@@ -270,12 +272,12 @@ def play_demo(
     say("documents", _describe(split))
     parts = _make_runs(folder / "runs", split, (BASELINE, *story), executor, say)
     opening = now - timedelta(days=60)
-    desk = _found(folder, split, opening, now)
+    _found(folder, split, opening, now)
     say("board", f"{folder}/board is open since {opening:%d %b}, its vault is {folder}/vault")
-    _show_baseline(folder, desk, now, say)
+    _show_baseline(folder, now, say)
     scenes = tuple(_play(folder, part, now, say) for part in parts if part is not BASELINE)
-    with desk.vault.locked():
-        standings = rebuild(sit(folder, now)).standings
+    with sit(folder, now) as desk:
+        standings = rebuild(desk).standings
     return standings, scenes
 
 
@@ -337,7 +339,7 @@ def _break(text: bytes) -> bytes:
     return b"".join(lines[:-DEPTH])
 
 
-def _found(folder: Path, split: QuerySplit, opening: datetime, now: datetime) -> Desk:
+def _found(folder: Path, split: QuerySplit, opening: datetime, now: datetime) -> None:
     sets = {}
     for name, half in (("dev", split.dev), ("eval", split.eval)):
         texts = {str(query): text for query, text in half.queries.items()}
@@ -360,17 +362,15 @@ def _found(folder: Path, split: QuerySplit, opening: datetime, now: datetime) ->
         example=_example(split),
     )
     desk = found_board(folder / "board", folder / "vault", plan, sets, now=opening)
-    _allow_figures(desk, now)
-    return desk
+    _allow_figures(folder, desk, now)
 
 
-def _allow_figures(desk: Desk, now: datetime) -> None:
+def _allow_figures(folder: Path, desk: Desk, now: datetime) -> None:
     """Let the page tell of the ranking at the end of the story, as board.toml of a live board."""
     file = desk.repository.files.file(SPEC)
     file.write_whole(file.read_bytes() + _FIGURES.format(day=now.date()).encode())
-    with desk.vault.locked():
-        accept_rules(desk)
-        rebuild(desk)
+    with sit(folder, desk.now, accept=lambda _: None) as sure:
+        rebuild(sure)
 
 
 def _example(split: QuerySplit) -> Example:
@@ -383,25 +383,24 @@ def _example(split: QuerySplit) -> Example:
     return Example(query=split.dev.queries[query], document=document, text=text)
 
 
-def sit(folder: Path, moment: datetime) -> Desk:
-    """The organiser's desk at a moment of the story.
+def sit(
+    folder: Path, moment: datetime, *, accept: Callable[[RuleChange], None] = refuse_rules
+) -> AbstractContextManager[Desk]:
+    """The organiser's session at a moment of the story.
 
     Args:
         folder: of the demo.
         moment: UTC.
+        accept: as `organiser_session` has it.
     """
     repository = Repository(folder / "board")
-    vault = Vault.open(folder / "vault", board=repository.root)
-    return sit_down(repository, vault, now=moment)
+    return organiser_session(repository, folder / "vault", clock=lambda: moment, accept=accept)
 
 
-def _show_baseline(
-    folder: Path, desk: Desk, now: datetime, say: Callable[[str, str], None]
-) -> None:
+def _show_baseline(folder: Path, now: datetime, say: Callable[[str, str], None]) -> None:
     moment = now - timedelta(days=BASELINE.days)
     name = draft_id(BASELINE.slug, today=moment.date(), embargoed=False)
-    with desk.vault.locked():
-        later = sit(folder, moment)
+    with sit(folder, moment) as later:
         add_baseline(later, name, dict(_files(folder, BASELINE)), description=BASELINE.system)
         rebuild(later)
     say("baseline", f"{BASELINE.system}, shown by the organisers on {moment:%d %b}")
@@ -417,8 +416,7 @@ def _play(folder: Path, part: Part, now: datetime, say: Callable[[str, str], Non
     moment = now - timedelta(days=part.days)
     submission = _send(folder, part, moment)
     say("sent", f"{moment:%d %b}  {submission}  by {part.team}")
-    desk = sit(folder, moment + timedelta(hours=8))
-    with desk.vault.locked():
+    with sit(folder, moment + timedelta(hours=8)) as desk:
         scene = _decide(desk, submission, part)
         rebuild(desk)
     say("published" if scene.published else "refused", scene.why or part.system)

@@ -6,19 +6,19 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
-from heldout.board.log.events import format_entry, redact, signers_of
+from heldout.board.log.events import format_entry, redact
 from heldout.board.rules.held_out import list_stems
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.charts.extras import check_extra
-from heldout.envelope.bundle import new_identity, recipient_of, short_recipient
+from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.envelope.signing import public_key
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 from heldout.pipeline.deciding.rebuild import rebuild
 from heldout.pipeline.organiser.commitments import keep_versions
-from heldout.pipeline.organiser.desk import Desk, check_same
-from heldout.pipeline.organiser.recipients import check_recipients, own_recipients
+from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.organiser.session import sit_down
 from heldout.pipeline.query_sets.set_checks import check_sets
 from heldout.pipeline.query_sets.sets import SetData
 from heldout.store.repository import LOG, SPEC, Repository
@@ -33,8 +33,6 @@ __all__ = [
     "first_signers",
     "found_board",
     "is_founded",
-    "organiser_name",
-    "sit_down",
 ]
 
 
@@ -98,7 +96,7 @@ def found_board(
     check_apart(vault_root, root)
     repository = Repository(root)
     if is_founded(root, vault_root, plan, sets):
-        return sit_down(repository, Vault(vault_root), now=now)
+        return sit_down(repository, Vault(vault_root, read_only=True), now=now)
     going_on = Vault(vault_root).is_unfinished(root)
     if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
         raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
@@ -157,42 +155,12 @@ def _recipient(vault: Vault, plan: NewBoard) -> str:
     return recipient_of(plan.envelope, vault.identities()[0])
 
 
-def sit_down(repository: Repository, vault: Vault, *, now: datetime) -> Desk:
-    """The desk of whoever holds the vault's keys, by the name that they sign events with.
-
-    Raises:
-        StoreError: the vault has no key, or lacks events of the board's public log.
-    """
-    check_same(repository, vault)
-    named = organiser_name(repository, vault)
-    own = vault.own_signer(signers_of(vault.entries()))
-    by = named if own is None else own.name
-    return Desk(repository=repository, vault=vault, now=now, by=by)
-
-
 def first_signers(desk: Desk) -> dict[str, str]:
     """The signers that a new board begins with: whoever founds it, under the name that they have.
 
     The vault's signing key is made where there is none yet.
     """
     return {desk.by: public_key(desk.vault.own_signing_key())}
-
-
-def organiser_name(repository: Repository, vault: Vault) -> str:
-    """How this organiser is named in the log: the vault's first key, cut short."""
-    entries = vault.entries()
-    rules = vault.history().rules[-1][1] if entries else repository.tree_rules()
-    spec = parse_spec(rules.encode(), path=SPEC)
-    if not vault.identities():
-        raise StoreError(
-            "the vault has no key; restore identities/ from the backup, "
-            "or make a new one: heldout board rekey"
-        )
-    own = next(own_recipients(spec.envelope, vault), None)
-    if own is None:  # the envelope was changed to a form that the vault has no key of
-        check_recipients(spec, rules, vault)
-        raise StoreError(f'the vault has no key of the form envelope = "{spec.envelope}"')
-    return short_recipient(spec.envelope, own)
 
 
 def _write_set(repository: Repository, vault: Vault, name: str, given: GivenSet) -> None:

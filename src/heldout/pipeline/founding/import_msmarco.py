@@ -21,8 +21,9 @@ from heldout.charts.extras import check_extra
 from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.errors import InputError, Problem, StoreError
 from heldout.pipeline.deciding.rebuild import rebuild
-from heldout.pipeline.founding.found import first_signers, sit_down
+from heldout.pipeline.founding.found import first_signers
 from heldout.pipeline.organiser.desk import Desk
+from heldout.pipeline.organiser.session import sit_down
 from heldout.store.repository import SPEC, Repository
 from heldout.store.vault import Vault, check_apart
 

@@ -30,7 +30,7 @@ from heldout.envelope.signing import new_signing_key, public_key
 from heldout.errors import InputError, Problem, SetupError, StoreError, TrustError, quote
 from heldout.ids import SubmissionId
 from heldout.pipeline.organiser.desk import Desk, note_held_out
-from heldout.pipeline.organiser.recipients import check_recipients, own_recipients
+from heldout.pipeline.organiser.recipients import among, check_recipients, own_recipients, plain
 from heldout.store.files import File
 from heldout.store.repository import SPEC
 from heldout.store.vault import Vault
@@ -40,10 +40,8 @@ __all__ = [
     "KeyChange",
     "KeyPlan",
     "OldKeys",
-    "among",
     "make_plan",
     "own_keys",
-    "plain",
     "set_recipients",
 ]
 
@@ -294,16 +292,6 @@ def own_keys(form: Form, vault: Vault) -> Iterator[OwnKey]:
         except SetupError:
             continue
         yield OwnKey(file=file, recipient=recipient, private=private)
-
-
-def among(key: str, keys: Sequence[str]) -> bool:
-    """Whether a public key is one of others, blanks and line ends aside."""
-    return plain(key) in {plain(other) for other in keys}
-
-
-def plain(key: str) -> str:
-    """Without the blanks and line ends that a text file may add to a key."""
-    return "".join(key.split())
 
 
 def _find_removed(spec: BoardSpec, own: Sequence[OwnKey], change: KeyChange) -> list[str]:

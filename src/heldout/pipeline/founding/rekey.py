@@ -25,14 +25,12 @@ from heldout.pipeline.founding.key_plan import (
     KeyChange,
     KeyPlan,
     OldKeys,
-    among,
     make_plan,
     own_keys,
-    plain,
     set_recipients,
 )
 from heldout.pipeline.organiser.desk import Desk
-from heldout.pipeline.organiser.recipients import own_recipients
+from heldout.pipeline.organiser.recipients import among, own_recipients, plain
 from heldout.store.repository import SPEC
 from heldout.store.vault import Vault
 

@@ -9,7 +9,7 @@ from heldout.errors import InputError, Problem, SetupError
 from heldout.store.repository import SPEC
 from heldout.store.vault import Vault
 
-__all__ = ["check_recipients", "own_recipients"]
+__all__ = ["among", "check_recipients", "own_recipients", "plain"]
 
 _PROBE = b"any key\n"
 
@@ -21,6 +21,16 @@ def own_recipients(form: Form, vault: Vault) -> Iterator[str]:
             yield recipient_of(form, private)
         except SetupError:
             continue  # of the board's other form, kept for what was sealed under it
+
+
+def among(key: str, keys: Sequence[str]) -> bool:
+    """Whether a public key is one of others, blanks and line ends aside."""
+    return plain(key) in {plain(other) for other in keys}
+
+
+def plain(key: str) -> str:
+    """Without the blanks and line ends that a text file may add to a key."""
+    return "".join(key.split())
 
 
 def check_recipients(spec: BoardSpec, rules: str, vault: Vault | None) -> None:

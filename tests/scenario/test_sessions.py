@@ -1,0 +1,82 @@
+"""Whoever works on a board sits down through the session that protects it, or cannot write."""
+
+import ast
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from town import FOUNDED, Town, found_town
+
+import heldout
+from heldout.errors import StoreError
+from heldout.pipeline.organiser.new_rules import RuleChange
+from heldout.pipeline.organiser.session import look_at, organiser_session
+from heldout.store.repository import Repository
+
+pytestmark = pytest.mark.slow
+NOW = datetime(2026, 11, 2, tzinfo=UTC)
+SOURCES = Path(heldout.__file__).parent
+
+# A new board has no history to protect yet; a vault without a key has nobody who could sit down.
+CREATE = {"pipeline/founding/found.py", "pipeline/founding/import_msmarco.py"}
+WITHOUT_KEY = {"cli/trust.py"}
+SESSION = {"pipeline/organiser/session.py"}
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return found_town(tmp_path)
+
+
+def _calls(name: str) -> dict[str, list[ast.Call]]:
+    """Module -> calls of a function or method of this name."""
+    found: dict[str, list[ast.Call]] = {}
+    for path in SOURCES.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
+                found.setdefault(path.relative_to(SOURCES).as_posix(), []).append(node)
+    return found
+
+
+def test_a_vault_is_opened_to_be_written_by_a_session_alone() -> None:
+    writing = {
+        module
+        for module, calls in _calls("Vault.open").items()
+        if any("read_only=True" not in ast.unparse(call) for call in calls)
+    }
+    assert writing == SESSION | WITHOUT_KEY
+    assert _calls("sit_down").keys() == SESSION | CREATE
+
+
+def test_a_session_of_any_program_refuses_a_clock_that_is_behind(town: Town) -> None:
+    early = datetime.fromisoformat(FOUNDED) - timedelta(days=1)
+    session = organiser_session(Repository(town.board), town.vault, clock=lambda: early)
+    with pytest.raises(StoreError, match="the clock"), session:
+        pass
+
+
+def test_a_session_of_any_program_refuses_rules_that_nobody_accepted(town: Town) -> None:
+    repository = Repository(town.board)
+    rules = town.board / "board.toml"
+    rules.write_text(rules.read_text("utf-8").replace("submissions = 300", "submissions = 200"))
+    before = (town.vault / "events.jsonl").read_bytes()
+    with (
+        pytest.raises(StoreError, match="nobody accepted it"),
+        organiser_session(repository, town.vault, clock=lambda: NOW),
+    ):
+        pass
+    assert (town.vault / "events.jsonl").read_bytes() == before
+    seen: list[RuleChange] = []
+    with organiser_session(repository, town.vault, clock=lambda: NOW, accept=seen.append) as desk:
+        assert desk.spec().release.submissions == 200
+    (change,) = seen
+    assert [one.key for one in change.differences] == ["release.submissions"]
+
+
+def test_two_sessions_do_not_work_at_once(town: Town) -> None:
+    repository = Repository(town.board)
+    with organiser_session(repository, town.vault, clock=lambda: NOW) as desk:
+        second = organiser_session(repository, town.vault, clock=lambda: NOW)
+        with pytest.raises(StoreError, match="another heldout is at work"), second:
+            pass
+        assert look_at(repository, town.vault, now=NOW).by == desk.by
