@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 
 from heldout.errors import StoreError
 from heldout.rankers.files import write_whole as write_run_file
-from heldout.store.files import (
-    ASIDE,
-    Folder,
-    append_line,
-    exclusive,
-    read_lines,
-    sweep,
-    write_whole,
-)
+from heldout.store.campaign_files import CampaignFolder
+from heldout.store.files import ASIDE, Folder, write_whole
+from heldout.store.label_files import read_version, read_versions
+from heldout.store.model_answers import ROWS, open_rows
+from heldout.store.question_folder import QuestionFolder
+from heldout.store.training_folder import TrainingFolder
+from heldout.survivorship.discarded.questions import TRIAGE
 
 
 def test_a_written_file_is_whole_with_its_mode(tmp_path: Path) -> None:
@@ -71,41 +69,46 @@ def test_only_a_file_is_replaced_and_a_refusal_names_it(
 def test_a_torn_line_never_counted(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], torn: bytes
 ) -> None:
-    file = tmp_path_factory.mktemp("log") / "log"
+    folder = Folder(tmp_path_factory.mktemp("log"))
+    file = folder.path("log")
     for line in lines:
-        append_line(file, line + b"\n")
+        folder.append_line("log", line + b"\n")
     whole = b"".join(line + b"\n" for line in lines)
     with file.open("ab") as log:
         log.write(torn)
-    assert read_lines(file) == whole
-    append_line(file, b"next\n")
+    assert folder.read_lines("log") == whole
+    folder.append_line("log", b"next\n")
     assert file.read_bytes() == whole + b"next\n"
 
 
 def test_a_log_is_for_its_owner_alone(tmp_path: Path) -> None:
-    append_line(tmp_path / "log", b"one\n")
+    Folder(tmp_path).append_line("log", b"one\n")
     assert (tmp_path / "log").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("line", [b"", b"no end", b"two\nlines\n"])
 def test_what_is_no_line_is_not_appended(tmp_path: Path, line: bytes) -> None:
     with pytest.raises(ValueError, match=r"^b'"):
-        append_line(tmp_path / "log", line)
+        Folder(tmp_path).append_line("log", line)
     assert not (tmp_path / "log").exists()
 
 
 def test_a_lock_is_held_by_one_and_freed(tmp_path: Path) -> None:
-    lock = tmp_path / "folder" / "lock"
-    with exclusive(lock), pytest.raises(StoreError, match="another heldout"), exclusive(lock):
+    folder, name = Folder(tmp_path), "folder/lock"
+    with (
+        folder.lock(name),
+        pytest.raises(StoreError, match="another heldout"),
+        folder.lock(name),
+    ):
         pass
-    with exclusive(lock):
+    with folder.lock(name):
         pass
 
 
 def test_sweeping_takes_only_what_was_left_aside(tmp_path: Path) -> None:
     for name in (f"{ASIDE}abc", "kept", ".hidden"):
         (tmp_path / name).touch()
-    sweep(tmp_path, tmp_path / "missing")
+    Folder(tmp_path).sweep("", "missing")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".hidden", "kept"]
 
 
@@ -155,6 +158,7 @@ CALLS: dict[str, Callable[[Folder, str], object]] = {
     "rename from": lambda folder, name: folder.rename(name, "other"),
     "rename to": lambda folder, name: folder.rename("plain", name),
     "lock": lambda folder, name: folder.lock(name).__enter__(),
+    "change": lambda folder, name: folder.change(name).close(),
 }
 
 
@@ -226,7 +230,15 @@ def test_errors_name_the_whole_path(tmp_path: Path) -> None:
         assert folder.find(name) is None
 
 
-WRITES = set(CALLS) & {"write_whole", "append_line", "create", "delete", "delete_tree", "lock"}
+WRITES = set(CALLS) & {
+    "write_whole",
+    "append_line",
+    "create",
+    "delete",
+    "delete_tree",
+    "lock",
+    "change",
+}
 
 
 @pytest.mark.parametrize("call", sorted(WRITES | {"make_folder", "sweep", "rename from"}))
@@ -235,3 +247,40 @@ def test_a_folder_opened_to_be_read_is_not_written(tmp_path: Path, call: str) ->
     with pytest.raises(RuntimeError, match="to be read alone"):
         CALLS[call](Folder(tmp_path, read_only=True), "x")
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def _append_row(folder: Path) -> None:
+    with open_rows(folder):
+        pass
+
+
+OWN: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "pools": ("pool.jsonl", lambda folder: CampaignFolder(folder).write_pools(())),
+    "settings": ("campaign.toml", lambda folder: CampaignFolder(folder).settings()),
+    "judgments": ("judgments.jsonl", lambda folder: CampaignFolder(folder).write_judgments(())),
+    "versions": ("v1.json", read_versions),
+    "a version": ("v1.json", lambda folder: read_version(folder, "v1")),
+    "rows of models": (ROWS, _append_row),
+    "their lock": (f".{ROWS}.lock", _append_row),
+    "a key": ("key", lambda folder: QuestionFolder(folder, TRIAGE).key()),
+    "a lock": ("lock", lambda folder: QuestionFolder(folder, TRIAGE).key()),
+    "questions": ("triage.jsonl", lambda folder: QuestionFolder(folder, TRIAGE).questions()),
+    "a cell": ("cells/one/cell.json", lambda folder: TrainingFolder(folder).cell("one").record()),
+    "a curve": ("experiment.json", lambda folder: TrainingFolder(folder).describe({})),
+}
+
+
+@pytest.mark.parametrize("what", OWN)
+def test_no_symlink_leads_out_of_campaigns_questions_and_experiments(
+    tmp_path: Path, what: str
+) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "own"
+    name, call = OWN[what]
+    (folder / name).parent.mkdir(parents=True)
+    outside.mkdir()
+    (outside / "file").write_bytes(b"{}\n")
+    (folder / name).symlink_to(outside / "file")
+    with pytest.raises(StoreError, match="is a symlink"):
+        call(folder)
+    assert [path.name for path in outside.iterdir()] == ["file"]
+    assert (outside / "file").read_bytes() == b"{}\n"

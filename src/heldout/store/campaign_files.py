@@ -18,7 +18,7 @@ from heldout.preferences.row_checks import pool_check, task_check
 from heldout.preferences.rows import Check, format_rows, parse_rows
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item, Task
-from heldout.store.files import write_whole
+from heldout.store.files import Folder
 
 __all__ = ["CampaignFolder"]
 
@@ -37,6 +37,11 @@ class CampaignFolder:
     path: Path
 
     @property
+    def files(self) -> Folder:
+        """Its files, of which none is reached by a symlink."""
+        return Folder(self.path)
+
+    @property
     def database(self) -> Path:
         """Where its database lies if no other is named."""
         return self.path / "campaign.sqlite"
@@ -53,17 +58,13 @@ class CampaignFolder:
             StoreError: there is no campaign.toml.
             InputError: as `parse_campaign`.
         """
-        place = self.path / "campaign.toml"
-        if not place.is_file():
-            raise StoreError(f"{place} is missing; `heldout prefer pool` makes a campaign")
-        return parse_campaign(place.read_bytes(), path=str(place))
+        return parse_campaign(self._need("campaign.toml"), path=str(self.path / "campaign.toml"))
 
     def begin(self, name: str) -> bool:
         """Write the settings of a new campaign unless there are some; whether any was written."""
-        place = self.path / "campaign.toml"
-        if place.exists():
+        if self.files.exists("campaign.toml"):
             return False
-        return write_whole(place, new_campaign(name), mode=_PRIVATE)
+        return self.files.write_whole("campaign.toml", new_campaign(name), mode=_PRIVATE)
 
     def pools(self) -> tuple[Pool, ...]:
         """The pools; raises as `parse_rows` and `pool_check`, `StoreError` where it is missing."""
@@ -109,14 +110,12 @@ class CampaignFolder:
 
     def judgments(self) -> tuple[Judgment, ...]:
         """What was exported or taken in; none before that."""
-        place = self.path / "judgments.jsonl"
-        if not place.is_file() or not place.stat().st_size:
-            return ()
-        return parse_judgments(place.read_bytes(), path=str(place))
+        data = self.files.find("judgments.jsonl")
+        return parse_judgments(data, path=str(self.path / "judgments.jsonl")) if data else ()
 
     def has(self, name: str) -> bool:
         """Whether a file of this name is there."""
-        return (self.path / name).is_file()
+        return self.files.is_file(name)
 
     def write_pools(self, pools: Sequence[Pool]) -> None:
         """Write the pools."""
@@ -136,13 +135,17 @@ class CampaignFolder:
 
     def write_judgments(self, judgments: Sequence[Judgment]) -> None:
         """Write all judgments."""
-        write_whole(self.path / "judgments.jsonl", format_judgments(judgments), mode=_PRIVATE)
+        self.files.write_whole("judgments.jsonl", format_judgments(judgments), mode=_PRIVATE)
 
     def _read(self, name: str, kind: type[Row], check: Check[Row] | None = None) -> tuple[Row, ...]:
-        place = self.path / name
-        if not place.is_file():
+        return parse_rows(self._need(name), kind, path=str(self.path / name), check=check)
+
+    def _need(self, name: str) -> bytes:
+        data = self.files.find(name)
+        if data is None:
+            place = self.path / name
             raise StoreError(f"{place} is missing; `heldout prefer pool` makes a campaign")
-        return parse_rows(place.read_bytes(), kind, path=str(place), check=check)
+        return data
 
     def _write(self, name: str, rows: Sequence[msgspec.Struct]) -> None:
-        write_whole(self.path / name, format_rows(rows), mode=_PRIVATE)
+        self.files.write_whole(name, format_rows(rows), mode=_PRIVATE)

@@ -11,6 +11,7 @@ The root may be reached by a symlink: the user names it. Names are relative, wit
     folder.write_whole("a/b", data)   # aside, fsync, rename; makes missing folders
     folder.create("a/b")              # a stream into a file that must not exist yet
     folder.append_line("log", line)   # one line, on disk when it returns
+    folder.change("a/b")              # a stream to read and write
     folder.delete("a/b"); folder.delete_tree("a")
     folder.names("a")                 # what lies in a folder; folder.walk("a"): all below
     folder.is_file("a/b"); folder.is_folder("a"); folder.exists("a"); folder.stat("a/b")
@@ -28,7 +29,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path, PurePosixPath
@@ -36,16 +37,7 @@ from typing import BinaryIO, Literal
 
 from heldout.errors import StoreError, quote
 
-__all__ = [
-    "ASIDE",
-    "File",
-    "Folder",
-    "append_line",
-    "exclusive",
-    "read_lines",
-    "sweep",
-    "write_whole",
-]
+__all__ = ["ASIDE", "File", "Folder", "write_whole"]
 
 ASIDE = ".writing-"
 """What the names of files begin with that are being written."""
@@ -193,16 +185,19 @@ class Folder:
         """
         if not line.endswith(b"\n") or b"\n" in line[:-1]:
             raise ValueError(line)
+        with self.change(name, mode=mode) as file:
+            file.truncate(len(_whole_lines(file.read())))
+            file.seek(0, os.SEEK_END)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self.sync(str(PurePosixPath(name).parent))
+
+    def change(self, name: str, *, mode: int = 0o600) -> BinaryIO:
+        """A stream to read and write a plain file, which is made where there is none."""
         self._check_writable()
         with self._at(name, make=True) as (handle, last):
-            opened = os.open(last, _TO_CHANGE, mode, dir_fd=handle)
-            with self._plain(opened, name, "r+b") as file:
-                file.truncate(len(_whole_lines(file.read())))
-                file.seek(0, os.SEEK_END)
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
-            os.fsync(handle)
+            return self._plain(os.open(last, _TO_CHANGE, mode, dir_fd=handle), name, "r+b")
 
     def make_folder(self, name: str = "", *, mode: int = 0o777) -> None:
         """Make a folder and those above it, as far as they are missing."""
@@ -256,10 +251,7 @@ class Folder:
         Raises:
             StoreError: another process holds it.
         """
-        self._check_writable()
-        with self._at(name, make=True) as (handle, last):
-            opened = os.open(last, _TO_CHANGE, 0o666, dir_fd=handle)
-        with self._plain(opened, name, "r+b") as file:
+        with self.change(name, mode=0o666) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -436,27 +428,6 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
     except OSError as error:
         raise _with_path(error, path) from error
     return True
-
-
-def append_line(path: Path, line: bytes, *, mode: int = 0o600) -> None:
-    """As `Folder.append_line`, of a file by its path."""
-    Folder(path.parent).append_line(path.name, line, mode=mode)
-
-
-def read_lines(path: Path) -> bytes:
-    """As `Folder.read_lines`, of a file by its path."""
-    return Folder(path.parent).read_lines(path.name)
-
-
-def sweep(*folders: Path) -> None:
-    """As `Folder.sweep`, of folders by their paths."""
-    for folder in folders:
-        Folder(folder).sweep("")
-
-
-def exclusive(path: Path) -> AbstractContextManager[None]:
-    """As `Folder.lock`, of a file by its path."""
-    return Folder(path.parent).lock(path.name)
 
 
 def _write_aside(handle: int, name: str, data: bytes, mode: int) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import digest_bytes
 from heldout.preferences.versions import LabelVersion, Made, format_version, parse_version
-from heldout.store.files import write_whole
+from heldout.store.files import Folder
 
 __all__ = ["newest_version", "read_version", "read_versions", "write_version"]
 
@@ -21,7 +21,8 @@ def read_versions(folder: Path) -> tuple[LabelVersion, ...]:
         InputError: as `parse_version`.
         StoreError: a parent is missing.
     """
-    found = {path.stem: read_version(folder, path.stem) for path in sorted(folder.glob("*.json"))}
+    names = [name.removesuffix(".json") for name in _list_names(folder)]
+    found = {name: read_version(folder, name) for name in names}
     ordered: dict[str, LabelVersion] = {}
     while len(ordered) < len(found):
         ready = [
@@ -34,6 +35,11 @@ def read_versions(folder: Path) -> tuple[LabelVersion, ...]:
             raise StoreError(f"{folder / lost}.json names a parent that is not there")
         ordered |= {one.name: one for one in ready}
     return tuple(ordered.values())
+
+
+def _list_names(folder: Path) -> tuple[str, ...]:
+    """The files that say what a version is made of, sorted."""
+    return tuple(name for name in Folder(folder).names() if name.endswith(".json"))
 
 
 def newest_version(folder: Path) -> LabelVersion | None:
@@ -49,10 +55,10 @@ def read_version(folder: Path, name: str) -> LabelVersion:
         StoreError: it is missing, or its labels are missing or were changed.
     """
     _check_name(name)
-    place, labels = folder / f"{name}.json", folder / f"{name}.qrels"
-    for path in (place, labels):
-        if not path.is_file():
-            raise StoreError(f"{path} is missing; `heldout prefer labels` makes label versions")
+    place, labels = (Folder(folder).file(f"{name}.{suffix}") for suffix in ("json", "qrels"))
+    for file in (place, labels):
+        if not file.is_file():
+            raise StoreError(f"{file} is missing; `heldout prefer labels` makes label versions")
     version = parse_version(place.read_bytes(), path=str(place))
     if digest_bytes(labels.read_bytes()) != version.qrels_sha256:
         raise StoreError(f"{labels} was changed since it was made; make another version instead")
@@ -67,14 +73,14 @@ def write_version(folder: Path, made: Made) -> bool:
         StoreError: there is another version of this name.
     """
     name = _check_name(made.version.name)
-    place = folder / f"{name}.json"
+    files = Folder(folder)
+    place = files.file(f"{name}.json")
     if place.is_file():
         if read_version(folder, name) == made.version:
             return False
         raise StoreError(f"{place} is another version; versions are never changed: name another")
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / f"{name}.qrels", made.qrels, mode=_PRIVATE)
-    write_whole(place, format_version(made.version), mode=_PRIVATE)
+    files.write_whole(f"{name}.qrels", made.qrels, mode=_PRIVATE)
+    place.write_whole(format_version(made.version), mode=_PRIVATE)
     return True
 
 

@@ -16,7 +16,7 @@ from heldout.errors import StoreError
 from heldout.preferences.model_judges import Ask, Call, Fault, ModelJudge, row_of
 from heldout.preferences.model_judgments import CallFailure, ModelJudgment, parse_model_judgments
 from heldout.preferences.rows import format_rows
-from heldout.store.files import exclusive, read_lines
+from heldout.store.files import Folder
 
 __all__ = ["ROWS", "ask_model", "open_rows", "read_rows"]
 
@@ -34,8 +34,7 @@ def read_rows(folder: Path) -> tuple[ModelJudgment, ...]:
     Raises:
         InputError: as `parse_model_judgments`.
     """
-    path = folder / ROWS
-    return parse_model_judgments(read_lines(path), path=str(path))
+    return parse_model_judgments(Folder(folder).read_lines(ROWS), path=str(folder / ROWS))
 
 
 @contextmanager
@@ -48,24 +47,20 @@ def open_rows(folder: Path) -> Iterator[Callable[[ModelJudgment], None]]:
     Raises:
         StoreError: another process appends; or the disk does not take it.
     """
-    path = folder / ROWS
-    with exclusive(folder / f".{ROWS}.lock"):
-        whole = len(read_lines(path))
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _PRIVATE)
-        try:
-            os.ftruncate(handle, whole)
+    path, files = folder / ROWS, Folder(folder)
+    with files.lock(f".{ROWS}.lock"), files.change(ROWS, mode=_PRIVATE) as file:
+        handle = file.fileno()
+        os.ftruncate(handle, len(files.read_lines(ROWS)))
 
-            def append(row: ModelJudgment) -> None:
-                before = os.lseek(handle, 0, os.SEEK_END)
-                try:
-                    _write(handle, format_rows([row]))
-                except OSError as error:
-                    os.ftruncate(handle, before)
-                    raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+        def append(row: ModelJudgment) -> None:
+            before = os.lseek(handle, 0, os.SEEK_END)
+            try:
+                _write(handle, format_rows([row]))
+            except OSError as error:
+                os.ftruncate(handle, before)
+                raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
-            yield append
-        finally:
-            os.close(handle)
+        yield append
 
 
 def ask_model(

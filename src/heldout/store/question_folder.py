@@ -4,7 +4,6 @@ Questions only grow and answers are only added, each on disk before the next pag
 processes may write: each looks at what is there while it holds the folder's lock.
 """
 
-import fcntl
 import re
 import secrets
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ import msgspec
 from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest
 from heldout.preferences.rows import format_rows, parse_rows
-from heldout.store.files import append_line, read_lines, write_whole
+from heldout.store.files import File, Folder
 from heldout.survivorship.discarded.answerable import SystemTop
 from heldout.survivorship.discarded.discarded_labels import MadeLabels
 from heldout.survivorship.discarded.questions import (
@@ -34,6 +33,7 @@ from heldout.survivorship.discarded.questions import (
 __all__ = ["Outcome", "PoolRecord", "QuestionFolder"]
 
 _PRIVATE = 0o600
+_ANSWERS = "answers.jsonl"
 _KEY_BYTES = 32
 _KEY = re.compile(rb"[0-9a-f]{64}")
 
@@ -74,14 +74,19 @@ class QuestionFolder:
     _longest: int = 0  # bytes of whole lines of answers that were there once
 
     @property
-    def place(self) -> Path:
-        """The file of questions."""
-        return self.path / f"{self.form.kind}.jsonl"
+    def files(self) -> Folder:
+        """Its files, of which none is reached by a symlink."""
+        return Folder(self.path)
 
     @property
-    def answered(self) -> Path:
+    def place(self) -> File:
+        """The file of questions."""
+        return self.files.file(f"{self.form.kind}.jsonl")
+
+    @property
+    def answered(self) -> File:
         """The file of answers."""
-        return self.path / "answers.jsonl"
+        return self.files.file(_ANSWERS)
 
     def exists(self) -> bool:
         """Whether it has questions."""
@@ -115,7 +120,7 @@ class QuestionFolder:
         if kept is None or kept[0] != version:
             # Answers first: one to a question that is added meanwhile is then no stranger's
             longest = self._longest  # before reading: another thread may see more meanwhile
-            data = read_lines(self.answered)
+            data = self.files.read_lines(_ANSWERS)
             if len(data) < longest:
                 raise StoreError(
                     f"{self.answered} has {len(data):,} bytes and had {longest:,}: answers "
@@ -150,7 +155,7 @@ class QuestionFolder:
             data = format_rows((*before, *questions))
             # What could not be read again is not written
             both = parse_questions(data, path=str(self.place))
-            write_whole(self.place, data, mode=_PRIVATE)
+            self.place.write_whole(data, mode=_PRIVATE)
         return both
 
     def append(self, answer: Answer) -> Outcome:
@@ -178,20 +183,21 @@ class QuestionFolder:
             StoreError: what is there is no such secret. Signed with one that is empty or cut,
                 addresses could be made by anybody.
         """
-        place = self.path / "key"
         with self._locked():
-            if not place.exists():
-                write_whole(place, secrets.token_hex(_KEY_BYTES).encode(), mode=_PRIVATE)
-            if not place.is_file() or not _KEY.fullmatch(key := place.read_bytes()):
+            if not self.files.exists("key"):
+                made = secrets.token_hex(_KEY_BYTES).encode()
+                self.files.write_whole("key", made, mode=_PRIVATE)
+            key = self.files.find("key")
+            if key is None or not _KEY.fullmatch(key):
+                place = self.path / "key"
                 raise StoreError(f"{place} is no key; remove it, and addresses are given out anew")
             return key
 
     def write_pool(self, tops: Sequence[SystemTop], record: PoolRecord) -> None:
         """Write what systems showed, which annotators do not see, and what was pooled."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_whole(self.path / "systems.jsonl", format_rows(tops), mode=_PRIVATE)
+        self.files.write_whole("systems.jsonl", format_rows(tops), mode=_PRIVATE)
         data = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
-        write_whole(self.path / "pool.json", data, mode=_PRIVATE)
+        self.files.write_whole("pool.json", data, mode=_PRIVATE)
 
     def tops(self) -> tuple[SystemTop, ...]:
         """What systems showed.
@@ -221,26 +227,25 @@ class QuestionFolder:
         Raises:
             StoreError: there are others of a name.
         """
-        folder = self.path / "labels"
+        folder = self.files.below("labels")
         records = {
-            folder / f"{one.record.name}.json": msgspec.json.format(
+            f"{one.record.name}.json": msgspec.json.format(
                 msgspec.json.encode(one.record), indent=2
             )
             + b"\n"
             for one in made
         }
-        for place, data in records.items():
-            if place.exists() and place.read_bytes() != data:
+        for name, data in records.items():
+            if folder.find(name) not in (None, data):
                 raise StoreError(
-                    f"{place} is there already, of other labels; nothing was written: "
+                    f"{folder.path(name)} is there already, of other labels; nothing was written: "
                     "give --labels another name"
                 )
-        places = tuple(place.with_suffix(".qrels") for place in records)
-        for place, one in zip(places, made, strict=True):
-            write_whole(place, one.qrels, mode=_PRIVATE)
-        for place, data in records.items():
-            write_whole(place, data, mode=_PRIVATE)
-        return places
+        for one in made:
+            folder.write_whole(f"{one.record.name}.qrels", one.qrels, mode=_PRIVATE)
+        for name, data in records.items():
+            folder.write_whole(name, data, mode=_PRIVATE)
+        return tuple(folder.path(f"{one.record.name}.qrels") for one in made)
 
     def _append(self, answer: Answer) -> Outcome:
         own = [
@@ -252,11 +257,11 @@ class QuestionFolder:
             return "known"
         if answer.replaces != len(own):
             return "stale"
-        append_line(self.answered, format_answer(answer), mode=_PRIVATE)
+        self.files.append_line(_ANSWERS, format_answer(answer), mode=_PRIVATE)
         return "saved"
 
-    def _need(self, name: str) -> Path:
-        place = self.path / name
+    def _need(self, name: str) -> File:
+        place = self.files.file(name)
         if not place.is_file():
             raise StoreError(f"{place} is missing; `heldout survive {self.form.kind}` writes it")
         return place
@@ -264,16 +269,15 @@ class QuestionFolder:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """One writer at a time, of threads and of processes; others wait."""
-        with self._writing, (self.path / "lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with self._writing, self.files.lock("lock", wait=True):
             yield
 
 
-def _version(path: Path) -> tuple[int, ...]:
+def _version(file: File) -> tuple[int, ...]:
     """What changes where a file does; nothing where there is none."""
-    if not path.exists():
+    found = file.folder.stat(file.path)
+    if found is None:
         return ()
-    found = path.stat()
     return (found.st_ino, found.st_mtime_ns, found.st_size)
 
 

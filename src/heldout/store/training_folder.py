@@ -27,7 +27,7 @@ from heldout.ids import Digest, digest_bytes
 from heldout.rankers.fine_tuning import CURVE_FILE, LearningCurve
 from heldout.rankers.run import Run
 from heldout.rankers.runfile import write_run
-from heldout.store.files import ASIDE, exclusive, write_whole
+from heldout.store.files import ASIDE, File, Folder
 from heldout.survivorship.training.experiment import CellRecord, RunRecord
 
 __all__ = ["CellFolder", "TrainingFolder"]
@@ -63,13 +63,12 @@ class CellFolder:
         Raises:
             StoreError: the record cannot be read.
         """
-        path = self.path / "cell.json"
-        if not path.exists():
-            return None
+        file = Folder(self.path).file("cell.json")
         try:
-            return msgspec.json.decode(path.read_bytes(), type=CellRecord)
+            data = file.find()
+            return None if data is None else msgspec.json.decode(data, type=CellRecord)
         except (msgspec.DecodeError, OSError) as error:
-            raise StoreError(f"{path} cannot be read: {error}; remove its folder") from error
+            raise StoreError(f"{file} cannot be read: {error}; remove its folder") from error
 
     def write_record(self, record: CellRecord) -> None:
         """Store what became of it.
@@ -78,7 +77,7 @@ class CellFolder:
             StoreError: it cannot be written.
         """
         data = msgspec.json.format(msgspec.json.encode(record), indent=2)
-        _write_whole(self.path / "cell.json", data + b"\n")
+        _write_whole(Folder(self.path).file("cell.json"), data + b"\n")
 
     def write_run(self, test: str, run: Run, record: CellRecord, *, inputs: Digest) -> CellRecord:
         """Write the run of a test set, then say so in the record.
@@ -164,7 +163,7 @@ class CellFolder:
             Whether it is ours; if not, another process is at it.
         """
         try:
-            lock = exclusive(self.path / ".lock")
+            lock = Folder(self.path).lock(".lock")
             lock.__enter__()
         except StoreError:
             yield False
@@ -200,19 +199,19 @@ class TrainingFolder:
     def describe(self, value: Mapping[str, Any]) -> None:
         """Write down what was asked."""
         text = json.dumps(value, indent=2, allow_nan=False) + "\n"
-        _write_whole(self.root / "experiment.json", text.encode())
+        _write_whole(Folder(self.root).file("experiment.json"), text.encode())
 
     def keep_curve(self, curve: LearningCurve) -> None:
         """Keep a learning curve where `heldout rank` reads it."""
         data = msgspec.json.format(msgspec.json.encode(curve), indent=2)
-        _write_whole(self.root / CURVE_FILE, data + b"\n")
+        _write_whole(Folder(self.root).file(CURVE_FILE), data + b"\n")
 
 
-def _write_whole(path: Path, data: bytes) -> None:
+def _write_whole(file: File, data: bytes) -> None:
     try:
-        write_whole(path, data)
+        file.write_whole(data)
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise StoreError(f"{file} cannot be written: {error.strerror or error}") from error
 
 
 def _write_run(run: Run, path: Path, *, tag: str) -> None:

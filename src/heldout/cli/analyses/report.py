@@ -16,7 +16,7 @@ from heldout.errors import StoreError
 from heldout.report.chapters import Chapter, Draws, Kinds, write_chapters
 from heldout.site.private_report import Heading, render_report
 from heldout.store.compute import open_executor
-from heldout.store.files import write_whole
+from heldout.store.files import Folder
 
 __all__ = ["report"]
 
@@ -76,7 +76,7 @@ def report(
     files = render_report(heading, chapters)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path, data in files.items():
-        write_whole(out / path, data, mode=0o600)
+        Folder(out).write_whole(path, data, mode=0o600)
     if as_json:
         print_json(_value(out, chapters, sorted(files)))
     else:

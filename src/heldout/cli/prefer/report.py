@@ -38,7 +38,7 @@ from heldout.preferences.versions import Algorithm, Rules, make_version
 from heldout.report.judging.section import Section
 from heldout.report.judging.sections import Given, first_tops, write_sections
 from heldout.site.judging_report import Top, render_judging_report
-from heldout.store.files import write_whole
+from heldout.store.files import Folder
 from heldout.trec.tops import Tops
 
 __all__ = ["report"]
@@ -137,7 +137,7 @@ def report(
         Top(name=name, words=_words(judged, scoring), language=language), sections
     )
     for path, data in sorted(files.items()):
-        write_whole(wanted.out / path, data, mode=_PRIVATE)
+        Folder(wanted.out).write_whole(path, data, mode=_PRIVATE)
     _tell(wanted.out, sections, sorted(files), as_json=as_json)
 
 

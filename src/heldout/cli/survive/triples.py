@@ -14,7 +14,7 @@ from heldout.errors import StoreError
 from heldout.ids import DocId, QueryId
 from heldout.report import triples as triple_report
 from heldout.report.triples import TripleReport
-from heldout.store.files import exclusive, sweep
+from heldout.store.files import Folder
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.training.conditions import paper_conditions
 from heldout.survivorship.training.triple_checks import Unknown, known_triples
@@ -138,8 +138,8 @@ def triples(
         read = make_triples(places, ranked, negatives=negatives, rng=rng).__iter__
     suffix = "" if pack == "none" else f".{pack}"
     try:
-        with exclusive(out / ".lock"):
-            sweep(out)
+        with Folder(out).lock(".lock"):
+            Folder(out).sweep("")
             written = filter_triples(
                 read,
                 places,
