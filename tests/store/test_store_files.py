@@ -16,6 +16,7 @@ from heldout.store.label_files import read_version, read_versions
 from heldout.store.model_answers import ROWS, open_rows
 from heldout.store.question_folder import QuestionFolder
 from heldout.store.training_folder import TrainingFolder
+from heldout.store.zipped import write_zip
 from heldout.survivorship.discarded.questions import TRIAGE
 
 
@@ -262,6 +263,8 @@ OWN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a version": ("v1.json", lambda folder: read_version(folder, "v1")),
     "rows of models": (ROWS, _append_row),
     "their lock": (f".{ROWS}.lock", _append_row),
+    "a database": ("campaign.sqlite", lambda folder: CampaignFolder(folder).database),
+    "an archive": (f"{ASIDE}kb.zip", lambda folder: write_zip(folder / "kb.zip", [("a", b"x")])),
     "a key": ("key", lambda folder: QuestionFolder(folder, TRIAGE).key()),
     "a lock": ("lock", lambda folder: QuestionFolder(folder, TRIAGE).key()),
     "questions": ("triage.jsonl", lambda folder: QuestionFolder(folder, TRIAGE).questions()),

@@ -23,6 +23,7 @@ from heldout.store.files import Folder
 __all__ = ["CampaignFolder"]
 
 _PRIVATE = 0o600
+_DATABASE = "campaign.sqlite"
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
@@ -43,8 +44,13 @@ class CampaignFolder:
 
     @property
     def database(self) -> Path:
-        """Where its database lies if no other is named."""
-        return self.path / "campaign.sqlite"
+        """Where its database lies if no other is named.
+
+        Raises:
+            StoreError: it is a symlink.
+        """
+        self.files.exists(_DATABASE)  # SQLite opens it by its path, and would follow one
+        return self.path / _DATABASE
 
     @property
     def labels(self) -> Path:

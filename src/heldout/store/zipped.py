@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from heldout.errors import InputError, Problem, StoreError, quote
-from heldout.store.files import ASIDE
+from heldout.store.files import ASIDE, Folder
 
 __all__ = ["unpack_zip", "write_zip"]
 
@@ -50,9 +50,10 @@ def write_zip(path: Path, members: Iterable[tuple[str, bytes]]) -> None:
         InputError: a name that `unpack_zip` would refuse.
         StoreError: the file exists and holds something else.
     """
-    aside = path.with_name(f"{ASIDE}{path.name}")
+    folder, aside = Folder(path.parent), path.with_name(f"{ASIDE}{path.name}")
+    folder.delete(aside.name)  # what a killed call left
     try:
-        with aside.open("wb") as file:
+        with folder.create(aside.name) as file:
             _write(file, members)
             file.flush()
             os.fsync(file.fileno())
@@ -60,7 +61,7 @@ def write_zip(path: Path, members: Iterable[tuple[str, bytes]]) -> None:
             raise StoreError(f"{path} exists and holds something else; name another file")
         aside.replace(path)
     finally:
-        aside.unlink(missing_ok=True)
+        folder.delete(aside.name)
 
 
 def unpack_zip(path: Path, folder: Path) -> tuple[str, ...]:
