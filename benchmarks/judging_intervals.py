@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.random import PCG64, Generator
+from scipy.stats import binomtest
 
 from heldout.preferences.agreement import judge_agreement
 from heldout.preferences.bias import measure_bias
@@ -98,6 +99,16 @@ def contest(queries: int, share: float) -> Trial:
     return trial
 
 
+def split_share(queries: int, share: float) -> Trial:
+    """The share of queries of a category that the labelled answer won, as `contests --split`."""
+
+    def trial(rng: Generator) -> Held:
+        ends = binomtest(int(rng.binomial(queries, share)), queries).proportion_ci(0.95, "exact")
+        return _holds(float(ends.low), float(ends.high), share)
+
+    return trial
+
+
 def _agreeing(rng: Generator, queries: int, share: float) -> list[tuple[int, int]]:
     """Agreed and judged pairs of each query: its own share differs from that of others."""
     own = rng.beta(4 * share, 4 * (1 - share), queries)
@@ -179,6 +190,8 @@ WORLDS: Mapping[str, Trial] = {
     "b0, 5 workers with habits of 1 logit": side_effect(5, 1.0),
     "contest, 10 queries, share .9": contest(10, 0.9),
     "contest, 50 queries, share .6": contest(50, 0.6),
+    "share of a category, 10 queries, share .98": split_share(10, 0.98),
+    "share of a category, 50 queries, share .6": split_share(50, 0.6),
     "ordered, 10 queries, share .63": ordered(10, 0.63),
     "ordered, 10 queries, share .95": ordered(10, 0.95),
     "ordered, 50 queries, share .95": ordered(50, 0.95),

@@ -284,3 +284,19 @@ def test_a_sample_of_nothing_or_of_everything_is_none(sample: set[str]) -> None:
     )
     with pytest.raises(InputError, match="no-common-query"):
         score_sample({"a": place(q0=1)}, labels, sample)
+
+
+def test_a_report_without_out_goes_into_the_campaign(folder: Path) -> None:
+    done = call("report", folder / "campaign")
+    assert done.exit_code == 0, done.output
+    assert (folder / "campaign" / "report" / "index.html").is_file()
+    again = call("report", folder / "campaign")
+    assert again.exit_code != 0
+    assert "name a new folder with --out" in " ".join(again.output.split())
+
+
+def test_a_report_of_files_alone_needs_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "few.pref").write_text("q a b a\n")
+    done = call("report", "--judgments", tmp_path / "few.pref")
+    assert done.exit_code == 2
+    assert "--out" in done.output

@@ -28,7 +28,7 @@ class CategoryResult:
         drawn: where as many preferred either.
         unjudged: queries without a vote.
         p: of the exact two-sided binomial test of both preferences; `None` without a query.
-        low, high: of `share`, by Wilson; `None` without a query.
+        low, high: of `share`, by Clopper and Pearson; `None` without a query.
     """
 
     category: Category
@@ -93,7 +93,7 @@ def count_category(
     p = low = high = None
     if known + other:
         test = binomtest(first, known + other)
-        interval = test.proportion_ci(level, "wilson")
+        interval = test.proportion_ci(level, "exact")
         p, low, high = float(test.pvalue), float(interval.low), float(interval.high)
     return CategoryResult(
         category=category,

@@ -52,7 +52,7 @@ def value(run: str, found: Both, *, level: float = 0.95) -> dict[str, Any]:
         },
         "share": "of the run's first document",
         "test": "binomial, exact, two-sided",
-        "interval": "Wilson",
+        "interval": "Clopper and Pearson",
         "level": level,
     }
 
@@ -98,8 +98,8 @@ def _preferences(run: str, found: Both, level: float) -> Table:
                 if one.drawn or one.unjudged
             ),
             (
-                f"low, high: {level:.0%} by Wilson, of what the run shows first. p: exact "
-                "binomial, two-sided, each by itself."
+                f"low, high: {level:.0%} by Clopper and Pearson, of what the run shows first. "
+                "p: exact binomial, two-sided, each by itself."
             ),
         ),
     )

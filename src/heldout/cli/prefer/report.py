@@ -57,7 +57,7 @@ class _Wanted:
         algorithm: how the best of a pool are found.
     """
 
-    out: Path
+    out: Path | None
     split: str | None = None
     examples: int = 3
     algorithm: Algorithm | None = None
@@ -69,9 +69,8 @@ _wanted_options = one_argument(
     click.option(
         "--out",
         type=click.Path(path_type=Path, file_okay=False),
-        required=True,
         metavar="FOLDER",
-        help="A new folder.",
+        help="A new folder [report/ of the campaign].",
     ),
     click.option(
         "--split",
@@ -119,12 +118,11 @@ def report(
 
     \b
     Examples:
-      heldout prefer report campaign --runs 'runs/*.gz' --qrels dev.qrels --out report
-      heldout prefer report campaign --board kb --vault kb-vault --out report
+      heldout prefer report campaign --runs 'runs/*.gz' --qrels dev.qrels
+      heldout prefer report campaign --board kb --vault kb-vault
       heldout prefer report --judgments pairs.gz --runs 'runs/*.gz' --qrels dev.qrels --out report
     """
-    if wanted.out.is_dir() and any(wanted.out.iterdir()):
-        raise StoreError(f"{wanted.out} holds files already; name a new folder")
+    out = _choose_folder(source, wanted.out)
     if board.folder is None:
         tops = read_first(source, depth=2)
         judged = load_judged(source, tops=first_tops(tops))
@@ -137,8 +135,23 @@ def report(
         Top(name=name, words=_words(judged, scoring), language=language), sections
     )
     for path, data in sorted(files.items()):
-        Folder(wanted.out).write_whole(path, data, mode=_PRIVATE)
-    _tell(wanted.out, sections, sorted(files), as_json=as_json)
+        Folder(out).write_whole(path, data, mode=_PRIVATE)
+    _tell(out, sections, sorted(files), as_json=as_json)
+
+
+def _choose_folder(source: JudgedSource, out: Path | None) -> Path:
+    """Where the report goes.
+
+    Raises:
+        click.UsageError: neither a folder nor a campaign was named.
+        StoreError: the folder holds files.
+    """
+    if out is None and source.judgments is not None and source.campaign is None:
+        raise click.UsageError("where does the report go? name a folder with --out")
+    chosen = out or (source.campaign or Path()) / "report"
+    if chosen.is_dir() and any(chosen.iterdir()):
+        raise StoreError(f"{chosen} holds files already; name a new folder with --out")
+    return chosen
 
 
 def _write(
