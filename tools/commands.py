@@ -18,6 +18,8 @@ Made from the program's own help by `python tools/commands.py > docs/commands.md
 to that. Every command has `--help`, or `-h`. Where there is `--json`, standard output is one JSON
 document; progress and notes go to standard error. Exit code 0: done. 1: the answer is no (a check
 failed, a submission was refused, some files failed). 2: wrong usage, or nothing that could be read.
+
+An option that takes one value is refused when it is given twice.
 """
 
 
