@@ -322,3 +322,26 @@ class TestScoresThatRise:
     def test_by_rank_it_is_no_matter(self) -> None:
         asked = ("evaluate", "distances.run", "--qrels", "qrels", "-m", "RR", "--order", "msmarco")
         assert "scores-rise" not in call(*asked).stderr
+
+
+def test_scores_beyond_the_range_of_their_measure_are_refused() -> None:
+    percent = write("table.csv", "query,a,b", *(f"{q},{10 * q},{5 * q}" for q in range(1, 9)))
+    asked = ("analyse", "stability", "--scores", percent, "--flips", "99")
+
+    assert call(*asked).exit_code == 0
+    assert call(*asked, "-m", "FirstRel").exit_code == 0
+    found = call(*asked, "-m", "nDCG@10")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "scores from 5 to 80" in found.stderr
+
+
+def test_judges_who_write_queries_in_two_ways_are_told() -> None:
+    write("a.qrels", *(f"{query} 0 {doc} {doc > 'b':d}" for query in range(1, 12) for doc in "abc"))
+    write(
+        "b.qrels", *(f"{query:02} 0 {doc} {doc > 'a':d}" for query in range(1, 12) for doc in "abc")
+    )
+    found = call("analyse", "agreement", "--qrels", "a.qrels", "--qrels", "b.qrels")
+
+    assert found.exit_code == 0
+    assert "note   other-spelling  b" in found.stderr
+    assert '9 differ only in leading zeros, as "01" from "1"' in found.stderr

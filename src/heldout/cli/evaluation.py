@@ -155,7 +155,7 @@ def _print_spelling(
     judged = qrels.judgments.keys()
     if near := find_near(named - judged, judged - named):
         console.print()
-        print_problems(console, [other_spelling(facet, "query", "queries", near)])
+        print_problems(console, [other_spelling(facet, "queries", near)])
 
 
 def _print_zeros(console: Console, scored: Sequence[Scored], qrels_path: str) -> None:

@@ -322,7 +322,10 @@ def _tell_zeros(runs: Sequence[Scored], measure: Measure) -> Iterator[str]:
 
 def _read_table(path: str, measure: str | None) -> Scores:
     table = _complete(parse_scores(read_table_text(Path(path)), path=path), path)
-    better = "higher" if measure is None else parse_measure(measure, path="-m").kind.better
+    wanted = None if measure is None else parse_measure(measure, path="-m")
+    if wanted is not None and wanted.largest is not None:
+        _refuse_range(table, wanted, path)
+    better = "higher" if wanted is None else wanted.kind.better
     facts = (
         ("systems", f"{len(table.systems):,}"),
         ("queries", f"{len(table.queries):,}, in {path}"),
@@ -391,5 +394,20 @@ def _refuse_zeros(table: ScoreTable, where: str) -> None:
                 f"{plural(len(table.queries), 'query', 'queries')}",
                 expected="another score for some system and query: equal zeros rank nobody",
                 hint="is the grade the last column of the qrels, and are documents named as there?",
+            )
+        )
+
+
+def _refuse_range(table: ScoreTable, measure: Measure, path: str) -> None:
+    """Refuse scores that a measure from 0 to 1 cannot have: tests rely on its range."""
+    low, high = float(table.values.min()), float(table.values.max())
+    if low < 0 or high > 1:
+        raise InputError(
+            Problem(
+                code="scores-range",
+                path=path,
+                found=f"scores from {low:g} to {high:g}",
+                expected=f"{measure} from 0 to 1",
+                hint="divide percentages by 100; leave -m away for scores of another kind",
             )
         )

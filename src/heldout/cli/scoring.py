@@ -246,7 +246,7 @@ def _check_overlap(
                 or "are these the qrels of another query set? ids are text: 007 is not 7",
             ),
         )
-    notes = [other_spelling(path, "query", "queries", near)] if near else []
+    notes = [other_spelling(path, "queries", near)] if near else []
     if 2 * common < max(len(answered), len(judged)):
         found = f"{common:,} of its {plural(len(answered), 'query', 'queries')} in the qrels"
         few = Problem(
@@ -261,20 +261,19 @@ def _check_overlap(
     return tuple(notes)
 
 
-def other_spelling(path: str, one: str, many: str, near: tuple[Near, ...]) -> Problem:
+def other_spelling(path: str, things: str, near: tuple[Near, ...]) -> Problem:
     """A note that ids of a file would match the judgments if they were written as there.
 
     Args:
         path: the file.
-        one: what an id is of.
-        many: the same of several.
+        things: what the ids are of, as `queries`.
         near: the pairs, at least one.
     """
     return Problem(
         code="other-spelling",
         path=path,
-        found=f"{plural(len(near), one, many)} not in the qrels, where {say_near(near)}",
-        expected="ids as in the qrels: they are compared as text",
+        found=f"ids of {things}: {say_near(near)}",
+        expected="the same ids in all files: they are compared as text",
         hint="they count as other ids; write them alike in both files, then score again",
         severity="note",
     )
@@ -307,7 +306,7 @@ def _check_documents(scan: Scan, judgments: Mapping[str, Mapping[str, int]]) -> 
     if len(found.positions):
         # Ids that differ in their case may well be those of two documents.
         sure = tuple(one for one in near if one.difference in _SURELY)
-        return (other_spelling(scan.path, "document", "documents", sure),) if sure else ()
+        return (other_spelling(scan.path, "documents", sure),) if sure else ()
     return (
         Problem(
             code="no-common-document",

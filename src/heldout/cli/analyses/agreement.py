@@ -14,10 +14,12 @@ from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.files import order_option, run_name, scan_file, tell_orders
 from heldout.cli.options import SHARE, level_option, trials_option
-from heldout.cli.printing import reports_errors
+from heldout.cli.printing import messages, print_problems, reports_errors
 from heldout.cli.reporting import Answer, Output, output_options, seed_option
 from heldout.cli.run_files import find_runs
+from heldout.cli.scoring import other_spelling
 from heldout.errors import InputError, Problem
+from heldout.ids import find_near
 from heldout.report import agreement as judge_report
 from heldout.report import run_agreement as run_report
 from heldout.stats.agreement import KappaWeights, Scale
@@ -211,7 +213,19 @@ def _read_judges(
         (judges,) = _read_all([ratings], read_ratings).values()
         return rate_documents(judges, relevant=relevant)
     files = _read_all(qrels, read_qrels)
+    _tell_spelling({name: file.judgments.keys() for name, file in files.items()})
     return rate_documents({name: file.judgments for name, file in files.items()}, relevant=relevant)
+
+
+def _tell_spelling(queries: Mapping[str, AbstractSet[str]]) -> None:
+    """Say which queries of a judge the first one has too, if both wrote their ids alike."""
+    (_, first), *others = queries.items()
+    notes = [
+        other_spelling(name, "queries", near)
+        for name, own in others
+        if (near := find_near(own - first, first - own))
+    ]
+    print_problems(messages(), notes)
 
 
 def _read_all(paths: Sequence[Path], read: Callable[..., Read]) -> Mapping[str, Read]:
