@@ -1,6 +1,9 @@
 """Files that are whole or absent, lines that happened or did not."""
 
+import ctypes
 import os
+import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -287,3 +290,52 @@ def test_no_symlink_leads_out_of_campaigns_questions_and_experiments(
         call(folder)
     assert [path.name for path in outside.iterdir()] == ["file"]
     assert (outside / "file").read_bytes() == b"{}\n"
+
+
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+
+
+def test_a_folder_that_is_swapped_for_a_symlink_meanwhile_leads_nowhere(tmp_path: Path) -> None:
+    """A look before the use would be too early: each part is opened from the one above."""
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    outside.mkdir()
+    (outside / "file").write_bytes(b"precious")
+    (root / "a").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(outside)
+    ended = threading.Event()
+
+    libc = ctypes.CDLL(None)
+    one, other = (os.fsencode(path) for path in (root / "a", tmp_path / "link"))
+
+    def exchange() -> bool:
+        rename = getattr(libc, "renameat2", None)
+        return rename is not None and not rename(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE)
+
+    if not exchange():
+        pytest.skip("this system cannot swap two names at once")
+
+    def swap() -> None:
+        while not ended.is_set():
+            exchange()
+
+    folder, outcomes = Folder(root), Counter[str]()
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        for number in range(2_000):
+            for call in (
+                lambda: folder.write_whole("a/file", b"%d" % number),  # noqa: B023 - called at once
+                lambda: folder.read("a/file"),
+                lambda: folder.delete("a/file"),
+            ):
+                try:
+                    outcomes["read" if call() != b"precious" else "precious"] += 1
+                except (StoreError, OSError) as error:
+                    outcomes[type(error).__name__] += 1
+    finally:
+        ended.set()
+        thread.join()
+    assert outcomes["precious"] == 0
+    assert outcomes["StoreError"] > 0  # a symlink was met
+    assert [path.name for path in outside.iterdir()] == ["file"]
+    assert (outside / "file").read_bytes() == b"precious"
