@@ -1,4 +1,4 @@
-"""Everything public, made anew from log, board.toml and now: a crash in it costs nothing."""
+"""Everything public, made again from the log and the time: a crash in it costs nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
