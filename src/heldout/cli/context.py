@@ -150,10 +150,10 @@ def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
     """
     for line in change.diff():
         click.echo(printable(line), err=True)
-    meanings = [(one.key, one.meaning or "a text of the page") for one in change.differences] or [
-        ("board.toml", "no key changes, or the agreement alone")
-    ]
-    print_facts(messages(), [("", ""), *meanings])
+    keys = [(one.key, one.meaning or "a text of the page") for one in change.differences]
+    width = max((len(key) for key, _ in keys), default=0)
+    for key, meaning in keys or [("", "no key of board.toml changes")]:
+        click.echo(f"  {printable(key):<{width}}  {meaning}", err=True)
     if not accepted and not _agrees():
         click.echo(
             "nothing was done: the log has other rules than the board's folder, and nobody "

@@ -90,7 +90,7 @@ def inbox(
     with place.desk() as desk:
         if token_host is not None:
             keep_token_host(desk, token_host)
-        rules = note_held_out(desk) or desk.accepted
+        rules = note_held_out(desk)
         receipts, silent = _take_in(desk, folders, accepted, ask_remote=not no_fetch)
         rebuilt = catch_up(desk, news=False)
         answer_all(desk, [str(r.id) for r in receipts if r.kind == "received"], {})
