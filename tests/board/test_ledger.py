@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from boardlog import RULES, BoardLog, make_manifest
 
-from heldout.board.leaks.ledger import Ledger, make_ledger
+from heldout.board.leaks.ledger import STATEMENT, Ledger, make_ledger
 from heldout.board.log.history import read_history
 from heldout.board.ranking.standings import project
 from heldout.board.rules.release import ReleaseRule
@@ -346,3 +346,7 @@ def test_a_log_that_hides_teams_is_refused() -> None:
     public = read_history(project(log.entries, now=log.now))
     with pytest.raises(ValueError, match="organisers' log"):
         make_ledger(public)
+
+
+def test_the_statement_says_what_published_figures_can_still_reveal() -> None:
+    assert "a figure can still reveal a label to somebody who knows all others" in STATEMENT

@@ -27,7 +27,8 @@ STATEMENT = (
     "Bits are what the releases could have carried at most, not what anybody learned. As a "
     "guarantee they are vacuous at this size: the error that they cannot rule out is larger than "
     "the differences between systems. What attacks gain against these rules is measured by "
-    "heldout redteam, which says more."
+    "heldout redteam, which says more. The row of figures is what [trust] publishes: a figure can "
+    "still reveal a label to somebody who knows all others that it rests on (docs/release.md)."
 )
 """What has to be said beside every ledger."""
 
