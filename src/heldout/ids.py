@@ -26,6 +26,7 @@ __all__ = [
     "commitment",
     "digest_bytes",
     "find_near",
+    "find_surely_near",
     "parse_submission_id",
     "query_set_of",
     "run_name",
@@ -246,6 +247,30 @@ def find_near(own: Iterable[str], others: Iterable[str]) -> tuple[Near, ...]:
     known = Spellings(others)
     pairs = {near.other: near for one in sorted(own) if (near := known.find(one)) is not None}
     return tuple(sorted(pairs.values()))
+
+
+def find_surely_near(own: Iterable[str], others: Iterable[str]) -> tuple[Near, ...]:
+    """As `find_near`, fast, and only pairs that are hardly ever two things: zeros, Unicode form.
+
+    `farm` and `Farm` may be two documents of one collection.
+    """
+    folded: dict[str, str] = {}
+    for one in others:
+        key = _surely(one)
+        folded[key] = "" if key in folded else one
+    pairs = {}
+    for one in own:
+        other = folded.get(_surely(one))
+        if other and other != one:
+            zeros = _without_zeros(one) == _without_zeros(other)
+            pairs[other] = Near(one, other, "leading zeros" if zeros else "Unicode form")
+    return tuple(sorted(pairs.values()))
+
+
+def _surely(text: str) -> str:
+    if not text.isascii():
+        text = _composed(text)
+    return _without_zeros(text) if "0" in text else text
 
 
 def say_near(pairs: tuple[Near, ...]) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heldout.cli.program import main
 from heldout.errors import InputError
-from heldout.ids import DocId, QueryId, find_near, say_near
+from heldout.ids import DocId, QueryId, find_near, find_surely_near, say_near
 from heldout.preferences.pools import build_pools
 from heldout.rankers.label_places import fit_labels
 from heldout.rankers.run import Task
@@ -56,6 +56,16 @@ def test_different_ids_are_left_alone(own: str, other: str) -> None:
 
 def test_an_id_that_two_could_mean_is_found_by_none() -> None:
     assert find_near(["1"], ["01", "001"]) == ()
+
+
+@given(st.sets(st.text("01aé\u0301", max_size=4)), st.sets(st.text("01aé\u0301", max_size=4)))
+def test_the_fast_way_finds_pairs_of_the_slow_one(own: set[str], others: set[str]) -> None:
+    sure = {"leading zeros", "Unicode form"}
+    fast = find_surely_near(own - others, others - own)
+    slow = {near.own for near in find_near(own - others, others - own) if near.difference in sure}
+
+    assert all(near.difference in sure and near.own != near.other for near in fast)
+    assert bool(fast) or not slow
 
 
 @given(st.lists(st.text(max_size=6)), st.lists(st.text(max_size=6)))

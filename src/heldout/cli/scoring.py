@@ -5,7 +5,7 @@ Knows nothing of the command line, so that any `Executor` can call it.
 
 import math
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 from heldout.cli.files import run_name, scan_file
 from heldout.cli.printing import plural
 from heldout.errors import InputError, Problem
-from heldout.ids import Near, find_near, say_near
+from heldout.ids import Near, find_near, find_surely_near, say_near
 from heldout.measures.evaluate import Evaluation, Judged, score
 from heldout.measures.spec import Measure
 from heldout.store.cache import ScoreCache, digest_file
@@ -35,7 +35,6 @@ __all__ = [
 ]
 
 _EXAMPLES = 3
-_SURELY = ("leading zeros", "Unicode form")
 
 # Measured on one core, to choose how many processes to start and for nothing else: text of an
 # archive over its size, and bytes of text in a second.
@@ -302,11 +301,10 @@ def _check_documents(scan: Scan, judgments: Mapping[str, Mapping[str, int]]) -> 
     judged = next((document for query in found for document in judgments.get(query, ())), None)
     if judged is None:
         return ()
-    near = _near_documents(scan.head, judgments)
     if len(found.positions):
-        # Ids that differ in their case may well be those of two documents.
-        sure = tuple(one for one in near if one.difference in _SURELY)
+        sure = _near_documents(scan.head, judgments, find_surely_near)
         return (other_spelling(scan.path, "documents", sure),) if sure else ()
+    near = _near_documents(scan.head, judgments, find_near)
     return (
         Problem(
             code="no-common-document",
@@ -321,13 +319,15 @@ def _check_documents(scan: Scan, judgments: Mapping[str, Mapping[str, int]]) -> 
 
 
 def _near_documents(
-    head: Mapping[str, tuple[str, ...]], judgments: Mapping[str, Mapping[str, int]]
+    head: Mapping[str, tuple[str, ...]],
+    judgments: Mapping[str, Mapping[str, int]],
+    find: Callable[[Iterable[str], Iterable[str]], tuple[Near, ...]],
 ) -> tuple[Near, ...]:
     """Documents on a run's first lines that are judged for their query under another spelling."""
     pairs: dict[str, Near] = {}
     for query, documents in head.items():
         grades = judgments.get(query, {})
         listed = set(documents)
-        near = find_near(listed - grades.keys(), grades.keys() - listed)
+        near = find(listed - grades.keys(), grades.keys() - listed)
         pairs |= {one.own: one for one in near}
     return tuple(sorted(pairs.values()))

@@ -49,7 +49,7 @@ from heldout.trec.text import is_clean
 __all__ = ["Expected", "Facts", "Scan", "Signature", "check_run", "scan_run"]
 
 
-_HEAD = 1 << 15
+_HEAD = 1 << 13
 """Bytes of a run that show what its ids look like."""
 
 
@@ -407,10 +407,11 @@ class _Pass:
 def _read_head(text: bytes, form: Form) -> dict[str, tuple[str, ...]]:
     """Query -> documents of the rows that a text begins with, as they stand there."""
     column = 2 if form == "trec" else 1
+    width = COLUMNS[form]
+    head = text[:_HEAD] if len(text) <= _HEAD else text[: text.rfind(b"\n", 0, _HEAD) + 1]
+    rows = [line.split() for line in head.decode(errors="replace").split("\n")]
     documents: dict[str, list[str]] = {}
-    for line in text[:_HEAD].split(b"\n")[:-1]:
-        tokens = line.split()
-        if len(tokens) == COLUMNS[form]:
-            query, document = (tokens[at].decode(errors="replace") for at in (0, column))
-            documents.setdefault(query, []).append(document)
+    for row in rows:
+        if len(row) == width:
+            documents.setdefault(row[0], []).append(row[column])
     return {query: tuple(found) for query, found in documents.items()}
