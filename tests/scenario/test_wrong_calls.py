@@ -191,7 +191,9 @@ def test_another_boards_vault_or_an_old_copy_is_refused(town: Town, tmp_path: Pa
     assert "lacks" in answer.err
     assert submission in (town.board / "log.jsonl").read_text()
     (town.vault / "events.jsonl").unlink()
-    assert "restore it from the backup" in town.organiser("rebuild", now=DAY_3).err
+    answer = town.organiser("rebuild", now=DAY_3, accepts=False)
+    assert "restore it from the backup" in answer.err
+    (town.vault / "events.jsonl").write_bytes(backup)
     (tmp_path / "other").mkdir()
     other = found_town(tmp_path / "other")
     place: list[str | Path] = ["--board", other.board, "--vault", town.vault, "--now", DAY_3]
@@ -207,8 +209,8 @@ def test_what_the_system_refuses_is_told_without_a_traceback(town: Town) -> None
     arguments[2], arguments[4] = Path("/dev/null/board"), town.root / "new-vault"
     answer = call(town.root, *arguments)
     assert (answer.code, answer.out) == (2, "")
-    (town.vault / "scores").rmdir()
-    (town.vault / "scores").write_text("no folder")
     town.participant("submit", submission, now=DAY_2)
     town.take_in(now=DAY_2)
+    (town.vault / "scores").rmdir()
+    (town.vault / "scores").write_text("no folder")
     assert town.organiser("review", submission, now=DAY_2).code == 2

@@ -6,7 +6,7 @@ events.
 """
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
@@ -27,6 +27,8 @@ from heldout.board.log.teams import Agreement, Team, fold_team, read_agreement
 from heldout.errors import StoreError
 
 __all__ = [
+    "MOST_BYTES",
+    "MOST_DOTS",
     "Commitment",
     "History",
     "Identity",
@@ -42,6 +44,12 @@ __all__ = [
 
 _KEYS_ARE_FIXED = 2
 """The first schema in which `changed-rules` leaves the recipients as they are."""
+
+MOST_BYTES = 1 << 16
+"""Of a board.toml."""
+
+MOST_DOTS = 64
+"""In a line of a board.toml: reading takes the square of the parts of a dotted key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +170,7 @@ class _Fold:
         elif entry.event.kind in ("registered", "revoked-registration"):
             self.teams = fold_team(self.teams, entry)
         elif "board.toml" in entry.event.public:
-            _check_recipients(entry, self.rules[-1][1] if self.rules else "")
+            _check_recipients(entry, self.rules)
             self.rules.append((entry.time, str(entry.get("board.toml"))))
             if entry.event.kind == "rekeyed":
                 self.submissions |= dict(_sealed_again(self.submissions, entry))
@@ -195,22 +203,28 @@ class _Fold:
 
 
 def find_recipients(rules: str) -> object:
-    """The recipients that a board.toml names, `None` where it names none or is no TOML."""
+    """The recipients that a board.toml names, `None` where it names none or cannot be read."""
+    # An enemy's text is not parsed where that would take long; reading the rules refuses it.
+    if len(rules) > MOST_BYTES or any(line.count(".") > MOST_DOTS for line in rules.splitlines()):
+        return None
     try:
         return tomllib.loads(rules).get("recipients")
     except (ValueError, RecursionError):
         return None
 
 
-def _check_recipients(entry: Entry, before: str) -> None:
+def _check_recipients(entry: Entry, rules: Sequence[tuple[datetime, str]]) -> None:
     """Refuse `changed-rules` with other keys: `rekeyed` says who comes, who goes, and why.
 
-    Logs of schema 1 may have it; an audit notes it there.
+    Logs of schema 1 may have it; an audit notes it there. Rules that cannot be read have no
+    recipients, and are refused by whoever reads them.
     """
     if entry.event.schema < _KEYS_ARE_FIXED or entry.event.kind != "changed-rules":
         return
-    after = str(entry.get("board.toml"))
-    if before != after and find_recipients(before) != find_recipients(after):
+    after = find_recipients(str(entry.get("board.toml")))
+    known = (find_recipients(text) for _, text in reversed(rules))
+    before = next((recipients for recipients in known if recipients is not None), None)
+    if after is not None and after != before:
         raise StoreError(
             f"{place_of(entry)}: it changes the recipients, which only 'rekeyed' may do"
         )

@@ -9,6 +9,7 @@ from itertools import islice
 
 import msgspec
 
+from heldout.board.log.history import MOST_BYTES, MOST_DOTS
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_checks import Wrong, check_spec
 from heldout.board.rules.tables import Mistake, check_table
@@ -17,9 +18,7 @@ from heldout.errors import InputError, Problem, quote
 __all__ = ["parse_spec", "refuse_spec"]
 
 
-_LARGEST = 1 << 16
 _LONGEST_LINE = 3_000  # no number in it has more digits than Python turns into text
-_MOST_DOTS = 64  # tomllib takes the square of a dotted key's parts
 _MOST_MISTAKES = 50
 
 
@@ -33,7 +32,7 @@ def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
     Raises:
         InputError: with the line of every mistake that could be told apart, of 50 at most.
     """
-    lines = data[:_LARGEST].decode("utf-8", errors="replace").splitlines()
+    lines = data[:MOST_BYTES].decode("utf-8", errors="replace").splitlines()
     _check_size(data, lines, path)
     try:
         table = tomllib.loads(data.decode("utf-8"))
@@ -55,13 +54,13 @@ def _check_size(data: bytes, lines: list[str], path: str) -> None:
         raise InputError(
             Problem(code="not-toml", path=path, line=1, found=found, expected=expected, hint=hint)
         )
-    if len(data) > _LARGEST:
-        found, expected = f"{len(data):,} bytes", f"at most {_LARGEST:,} bytes"
+    if len(data) > MOST_BYTES:
+        found, expected = f"{len(data):,} bytes", f"at most {MOST_BYTES:,} bytes"
         raise InputError(Problem(code="too-large", path=path, found=found, expected=expected))
     for number, line in enumerate(lines, 1):
-        if len(line) > _LONGEST_LINE or line.count(".") > _MOST_DOTS:
+        if len(line) > _LONGEST_LINE or line.count(".") > MOST_DOTS:
             found = f"{len(line):,} characters, {line.count('.'):,} of them dots"
-            expected = f"a line of at most {_LONGEST_LINE:,} and {_MOST_DOTS}"
+            expected = f"a line of at most {_LONGEST_LINE:,} and {MOST_DOTS}"
             raise InputError(
                 Problem(code="too-large", path=path, line=number, found=found, expected=expected)
             )
