@@ -158,7 +158,7 @@ _AT_DESK = (
 def accepting(board: Path, vault: Path, *arguments: str | Path) -> tuple[str, ...]:
     """The option by which an organiser says yes to their own edit, where they made one."""
     name = arguments[1 if arguments[0] in ("board", "prefer") else 0]
-    if name not in _AT_DESK:
+    if name not in _AT_DESK or not (vault / "events.jsonl").is_file():
         return ()
     lines = (vault / "events.jsonl").read_text().splitlines()
     events = [json.loads(line)["event"] for line in lines]
