@@ -49,7 +49,7 @@ def _takes_over_and_decides(pair: Pair) -> tuple[Office, list[str]]:
 
 CASES: Mapping[str, tuple[Callable[[Pair], tuple[Office, list[str]]], int]] = {
     "first sharing": (_first_sharing, 12),
-    "take over and decide": (_takes_over_and_decides, 45),
+    "take over and decide": (_takes_over_and_decides, 40),
 }
 
 
