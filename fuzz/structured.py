@@ -173,7 +173,9 @@ def _run(choices: Choices) -> bytes:
 def _row(choices: Choices, trec: bool, query: str, rank: int, tag: str, *, close: bool) -> str:  # noqa: FBT001
     odd = choices.below(4) == 1
     blank = choices.one(BLANKS) if odd else " "
-    document = choices.one([*DOCUMENTS, f"doc{rank}", f"doc{rank}", f"document{rank:08d}"])
+    longer = f"doc{rank - 1}0"  # begins as the document of the rank before
+    usual = (f"doc{rank}", f"doc{rank}", f"document{rank:08d}", longer)
+    document = choices.one([*DOCUMENTS, *usual])
     column, score = str(rank), f"{100 - rank / 1e7:.7f}" if close else str(100 - rank)
     if odd:
         column = choices.one([column, column, *RANKS])

@@ -254,6 +254,10 @@ def find_surely_near(own: Iterable[str], others: Iterable[str]) -> tuple[Near, .
 
     `farm` and `Farm` may be two documents of one collection.
     """
+    own, others = tuple(own), tuple(others)
+    text = "\n".join((*own, *others))
+    if text.isascii() and _ZEROS.search(text) is None:
+        return ()
     folded: dict[str, str] = {}
     for one in others:
         key = _surely(one)

@@ -134,11 +134,10 @@ class Examiner:
             best = order_by_score(scores, rows.documents)
             ordered = scores[best]
             facts = _facts(checks, rows, ranks, best, tied=ordered[1:] == ordered[:-1])
-            facts = replace(
-                facts,
-                swapped=self.order == "trec" and _swapped(ordered, best, rows.documents),
-                rises=_rises(scores, None if ranks is None else order_by_rank(ranks)),
-            )
+            swapped = self.order == "trec" and _swapped(ordered, best, rows.documents)
+            rises = _rises(scores, ranks)
+            if swapped or rises:
+                facts = replace(facts, swapped=swapped, rises=rises)
         hits = _hits(rows.documents, judged or {}) if parsed is None else parsed.hits
         top = best[: self.depth].tolist()
         return Answer(
@@ -157,14 +156,17 @@ def _swapped(
     return any(documents[below] > documents[above] for above, below in pairs)
 
 
-def _rises(keys: NDArray[np.float64], by_rank: NDArray[np.int64] | None) -> bool:
+def _rises(keys: NDArray[np.float64], ranks: NDArray[np.int64] | None) -> bool:
     """Whether scores rise with the rank, as distances do, or count lines as ranks do."""
-    if len(keys) < _FEWEST:
+    count = len(keys)
+    if count < _FEWEST:
         return False
-    if bool((keys == np.arange(1, len(keys) + 1)).all()):
+    if keys[0] == 1 and keys[-1] == count and bool((keys == np.arange(1, count + 1)).all()):
         return True
-    ranked = None if by_rank is None else keys[by_rank]
-    return ranked is not None and bool((ranked[1:] > ranked[:-1]).all())
+    if ranks is None or keys[int(ranks.argmin())] >= keys[int(ranks.argmax())]:
+        return False
+    ranked = keys[order_by_rank(ranks)]
+    return bool((ranked[1:] > ranked[:-1]).all())
 
 
 def _by_score(keys: NDArray[np.float64], by_rank: NDArray[np.int64]) -> NDArray[np.int64]:
