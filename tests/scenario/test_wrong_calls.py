@@ -196,8 +196,12 @@ def test_another_boards_vault_or_an_old_copy_is_refused(town: Town, tmp_path: Pa
     (town.vault / "events.jsonl").write_bytes(backup)
     (tmp_path / "other").mkdir()
     other = found_town(tmp_path / "other")
+    other.send("two", now=DAY_2)
+    other.take_in(now=DAY_2)
     place: list[str | Path] = ["--board", other.board, "--vault", town.vault, "--now", DAY_3]
-    assert call(town.root, "rebuild", *place).code == 2
+    answer = call(town.root, "rebuild", *place)
+    assert (answer.code, answer.out) == (2, "")
+    assert "lacks" in answer.err
 
 
 def test_what_the_system_refuses_is_told_without_a_traceback(town: Town) -> None:
