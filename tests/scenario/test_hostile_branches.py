@@ -23,7 +23,7 @@ from stage import three
 from town import OTHER_TEAM, Town, commit_tree, found_town, git
 
 from heldout.errors import StoreError
-from heldout.store import arrivals, fetching
+from heldout.store import arrivals, fetching, vault
 from heldout.store.git import Bounds, Git
 
 pytestmark = pytest.mark.slow
@@ -293,6 +293,32 @@ def test_more_bytes_than_a_submission_may_bring(
     assert take_in_beside(town, bomb) == "not-fetched"
 
 
+def test_a_push_that_unpacks_in_the_vault(town: Town) -> None:
+    """A few bytes on the wire, 40 MiB where they are stored; real sealed files are as they come."""
+    before = sum(file.stat().st_size for file in (town.vault / "sealed").iterdir())
+    head = b"age-encryption.org/v1\n"
+    huge = head + bytes(40 << 20)
+    push(town, {**SEALED, NAMES[0]: ("100644", huge)})
+    assert refusals(town) == ["not-sealed"]
+    push(town, {**SEALED, NAMES[0]: ("100644", os.urandom(1 << 18))})
+    assert refusals(town) == ["not-sealed"]
+    push(town, {**SEALED, NAMES[1]: ("100644", head + bytes(4 << 20))})
+    assert refusals(town) == ["too-large"]
+    assert sum(file.stat().st_size for file in (town.vault / "sealed").iterdir()) == before
+    push(town, {**SEALED, NAMES[0]: ("100644", head + os.urandom(1 << 18))})
+    assert [r["kind"] for r in town.take_in(now=NOW)["received"]] == ["received"]
+
+
+def test_a_full_vault_takes_nothing_and_says_so(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(town, SEALED)
+    with monkeypatch.context() as patch:
+        patch.setattr(vault, "_MOST_SEALED", 10)
+        assert refusals(town) == ["vault-full"]
+    assert [r["kind"] for r in town.take_in(now=NOW)["received"]] == ["received"]
+
+
 def test_what_was_too_large_is_not_fetched_again(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -547,7 +573,8 @@ def asking() -> Iterator[str]:
         server.shutdown()
 
 
-def _alternates(board: Path) -> None:
+def _alternates(board: Path, trap: str) -> None:
+    _config(board, "core.alternateRefsCommand", trap)
     other = board / ".git/objects/info/alternates"
     other.write_text(f"{board.parent}/forge.git/objects\n")
 
@@ -578,10 +605,7 @@ OWN_PROGRAMS: Mapping[str, tuple[str, str, str]] = {
     "a proxy for git's own protocol": ("core.gitProxy", "", "git://127.0.0.1:9/x"),
 }
 OWN_TRAPS: Mapping[str, Callable[[Path, str], None]] = {
-    "a program for alternate refs": lambda board, trap: (
-        _alternates(board),
-        _config(board, "core.alternateRefsCommand", trap),
-    )[0],
+    "a program for alternate refs": _alternates,
     "a file that is included": _included,
     "a remote whose name is an option": _option,
     "filters that the clone's own attributes name": _filtered,

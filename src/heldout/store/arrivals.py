@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from heldout.envelope.bundle import Form, file_names
+from heldout.envelope.bundle import METADATA_LIMIT, Form, file_names
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
 from heldout.store.files import File, Folder
@@ -41,6 +41,7 @@ MAIN_BRANCH = "the main branch"
 """The source of what was merged before it was taken in."""
 
 _MOST_BYTES = 1 << 30
+_MOST_KEY = 1 << 16
 _MOST_PROBLEMS = 10
 _CHUNK = 1 << 20
 _SHA1_DIGITS = 40
@@ -392,13 +393,15 @@ def _check_files(
             expected="all three sealed files, or the metadata alone for an update",
             hint=f"heldout submit {submission}",
         )
+    limits = {names.metadata: METADATA_LIMIT + _MOST_KEY, names.key: _MOST_KEY}
     for name, size in sizes.items():
-        if size > _MOST_BYTES:
+        most = min(limits.get(name, _MOST_BYTES), _MOST_BYTES)
+        if size > most:
             yield Problem(
                 code="too-large",
                 path=name,
                 found=f"{size:,} bytes",
-                expected=f"at most {_MOST_BYTES:,} bytes",
+                expected=f"at most {most:,} bytes",
             )
 
 

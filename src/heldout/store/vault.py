@@ -19,6 +19,7 @@ it is followed (`store.files.Folder`): a pull could bring one.
 
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ from heldout.board.log.history import History, read_history
 from heldout.board.log.signers import Signature, Signers, event_message, signers_after
 from heldout.board.rules.held_out import held_out_name, stem_of
 from heldout.envelope.signing import new_signing_key, public_key, sign
-from heldout.errors import StoreError, printable
+from heldout.errors import InputError, Problem, StoreError, printable
 from heldout.ids import Digest, digest_bytes
 from heldout.store.files import ASIDE, File, Folder
 from heldout.store.git import Git
@@ -57,6 +58,8 @@ _TOLD = "refused"
 _HOST = "identities/token-host"  # with the private keys: each organiser has a token of their own
 _SIGNING = re.compile(r"[^.].*\.signing")
 _FOLDERS = ("identities", *SHARED_FOLDERS)
+_MOST_SEALED = 200 << 30
+_FREE = 1 << 30
 _PRIVATE = (EVENTS, *(f"{folder}/any" for folder in SHARED_FOLDERS))
 """Paths like those that a vault's own .gitignore does not keep from git."""
 
@@ -302,6 +305,27 @@ class Vault:
     def has_sealed(self, digest: str) -> bool:
         """Whether a file lies here under that digest."""
         return self.files.is_file(f"sealed/{digest}")
+
+    def check_room(self, size: int) -> None:
+        """Refuse what strangers sent where the vault would hold too much, or its disk too little.
+
+        Raises:
+            InputError: code `vault-full`.
+        """
+        found = (self.files.stat(f"sealed/{name}") for name in self.files.names("sealed"))
+        used = sum(one.st_size for one in found if one is not None)
+        free = shutil.disk_usage(self.root).free
+        if used + size <= _MOST_SEALED and free - size >= _FREE:
+            return
+        raise InputError(
+            Problem(
+                code="vault-full",
+                path="vault",
+                found=f"{used:,} bytes of sealed files, {free:,} free, {size:,} to store",
+                expected=f"at most {_MOST_SEALED:,} of sealed files, and {_FREE:,} left free",
+                hint="nothing was stored; move the vault to a larger disk",
+            )
+        )
 
     def keep_sealed(self, data: bytes) -> Digest:
         """Store a sealed file by its digest."""

@@ -271,6 +271,12 @@ def _bombs(branches: Group) -> Iterator[Attack]:
     ):
         yield branches.one(name, test, tries=tries, becomes=f"{becomes}; {beside}")
     yield branches.one(
+        "zeros under the name of sealed runs",
+        "test_a_push_that_unpacks_in_the_vault",
+        tries="to fill the vault with a push of a few kilobytes",
+        becomes="refused as `not-sealed` or `too-large`, not stored",
+    )
+    yield branches.one(
         "a request that the forge removed",
         "test_a_request_that_the_forge_removed_goes_here_too",
         tries="to go on as a ref in the organisers' clone",

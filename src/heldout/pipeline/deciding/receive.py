@@ -1,5 +1,7 @@
 """Takes in what has arrived: sealed bytes into the vault, then the event that fixes their time."""
 
+import secrets
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,7 +13,7 @@ from heldout.board.policy.case import Case
 from heldout.board.policy.registered import is_signed
 from heldout.board.policy.table import METADATA_RULES, judge
 from heldout.board.rules.spec import BoardSpec
-from heldout.envelope.bundle import file_names, open_metadata
+from heldout.envelope.bundle import Form, file_names, open_metadata
 from heldout.errors import InputError, Problem, StoreError, TrustError
 from heldout.ids import SubmissionId, digest_bytes
 from heldout.pipeline.deciding.conflicts import refuse_contested
@@ -23,6 +25,10 @@ from heldout.store.arrivals import Arrival, find_merged
 __all__ = ["Receipt", "list_merged", "note_told", "receive", "refused"]
 
 _METADATA = "-metadata.json."
+_SMALL = 1 << 17
+_LOOKED_AT = 1 << 14
+_LOOKS = 16
+_DENSE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,10 +162,37 @@ def _log(desk: Desk, arrival: Arrival, submission: SubmissionId) -> str:
         raise InputError(_taken(submission, before))
     if names.key not in files:
         raise InputError(_nothing_to_update(arrival, None))
+    _check_sealed(spec.envelope, files)
+    desk.vault.check_room(sum(map(len, files.values())))
     digests = {name: str(desk.vault.keep_sealed(data)) for name, data in files.items()}
     public = {"files": digests, "fingerprint": arrival.fingerprint, "source": arrival.source}
     desk.log("received", submission, public=public)
     return "received"
+
+
+def _check_sealed(form: Form, files: Mapping[str, bytes]) -> None:
+    """Refuse large files that nobody sealed: a push of a few bytes could fill the vault with them.
+
+    What is sealed begins as its program writes it, and cannot be compressed. Where it is looked at
+    is drawn, so that no file can be made to pass.
+    """
+    magic = b"age-encryption.org/v1\n" if form == "age" else b"Salted__"
+    for name, data in files.items():
+        if len(data) <= _SMALL:
+            continue
+        starts = [secrets.randbelow(len(data) - _LOOKED_AT) for _ in range(_LOOKS)]
+        looked = [data[start : start + _LOOKED_AT] for start in starts]
+        dense = all(len(zlib.compress(part, 1)) > _DENSE * _LOOKED_AT for part in looked)
+        if not data.startswith(magic) or not dense:
+            raise InputError(
+                Problem(
+                    code="not-sealed",
+                    path=name,
+                    found="bytes that can be compressed" if not dense else "another beginning",
+                    expected=f"a file that was sealed in the form {form}",
+                    hint="heldout submit seals it",
+                )
+            )
 
 
 def _repeats(files: Mapping[str, bytes], before: Submission, metadata: str) -> bool:
