@@ -2,11 +2,12 @@
 
 import hashlib
 import os
+import re
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,6 @@ from hypothesis import strategies as st
 from heldout.envelope.bundle import file_names
 from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId
-from heldout.store import uploads
 from heldout.store.arrivals import Seen, find_in_folder
 from heldout.store.files import File
 from heldout.store.registrations import find_registrations_in_folder, is_team
@@ -34,7 +34,7 @@ def files_of(name: str = ONE, salt: bytes = b"") -> dict[str, bytes]:
 
 
 def send(folder: UploadFolder, files: dict[str, bytes], *, piece: int = 5) -> UploadReceipt:
-    with folder.deliver(now=NOW) as delivery:
+    with folder.deliver() as delivery:
         for name, data in files.items():
             delivery.begin_file(name)
             for start in range(0, len(data), piece):
@@ -43,10 +43,12 @@ def send(folder: UploadFolder, files: dict[str, bytes], *, piece: int = 5) -> Up
 
 
 def lying(folder: UploadFolder) -> dict[str, bytes]:
-    """What lies there but for the lock."""
+    """What lies there, in deliveries or beside them, but for the lock."""
+    inside = [path for one in folder.path.glob("delivery-*") for path in one.iterdir()]
+    beside = [p for p in folder.path.iterdir() if not p.name.startswith("delivery-")]
     return {
         path.name: path.read_bytes() if path.is_file() else b"?"
-        for path in folder.path.iterdir()
+        for path in (*inside, *beside)
         if path.name != ".uploading.lock"
     }
 
@@ -56,6 +58,10 @@ def folder(tmp_path: Path) -> UploadFolder:
     path = tmp_path / "uploads"
     path.mkdir()
     return UploadFolder(path=path, endings=ENDINGS, is_team=is_team, limits=Limits(free_bytes=0))
+
+
+def in_order(files: Iterable[Mapping[str, bytes]]) -> list[list[tuple[str, bytes]]]:
+    return sorted(sorted(one.items()) for one in files)
 
 
 def refusal(folder: UploadFolder, files: dict[str, bytes]) -> str:
@@ -85,44 +91,49 @@ def test_the_same_files_again_are_known_and_keep_their_receipt(folder: UploadFol
     assert lying(folder) == files_of()
 
 
-def test_nobody_replaces_what_lies_there(folder: UploadFolder) -> None:
+def test_nobody_replaces_or_blocks_what_another_sends_under_the_same_id(
+    folder: UploadFolder,
+) -> None:
+    """Each delivery has a folder of its own: junk under an id keeps no team's update out."""
+    junk = {f"{ONE}{ENDINGS[1]}": b"junk"}
+    send(folder, junk)
     send(folder, files_of())
-    for name in files_of():
-        other = {**files_of(), name: b"other"}
-        assert refusal(folder, other) == "upload-taken"
-    assert refusal(folder, {f"{ONE}{ENDINGS[1]}": b"other metadata"}) == "upload-taken"
-    assert lying(folder) == files_of()
+    assert not send(folder, {f"{ONE}{ENDINGS[1]}": b"the team's own"}).known
+    found = [arrival.read() for arrival in find_in_folder(folder.path, "age")]
+    assert len(found) == 3
+    assert junk in found
+    assert files_of() in found
 
 
-def test_one_file_that_is_taken_keeps_the_others_out(folder: UploadFolder) -> None:
+def test_what_lies_beside_the_deliveries_keeps_none_out(folder: UploadFolder) -> None:
     key = f"{ONE}{ENDINGS[2]}"
     (folder.path / key).write_bytes(b"somebody's")
-    assert refusal(folder, files_of()) == "upload-taken"
-    assert lying(folder) == {key: b"somebody's"}
-
-
-def test_an_upload_that_a_crash_cut_between_two_names_goes_on(folder: UploadFolder) -> None:
-    key = f"{ONE}{ENDINGS[2]}"
-    (folder.path / key).write_bytes(files_of()[key])
     assert not send(folder, files_of()).known
-    assert lying(folder) == files_of()
+    beside, uploaded = find_in_folder(folder.path, "age")
+    assert [problem.code for problem in beside.problems] == ["missing-file"]
+    assert (beside.source, uploaded.read()) == ("a folder", files_of())
+    assert re.fullmatch("upload [0-9a-f]{16}", uploaded.source)
 
 
 @pytest.mark.parametrize("make", ["link", "dangling", "folder", "pipe"])
 def test_what_is_no_plain_file_is_neither_followed_nor_replaced(
     folder: UploadFolder, tmp_path: Path, make: str
 ) -> None:
-    place, secret = folder.path / f"{ONE}{ENDINGS[0]}", tmp_path / "secret"
-    secret.write_bytes(files_of()[place.name])
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / f"{ONE}{ENDINGS[0]}").write_bytes(b"secret")
+    send(folder, files_of())
+    (place,) = folder.path.glob("delivery-*")
+    shutil.rmtree(place)
     if make == "folder":
         place.mkdir()
     elif make == "pipe":
         os.mkfifo(place)
     else:
         place.symlink_to(secret if make == "link" else tmp_path / "nowhere")
-    assert refusal(folder, files_of()) == "upload-taken"
-    assert secret.read_bytes() == files_of()[place.name]
-    assert len(lying(folder)) == 1
+    send(folder, files_of())
+    assert list(find_in_folder(folder.path, "age")) == []
+    assert [path.read_bytes() for path in secret.iterdir()] == [b"secret"]
 
 
 @pytest.mark.parametrize(
@@ -186,8 +197,6 @@ def test_a_registration_is_one_file_that_the_inbox_finds(folder: UploadFolder) -
     assert (arrival.problems, arrival.read()) == ((), sent)
     assert [*find_in_folder(folder.path, "age")] == []
     assert send(folder, sent).known
-    assert refusal(folder, {f"{TEAM}.json": b"another"}) == "upload-taken"
-    assert lying(folder) == sent
 
 
 def test_a_registration_comes_alone_is_small_and_not_empty(folder: UploadFolder) -> None:
@@ -218,7 +227,7 @@ def test_files_of_two_submissions_or_an_empty_one_are_refused(folder: UploadFold
 
 def test_a_file_that_comes_twice_is_refused(folder: UploadFolder) -> None:
     name = f"{ONE}{ENDINGS[0]}"
-    with folder.deliver(now=NOW) as delivery:
+    with folder.deliver() as delivery:
         delivery.begin_file(name)
         with pytest.raises(InputError, match="upload-set"):
             delivery.begin_file(name)
@@ -259,47 +268,65 @@ def test_uploads_at_once_are_counted_and_freed(folder: UploadFolder) -> None:
     few = UploadFolder(path=folder.path, endings=ENDINGS, limits=Limits(free_bytes=0, at_once=2))
     with ExitStack() as held:
         for _ in range(2):
-            held.enter_context(few.deliver(now=NOW))
+            held.enter_context(few.deliver())
         assert refusal(few, files_of()) == "upload-busy"
     send(few, files_of())
 
 
-@pytest.mark.parametrize("gone", ["file", "folder"])
-def test_a_file_of_another_upload_that_goes_between_listing_and_looking_counts_for_nothing(
-    folder: UploadFolder, gone: str, monkeypatch: pytest.MonkeyPatch
+def test_room_is_set_apart_before_anything_is_read(
+    folder: UploadFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    aside = folder.path / ".uploading-other"
-    aside.mkdir()
-    (aside / "moved").write_bytes(bytes(1 << 12))
-    (aside / "stays").write_bytes(bytes(3))
-    listed = uploads._entries
-
-    def list_and_lose(place: Path) -> list[os.DirEntry[str]]:
-        if gone == "folder" and place == aside:
-            shutil.rmtree(aside)
-        found = listed(place)
-        if gone == "file" and place == aside:
-            (aside / "moved").rename(folder.path / "moved")
-        return found
-
-    monkeypatch.setattr(uploads, "_entries", list_and_lose)
-    assert folder.limits.folder_bytes - folder._room() == (3 if gone == "file" else 0)
-    monkeypatch.undo()
-    shutil.rmtree(aside, ignore_errors=True)
+    """Several that each would fit do not fit together, on the disk nor in the folder."""
+    usage = shutil.disk_usage(folder.path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
+    for limits in (Limits(free_bytes=100), Limits(free_bytes=0, folder_bytes=900)):
+        narrow = UploadFolder(path=folder.path, endings=ENDINGS, limits=limits)
+        with ExitStack() as held:
+            for size in (500, 400):
+                held.enter_context(narrow.deliver(size=size))
+            with pytest.raises(InputError, match="upload-full"):
+                held.enter_context(narrow.deliver(size=1))
+        with narrow.deliver(size=900):
+            pass
 
 
-def test_what_a_killed_server_left_is_removed_a_day_later(folder: UploadFolder) -> None:
+def test_room_is_set_apart_as_it_comes_where_nobody_said_how_much(folder: UploadFolder) -> None:
+    narrow = UploadFolder(
+        path=folder.path, endings=ENDINGS, limits=Limits(free_bytes=0, folder_bytes=1000)
+    )
+    with narrow.deliver() as first, narrow.deliver() as second:
+        for delivery in (first, second):
+            delivery.begin_file(f"{ONE}{ENDINGS[0]}")
+            delivery.write(bytes(400))
+        with pytest.raises(InputError, match="upload-full"):
+            first.write(bytes(201))
+
+
+def test_one_address_has_a_few_places_and_leaves_the_others(folder: UploadFolder) -> None:
+    few = UploadFolder(path=folder.path, endings=ENDINGS, limits=Limits(free_bytes=0, of_one=2))
+    with few.deliver(address="192.0.2.1"), few.deliver(address="192.0.2.1"):
+        with pytest.raises(InputError, match="upload-busy"), few.deliver(address="192.0.2.1"):
+            pass
+        with few.deliver(address="192.0.2.2"), few.deliver(), few.deliver(), few.deliver():
+            pass
+
+
+def test_what_a_killed_server_left_is_removed_at_the_next_upload(folder: UploadFolder) -> None:
+    """Nobody holds its line of the account any more; what is under way keeps its own."""
     left = folder.path / ".uploading-left"
     left.mkdir()
     (left / "part").write_bytes(b"x")
-    touched = datetime.fromtimestamp(left.stat().st_mtime, UTC)
-    with folder.deliver(now=touched + timedelta(hours=23)):
-        assert left.exists()
-    with folder.deliver(now=touched + timedelta(hours=25)):
+    (folder.path / ".uploading-left.account").write_bytes(b'{"reserved": 99999999999}')
+    with folder.deliver(size=5) as first:
         assert not left.exists()
+        first.begin_file(f"{ONE}{ENDINGS[0]}")
+        with folder.deliver(size=5):
+            assert len(list(folder.path.glob(".uploading-*.account"))) == 2
+        first.write(b"on it goes"[:5])
+    assert lying(folder) == {}
 
 
-def test_of_two_that_race_for_an_id_one_is_taken_whole(folder: UploadFolder) -> None:
+def test_of_several_that_race_for_an_id_each_is_whole(folder: UploadFolder) -> None:
     """Each sends three files that all differ; no mixture may come of it."""
     for trial in range(10):
         name = f"20261121-race{trial}"
@@ -312,7 +339,7 @@ def test_of_two_that_race_for_an_id_one_is_taken_whole(folder: UploadFolder) -> 
             ready: threading.Barrier = ready,
             results: dict[bytes, str] = results,
         ) -> None:
-            with folder.deliver(now=NOW) as delivery:
+            with folder.deliver() as delivery:
                 for one, data in files_of(name, salt).items():
                     delivery.begin_file(one)
                     delivery.write(data)
@@ -328,15 +355,14 @@ def test_of_two_that_race_for_an_id_one_is_taken_whole(folder: UploadFolder) -> 
             thread.start()
         for thread in threads:
             thread.join(20)
-        assert sorted(results.values()) == ["taken", *["upload-taken"] * 3]
-        winner = next(salt for salt, found in results.items() if found == "taken")
-        there = {n: d for n, d in lying(folder).items() if n.startswith(name)}
-        assert there == files_of(name, winner)
+        assert list(results.values()) == ["taken"] * 4
+        there = [a.read() for a in find_in_folder(folder.path, "age") if a.id == name]
+        assert in_order(there) == in_order(files_of(name, salt) for salt in results)
 
 
 def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
     gone = UploadFolder(path=tmp_path / "gone", endings=ENDINGS)
-    with pytest.raises(StoreError, match="not a folder"), gone.deliver(now=NOW):
+    with pytest.raises(StoreError, match="not a folder"), gone.deliver():
         pass
 
 
@@ -357,9 +383,9 @@ def test_a_file_that_is_swapped_is_not_taken_for_what_was_seen(
     secret.write_bytes(b"q1 0 d1 1\n")
     send(folder, files_of())
     name = next(iter(files_of()))
+    (place,) = folder.path.glob(f"delivery-*/{name}")
 
     def swap() -> None:
-        place = folder.path / name
         place.unlink(missing_ok=True)
         if kind == "symlink":
             place.symlink_to(secret)
@@ -379,7 +405,7 @@ def test_a_file_that_is_swapped_is_not_taken_for_what_was_seen(
     if when == "before it is read":
         swap()
     if when == "before it is looked at" and "bytes" in kind:
-        assert arrival.read()[name] == (folder.path / name).read_bytes()
+        assert arrival.read()[name] == place.read_bytes()
         return
     if when == "before it is looked at":
         assert [problem.code for problem in arrival.problems] == ["missing-file"]

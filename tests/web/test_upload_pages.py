@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -75,9 +75,11 @@ class Door:
         return self.client.post(ADDRESS, content=body, headers=told)
 
     def lying(self) -> dict[str, bytes]:
+        inside = [path for one in self.folder.glob("delivery-*") for path in one.iterdir()]
+        beside = [p for p in self.folder.iterdir() if not p.name.startswith("delivery-")]
         return {
             path.name: path.read_bytes() if path.is_file() else b"?"
-            for path in self.folder.iterdir()
+            for path in (*inside, *beside)
             if path.name != ".uploading.lock"
         }
 
@@ -120,6 +122,10 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Door]]:
 @pytest.fixture
 def door(make: Callable[..., Door]) -> Door:
     return make()
+
+
+def in_order(files: Iterable[Mapping[str, bytes]]) -> list[list[tuple[str, bytes]]]:
+    return sorted(sorted(one.items()) for one in files)
 
 
 def code_of(answer: httpx.Response) -> str:
@@ -166,19 +172,19 @@ def test_a_registration_is_sent_alone_and_gets_a_receipt_of_its_own(door: Door) 
     assert (again.status_code, again.json()["registration"], again.json()["known"]) == (
         200, team, True
     )  # fmt: skip
-    assert code_of(door.send({f"{team}.json": b"another"}, **JSON)) == "upload-taken"
     assert code_of(door.send({**files_of(), **sent}, **JSON)) == "upload-set"
     assert door.lying() == sent
 
 
-def test_another_file_of_the_same_name_is_a_conflict_and_replaces_nothing(door: Door) -> None:
-    door.send(files_of())
-    answer = door.send(files_of(size=99), **JSON)
-    assert (answer.status_code, code_of(answer)) == (409, "upload-taken")
-    page = door.send(files_of(size=99))
-    assert page.status_code == 409
-    assert "nothing was replaced" in words_of(page)
-    assert door.lying() == files_of()
+def test_junk_under_an_id_keeps_no_team_out(door: Door) -> None:
+    """Metadata of nonsense for an entry, by upload: the team's own update is taken beside it."""
+    name = f"{ONE}{ENDINGS[1]}"
+    assert door.send({name: b"junk"}).status_code == 201
+    assert door.send({name: b"the team's own"}, **JSON).status_code == 201
+    assert door.send(files_of()).status_code == 201
+    sent = [{name: b"junk"}, {name: b"the team's own"}, files_of()]
+    found = [arrival.read() for arrival in find_in_folder(door.folder, "age")]
+    assert in_order(found) == in_order(sent)
 
 
 @pytest.mark.parametrize(
@@ -413,9 +419,9 @@ def test_two_who_claim_one_id_at_once_do_not_mix(make: Callable[..., Door]) -> N
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert sorted(found.values()) == [201] + [409] * 5
-    (winner,) = (size for size, status in found.items() if status == 201)
-    assert wide.lying() == sent[winner]
+    assert list(found.values()) == [201] * 6
+    there = [arrival.read() for arrival in find_in_folder(wide.folder, "age")]
+    assert in_order(there) == in_order(sent.values())
 
 
 def test_every_answer_is_locked_down_and_nothing_can_be_read_back(door: Door) -> None:

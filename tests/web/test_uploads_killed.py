@@ -96,8 +96,7 @@ def test_what_was_receipted_is_there_and_what_was_not_can_be_sent_again(tmp_path
             sender.join(20)
             sent += sender.sent
             taken += sender.taken
-    named = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    named.pop(".uploading.lock")
+    named = {path.name: path.read_bytes() for path in tmp_path.glob("delivery-*/*")}
     wanted = {name: data for one in sent for name, data in files_of(one).items()}
     assert {name: wanted[name] for name in named} == named  # whole, whatever has a name
     assert {name for one in taken for name in files_of(one)} <= set(named)
@@ -110,4 +109,4 @@ def test_what_was_receipted_is_there_and_what_was_not_can_be_sent_again(tmp_path
     finally:
         server.kill()
         server.wait()
-    assert {path.name for path in tmp_path.iterdir() if path.suffix == ".age"} == set(wanted)
+    assert {path.name for path in tmp_path.glob("delivery-*/*")} == set(wanted)

@@ -34,10 +34,15 @@ from heldout.pipeline.deciding.receive import Receipt, list_merged, note_told, r
 from heldout.pipeline.deciding.registration import receive_registrations
 from heldout.pipeline.organiser.desk import Desk, note_held_out
 from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
-from heldout.store.arrivals import Arrival, find_in_folder, find_in_git
+from heldout.store.arrivals import Arrival, find_in_folder, find_in_git, remove_deliveries
 from heldout.store.fetching import BRANCHES, fetch_arrivals
 
 __all__ = ["inbox"]
+
+_MAY_CHANGE = frozenset(
+    ("id-conflict", "changed-file", "vault-full", "not-registered", "nothing-to-update")
+)
+"""Why an upload is refused today, and may be taken another day."""
 
 
 @click.command()
@@ -102,8 +107,21 @@ def inbox(
             _print_receipts(receipts, tell_all=tell_all)
             note_told(desk, receipts)
             _print_waiting(desk, silent)
+        done = _done_with(receipts)
+        for folder in folders:
+            remove_deliveries(folder, done)
     if silent:
         raise click.exceptions.Exit(1)
+
+
+def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
+    """Sources that need not be looked at again: taken in, or refused for good, and told before."""
+    return frozenset(
+        receipt.source
+        for receipt in receipts
+        if receipt.kind != "refused"
+        or (receipt.told_before and not {p.code for p in receipt.problems} & _MAY_CHANGE)
+    )
 
 
 def _take_in(

@@ -19,9 +19,11 @@ from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
 from heldout.store.files import File, Folder
 from heldout.store.git import Change, Git
+from heldout.store.uploads import DELIVERY
 
 __all__ = [
     "ARRIVALS",
+    "IN_FOLDER",
     "MAIN_BRANCH",
     "Arrival",
     "Seen",
@@ -31,11 +33,15 @@ __all__ = [
     "find_in_git",
     "find_merged",
     "plain_files",
+    "remove_deliveries",
     "sealed_owner",
 ]
 
 ARRIVALS = ("registrations", "submissions")
 """The folders of the board that strangers may add files to."""
+
+IN_FOLDER = "a folder"
+"""The source of what lies in a folder; its name, which may be a team's, is not said."""
 
 MAIN_BRANCH = "the main branch"
 """The source of what was merged before it was taken in."""
@@ -48,6 +54,7 @@ _SHA1_DIGITS = 40
 _REFS = ("refs/heads/submission/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
 _REQUEST = re.compile(r"refs/(pull|merge-requests)/(\d{1,18})/head", re.ASCII)
 _PLAIN = "100644"
+_DELIVERY = re.compile(rf"{DELIVERY}[0-9a-f]{{16}}", re.ASCII)
 _KINDS = {"D": "a deletion", "T": "a change of type"}
 _MODES = {"040000": "a folder"}
 
@@ -171,22 +178,27 @@ def _blob_id(data: bytes, *, like: str) -> str:
 
 
 def find_in_folder(folder: Path, form: Form) -> Iterator[Arrival]:
-    """Submissions whose files lie in a folder, the three of each side by side.
+    """Submissions whose files lie in a folder, or in a delivery there, the three side by side.
 
     Raises:
         StoreError: there is no such folder.
     """
-    named: dict[SubmissionId, dict[str, File]] = {}
-    for file in plain_files(folder):
+    named: dict[tuple[str, SubmissionId], dict[str, File]] = {}
+    for source, file in plain_files(folder):
         submission = sealed_owner(file.name, form)
         if submission is not None:
-            named.setdefault(submission, {})[file.name] = file
-    for submission, files in named.items():
-        yield _from_files(form, submission, files)
+            named.setdefault((source, submission), {})[file.name] = file
+    for (source, submission), files in named.items():
+        yield _from_files(form, submission, files, source)
 
 
-def plain_files(folder: Path) -> Iterator[File]:
+def plain_files(folder: Path) -> Iterator[tuple[str, File]]:
     """The plain files that lie in a folder which others can write to, sorted; links are left out.
+
+    Those in the folder itself first, then those of each delivery that was uploaded.
+
+    Returns:
+        Where each comes from, `a folder` or `upload DIGITS`, and the file.
 
     Raises:
         StoreError: there is no such folder.
@@ -194,10 +206,27 @@ def plain_files(folder: Path) -> Iterator[File]:
     if not folder.is_dir():
         raise StoreError(f"{folder} is not a folder")
     here = Folder(folder)
+    names = here.names()
+    deliveries = [name for name in names if _DELIVERY.fullmatch(name)]
+    for source, name in ((IN_FOLDER, ""), *((_upload_source(d), f"{d}/") for d in deliveries)):
+        with suppress(StoreError, OSError):  # a symlink is nobody's delivery
+            for inner in here.names(name) if name else names:
+                with suppress(StoreError):  # nor anybody's submission
+                    if here.is_file(f"{name}{inner}"):
+                        yield source, here.file(f"{name}{inner}")
+
+
+def remove_deliveries(folder: Path, sources: Container[str]) -> None:
+    """Remove uploads that an inbox is done with; where it may not, they stay."""
+    here = Folder(folder)
     for name in here.names():
-        with suppress(StoreError):  # a symlink is nobody's submission
-            if here.is_file(name):
-                yield here.file(name)
+        if _DELIVERY.fullmatch(name) and _upload_source(name) in sources:
+            with suppress(StoreError, OSError):
+                here.delete_tree(name)
+
+
+def _upload_source(delivery: str) -> str:
+    return f"upload {delivery.removeprefix(DELIVERY)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,14 +328,16 @@ def _unread(source: str, why: str) -> Arrival:
     return Arrival(source=source, id=None, fingerprint=mark, problems=(problem,), read=dict)
 
 
-def _from_files(form: Form, submission: SubmissionId, files: Mapping[str, File]) -> Arrival:
+def _from_files(
+    form: Form, submission: SubmissionId, files: Mapping[str, File], source: str
+) -> Arrival:
     looks = {name: Seen.look(file, most=_MOST_BYTES) for name, file in files.items()}
     seen = {name: one for name, one in looks.items() if one is not None}
     sizes = {name: one.size for name, one in seen.items()}
     problems = tuple(_check_files(submission, form, sizes))
     marks = {} if problems else {name: one.digest for name, one in seen.items()}
     return Arrival(
-        source="a folder",
+        source=source,
         id=submission,
         fingerprint=_fingerprint(marks or {n: str(size) for n, size in sizes.items()}),
         core=_core(marks, form, submission),

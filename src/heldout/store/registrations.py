@@ -111,10 +111,10 @@ def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:
     Raises:
         StoreError: there is no such folder.
     """
-    for file in plain_files(folder):
+    for source, file in plain_files(folder):
         seen = Seen.look(file, most=_MOST_BYTES) if _NAME.fullmatch(file.name) else None
         if seen is not None:
-            yield _from_file(seen)
+            yield _from_file(seen, source)
 
 
 def _source(ref: str) -> str | None:
@@ -159,12 +159,12 @@ def _check_changes(changes: Sequence[Change]) -> Iterator[Problem]:
             return
 
 
-def _from_file(seen: Seen) -> Arrival:
+def _from_file(seen: Seen, source: str) -> Arrival:
     size = seen.size
     problems = (_too_large(seen.file.name, size),) if size > _MOST_BYTES else ()
     mark = digest_bytes(str(size).encode()) if problems else seen.digest
     return Arrival(
-        source="a folder",
+        source=source,
         id=None,
         fingerprint=mark,
         problems=problems,

@@ -1,34 +1,43 @@
 """Uploads of sealed files and registrations into a folder that `heldout inbox --from` reads.
 
-Files are stored as they come and never opened. They are written aside; a whole submission then gets
-its names at once, under a lock, and nothing that lies there is ever replaced.
+Files are stored as they come and never opened. They are written aside; what is whole then becomes a
+delivery, a folder of its own that is named by what is in it. So nobody can take anybody's name, and
+the same files again are the same delivery. One account, under a lock, has the room of all uploads
+that are under way, in whatever process.
 """
 
+import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from heldout.errors import InputError, Problem, StoreError, quote
-from heldout.ids import Digest, parse_submission_id
+from heldout.ids import Digest, digest_bytes, parse_submission_id
 from heldout.store.files import Folder
 from heldout.store.upload_receipts import Received, UploadReceipt
 
-__all__ = ["Delivery", "Limits", "UploadFolder"]
+__all__ = ["DELIVERY", "Delivery", "Limits", "UploadFolder"]
 
+DELIVERY = "delivery-"
+"""What the name of a delivery's folder begins with; sixteen digits of a digest follow."""
+
+_NAME_DIGITS = 16
 _ASIDE = ".uploading-"
 _LOCK = ".uploading.lock"
-_STALE = timedelta(days=1)
+_ACCOUNT = ".account"
 _MODE = 0o640
-_CHUNK = 1 << 20
+_FOLDER_MODE = 0o750
+_STEP = 1 << 24
 _REGISTRATION = ".json"
 _HEAD = re.compile(r"[A-Za-z0-9._-]{1,120}", re.ASCII)
 
@@ -43,13 +52,17 @@ class Limits:
         folder_bytes: most that lies in the folder, uploads under way included.
         free_bytes: the disk keeps at least so many free.
         at_once: uploads under way.
+        of_one: those of them that one address may have.
+        deliveries: most that wait for the inbox.
     """
 
     file_bytes: int = 1 << 30
     registration_bytes: int = 1 << 16
     folder_bytes: int = 20 << 30
     free_bytes: int = 1 << 30
-    at_once: int = 8
+    at_once: int = 32
+    of_one: int = 4
+    deliveries: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +83,13 @@ class UploadFolder:
     limits: Limits = field(default_factory=Limits)
 
     @contextmanager
-    def deliver(self, *, now: datetime) -> Iterator["Delivery"]:
+    def deliver(self, *, size: int | None = None, address: str = "") -> Iterator["Delivery"]:
         """Take one upload; what was not finished at the end is removed.
 
         Args:
-            now: the time, UTC; what a killed server left a day ago is removed.
+            size: bytes that it says it has, for which room is set apart before any is read; `None`
+                sets it apart as they come.
+            address: who sends it; "" is not counted.
 
         Raises:
             StoreError: there is no such folder.
@@ -82,25 +97,64 @@ class UploadFolder:
         """
         if not self.path.is_dir():
             raise StoreError(f"{self.path} is not a folder")
-        self._sweep(now)
-        if sum(1 for _ in self.path.glob(f"{_ASIDE}*")) >= self.limits.at_once:
-            raise _problem(
-                "upload-busy",
-                f"{self.limits.at_once} uploads under way",
-                "fewer",
-                hint="try again in a few minutes; nothing was stored",
-            )
-        room = self._room()
-        try:
-            aside = Path(tempfile.mkdtemp(dir=self.path, prefix=_ASIDE))
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
-        delivery = Delivery(folder=self, aside=aside, room=room)
+        with Folder(self.path).lock(_LOCK, wait=True):
+            others = self._under_way()
+            self._check_slots(others, address)
+            reserved = _STEP if size is None else size
+            self._check_room(reserved if size is not None else 1, others)
+            try:
+                aside = Path(tempfile.mkdtemp(dir=self.path, prefix=_ASIDE))
+                aside.chmod(_FOLDER_MODE)
+                account = _Account.open(aside, address)
+            except OSError as error:
+                raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
+            account.reserve(0 if size is None else reserved)
+        delivery = Delivery(folder=self, aside=aside, account=account)
         try:
             yield delivery
         finally:
             delivery.close()
             shutil.rmtree(aside, ignore_errors=True)
+            account.close()
+
+    def _check_slots(self, others: Sequence["_Share"], address: str) -> None:
+        of_one = sum(other.address == address for other in others) if address else 0
+        if len(others) < self.limits.at_once and of_one < self.limits.of_one:
+            return
+        raise _problem(
+            "upload-busy",
+            f"{len(others)} uploads under way, {of_one} of them from your address",
+            f"fewer than {self.limits.at_once}, and than {self.limits.of_one} from one address",
+            hint="try again in a few minutes; nothing was stored",
+        )
+
+    def _check_room(self, wanted: int, others: Sequence["_Share"]) -> None:
+        """Refuse more bytes than there is room for, counting what others have set apart."""
+        deliveries = [name for name in _names(self.path) if name.startswith(DELIVERY)]
+        stored = _bytes_in(self.path) + sum(_bytes_in(self.path / name) for name in deliveries)
+        apart = sum(max(other.reserved, other.written) for other in others)
+        coming = sum(max(0, other.reserved - other.written) for other in others)
+        free = shutil.disk_usage(self.path).free - coming
+        if (
+            len(deliveries) >= self.limits.deliveries
+            or stored + apart + wanted > self.limits.folder_bytes
+            or free - wanted < self.limits.free_bytes
+        ):
+            raise _full()
+
+    def _under_way(self) -> list["_Share"]:
+        """The uploads under way; what a killed server left behind is removed."""
+        shares = []
+        for name in _names(self.path):
+            if not name.startswith(_ASIDE) or name.endswith(_ACCOUNT):
+                continue
+            share = _Share.read(self.path / name)
+            if share is None:
+                shutil.rmtree(self.path / name, ignore_errors=True)
+                (self.path / f"{name}{_ACCOUNT}").unlink(missing_ok=True)
+            else:
+                shares.append(share)
+        return shares
 
     def check_name(self, name: str) -> str:
         """The id of the submission that a file belongs to, or the handle of the team, by its name.
@@ -127,36 +181,68 @@ class UploadFolder:
             hint="send the files as `heldout pack` or `heldout register --to` named them",
         )
 
-    def _room(self) -> int:
-        """Bytes that one more upload may have."""
-        used = sum(
-            _bytes_of(found)
-            for place in (self.path, *self.path.glob(f"{_ASIDE}*"))
-            for found in _entries(place)
-        )
-        free = shutil.disk_usage(self.path).free
-        room = min(self.limits.folder_bytes - used, free - self.limits.free_bytes)
-        if room <= 0:
-            raise _full()
-        return room
 
-    def _sweep(self, now: datetime) -> None:
-        for left in self.path.glob(f"{_ASIDE}*"):
-            try:
-                touched = datetime.fromtimestamp(left.stat().st_mtime, UTC)
-            except FileNotFoundError:
-                continue
-            if now - touched > _STALE:
-                shutil.rmtree(left, ignore_errors=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    """What the account says of an upload under way: who sends it, bytes set apart and written."""
+
+    address: str
+    reserved: int
+    written: int
+
+    @staticmethod
+    def read(aside: Path) -> "_Share | None":
+        """`None` where no process holds it any more."""
+        try:
+            with Path(f"{aside}{_ACCOUNT}").open("rb") as account:
+                try:
+                    fcntl.flock(account, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    told = json.loads(account.read() or b"{}")
+                    return _Share(
+                        address=told.get("address", ""),
+                        reserved=told.get("reserved", 0),
+                        written=_bytes_in(aside),
+                    )
+        except (OSError, ValueError):
+            return None
+        return None
+
+
+class _Account:
+    """The line of one upload in the account of all: a file, locked for as long as it goes on."""
+
+    def __init__(self, path: Path, file: BinaryIO, address: str) -> None:
+        self._path, self._file, self._address = path, file, address
+        self.reserved = 0
+
+    @staticmethod
+    def open(aside: Path, address: str) -> "_Account":
+        path = Path(f"{aside}{_ACCOUNT}")
+        file = path.open("xb", buffering=0)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return _Account(path, file, address)
+
+    def reserve(self, size: int) -> None:
+        """Say that so many bytes are set apart for it; the lock of all is held."""
+        self.reserved = size
+        told = json.dumps({"address": self._address, "reserved": size}).encode()
+        os.pwrite(self._file.fileno(), told, 0)
+        self._file.truncate(len(told))
+
+    def close(self) -> None:
+        self._path.unlink(missing_ok=True)
+        self._file.close()
 
 
 class Delivery:
     """One upload under way: files one after the other, then `finish`."""
 
-    def __init__(self, *, folder: UploadFolder, aside: Path, room: int) -> None:
+    def __init__(self, *, folder: UploadFolder, aside: Path, account: _Account) -> None:
         self._folder = folder
         self._aside = aside
-        self._room = room
+        self._account = account
+        self._written = 0
         self._owner = ""
         self._files: dict[str, Received] = {}
         self._name = ""
@@ -193,44 +279,59 @@ class Delivery:
         if self._open is None:
             raise ValueError("no file was begun")
         self._size += len(data)
-        self._room -= len(data)
+        self._written += len(data)
         limits = self._folder.limits
         registers = self._name == f"{self._owner}{_REGISTRATION}"
         most = limits.registration_bytes if registers else limits.file_bytes
         if self._size > most:
             raise _problem("upload-too-large", f"{self._name} goes on", f"at most {most:,} bytes")
-        if self._room < 0:
-            raise _full()
+        if self._written > self._account.reserved:
+            self._reserve_more()
         try:
             self._open.write(data)
         except OSError as error:
             raise _full() from error
         self._hash.update(data)
 
+    def _reserve_more(self) -> None:
+        """Set more room apart: a large step, or where that does not fit what it needs now."""
+        folder = self._folder
+        with Folder(folder.path).lock(_LOCK, wait=True):
+            others = folder._under_way()  # noqa: SLF001 - of one mind; itself among them
+            need = self._written - self._account.reserved
+            try:
+                folder._check_room(_STEP, others)  # noqa: SLF001 - of one mind
+                need = max(need, _STEP)
+            except InputError:
+                folder._check_room(need, others)  # noqa: SLF001 - of one mind
+            self._account.reserve(self._account.reserved + need)
+
     def finish(self, *, now: datetime) -> UploadReceipt:
-        """Give the files their names, all or, where one cannot have its own, none.
+        """Make a delivery of the files, all in one step.
 
         Args:
             now: the time, UTC.
 
         Raises:
             InputError: codes `upload-set`: not all three files, nor the metadata or a registration
-                alone; `upload-taken`: another file of a name lies there; `upload-full`.
+                alone; `upload-full`.
         """
         self._end_file()
         names = self._check_set()
+        lines = "".join(f"{self._files[name].digest}  {name}\n" for name in sorted(self._files))
+        name = f"{DELIVERY}{digest_bytes(lines.encode())[:_NAME_DIGITS]}"
         with Folder(self._folder.path).lock(_LOCK, wait=True):
-            known = self._find_known()
-            for name in names:
-                if not known[name]:
-                    (self._aside / name).rename(self._folder.path / name)
-            _sync(self._folder.path)
+            known = os.path.lexists(self._folder.path / name)
+            if not known:
+                _sync(self._aside)
+                self._aside.rename(self._folder.path / name)
+                _sync(self._folder.path)
         return UploadReceipt(
             owner=self._owner,
             kind="registration" if f"{self._owner}{_REGISTRATION}" in names else "submission",
             files=tuple(self._files[name] for name in sorted(self._files)),
             received=now,
-            known=all(known.values()),
+            known=known,
         )
 
     def close(self) -> None:
@@ -254,9 +355,8 @@ class Delivery:
         self._files[self._name] = Received(name=self._name, size=self._size, digest=digest)
 
     def _check_set(self) -> Sequence[str]:
-        """Names of the files, in the order in which they get them."""
+        """Names of the files, where they are what one upload may bring."""
         runs, metadata, key = (f"{self._owner}{ending}" for ending in self._folder.endings)
-        # Runs and key first: a reader who comes in between finds no metadata, and waits.
         sets = [runs, key, metadata], [metadata], [f"{self._owner}{_REGISTRATION}"]
         found = next((names for names in sets if set(names) == set(self._files)), None)
         empty = [one.name for one in self._files.values() if not one.size]
@@ -271,56 +371,24 @@ class Delivery:
             )
         return found
 
-    def _find_known(self) -> Mapping[str, bool]:
-        """Which files lie there already, the same; another one is an error."""
-        known = {}
-        for name, one in self._files.items():
-            place = self._folder.path / name
-            known[name] = os.path.lexists(place)
-            if known[name] and _digest_there(place, one.size) != one.digest:
-                raise _problem(
-                    "upload-taken",
-                    f"another {name} is there already",
-                    "a name that is free, or the very same file",
-                    hint="nothing was replaced; ask the organiser, or draft another id",
-                )
-        return known
 
-
-def _digest_there(place: Path, size: int) -> str | None:
-    """The digest of a plain file of this size; `None` for anything else."""
+def _names(folder: Path) -> list[str]:
     try:
-        handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size != size:
-            return None
-        sums = hashlib.sha256()
-        while data := os.read(handle, _CHUNK):
-            sums.update(data)
-        return sums.hexdigest()
-    finally:
-        os.close(handle)
-
-
-def _entries(place: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(place) as found:
-            return list(found)
-    except FileNotFoundError:
+        return sorted(path.name for path in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
-def _bytes_of(entry: os.DirEntry[str]) -> int:
-    """Size of a file; 0 for what is none, or was moved or removed since it was listed."""
-    try:
-        return (
-            entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else 0
-        )
-    except FileNotFoundError:
-        return 0
+def _bytes_in(folder: Path) -> int:
+    """Bytes of the files in a folder, but for the accounts; what is gone by now counts not."""
+    total = 0
+    for name in _names(folder):
+        if name.startswith(_ASIDE):
+            continue
+        with suppress(OSError):
+            found = (folder / name).lstat()
+            total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return total
 
 
 def _sync(folder: Path) -> None:

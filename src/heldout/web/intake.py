@@ -7,6 +7,7 @@ it is a submission, the organiser's own machine finds out.
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import anyio
@@ -36,7 +37,6 @@ _STATUSES: Mapping[str, int] = {
     "upload-full": 507,
     "upload-name": 422,
     "upload-set": 422,
-    "upload-taken": 409,
     "upload-too-large": 413,
 }
 _RETRY_SECONDS = "120"
@@ -54,6 +54,8 @@ class Intake:
         study: of the window's title; whom to write to.
         silence: seconds without a byte after which an upload ends.
         longest: seconds after which it ends in any case.
+        grace: seconds after which it has to have come at the least rate, from its beginning on.
+        rate: bytes in a second, on average.
     """
 
     folder: UploadFolder
@@ -61,6 +63,8 @@ class Intake:
     study: Study = field(default_factory=Study)
     silence: float = 60.0
     longest: float = 3600.0
+    grace: float = 30.0
+    rate: float = 1 << 14
 
 
 def intake_routes(intake: Intake) -> APIRouter:
@@ -103,8 +107,8 @@ async def _take(intake: Intake, request: Request) -> UploadReceipt:
     Raises:
         InputError: it was not taken; what had come by then is gone again.
     """
-    _check_length(request.headers.get("content-length", ""), intake.folder)
-    manager = intake.folder.deliver(now=intake.clock())
+    size = _check_length(request.headers.get("content-length", ""), intake.folder)
+    manager = intake.folder.deliver(size=size, address=_address(request))
     delivery = await run_in_threadpool(manager.__enter__)
     try:
         with anyio.fail_after(intake.longest):
@@ -138,7 +142,7 @@ async def _read(delivery: Delivery, request: Request, intake: Intake) -> None:
         form = UploadForm(request.headers.get("content-type", ""), delivery)
     except InputError as error:
         refused = error
-    async for data in _pieces(request, intake.silence):
+    async for data in _pieces(request, intake):
         most -= len(data)
         if most < 0:
             raise _too_large(intake.folder)
@@ -154,25 +158,49 @@ async def _read(delivery: Delivery, request: Request, intake: Intake) -> None:
         form.finish()
 
 
-async def _pieces(request: Request, silence: float) -> AsyncIterator[bytes]:
-    """The body, as long as it goes on."""
+async def _pieces(request: Request, intake: Intake) -> AsyncIterator[bytes]:
+    """The body, as long as it goes on, and fast enough: a slow sender keeps a place from others.
+
+    Raises:
+        TimeoutError: it does not.
+    """
     stream = request.stream()
+    begun, got = anyio.current_time(), 0
     while True:
-        with anyio.fail_after(silence):
+        due = begun + intake.grace + got / intake.rate
+        with anyio.fail_after(max(0.0, min(intake.silence, due - anyio.current_time()))):
             try:
                 data = await anext(stream)
             except StopAsyncIteration:
                 return
         if data:
+            got += len(data)
             yield data
 
 
-def _check_length(said: str, folder: UploadFolder) -> None:
-    """Refuse what says itself that it is too long, before a byte of it is read."""
-    if said.isascii() and said.isdigit():
-        digits = said.lstrip("0")
-        if len(digits) > _LENGTH_DIGITS or int(digits or "0") > _most_bytes(folder):
-            raise _too_large(folder)
+def _address(request: Request) -> str:
+    """Whose places are counted together: an address, of IPv6 a network, "" for this machine.
+
+    A server in front that was not named with --proxy calls from here for everybody.
+    """
+    host = "" if request.client is None else request.client.host
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host
+    if found.is_loopback:
+        return ""
+    return str(ip_network((found, 64 if found.version == 6 else 32), strict=False))  # noqa: PLR2004 - IPv6
+
+
+def _check_length(said: str, folder: UploadFolder) -> int | None:
+    """What it says of its length; refuse what is too long before a byte of it is read."""
+    if not said.isascii() or not said.isdigit():
+        return None
+    digits = said.lstrip("0")
+    if len(digits) > _LENGTH_DIGITS or int(digits or "0") > _most_bytes(folder):
+        raise _too_large(folder)
+    return int(digits or "0")
 
 
 def _most_bytes(folder: UploadFolder) -> int:

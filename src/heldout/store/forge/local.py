@@ -8,7 +8,7 @@ from pathlib import Path
 from heldout.envelope.bundle import Form
 from heldout.errors import InputError, StoreError
 from heldout.ids import Digest, SubmissionId, parse_submission_id
-from heldout.store.arrivals import Arrival, find_in_folder, find_in_git
+from heldout.store.arrivals import IN_FOLDER, Arrival, find_in_folder, find_in_git
 from heldout.store.fetching import fetch_arrivals
 from heldout.store.files import write_whole
 from heldout.store.forge.protocol import Handle, Outcome, PullRequest, format_marker
@@ -49,7 +49,7 @@ class FolderForge:
 
     def locate(self, source: str, name: str) -> Handle | None:
         """The name itself, if it came from a folder."""
-        return Handle(name) if source == "a folder" else None
+        return Handle(name) if source == IN_FOLDER else None
 
     def copies(self, handle: Handle) -> tuple[Handle, ...]:
         """Itself: here a submission is known by its id."""
