@@ -18,6 +18,7 @@ from attack_table import (
     replays,
     requests,
     signed,
+    uploads,
 )
 from attack_table.attack import Attack
 
@@ -35,6 +36,7 @@ ATTACKS: tuple[Attack, ...] = (
     *forges.attacks(),
     *links.attacks(),
     *signed.attacks(),
+    *uploads.attacks(),
 )
 
 _INTRODUCTION = """\

@@ -473,6 +473,24 @@ def test_hostile_file_names_in_a_folder_are_no_submissions(town: Town, name: str
     assert (answer.code, answer.json["received"]) == (0, [])
 
 
+def test_uploads_go_when_the_inbox_is_done_with_them(town: Town) -> None:
+    """Junk under the id of a submission keeps nothing out, and does not pile up."""
+    uploads = town.root / "uploads"
+    own, junk = uploads / f"delivery-{'a' * 16}", uploads / f"delivery-{'b' * 16}"
+    for folder, names in ((own, NAMES), (junk, NAMES[1:2])):
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / Path(name).name).write_bytes(folder.name.encode())
+    told = town.organiser("inbox", "--from", uploads, now=NOW)
+    assert told.code == 0
+    assert town.kinds().count("received") == 1
+    assert f"from upload {'a' * 16}" in told.out
+    assert f"from upload {'b' * 16}" in told.out
+    assert [path.name for path in uploads.iterdir()] == [junk.name]
+    assert town.organiser("inbox", "--from", uploads, now=NOW).code == 0
+    assert list(uploads.iterdir()) == []
+
+
 def test_symlink_in_a_folder_is_not_followed(town: Town) -> None:
     folder = town.root / "uploads"
     folder.mkdir()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from town import TEAM, Town, found_town
+from town import OTHER_TEAM, TEAM, Town, found_town
 
 pytestmark = pytest.mark.slow
 SENT = "2026-11-03T10:00:00Z"
@@ -68,3 +68,27 @@ def test_of_a_team_without_embargo_anything_may_be_said(town: Town) -> None:
     one = town.send("open", now=SENT)
     town.take_in(now=DAY)
     assert town.organiser("ask", one, f"Which dataset, {NAME}?", now=DAY).code == 0
+
+
+def test_a_reason_ties_no_entry_to_one_that_an_embargo_hides(town: Town) -> None:
+    """Junk under a suspected team's name; what a review says of others is pasted into a reason."""
+    hidden = town.send("anon", now=SENT, embargo=UNTIL)
+    junk = town.send("junk", now=SENT, seed=2)
+    other = town.send("other", now=SENT, seed=3, team=OTHER_TEAM)
+    town.take_in(now=DAY)
+    assert town.publish(hidden, now=DAY).code == 0
+    assert town.organiser("review", junk, now=DAY).code in (0, 1)
+    before = town.kinds()
+    for why in (
+        f"more than 2 runs of this team within 30 days, with {other} and one under embargo",
+        f"nearly the same run as {hidden}",
+        f"{NAME} has an entry already",
+    ):
+        answer = town.organiser("reject", junk, "--why", why, now=DAY)
+        assert (answer.code, "telling-text" in answer.err) == (2, True), why
+    answer = town.organiser("reject", other, "--why", f"{NAME} sent it, too", now=DAY)
+    assert "telling-text" in answer.err
+    assert town.kinds() == before
+    assert not is_told(town)
+    why = f"the same run as {other}, whose team nothing hides"
+    assert town.organiser("reject", junk, "--why", why, now=DAY).code == 0

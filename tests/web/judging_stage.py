@@ -209,10 +209,12 @@ class Stages:
         self.made.append(Stage(database, campaign, clock, app, caller))
         return self.made[-1]
 
-    def serve(self, app: FastAPI) -> str:
+    def serve(self, app: FastAPI, **options: Any) -> str:
         """Serve an application on a free port of this machine; its address."""
         listener = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, **options
+        )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -96,7 +96,14 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Door]]:
     with Stages(tmp_path) as stages:
         doors: list[Door] = []
 
-        def door(*, silence: float = 20.0, longest: float = 60.0, **limits: int) -> Door:
+        def door(
+            *,
+            silence: float = 20.0,
+            longest: float = 60.0,
+            grace: float = 30.0,
+            rate: float = 1 << 14,
+            **limits: int,
+        ) -> Door:
             folder = tmp_path / f"uploads{len(doors)}"
             folder.mkdir()
             fields = {"free_bytes": 0, "file_bytes": 1 << 20, **limits}
@@ -109,6 +116,8 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Door]]:
                 study=Study(name="A board", contact="board@example.org"),
                 silence=silence,
                 longest=longest,
+                grace=grace,
+                rate=rate,
             )
             doors.append(Door(folder, stages.serve(make_upload_app(intake))))
             return doors[-1]
@@ -359,6 +368,28 @@ def test_a_trickle_does_not_hold_a_place_for_ever(make: Callable[..., Door]) -> 
             time.sleep(0.02)
         assert line.recv(1 << 16).startswith(b"HTTP/1.1 400")
     assert time.monotonic() - begun < 60  # it was not silence that ended it
+
+
+def test_a_slow_sender_does_not_keep_a_place(make: Callable[..., Door]) -> None:
+    """Bytes come all the time, but fewer than others could send in that place."""
+    door = make(silence=60, longest=60, grace=0.3, rate=1e6)
+    body = body_of(files_of(size=1000))
+    with socket.create_connection(door.address, timeout=50) as line:
+        line.sendall(
+            f"POST {ADDRESS} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode()
+        )
+        begun = time.monotonic()
+        for place in range(400):
+            try:
+                line.sendall(body[place : place + 1])
+            except OSError:
+                break
+            time.sleep(0.02)
+        assert line.recv(1 << 16).startswith(b"HTTP/1.1 400")
+    assert time.monotonic() - begun < 40
+    door.wait_until_quiet()
+    assert door.send(files_of(size=1000)).status_code == 201
 
 
 def test_too_many_at_once_are_asked_to_wait(make: Callable[..., Door]) -> None:

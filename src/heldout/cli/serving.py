@@ -31,6 +31,7 @@ __all__ = ["serve", "served_app"]
 _DATABASE = "DATABASE_URL"
 _TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
 _WORKERS = "HELDOUT_SERVE_WORKERS"
+_FRONT = "HELDOUT_FRONT"
 _PORTS = click.IntRange(1, 65_535)
 _GRACE_SECONDS = 10
 
@@ -94,6 +95,9 @@ def serve(
     try:
         import uvicorn  # noqa: PLC0415 - only for this
 
+        from heldout.web.connections import server_options  # noqa: PLC0415 - the same
+
+        options = server_options()
         token = _find_token()
         check_port(host, port)
         what = _Served(root=f"http://{host}:{port}", token=token, paused=paused, uploads=uploads)
@@ -107,6 +111,7 @@ def serve(
     os.environ[_WORKERS] = str(workers)
     os.environ[UPLOADS] = str(uploads.absolute()) if uploads else ""
     os.environ[UPLOADS_FORM] = envelope
+    os.environ[_FRONT] = proxy or ""
     uvicorn.run(
         "heldout.cli.serving:served_app",
         factory=True,
@@ -115,10 +120,8 @@ def serve(
         workers=workers,
         proxy_headers=proxy is not None,
         forwarded_allow_ips=proxy or "",
-        access_log=False,
-        log_level="warning",
-        server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
+        **options,
     )
 
 
@@ -127,9 +130,11 @@ def served_app() -> "FastAPI":
     from heldout.store.judging.database import open_database  # noqa: PLC0415 - heavy
     from heldout.web.admin import Admin, admin_routes  # noqa: PLC0415 - heavy
     from heldout.web.app import make_app, utc_now  # noqa: PLC0415 - heavy
+    from heldout.web.connections import Connection  # noqa: PLC0415 - heavy
     from heldout.web.intake import intake_routes, make_upload_app  # noqa: PLC0415 - heavy
 
     Thread(target=_end_with_parent, daemon=True).start()
+    Connection.front = os.environ.get(_FRONT, "")
     intake = intake_of(os.environ)
     if intake is not None and not os.environ[_DATABASE]:
         return make_upload_app(intake)

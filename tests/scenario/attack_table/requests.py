@@ -270,6 +270,18 @@ def _bombs(branches: Group) -> Iterator[Attack]:
         ),
     ):
         yield branches.one(name, test, tries=tries, becomes=f"{becomes}; {beside}")
+    yield Group(family=FAMILY, module="board/test_policy.py").one(
+        "junk under the name of a team that may be hidden",
+        "test_junk_under_a_name_is_not_refused_for_what_an_embargo_hides",
+        tries="to learn by a refused quota that the team has an entry under embargo",
+        becomes="not refused for it; a person looks at what only the organisers see",
+    )
+    yield Group(family=FAMILY, module="scenario/test_telling_texts.py").one(
+        "a finding that is pasted into a public reason",
+        "test_a_reason_ties_no_entry_to_one_that_an_embargo_hides",
+        tries="to have the organisers name an entry beside one that an embargo hides",
+        becomes="refused as `telling-text`",
+    )
     yield branches.one(
         "zeros under the name of sealed runs",
         "test_a_push_that_unpacks_in_the_vault",

@@ -68,6 +68,7 @@ def serve_questions(folder: QuestionFolder, pages: ServeOptions) -> None:
             make_annotating_app,
         )
         from heldout.web.app import utc_now  # noqa: PLC0415 - the same
+        from heldout.web.connections import server_options  # noqa: PLC0415 - the same
         from heldout.web.signing_in import check_token  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         raise SetupError(
@@ -91,8 +92,6 @@ def serve_questions(folder: QuestionFolder, pages: ServeOptions) -> None:
         make_annotating_app(annotating),
         host=pages.host,
         port=pages.port,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
+        **server_options(),
     )
