@@ -34,7 +34,9 @@ def refuse_contested(
     arrivals = [_refuse_look_alike(arrival, taken) for arrival in arrivals]
     claims: dict[str, list[Arrival]] = defaultdict(list)
     for arrival in arrivals:
-        if arrival.id is not None and not arrival.problems and arrival.id.lower() not in taken:
+        # Metadata alone claim no new id: there is nothing yet that they could change.
+        new = arrival.id is not None and arrival.core and arrival.id.lower() not in taken
+        if arrival.id is not None and new and not arrival.problems:
             claims[arrival.id.lower()].append(arrival)
     contested = {id_: rivals for id_, rivals in claims.items() if _differ(rivals)}
     _check_accepted(accepted, contested.values())
