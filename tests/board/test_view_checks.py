@@ -7,6 +7,7 @@ from boardlog import RULES
 
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
+from heldout.pipeline.scoring.telling import rule_of
 
 FAIR = 'measure = "AWRF@10"\ngroups = "labels/eval.groups"\n'
 WORST = 'measure = "RR@10"\nfacets = "labels/eval.facets"\nsummary = "worst"\n'
@@ -149,3 +150,9 @@ def test_the_ladder_asks_for_the_views_whose_held_out_scores_are_published(
     named = LADDER.replace('rule = "ladder"', 'rule = "ladder"\nz = 2.5')
     spec = parse_spec(with_view(keys, rules=named, query_set=query_set).encode())
     assert spec.held_out_release == spec.release
+
+
+def test_a_release_of_an_older_log_is_replayed_with_the_z_of_a_single_view() -> None:
+    spec = parse_spec(with_view(RR, rules=LADDER, query_set="eval").encode())
+    assert rule_of(spec, "eval", schema=1).threshold == spec.release.threshold
+    assert rule_of(spec, "eval").threshold > spec.release.threshold

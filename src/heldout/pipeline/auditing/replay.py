@@ -250,7 +250,7 @@ def _held_before(event: _Event, view: str) -> str:
 def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
     """What the rule lets out, in the words of the page."""
     values = score_vector(score.score.per_query, n=score.score.n)
-    rule = rule_of(event.spec, view.name)
+    rule = rule_of(event.spec, view.name, schema=event.entry.event.schema)
     bar = _find_bar(event, view, found, where) if event.climbs(view) else None
     outcome = release(values, bar, rule, decimals=event.spec.decimals)
     return outcome.text if outcome.text is not None else not_above(outcome.told.text)

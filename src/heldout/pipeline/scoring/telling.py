@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from heldout.board.log.events import SCHEMA
 from heldout.board.log.history import Submission
 from heldout.board.log.joined_names import hides_tie, list_renamed
 from heldout.board.rules.deadlines import one_shot_deadline
@@ -189,10 +190,17 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
     return {"final": {**told, **({"spreads": spreads} if spreads else {})}}
 
 
-def rule_of(spec: BoardSpec, view: str) -> ReleaseRule:
-    """The board's rule, or plain rounding where anybody can compute the score of a public view."""
-    held_out = spec.sets[spec.view(view).set].held_out
-    return spec.held_out_release if held_out else ReleaseRule(rule="rounded")
+def rule_of(spec: BoardSpec, view: str, *, schema: int = SCHEMA) -> ReleaseRule:
+    """The board's rule, or plain rounding where anybody can compute the score of a public view.
+
+    Args:
+        spec: the rules.
+        view: its name.
+        schema: of the event that released the score: under schema 1 a Ladder's z was for each view.
+    """
+    if not spec.sets[spec.view(view).set].held_out:
+        return ReleaseRule(rule="rounded")
+    return spec.release if schema == 1 else spec.held_out_release
 
 
 def _queries(score: ViewScore) -> set[str]:
