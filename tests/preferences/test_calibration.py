@@ -245,7 +245,7 @@ def test_a_win_rate_takes_people_where_they_judged_and_the_model_where_not() -> 
     for one in (found.together, found.people):
         assert None not in (one.low, one.high)
     narrow = found.together.high - found.together.low  # type: ignore[operator]
-    wide = found.people.high - found.people.low  # type: ignore[operator]
+    wide = found.people.high - found.people.low
     assert narrow < 0.75 * wide
     turned = rates["perfect", "run1"].together
     assert turned.value == pytest.approx(1 - (found.together.value or 0))

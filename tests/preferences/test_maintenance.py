@@ -280,7 +280,8 @@ def test_a_lead_of_three_errs_as_seldom_as_a_random_walk_says(lead: int, wrong: 
 
 def fight(rule: LeadRule, challengers: int, p: float, rng: np.random.Generator) -> str:
     """The answer of a query after so many challengers, each preferred to what it meets with p."""
-    best, cast = "a", []
+    best = "a"
+    cast: list[Judgment] = []
     for number in range(challengers):
         new = f"n{number}"
         tosses = (rng.random(rule.cap) < p).tolist()

@@ -244,7 +244,7 @@ def test_workers_end_and_free_the_port_when_their_parent_is_killed(campaign: Pat
     port = free_port()
     command = [sys.executable, "-m", "heldout", "serve", str(campaign)]
     command += ["--port", str(port), "--workers", "2"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, text=True) as process:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
             _wait(client, process)
         process.kill()
