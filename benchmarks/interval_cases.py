@@ -13,12 +13,15 @@ from interval_worlds import (
     drift,
     facet_differences,
     facet_of_rare_losses,
+    fail_rarely,
     found_alone,
     found_by_both,
     late_by_both,
+    noisy_equals,
     pilot,
     pilot_of_rare_losses,
     progress,
+    ranges_by_facet,
     ranges_of_equal_systems,
     ranges_of_near_ties,
     ranges_of_rare_failures,
@@ -26,6 +29,7 @@ from interval_worlds import (
     seeds,
     success,
     success_of_few,
+    team_ols,
     team_slopes,
 )
 
@@ -336,6 +340,40 @@ CASES: Sequence[Case] = (
         analysis="survive triage, answerable", interval="Krippendorff's alpha, over units",
         world="3 people, 4 categories, 20 queries, alpha .81", near=False, trial=labellers(20),
         trials=200, least=0.86,
+    ),
+    Case(
+        analysis="page, ranks by facet", interval="ranges of ranks on 3 facets, all at once",
+        world="8 equal systems, 60 queries of each facet", near=True,
+        trial=ranges_by_facet(noisy_equals), wide=True,
+    ),
+    Case(
+        analysis="page, ranks by facet", interval="ranges of ranks on 3 facets, all at once",
+        world="8 equal systems that lose .8 on up to 3% of 100 queries of each facet", near=True,
+        trial=ranges_by_facet(lambda rng: fail_rarely(rng, 100)), least=0.0, wide=True,
+    ),
+    Case(
+        analysis="agreement", interval="tau_AP of two runs, by t",
+        world="20 of 40 documents seen through noise, 30 queries", near=False,
+        trial=runs("tau_ap"),
+    ),
+    Case(
+        analysis="agreement", interval="tau_AP of two runs, by t",
+        world="20 of 40 documents seen through noise, 5 queries", near=False,
+        trial=runs("tau_ap", queries=5), least=0.88,
+    ),
+    Case(
+        analysis="agreement", interval="shared documents of two runs, by t",
+        world="20 of 40 documents seen through noise, 30 queries", near=False,
+        trial=runs("shared"),
+    ),
+    Case(
+        analysis="agreement", interval="shared documents of two runs, by t",
+        world="20 of 40 documents seen through noise, 5 queries", near=False,
+        trial=runs("shared", queries=5), least=0.88,
+    ),
+    Case(
+        analysis="teams", interval="slope of a team, by OLS",
+        world=f"6 submissions, 100 queries, {_SAME}", near=True, trial=team_ols(), least=0.6,
     ),
 )  # fmt: skip
 """Every interval that a command prints, and those of the library, each in a world or two."""

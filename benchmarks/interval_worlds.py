@@ -13,6 +13,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.pipeline.ranking.measured_ranks import measure_facets
+from heldout.pipeline.ranking.ranked_facets import QueryFacet
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.crossed import crossed_t
 from heldout.stats.intervals import IntervalMethod, mean_interval
@@ -42,9 +44,11 @@ __all__ = [
     "found_by_both",
     "holds",
     "late_by_both",
+    "noisy_equals",
     "pilot",
     "pilot_of_rare_losses",
     "progress",
+    "ranges_by_facet",
     "ranges_of_equal_systems",
     "ranges_of_near_ties",
     "ranges_of_rare_failures",
@@ -52,6 +56,7 @@ __all__ = [
     "seeds",
     "success",
     "success_of_few",
+    "team_ols",
     "team_slopes",
 ]
 
@@ -138,11 +143,37 @@ def ranges_of_rare_failures(queries: int) -> Trial:
     return trial
 
 
-def fail_rarely(rng: Generator, queries: int) -> Floats:
+def fail_rarely(rng: Generator, queries: int, noise: float = 0.005) -> Floats:
     """Systems of equal means that differ in how often they fail, and in little else."""
     chances = np.linspace(0, 0.03, 8)[:, np.newaxis]
     failed = rng.random((8, queries)) < chances
-    return 0.8 + 0.8 * (chances - failed) + 0.005 * rng.standard_normal((8, queries))
+    return 0.8 + 0.8 * (chances - failed) + noise * rng.standard_normal((8, queries))
+
+
+def ranges_by_facet(draw: Callable[[Generator], Floats]) -> Trial:
+    """Ranges of equal systems on three facets of a page, all at once: each has to be all ranks."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        table = as_table(np.concatenate([draw(rng) for _ in range(3)], axis=1))
+        each = len(table.queries) // 3
+        facets = [
+            QueryFacet(of="eval", name=f"f{n}", queries=frozenset(queries), least=1)
+            for n in range(3)
+            if (queries := table.queries[n * each : (n + 1) * each])
+        ]
+        apart = {name: frozenset[str]() for name in table.systems}
+        found = measure_facets(table, facets, apart, table.systems, rng, better="higher")
+        if level != found.level:
+            raise ValueError(level)
+        last = len(table.systems)
+        return all({*one.low} == {1} and {*one.high} == {last} for one in found.told)
+
+    return trial
+
+
+def noisy_equals(rng: Generator) -> Floats:
+    """Eight equal systems on 60 queries, with something in common on each query."""
+    return rng.normal(size=60) + rng.normal(size=(8, 60))
 
 
 def ranges_of_equal_systems(rng: Generator, level: float) -> Held:
@@ -345,6 +376,21 @@ def team_slopes(*, all_teams: bool, submissions: int = 6, queries: int = 100) ->
         if not all_teams:
             return holds(slopes[0].low, slopes[0].high, 0.0)
         return all(holds(one.low_all, one.high_all, 0.0) for one in slopes)
+
+    return trial
+
+
+def team_ols(*, submissions: int = 6, queries: int = 100) -> Trial:
+    """The slope of a team by OLS, which takes submissions for independent."""
+
+    def trial(rng: Generator, level: float) -> Held:
+        views = {name: evolve(rng, submissions, queries) for name in ("public", "reserve")}
+        board = as_board(views, each=submissions)
+        found = look_at_teams(
+            board, board.views["public"], board.views["reserve"], rng=rng, trials=1, level=level
+        )
+        slope = found.groups[0].slope
+        return None if slope is None else holds(slope.ols_low, slope.ols_high, 0.0)
 
     return trial
 
