@@ -56,7 +56,7 @@ def test_questions_are_added_behind_those_that_are_there(tmp_path: Path) -> None
 def test_a_folder_that_cannot_be_written_to_says_so(tmp_path: Path) -> None:
     folder = QuestionFolder(tmp_path, TRIAGE)
     folder.add([question("q1", "d1")])
-    folder.answered.mkdir()
+    Path(str(folder.answered)).mkdir()
     with pytest.raises(StoreError, match=r"answers\.jsonl"):
         folder.append(answer("q1", "no_ans"))
 

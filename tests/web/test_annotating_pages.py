@@ -135,7 +135,7 @@ def test_a_full_disk_loses_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
 def test_a_line_that_a_crash_cut_never_counted(desk: Desk) -> None:
     root = desk.begin()
     desk.answer(root, 1, "no_ans")
-    with desk.folder.answered.open("ab") as file:
+    with Path(str(desk.folder.answered)).open("ab") as file:
         file.write(b'{"query":"q2","annot')
     assert desk.answer(root, 2, "ill_form").status_code == 303
     assert [one.query for one in desk.answers()] == ["q1", "q2"]
@@ -149,10 +149,10 @@ def test_files_that_are_harmed_while_served_are_told_and_nothing_is_promised(
     desk.answer(root, 1, "no_ans")
     desk.answer(root, 2, "no_ans")
     sent = {**desk.fields(root, 3), "choice": "ill_form"}
-    place = desk.folder.answered
+    place = Path(str(desk.folder.answered))
     data = place.read_bytes()
     if harm == "questions":
-        desk.folder.place.unlink()
+        Path(str(desk.folder.place)).unlink()
     elif harm == "removed":
         place.unlink()
     else:
@@ -173,7 +173,7 @@ def test_files_that_are_harmed_while_served_are_told_and_nothing_is_promised(
 def test_a_crash_of_another_writer_takes_no_answer_away(desk: Desk) -> None:
     root = desk.begin()
     desk.answer(root, 1, "no_ans")
-    with desk.folder.answered.open("ab") as file:
+    with Path(str(desk.folder.answered)).open("ab") as file:
         file.write(b"x" * 5_000)
     assert "1 of 3 answered" in words_of(desk.client.get(root))
     assert desk.answer(root, 2, "ill_form").status_code == 303
@@ -259,7 +259,7 @@ def test_what_nobody_sees_is_not_kept_in_a_note(desk: Desk) -> None:
 def test_a_note_with_hidden_characters_in_the_file_is_refused(desk: Desk) -> None:
     desk.answer(desk.begin(), 1, "no_ans", note="plain")
     data = desk.folder.answered.read_bytes()
-    desk.folder.answered.write_bytes(data.replace(b"plain", b"\\u001b[31m"))
+    Path(str(desk.folder.answered)).write_bytes(data.replace(b"plain", b"\\u001b[31m"))
     with pytest.raises(InputError, match="bad-answer"):
         desk.answers()
 
