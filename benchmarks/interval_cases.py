@@ -18,6 +18,7 @@ from interval_worlds import (
     found_by_both,
     late_by_both,
     noisy_equals,
+    percentiles_of_ranks,
     pilot,
     pilot_of_rare_losses,
     progress,
@@ -374,6 +375,16 @@ CASES: Sequence[Case] = (
     Case(
         analysis="teams", interval="slope of a team, by OLS",
         world=f"6 submissions, 100 queries, {_SAME}", near=True, trial=team_ols(), least=0.6,
+    ),
+    Case(
+        analysis="teams", interval="slope of a team, by OLS",
+        world=f"20 submissions, 200 queries, {_SAME}", near=True,
+        trial=team_ols(submissions=20, queries=200), least=0.3,
+    ),
+    Case(
+        analysis="(library)", interval="percentiles of resampled ranks, all at once",
+        world="20 systems 0.05 standard errors apart, 100 queries", near=True,
+        trial=percentiles_of_ranks, least=0.0,
     ),
 )  # fmt: skip
 """Every interval that a command prints, and those of the library, each in a world or two."""

@@ -18,6 +18,7 @@ from heldout.pipeline.ranking.ranked_facets import QueryFacet
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.crossed import crossed_t
 from heldout.stats.intervals import IntervalMethod, mean_interval
+from heldout.stats.resample import bootstrap_ranks
 from heldout.stats.spread import middle_spread
 from heldout.stats.tests import run_test
 from heldout.validity.drift import Drift, Trend, find_drift
@@ -45,6 +46,7 @@ __all__ = [
     "holds",
     "late_by_both",
     "noisy_equals",
+    "percentiles_of_ranks",
     "pilot",
     "pilot_of_rare_losses",
     "progress",
@@ -124,11 +126,26 @@ def as_table(values: Floats) -> ScoreTable:
 # stability, compare
 
 
-def ranges_of_near_ties(rng: Generator, level: float) -> Held:
+def near_ties(rng: Generator) -> Floats:
     """Means a twentieth of a standard error apart, with something in common on each query."""
     shifts = np.arange(20) * 0.05 / 10
-    values = rng.normal(size=100) + rng.normal(size=(20, 100)) + shifts[:, np.newaxis]
-    found = rank_ranges(as_table(values), rng, flips=199, level=level)
+    return rng.normal(size=100) + rng.normal(size=(20, 100)) + shifts[:, np.newaxis]
+
+
+def percentiles_of_ranks(rng: Generator, level: float) -> Held:
+    """The middle of the resampled ranks as if it were an interval, of all systems at once."""
+    trials = 299
+    counts = bootstrap_ranks(near_ties(rng), rng, trials=trials).counts
+    shares = np.cumsum(counts, axis=1) / trials
+    tail = (1 - level) / 2
+    low, high = 1 + (shares < tail).sum(axis=1), 1 + (shares < 1 - tail).sum(axis=1)
+    true = 20 - np.arange(20)
+    return bool(((true >= low) & (true <= high)).all())
+
+
+def ranges_of_near_ties(rng: Generator, level: float) -> Held:
+    """Ranges by max-t of systems that are nearly tied."""
+    found = rank_ranges(as_table(near_ties(rng)), rng, flips=199, level=level)
     true = 20 - np.array([int(name[1:]) for name in found.systems])
     return bool(((true >= found.low) & (true <= found.high)).all())
 

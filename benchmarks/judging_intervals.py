@@ -14,9 +14,11 @@ from scipy.stats import binomtest
 
 from heldout.preferences.agreement import judge_agreement
 from heldout.preferences.bias import measure_bias
+from heldout.preferences.calibration import Verdict, calibrate
 from heldout.preferences.contests import hold_contests
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.ordering import order_agreement
+from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.votes import PairVotes
 from heldout.stats.clustered import clustered_share
 from heldout.trec.places import Places
@@ -149,6 +151,63 @@ def model_agrees(queries: int, share: float) -> Trial:
     return trial
 
 
+def model_kappa(queries: int, share: float) -> Trial:
+    """Kappa of a model and people, as `judge --calibrate`; both choose each side equally often."""
+
+    def trial(rng: Generator) -> Held:
+        verdicts, votes = [], {}
+        for number, (agreed, pairs) in enumerate(_agreeing(rng, queries, share)):
+            sides = rng.integers(0, 2, pairs).tolist()
+            votes[f"q{number}"] = {
+                (f"a{n}", f"b{n}"): PairVotes(first=side, second=1 - side)
+                for n, side in enumerate(sides)
+            }
+            verdicts += [
+                Verdict(
+                    pair=(f"q{number}", f"a{n}", f"b{n}"),
+                    share=float(side if n < agreed else 1 - side),
+                )
+                for n, side in enumerate(sides)
+            ]
+        low, high = calibrate(verdicts, votes, rng=rng).kappa_interval or (None, None)
+        return _holds(low, high, 2 * share - 1)
+
+    return trial
+
+
+def length_slope(queries: int, habit: float) -> Trial:
+    """The slope of length, whose truth is 0: each query has its own, N(0, habit^2)."""
+
+    def trial(rng: Generator) -> Held:
+        verdicts, votes, pools = [], {}, []
+        for number, own in enumerate(rng.normal(0, habit, queries).tolist()):
+            sizes = rng.integers(20, 400, 16).tolist()
+            docs = [f"d{n:02}" for n in range(16)]
+            pools.append(
+                Pool(
+                    query=f"q{number}",
+                    candidates=tuple(
+                        Candidate(doc=doc, text="x" * size)
+                        for doc, size in zip(docs, sizes, strict=True)
+                    ),
+                )
+            )
+            here = {}
+            for n in range(0, 16, 2):
+                people = int(rng.integers(0, 4))
+                lean = (2 * people - 3) / 3
+                longer = float(np.log(sizes[n] / sizes[n + 1]))
+                won = rng.random() < _logistic(lean + own * longer)
+                here[docs[n], docs[n + 1]] = PairVotes(first=people, second=3 - people)
+                pair = (f"q{number}", docs[n], docs[n + 1])
+                verdicts.append(Verdict(pair=pair, share=float(won)))
+            votes[f"q{number}"] = here
+        found = calibrate(verdicts, votes, pools=pools, rng=rng).length
+        return _holds(found.low[1], found.high[1], 0.0) if found.low else None
+
+    return trial
+
+
 def alpha(queries: int) -> Trial:
     """Krippendorff's alpha of two judges a pair, ten pairs a query, by a bootstrap of queries."""
 
@@ -198,6 +257,10 @@ WORLDS: Mapping[str, Trial] = {
     "model agrees, 10 queries, share .63": model_agrees(10, 0.63),
     "model agrees, 10 queries, share .95": model_agrees(10, 0.95),
     "model agrees, 50 queries, share .95": model_agrees(50, 0.95),
+    "kappa of a model, 10 queries, share .8": model_kappa(10, 0.8),
+    "kappa of a model, 50 queries, share .8": model_kappa(50, 0.8),
+    "slope of length, 10 queries with their own": length_slope(10, 0.5),
+    "slope of length, 50 queries with their own": length_slope(50, 0.5),
     "alpha, 10 queries": alpha(10),
     "alpha, 50 queries": alpha(50),
 }

@@ -18,7 +18,12 @@ from tau_coverage import World, coverage  # noqa: E402
 from win_rate_coverage import WORLDS as WIN_WORLDS  # noqa: E402
 from win_rate_coverage import coverage as cover_win_rates  # noqa: E402
 
-WEAK = {"left share, 5 workers with habits of 1 logit", "alpha, 10 queries", "alpha, 50 queries"}
+WEAK = {
+    "left share, 5 workers with habits of 1 logit",
+    "alpha, 10 queries",
+    "alpha, 50 queries",
+    "kappa of a model, 10 queries, share .8",
+}
 
 
 @pytest.mark.parametrize("name", [name for name in WORLDS if name not in WEAK])
