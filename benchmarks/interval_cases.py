@@ -386,5 +386,30 @@ CASES: Sequence[Case] = (
         world="20 systems 0.05 standard errors apart, 100 queries", near=True,
         trial=percentiles_of_ranks, least=0.0,
     ),
+    Case(
+        analysis="survive triage, answerable", interval="Krippendorff's alpha, over units",
+        world="3 people, 4 categories, 20 queries, alpha .36", near=False,
+        trial=labellers(20, clear=0.6), trials=100, least=0.86,
+    ),
+    Case(
+        analysis="(library)", interval="Krippendorff's alpha, over units",
+        world="3 people, 4 categories, 20 units, alpha .36, interval scale", near=False,
+        trial=labellers(20, clear=0.6, scale="interval"), trials=100, least=0.84,
+    ),
+    Case(
+        analysis="(library)", interval="Krippendorff's alpha, over units",
+        world="3 people, 4 categories, 20 units, alpha .81, interval scale", near=False,
+        trial=labellers(20, scale="interval"), trials=100, least=0.8,
+    ),
+    Case(
+        analysis="(library)", interval="Krippendorff's alpha, over units",
+        world="3 people, 4 categories, 50 units, alpha .81, interval scale", near=False,
+        trial=labellers(50, scale="interval"), trials=100, least=0.86,
+    ),
+    Case(
+        analysis="(library)", interval="Krippendorff's alpha, over units",
+        world="3 people, 4 categories, 200 units, alpha .81, interval scale", near=False,
+        trial=labellers(200, scale="interval"), trials=100, least=0.9,
+    ),
 )  # fmt: skip
 """Every interval that a command prints, and those of the library, each in a world or two."""

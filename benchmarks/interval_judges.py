@@ -7,7 +7,7 @@ from interval_worlds import Held, Trial, holds
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.agreement import krippendorff_interval
+from heldout.stats.agreement import Scale, krippendorff_interval
 from heldout.trec.tied_tops import TiedTops
 from heldout.validity.agreement import judge_agreement
 from heldout.validity.ratings import rate_documents
@@ -58,27 +58,24 @@ def _judge_truth() -> float:
     return float(1 - np.mean(a != b) / (1 - np.sum(shares**2)))
 
 
-def draw_labellers(rng: Generator, units: int) -> Floats:
+def draw_labellers(rng: Generator, units: int, clear: float) -> Floats:
     """One of four categories from each of three people, shape (people, units)."""
     shares = (0.5, 0.3, 0.15, 0.05)
     kind = rng.choice(4, units, p=shares)
-    seen = rng.random((3, units)) < _CLEAR
+    seen = rng.random((3, units)) < clear
     return np.where(seen, kind, rng.choice(4, (3, units), p=shares)).astype(np.float64)
 
 
-def labellers(units: int) -> Trial:
-    """Alpha of three people over queries that each of them labels."""
+def labellers(units: int, *, clear: float = 0.9, scale: Scale = "nominal") -> Trial:
+    """Alpha of three people over queries that each of them labels, and sees with this chance."""
 
     def trial(rng: Generator, level: float) -> Held:
-        labels = draw_labellers(rng, units)
-        ends = krippendorff_interval(labels, rng, level=level, trials=199)
-        # Two people agree by sight with this chance, and else as strangers do
-        return None if ends is None else holds(*ends, _CLEAR**2)
+        labels = draw_labellers(rng, units, clear)
+        ends = krippendorff_interval(labels, rng, scale=scale, level=level, trials=199)
+        # Two people agree by sight with this chance, and else as strangers do: on any scale
+        return None if ends is None else holds(*ends, clear**2)
 
     return trial
-
-
-_CLEAR = 0.9
 
 
 def draw_runs(rng: Generator, queries: int) -> tuple[TiedTops, TiedTops]:
