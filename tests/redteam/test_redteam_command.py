@@ -269,7 +269,8 @@ def test_the_conclusion_names_a_rule_under_which_better_systems_are_told() -> No
         "Your rule, rounded: the strongest of 2 attacks, boosting, gains 0.0440 RR@10 (1.8 u). "
         "With ladder z=3.59 the strongest, boosting, gains 0.0001 RR@10 (0.0 u), and a system that "
         'is really better gets its score in 80% of the games: set rule = "ladder" in '
-        "[release]."
+        "[release]. This holds for one team and a baseline as good as its systems; with a weaker "
+        "baseline or many names an attacker gains more (docs/redteam.md)."
     )
     assert conclude(played, "RR@10", own="ladder z=3.59").endswith(
         "No other rule that was played leaves less: keep it."
