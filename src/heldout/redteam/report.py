@@ -160,9 +160,9 @@ def conclude(lines: Sequence[Line], measure: str, *, own: str) -> str:
     return (
         f"{said} With {best} the strongest, {worst[best].attack}, gains "
         f"{_say_gain(worst[best], measure)}, and a system that is really better gets its score in "
-        f"{told[best]:.0%} of the games: set {_say_setting(worst[best])} in [release]. This holds for "
-        "one team and a baseline as good as its systems; with a weaker baseline or many names an "
-        "attacker gains more (docs/redteam.md)."
+        f"{told[best]:.0%} of the games: set {_say_setting(worst[best])} in [release]. This holds "
+        "for one team and a baseline as good as its systems; with a weaker baseline or many names "
+        "an attacker gains more (docs/redteam.md)."
     )
 
 
