@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from heldout.board.log.events import Entry
+from heldout.board.log.events import Entry, format_entry
 from heldout.board.log.history import read_history
 from heldout.board.rules.held_out import held_out_file, held_out_name
 from heldout.errors import StoreError, quote
@@ -28,6 +28,7 @@ __all__ = [
     "judge_file",
     "kept_path",
     "logged_files",
+    "unneeded_runs",
 ]
 
 EVENTS = "events.jsonl"
@@ -54,6 +55,8 @@ _SHARED = re.compile(
     rf"|({'|'.join(SHARED_FOLDERS)})(/[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]*)+"
 )
 _PLAIN = "100644"
+_DIGEST = re.compile(rb"[0-9a-f]{64}")
+_TAR = re.compile(r".*\.tar\.(age|enc)")
 
 
 def kept_path(folder: str, submission: str) -> str:
@@ -75,6 +78,28 @@ def logged_files(entries: Sequence[Entry]) -> dict[str, str]:
         for folder, digest in submission.kept.items()
     }
     return {**labels, **kept}
+
+
+def unneeded_runs(entries: Sequence[Entry]) -> frozenset[str]:
+    """SHA-256 of the sealed runs that only rejected and withdrawn submissions have.
+
+    Nothing opens these runs again: later ones are compared with their signatures. Key and metadata
+    are small, and needed where an owner's files come after a spoiled copy of them.
+
+    Args:
+        entries: the vault's log, verified.
+    """
+    every = read_history(entries).submissions.values()
+    decided = {one.id for one in every if one.status in ("rejected", "withdrawn")}
+    runs: set[str] = set()
+    needed: set[str] = set()
+    for entry in entries:
+        if entry.event.submission in decided:
+            for name, digest in (entry.get("files") or {}).items():
+                (runs if _TAR.fullmatch(name) else needed).add(digest)
+        elif decided:  # any mention counts: other submissions, labels, baselines, evidence
+            needed.update(found.decode() for found in _DIGEST.findall(format_entry(entry)))
+    return frozenset(runs - needed)
 
 
 def judge_file(path: str, data: bytes, logged: Mapping[str, str]) -> Standing:

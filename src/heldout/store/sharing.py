@@ -28,6 +28,7 @@ from heldout.store.shared_files import (
     check_plain,
     judge_file,
     logged_files,
+    unneeded_runs,
 )
 
 __all__ = ["OvertakenError", "Sharing", "find_sharing"]
@@ -198,7 +199,7 @@ class Sharing:
                 f"their own: somebody rewrote it, or committed by hand; {_KEPT}"
             )
         known = {} if head is None else {file.path: file.blob for file in self.git.files(head)}
-        if gone := sorted(known.keys() - {file.path for file in files}):
+        if gone := sorted(known.keys() - {file.path for file in files} - _unneeded(log)):
             raise StoreError(f"the remote {self.remote} has lost {quote(gone[0])}; {_KEPT}")
         taken = self._take(files, known, log)
         self.git.move_branch(tip)
@@ -207,7 +208,7 @@ class Sharing:
     def _take(self, files: Sequence[Change], known: Mapping[str, str], log: bytes) -> "_Taken":
         """Write the files that are new or changed; none before all of them were looked at."""
         logged = logged_files(parse_log(log, path=EVENTS))
-        own = (EVENTS, GITIGNORE)
+        own = {EVENTS, GITIGNORE, *_unneeded(log)}
         fresh: list[Change] = []
         left: list[Change] = []
         for file in (f for f in files if f.path not in own and self._is_news(f, known)):
@@ -320,6 +321,11 @@ def find_sharing(root: Path) -> Sharing | None:
         raise StoreError(
             f"the vault has no branch checked out: git -C {root} switch main"
         ) from None
+
+
+def _unneeded(log: bytes) -> frozenset[str]:
+    """The runs that are removed from every clone's folder; git's history may still hold them."""
+    return frozenset(f"sealed/{digest}" for digest in unneeded_runs(parse_log(log, path=EVENTS)))
 
 
 def _since(log: bytes, known: bytes) -> Sequence[Entry]:

@@ -6,8 +6,9 @@ vault/                   mode 0700, never inside the board
   identities/token-host  the one host that HELDOUT_FORGE_TOKEN may be sent to
   labels/SET.qrels       labels of each held-out query set, as given
   labels/SET.exclude     ids of its queries that do not count, one a line; may be absent
-  sealed/SHA256          by its digest every sealed file that was received, every version of a file
-                         of labels/ that was committed to, and what each score was told for
+  sealed/SHA256          by its digest every sealed file that was received (of what was rejected or
+                         withdrawn no run), every version of a file of labels/ that was committed
+                         to, and what each score was told for
   scores/ID.json         true scores per query of a submission, by digest of its files
   signatures/ID.npz      the first documents of each query as 64-bit hashes
   refused                marks of refused arrivals that were told in full, one a line
@@ -46,7 +47,14 @@ from heldout.errors import InputError, Problem, StoreError, printable
 from heldout.ids import Digest, digest_bytes
 from heldout.store.files import ASIDE, File, Folder
 from heldout.store.git import Git
-from heldout.store.shared_files import EVENTS, IGNORED, KEPT, SHARED_FOLDERS, kept_path
+from heldout.store.shared_files import (
+    EVENTS,
+    IGNORED,
+    KEPT,
+    SHARED_FOLDERS,
+    kept_path,
+    unneeded_runs,
+)
 from heldout.store.sharing import find_sharing
 from heldout.trec.groups import read_query_list
 from heldout.trec.qrels import Qrels, read_qrels
@@ -333,6 +341,18 @@ class Vault:
         self.files.write_whole(f"sealed/{digest}", data, mode=0o600)
         return digest
 
+    def unneeded_runs(self) -> frozenset[str]:
+        """Digests of the runs that only rejected and withdrawn submissions have."""
+        return _find_unneeded(self.files.read_lines(EVENTS))
+
+    def remove_unneeded(self) -> None:
+        """Remove these runs; those of a decision that a crash came after, too.
+
+        In a shared vault they stay in git's history, which nobody rewrites.
+        """
+        for digest in filter(self.has_sealed, self.unneeded_runs()):
+            self.files.delete(f"sealed/{digest}")
+
     def sealed(self, digest: str) -> File:
         """File of a sealed file that was received.
 
@@ -471,6 +491,12 @@ def _read_log(data: bytes) -> tuple[Entry, ...]:
 def _fold_log(data: bytes) -> History:
     """As often asked for as the log itself."""
     return read_history(_read_log(data))
+
+
+@lru_cache(maxsize=2)
+def _find_unneeded(data: bytes) -> frozenset[str]:
+    """Asked for before and after every command."""
+    return unneeded_runs(_read_log(data))
 
 
 def _check_born(root: Path) -> None:

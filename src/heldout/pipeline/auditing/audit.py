@@ -21,7 +21,7 @@ from heldout.board.rules.label_views import rules_told_by
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import format_recipients
-from heldout.errors import HeldoutError, quote
+from heldout.errors import HeldoutError, plural, quote
 from heldout.ids import digest_bytes
 from heldout.pipeline.auditing.replay import Replay, replay_releases
 from heldout.pipeline.auditing.timestamps import Stamp, check_stamps
@@ -115,7 +115,7 @@ def audit_board(
             faults += _check_vault(vault, public)
             replay = _check_releases(vault, vault.entries())
             faults += replay.faults
-            notes += [*_tell_held_out(vault, vault.history()), *replay.notes]
+            notes += [*_tell_held_out(vault, vault.history()), *_tell_removed(vault), *replay.notes]
             notes += map(say_mixed, find_mixed(vault, vault.history()))
             checked.append(f"{count_releases(replay)} by the release rule of the day")
             later = len(vault.entries()) - len(public)
@@ -249,8 +249,10 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
         missing = f"{_events(len(public) - len(entries))} missing in the vault's log"
         yield missing + (hint if vault.is_shared() else "")
     history = read_history(entries)
+    removed = _list_removed(vault)
     for submission in history.submissions.values():
-        for digest in (*submission.files.values(), *submission.runs.values()):
+        files = (*submission.files.values(), *submission.runs.values())
+        for digest in (one for one in files if one not in removed):
             try:
                 vault.sealed(digest)
             except HeldoutError as error:
@@ -260,6 +262,17 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
     yield from _check_scores(vault, history)
     yield from _check_kept(vault, history)
     yield from _check_held_out(vault, history)
+
+
+def _list_removed(vault: Vault) -> frozenset[str]:
+    """The runs that may be missing, and are."""
+    return frozenset(run for run in vault.unneeded_runs() if not vault.has_sealed(run))
+
+
+def _tell_removed(vault: Vault) -> Iterator[str]:
+    if count := len(_list_removed(vault)):
+        runs = plural(count, "sealed run")
+        yield f"{runs} of rejected or withdrawn submissions: removed from the vault"
 
 
 def _check_kept(vault: Vault, history: History) -> Iterator[str]:

@@ -227,6 +227,8 @@ def _update(
         refuse_closed_runs(desk.spec_at(before.received), new)
         _check_metadata(desk, before, new)
     _check_signer(desk, before, new, signature)
+    if spoiled:
+        _keep_runs(desk, arrival, before)
     digest = str(desk.vault.keep_sealed(sealed))
     if spoiled:
         public = {"files": {**before.files, names.metadata: digest}, "source": arrival.source}
@@ -239,6 +241,18 @@ def _update(
     told |= signature_field(desk.spec_at(before.received), signature)
     desk.log(kind, before.id, public=public, sealed=told)
     return kind
+
+
+def _keep_runs(desk: Desk, arrival: Arrival, before: Submission) -> None:
+    """Store the runs once more that were removed when a spoiled copy was rejected."""
+    files = arrival.read()
+    for name, digest in before.files.items():
+        if desk.vault.has_sealed(digest):
+            continue
+        if name not in files:
+            raise InputError(_nothing_to_update(arrival, None))
+        desk.vault.check_room(len(files[name]))
+        desk.vault.keep_sealed(files[name])
 
 
 def _renames(before: Submission, new: Manifest) -> bool:

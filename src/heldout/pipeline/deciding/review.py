@@ -81,7 +81,10 @@ def review(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> Revie
     submission = desk.find(submission_id)
     scores = read_kept(desk.vault, submission)
     known = scores is not None and _is_known(desk, submission, scores, sets)
-    if scores is None or not known:
+    if scores is None and _is_removed(desk, submission):
+        why = f"its sealed run was removed when it was {submission.status}"
+        scores = ScoreFile(files=dict(submission.files), code_version=code_version(), refusal=why)
+    elif scores is None or not known:
         scores = open_and_score(desk, sets, submission)
         if not _may_be_ours(desk, scores):
             keep_outcome(desk, submission, scores)
@@ -133,10 +136,16 @@ def _is_known(
     desk: Desk, submission: Submission, scores: ScoreFile, sets: Mapping[str, SetData]
 ) -> bool:
     """Whether what is kept can be gone by."""
-    if submission.status == "published":
+    if not submission.pending:  # decided by these scores
         return True
     as_logged = submission.kept in ({}, desk.vault.kept(submission.id))
     return as_logged and not desk.vault.is_shared() and _holds(scores, submission, sets)
+
+
+def _is_removed(desk: Desk, submission: Submission) -> bool:
+    """Whether it was rejected or withdrawn, so that its run is gone."""
+    unneeded = desk.vault.unneeded_runs() & set(submission.files.values())
+    return any(not desk.vault.has_sealed(digest) for digest in unneeded)
 
 
 def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:

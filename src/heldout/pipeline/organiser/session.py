@@ -79,6 +79,7 @@ def organiser_session(
             tell(one)
         # The clock after the fetch: what came with it happened before.
         desk = sit_down(repository, vault, now=clock())
+        vault.remove_unneeded()  # what a killed call left
         if vault.is_shared():
             _check_pulled(repository)
             _check_let_in(desk)
@@ -87,6 +88,7 @@ def organiser_session(
         _take_over_rules(repository, vault, tell)
         check_clock(desk, sure=sure)
         yield _settle_rules(desk, accept)
+        vault.remove_unneeded()
 
 
 def look_at(repository: Repository, vault_root: Path, *, now: datetime) -> Desk:
