@@ -8,7 +8,7 @@ from trusting import DAY, DECIDED, LAST
 
 from heldout.ids import digest_bytes
 from heldout.pipeline.auditing import closing
-from heldout.pipeline.organiser import desk, new_rules
+from heldout.pipeline.organiser import desk, new_rules, session
 
 pytestmark = pytest.mark.slow
 NEVER_THERE = """\
@@ -87,7 +87,7 @@ def test_a_view_that_never_told_anything_for_want_of_labels_is_no_hindrance(
     text = rules.read_text("utf-8").replace("[baselines]", f"{NEVER_THERE}\n[baselines]")
     rules.write_text(text, "utf-8")
     with monkeypatch.context() as earlier:
-        for module in (new_rules, desk):
+        for module in (new_rules, desk, session):
             earlier.setattr(module, "check_new_rules", lambda *_args, **_kwargs: None)
         assert town.organiser("rebuild", now=DECIDED).code == 0
     archive = town.root / "kb.zip"
