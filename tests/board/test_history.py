@@ -193,3 +193,32 @@ def test_only_rekeyed_changes_the_recipients() -> None:
     assert read_history(old).rules[-1][1] == RULES
     (note,) = list_unsaid_keys(old)
     assert note.startswith("event 3 changed the recipients")
+
+
+def test_the_digests_of_public_files_are_those_of_the_last_event_that_has_them() -> None:
+    log = BoardLog()
+    log.open()
+    assert log.history.files is None  # a log of before they were logged
+    first, second = ({"queries/eval.tsv": digit * 64} for digit in "ab")
+    log.add("changed-rules", None, {"board.toml": RULES, "files": first})
+    log.mend_labels()
+    assert log.history.files == first
+    log.add("changed-rules", None, {"board.toml": RULES, "files": second})
+    assert log.history.files == second
+
+
+@pytest.mark.parametrize(
+    ("public", "sealed"),
+    [
+        ({"files": {"queries/eval.tsv": "short"}}, {}),
+        ({"files": ["queries/eval.tsv"]}, {}),
+        ({}, {"files": {"queries/eval.tsv": "a" * 64}}),
+    ],
+)
+def test_digests_of_public_files_that_are_none_or_are_hidden(
+    public: dict[str, object], sealed: dict[str, object]
+) -> None:
+    log = BoardLog().open()
+    log.add("changed-rules", None, {"board.toml": RULES, **public}, sealed)
+    with pytest.raises(StoreError, match=r"event 1 .*: field 'files'"):
+        _ = log.history

@@ -61,7 +61,8 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.add("reviewed", "20261101-a", {}, kept)
     log.add("changed-agreement", None, {"path": "a.md", "sha256": "0" * 64, "text": ""})
     for kind in ("opened-board", "rekeyed"):
-        log.add(kind, None, {"signers": {}})
+        log.add(kind, None, {"files": {}, "signers": {}})
+    log.add("changed-rules", None, {"files": {}})
     registered = {"team": "", "statement": "", "signature": "", "source": ""}
     log.add("registered", None, registered, {"registrant": {}})
     log.add("revoked-registration", None, {"team": "", "why": ""})

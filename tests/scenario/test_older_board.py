@@ -49,6 +49,37 @@ def test_a_board_of_0_1_0_is_sound_and_goes_on(tmp_path: Path) -> None:
     assert town.audit()["faults"] == []
 
 
+NO_DIGESTS = "the board's queries, public labels and candidates: the log is of before"
+
+
+def test_a_board_of_0_1_0_gets_digests_of_its_public_files_with_its_next_rules(
+    tmp_path: Path,
+) -> None:
+    """Until then an audit says that nothing watches these files, and all goes on as before."""
+    town = unpack_old(tmp_path)
+    file = town.board / "queries" / "eval.tsv"
+    right = file.read_bytes()
+
+    def unchecked() -> bool:
+        answer = town.organiser("audit", "--json", now=LAST)
+        assert answer.code == 0, answer
+        return any(told.startswith(NO_DIGESTS) for told in answer.json["unchecked"])
+
+    file.write_bytes(right.replace(b"thing", b"matter"))
+    assert file.read_bytes() != right
+    assert town.organiser("rebuild", now=LAST, accepts=False).code == 0
+    assert unchecked()
+    file.write_bytes(right)
+    with (town.board / "board.toml").open("a") as rules:
+        rules.write("# a comment\n")
+    assert town.organiser("rebuild", now=LAST).code == 0
+    assert "queries/eval.tsv" in town.events()[-1]["public"]["files"]
+    assert not unchecked()
+    file.write_bytes(right.replace(b"thing", b"matter"))
+    assert town.organiser("rebuild", now=LAST, accepts=False).code == 1
+    assert not town.audit()["ok"]
+
+
 @pytest.fixture
 def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
     """Founded, scored and published as an earlier heldout did; with a mask that is in no digest."""

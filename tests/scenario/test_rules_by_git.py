@@ -6,7 +6,9 @@ rules hold by the log; what lies in the folder is an edit, until an organiser sa
 
 import base64
 import contextlib
+import hashlib
 import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -59,6 +61,19 @@ def push_rules(town: Town, edit: Callable[[str], str]) -> str:
     git(town.board, "pull", "-q", "--ff-only", "origin", "main")
     town.pull()
     return text
+
+
+def push_file(town: Town, path: str, edit: Callable[[str], str]) -> None:
+    """The same with any other file."""
+    thief = town.new_clone("thief")
+    file = thief / path
+    text = edit(file.read_text("utf-8"))
+    assert text != file.read_text("utf-8")
+    file.write_text(text, "utf-8")
+    git(thief, "commit", "-qam", "words")
+    git(thief, "push", "-q", "origin", "main")
+    git(town.board, "pull", "-q", "--ff-only", "origin", "main")
+    town.pull()
 
 
 def replaced(old: str, new: str) -> Callable[[str], str]:
@@ -152,6 +167,109 @@ def test_an_agreement_changed_by_a_push(tmp_path: Path) -> None:
     assert "\x1b" not in answer.err
     assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0
     assert (town.board / "agreement.md").read_text("utf-8") == AGREEMENT
+    assert town.kinds() == before
+
+
+FILES = {
+    "a dev label": ("qrels/dev.qrels", replaced("ddev3 1", "ddev3 0")),
+    "an eval query": ("queries/eval.tsv", replaced("thing 7 of eval", "thing 8 of eval")),
+}
+
+
+@pytest.mark.parametrize("attack", FILES)
+def test_a_public_file_changed_by_a_push(town: Town, attack: str) -> None:
+    """It is named, needs a yes, and no score is made with it before, on either side."""
+    path, edit = FILES[attack]
+    draft = town.draft("second", now=NEXT, seed=2)
+    assert town.participant("check", draft, now=NEXT).code == 0
+    push_file(town, path, edit)
+    before = town.kinds()
+    for command in EVERY:
+        answer = town.organiser(*command, now=NEXT, accepts=False)
+        assert answer.code == 1, (command, answer)
+        assert f"{path}  1 line of 30 gone, 1 new; later scores are made with it" in answer.err
+        assert "--accept-rules" in answer.err
+    assert town.kinds() == before
+    for audit in (town.audit(), call(town.root, "audit", "--board", town.clone, "--json").json):
+        (fault,) = audit["faults"]
+        assert fault.startswith(f"{path} is not the file that the log has")
+    for sends in (("check", draft), ("pack", draft), ("submit", draft), ("draft", "third")):
+        answer = town.participant(*sends, now=NEXT)
+        assert answer.code == 2, (sends, answer)
+        assert f"edited-file  {path}" in answer.err
+    assert not (town.clone / ".heldout/keys" / draft).exists()
+    # The error says how the file of the log comes back; then a team goes on before any deadline.
+    commit = re.findall(rf"git checkout (\w+) -- {re.escape(path)}", answer.err)[0]
+    git(town.clone, "checkout", "-q", commit, "--", path)
+    assert town.participant("submit", draft, now=NEXT).code == 0
+
+
+@pytest.mark.parametrize("attack", FILES)
+def test_a_public_file_is_put_back(town: Town, attack: str) -> None:
+    path, edit = FILES[attack]
+    right = (town.board / path).read_bytes()
+    push_file(town, path, edit)
+    before = town.kinds()
+    assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0
+    assert (town.board / path).read_bytes() == right
+    assert town.kinds() == before
+    assert town.audit()["ok"]
+    town.push()
+    town.pull()
+    assert call(town.root, "audit", "--board", town.clone, "--json").json["ok"]
+
+
+def test_a_public_file_that_was_accepted_is_logged_and_scored(town: Town) -> None:
+    path, edit = FILES["a dev label"]
+    push_file(town, path, edit)
+    answer = town.organiser("rebuild", "--accept-rules", now=NEXT, accepts=False)
+    assert answer.code == 0, answer
+    event = town.events()[-1]
+    data = (town.board / path).read_bytes()
+    assert event["kind"] == "changed-rules"
+    assert event["public"]["files"][path] == hashlib.sha256(data).hexdigest()
+    assert set(event["public"]["files"]) == {
+        "qrels/dev.qrels",
+        "queries/dev.tsv",
+        "queries/eval.tsv",
+    }
+    assert path in answer.out
+    assert town.audit()["ok"]
+    town.push()
+    town.pull()
+    second = town.send("second", now=NEXT, seed=2)
+    town.take_in(now=NEXT)
+    assert town.publish(second, now=NEXT).code == 0
+    # A run of the town has its answers at the same ranks in both sets: the label is the difference.
+    first, last = (row["scores"] for row in town.rows())
+    assert first["dev"] == first["eval"]
+    assert last["dev"] < last["eval"]
+    assert town.audit()["ok"]
+
+
+def test_a_public_file_without_a_version_in_git_is_named(town: Town) -> None:
+    """The log has a digest and no text: what git lost comes back by hand."""
+    path, edit = FILES["an eval query"]
+    file = town.board / path
+    right = file.read_text("utf-8")
+    shutil.rmtree(town.board / ".git")
+    file.write_text(edit(right), "utf-8")
+    answer = town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False)
+    assert answer.code == 2, answer
+    assert f"put {path} (SHA-256 " in answer.err
+    file.write_text(right, "utf-8")
+    assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0
+
+
+@pytest.mark.parametrize("edit", [replaced("eval7\t", ""), lambda _: "", replaced("eval", "oval")])
+def test_a_public_file_that_cannot_work_is_not_accepted(
+    town: Town, edit: Callable[[str], str]
+) -> None:
+    file = town.board / "queries/eval.tsv"
+    file.write_text(edit(file.read_text("utf-8")), "utf-8")
+    before = town.kinds()
+    answer = town.organiser("rebuild", "--accept-rules", now=NEXT, accepts=False)
+    assert answer.code == 2, answer
     assert town.kinds() == before
 
 

@@ -6,6 +6,7 @@ Commands run in process through click; nothing may end in a traceback.
 
 import atexit
 import functools
+import hashlib
 import json
 import os
 import random
@@ -169,6 +170,17 @@ def accepting(board: Path, vault: Path, *arguments: str | Path) -> tuple[str, ..
         f
         for f, known in pairs
         if f.is_file() and [f.read_bytes().decode("utf-8", "replace")] != known
+    ]
+    files = [
+        e["public"]["files"]
+        for e in events
+        if "board.toml" in e["public"] and "files" in e["public"]
+    ]
+    edited += [
+        board / path
+        for path, digest in (files[-1] if files else {}).items()
+        if not (board / path).is_file()
+        or hashlib.sha256((board / path).read_bytes()).hexdigest() != digest
     ]
     return ("--accept-rules",) if edited else ()
 

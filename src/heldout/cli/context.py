@@ -151,6 +151,7 @@ def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
     for line in change.diff():
         click.echo(printable(line), err=True)
     keys = [(one.key, one.meaning or "a text of the page") for one in change.differences]
+    keys += [(one.path, f"{lines}; later scores are made with it") for one, lines in change.files]
     width = max((len(key) for key, _ in keys), default=0)
     for key, meaning in keys or [("", "no key of board.toml changes")]:
         click.echo(f"  {printable(key):<{width}}  {meaning}", err=True)
@@ -191,7 +192,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 
 
 _accept_rules = click.option(
-    "--accept-rules", is_flag=True, help="Log an edited board.toml without a question."
+    "--accept-rules", is_flag=True, help="Log edited rules without a question."
 )
 
 

@@ -110,7 +110,7 @@ def rules_facts(rules: NotedRules | None) -> Facts:
     if rules is None:
         return []
     files = _say_files(rules.files)
-    keys = ", ".join((*rules.keys, *files)) or "comments or layout only"
+    keys = ", ".join((*rules.keys, *rules.public, *files)) or "comments or layout only"
     return [("logged", f"changed-rules (event {rules.event}): {keys}")]
 
 

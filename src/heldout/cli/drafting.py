@@ -30,7 +30,7 @@ from heldout.pipeline.participant.draft import check_embargo, draft_id
 from heldout.pipeline.participant.draft import draft as make_draft
 from heldout.pipeline.participant.draft_checks import Check
 from heldout.pipeline.participant.draft_checks import check as check_draft
-from heldout.pipeline.participant.log_copies import check_tree_rules
+from heldout.pipeline.participant.log_copies import check_public_files, check_tree_rules
 from heldout.store.repository import Repository
 
 __all__ = [
@@ -80,6 +80,7 @@ def draft(
     """
     repository = place.board()
     print_facts(messages(), difference_facts(check_tree_rules(repository, repository.log())))
+    check_public_files(repository)
     until = None if embargo is None else _day(embargo)
     if until is not None:
         check_embargo(repository.spec(), until, today=place.now.date())

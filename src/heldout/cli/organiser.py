@@ -265,7 +265,8 @@ def extend(
 def rebuild(*, yes: bool, restore_rules: bool, place: Place) -> None:
     """Make everything public again from the log and the time.
 
-    An edited board.toml holds once it is logged: it is shown, and needs a yes or --accept-rules.
+    Edited rules (board.toml, queries, public labels) hold once they are logged: they are shown, and
+    need a yes or --accept-rules.
 
     Reveals embargoes that ended. Without a vault it remakes the page from the public log.
 

@@ -549,6 +549,11 @@ class Git:
             return None
         return self.read_blob(result.stdout.decode().strip(), limit=limit)
 
+    def versions(self, path: str, *, most: int) -> tuple[str, ...]:
+        """The commits of the branch that changed a file, the newest first."""
+        told = ["rev-list", f"--max-count={most}", "HEAD", "--", f":(literal){path}"]
+        return tuple(self._run(told).decode().split())
+
     def commit_on(
         self,
         branch: str,

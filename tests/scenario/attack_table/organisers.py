@@ -165,6 +165,15 @@ def _by_git() -> Iterator[Attack]:
         becomes="shown as a diff that needs a yes; nothing is logged, and the log counts",
         prefix="by a push: ",
     )
+    yield from here.cases(
+        "test_a_public_file_changed_by_a_push",
+        "a dev label",
+        "an eval query",
+        tries="to have later scores made with other queries or labels",
+        becomes="named with the lines that differ, and needs a yes; `draft`, `check` and `submit` "
+        "refuse it, and the audit fails",
+        prefix="changed by a push: ",
+    )
     for name, test, tries, becomes in (
         (
             "an agreement changed by a push",

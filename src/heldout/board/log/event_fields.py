@@ -77,6 +77,7 @@ class _Nothing(_Fields, frozen=True, kw_only=True):
 class _Rules(_Fields, frozen=True, kw_only=True):
     rules: str = msgspec.field(name="board.toml")
     labels: _Digests = msgspec.field(default_factory=dict)
+    files: _Digests = msgspec.field(default_factory=dict)
     why: str = ""
 
 
@@ -182,6 +183,7 @@ class _Rekeyed(_Fields, frozen=True, kw_only=True):
     grace_until: date | None
     sealed_again: _Digests
     not_opened: _Names
+    files: _Digests = msgspec.field(default_factory=dict)
     signers: dict[str, _Digest] = msgspec.field(default_factory=dict)
 
 
@@ -238,13 +240,16 @@ class EventFields:
 
 
 _RULES = EventFields(
-    fields=_Rules, in_the_open=("board.toml",), under_seal=("labels",), about_board=True
+    fields=_Rules,
+    in_the_open=("board.toml", "files"),
+    under_seal=("labels",),
+    about_board=True,
 )
 
 FIELDS: Mapping[str, EventFields] = {
     "opened-board": EventFields(
         fields=_Opened,
-        in_the_open=("board.toml", "signers"),
+        in_the_open=("board.toml", "files", "signers"),
         under_seal=("labels",),
         about_board=True,
     ),
@@ -268,7 +273,9 @@ FIELDS: Mapping[str, EventFields] = {
         fields=_Imported, in_the_open=("day", "type", "trophy", "baseline", "identity")
     ),
     "rekeyed": EventFields(
-        fields=_Rekeyed, in_the_open=("board.toml", "sealed_again", "signers"), about_board=True
+        fields=_Rekeyed,
+        in_the_open=("board.toml", "files", "sealed_again", "signers"),
+        about_board=True,
     ),
     "measured": EventFields(
         fields=_Measured,

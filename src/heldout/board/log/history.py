@@ -80,6 +80,8 @@ class History:
         rules: (time, text of board.toml) from the opening on, in order.
         labels: file that is held out, as `board.held_out` names it -> SHA-256; empty where sealed.
         commitments: to such files, in order; the last one holds.
+        files: path of every public file that decides scores -> SHA-256, by the last event that has
+            them; `None` in a log of before they were logged.
         closed: when the board was closed for good, `None` before.
         board: hash of the first event, by which signatures name this board.
         teams: handle -> registered team, in the order of registration.
@@ -92,6 +94,7 @@ class History:
     rules: tuple[tuple[datetime, str], ...]
     labels: Mapping[str, str]
     commitments: tuple[Commitment, ...] = ()
+    files: Mapping[str, str] | None = None
     closed: datetime | None = None
     board: str = ""
     teams: Mapping[str, Team] = field(default_factory=dict)
@@ -143,6 +146,7 @@ class _Fold:
     submissions: dict[str, Submission] = field(default_factory=dict)
     rules: list[tuple[datetime, str]] = field(default_factory=list)
     commitments: list[Commitment] = field(default_factory=list)
+    files: Mapping[str, str] | None = None
     closed: datetime | None = None
     board: str = ""
     teams: Mapping[str, Team] = field(default_factory=dict)
@@ -172,6 +176,7 @@ class _Fold:
         elif "board.toml" in entry.event.public:
             _check_recipients(entry, self.rules)
             self.rules.append((entry.time, str(entry.get("board.toml"))))
+            self.files = entry.event.public.get("files", self.files)
             if entry.event.kind == "rekeyed":
                 self.submissions |= dict(_sealed_again(self.submissions, entry))
             self.commitments += _committed(entry)
@@ -193,6 +198,7 @@ class _Fold:
             rules=tuple(self.rules),
             labels=known[-1] if known else {},
             commitments=tuple(self.commitments),
+            files=self.files,
             closed=self.closed,
             board=self.board,
             teams=self.teams,

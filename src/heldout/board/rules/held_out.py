@@ -15,6 +15,7 @@ __all__ = [
     "held_out_file",
     "held_out_name",
     "is_commitment",
+    "list_open",
     "list_stems",
     "names_of_board",
     "names_of_view",
@@ -47,6 +48,24 @@ def stem_of(name: str) -> str:
 def open_labels(name: str) -> str:
     """Where a board has further labels of a set whose own are public."""
     return f"qrels/{name}.qrels"
+
+
+def list_open(spec: BoardSpec, *sets: str) -> tuple[str, ...]:
+    """The files in the board that scores depend on: queries, labels, candidates, those of views.
+
+    Args:
+        spec: the rules.
+        sets: names of query sets; none for all.
+    """
+    chosen = [spec.sets[name] for name in sets or spec.sets]
+    named = [path for one in chosen for path in (one.queries, one.qrels, one.candidates)]
+    for view in spec.views:
+        if sets and view.set not in sets:
+            continue
+        named += [path for path in view.files if not path.startswith(_FOLDER)]
+        if view.labels is not None and not spec.sets[view.set].held_out:
+            named.append(open_labels(view.labels))
+    return tuple(sorted({path for path in named if path is not None}))
 
 
 def names_of_view(view: View) -> frozenset[str]:

@@ -26,6 +26,7 @@ from heldout.ids import digest_bytes
 from heldout.pipeline.auditing.replay import Replay, replay_releases
 from heldout.pipeline.auditing.timestamps import Stamp, check_stamps
 from heldout.pipeline.organiser.commitments import compare_held_out
+from heldout.pipeline.query_sets.public_files import find_edited
 from heldout.pipeline.scoring.evidence import Evidence, follows_on, make_evidence, parse_evidence
 from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
 from heldout.pipeline.scoring.score import ViewScore
@@ -48,6 +49,11 @@ _PAGES = (
 
 _UNSIGNED = (
     "who logged the events: they are not signed (heldout board rekey --keep-key --sign begins it)"
+)
+
+_NO_DIGESTS = (
+    "the board's queries, public labels and candidates: the log is of before it had their digests "
+    "(the next accepted edit of board.toml, or heldout board rekey, brings them)"
 )
 
 
@@ -103,11 +109,13 @@ def audit_board(
         faults += [*list_moved(history), *list_early(history)]
         stamped = check_stamps(repository, public, roots)
         faults += stamped.faults
+        if history.files:
+            checked.append("queries, public labels and candidates against its digests")
         if history.teams or history.agreements:
             checked.append("registrations and the agreements' texts")
             faults += registration_faults(public)
         faults_of_rules, notes = _check_rules(repository, history)
-        faults += faults_of_rules
+        faults += [*faults_of_rules, *_check_public(repository, history)]
         notes += [*list_unsaid_keys(public), *_tell_signers(public), *stamped.notes]
         if vault_root is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
@@ -130,6 +138,7 @@ def audit_board(
         signers=history.signers,
         stamps=stamped.stamps,
         unchecked=(
+            *([_NO_DIGESTS] if history.files is None else []),
             *([] if history.signers else [_UNSIGNED]),
             *filter(None, [stamped.unchecked]),
             _PAGES,
@@ -232,6 +241,16 @@ def _check_rules(repository: Repository, history: History) -> tuple[list[str], l
     if repository.files.find(KEYS) not in (None, format_recipients(before.recipients)):
         faults.append(f"{KEYS} does not hold the recipients that the log has")
     return faults, notes
+
+
+def _check_public(repository: Repository, history: History) -> Iterator[str]:
+    """The public files that decide scores are those that an organiser has logged."""
+    spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
+    for edited in find_edited(repository, history, spec):
+        yield (
+            f"{edited} (no score is made with it; an organiser accepts such an edit with heldout "
+            "rebuild --accept-rules, or puts the log's file back with --restore-rules)"
+        )
 
 
 def _events(count: int) -> str:

@@ -10,6 +10,7 @@ from heldout.board.log.history import History, read_history
 from heldout.board.ranking.seasons import current_standings, list_seasons
 from heldout.board.ranking.standings import Standings, project
 from heldout.board.rules.fixed_rules import Difference
+from heldout.board.rules.held_out import list_open
 from heldout.board.rules.spec import BoardSpec, Example
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import (
@@ -267,10 +268,11 @@ def _find_revealed(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple
 
 
 def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
+    paths = (*_PUBLIC, *list_open(spec))
     registration = spec.registration
     if registration is None or registration.agreement is None:
-        return _PUBLIC
-    return (*_PUBLIC, registration.agreement)
+        return paths
+    return (*paths, registration.agreement)
 
 
 def _message(

@@ -19,6 +19,7 @@ from heldout.pipeline.deciding.rebuild import rebuild
 from heldout.pipeline.organiser.commitments import keep_versions
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.organiser.session import sit_down
+from heldout.pipeline.query_sets.public_files import digest_public
 from heldout.pipeline.query_sets.set_checks import check_sets
 from heldout.pipeline.query_sets.sets import SetData
 from heldout.store.repository import LOG, SPEC, Repository
@@ -178,9 +179,11 @@ def _open(desk: Desk, rules: str) -> None:
     The salted digest commits the organiser to it without showing anything of it.
     """
     if not desk.vault.entries():
-        labels = desk.vault.held_out(list_stems(parse_spec(rules.encode())))
+        spec = parse_spec(rules.encode())
+        labels = desk.vault.held_out(list_stems(spec))
         keep_versions(desk.vault, labels)
-        public = {"board.toml": rules, "signers": first_signers(desk)}
+        files = digest_public(desk.repository, spec)
+        public = {"board.toml": rules, "files": files, "signers": first_signers(desk)}
         desk.log("opened-board", None, public=public, sealed={"labels": labels})
     desk.repository.git.init()
     rebuild(desk)

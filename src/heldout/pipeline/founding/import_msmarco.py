@@ -24,6 +24,7 @@ from heldout.pipeline.deciding.rebuild import rebuild
 from heldout.pipeline.founding.found import first_signers
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.organiser.session import sit_down
+from heldout.pipeline.query_sets.public_files import digest_public
 from heldout.store.repository import SPEC, Repository
 from heldout.store.vault import Vault, check_apart
 
@@ -166,7 +167,9 @@ def _log(desk: Desk, source: Source) -> None:
     """Every event that an earlier call did not log: the opening, the file, its rows by day."""
     entries = desk.vault.entries()
     if not entries:
-        public = {"board.toml": desk.repository.tree_rules(), "signers": first_signers(desk)}
+        rules = desk.repository.tree_rules()
+        files = digest_public(desk.repository, parse_spec(rules.encode()))
+        public = {"board.toml": rules, "files": files, "signers": first_signers(desk)}
         desk.log("opened-board", None, public=public, sealed={"labels": {}})
     if _imported_digest(entries) is None:
         desk.vault.keep_sealed(source.data)

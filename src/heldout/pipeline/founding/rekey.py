@@ -31,6 +31,7 @@ from heldout.pipeline.founding.key_plan import (
 )
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.organiser.recipients import among, own_recipients, plain
+from heldout.pipeline.query_sets.public_files import digest_public
 from heldout.store.repository import SPEC
 from heldout.store.vault import Vault
 
@@ -236,6 +237,8 @@ def _log(desk: Desk, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> int
         "sealed_again": dict(sealed),
         "not_opened": list(plan.not_opened),
     }
+    known = desk.history().files  # a session begins only where the folder has these
+    public["files"] = digest_public(desk.repository, desk.spec()) if known is None else dict(known)
     if plan.signers:
         public["signers"] = plan.signers
     named = Desk(repository=desk.repository, vault=desk.vault, now=desk.now, by=plan.by)

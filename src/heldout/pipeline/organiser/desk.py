@@ -19,6 +19,7 @@ from heldout.pipeline.organiser.commitments import (
     keep_versions,
 )
 from heldout.pipeline.organiser.new_rules import check_new_rules, read_agreement_text
+from heldout.pipeline.query_sets.public_files import digest_public
 from heldout.pipeline.query_sets.sets import check_excluded
 from heldout.store.repository import LOG, SPEC, Repository
 from heldout.store.vault import Vault
@@ -153,19 +154,22 @@ class NotedRules:
         event: number of the event.
         keys: the top-level keys that changed; none where only comments or layout did.
         files: names of held-out files that are committed to anew.
+        public: paths of public files that decide scores, where the log had others.
     """
 
     event: int
     keys: tuple[str, ...]
     files: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
 
 
 def accept_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
     """Log the board.toml in the folder, so that it holds from now on and not before.
 
-    Only where a person said yes to it, or a command wrote it: whoever may push to the board can
-    write that file. In the same event stands the commitment to held-out files that are new. An
-    agreement whose text is new or was edited has an event of its own.
+    With it go the digests of the public files that decide scores. Only where a person said yes to
+    all that, or a command wrote it: whoever may push to the board can write these files. In the
+    same event stands the commitment to held-out files that are new. An agreement whose text is new
+    or was edited has an event of its own.
 
     Args:
         desk: its lock is held.
@@ -180,7 +184,8 @@ def accept_rules(desk: Desk, *, why: str = "") -> NotedRules | None:
         StoreError: a file that the new text names is missing, or labels that were committed to.
     """
     check_new_rules(desk.repository, desk.vault, now=desk.now)
-    noted = _note_rules(desk, desk.repository.tree_rules(), why)
+    public = digest_public(desk.repository, desk.repository.tree_spec())
+    noted = _note_rules(desk, desk.repository.tree_rules(), why, public=public)
     _note_agreement(desk)
     return noted
 
@@ -214,7 +219,9 @@ def _note_agreement(desk: Desk) -> None:
         desk.log("changed-agreement", None, public=public)
 
 
-def _note_rules(desk: Desk, text: str, why: str) -> NotedRules | None:
+def _note_rules(
+    desk: Desk, text: str, why: str, *, public: Mapping[str, str] | None = None
+) -> NotedRules | None:
     spec = parse_spec(text.encode(), path=SPEC)
     history = desk.history()
     before = history.rules[-1][1]
@@ -223,11 +230,21 @@ def _note_rules(desk: Desk, text: str, why: str) -> NotedRules | None:
     if files != held.before:
         check_excluded(desk.repository, spec, vault=desk.vault)
     keep_versions(desk.vault, files)
-    if before == text and files == held.before:
+    known = history.files
+    # A log of before has no digests: they come with the next event that a person says yes to.
+    edited = public is not None and known is not None and public != known
+    if before == text and files == held.before and not edited:
         return None
-    entry = _log_rules(desk, text, held, files, why=why or _say_why(held))
+    entry = _log_rules(desk, text, held, files, why=why or _say_why(held), public=public)
     names = () if files == held.before else (*held.new, *held.changed)
-    return NotedRules(event=entry.event.seq, keys=_changed_keys(before, text), files=names)
+    now, then = public or {}, known or {}
+    paths = sorted(p for p in now.keys() | then.keys() if edited and now.get(p) != then.get(p))
+    return NotedRules(
+        event=entry.event.seq,
+        keys=_changed_keys(before, text),
+        files=names,
+        public=tuple(paths),
+    )
 
 
 def commit_held_out(desk: Desk) -> None:
@@ -266,13 +283,25 @@ def _say_why(held: HeldOut) -> str:
 
 
 def _log_rules(
-    desk: Desk, text: str, held: HeldOut, files: Mapping[str, str], *, why: str
+    desk: Desk,
+    text: str,
+    held: HeldOut,
+    files: Mapping[str, str],
+    *,
+    why: str,
+    public: Mapping[str, str] | None = None,
 ) -> Entry:
-    """One event for the rules in force and, where they changed, the held-out files."""
+    """One event for the rules in force and, where they changed, the held-out files.
+
+    The public files stand in it where somebody said yes to them as they lie there.
+    """
+    told: dict[str, Any] = {"board.toml": text}
+    if public is not None:
+        told["files"] = dict(public)
     if files == held.before:
-        return desk.log("changed-rules", None, public={"board.toml": text})
-    public = {"board.toml": text, "why": why}
-    return desk.log("changed-rules", None, public=public, sealed={"labels": dict(files)})
+        return desk.log("changed-rules", None, public=told)
+    told["why"] = why
+    return desk.log("changed-rules", None, public=told, sealed={"labels": dict(files)})
 
 
 def _changed_keys(before: str, after: str) -> tuple[str, ...]:

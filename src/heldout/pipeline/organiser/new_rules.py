@@ -1,6 +1,7 @@
 """Looks at a board.toml that was edited before it is logged: what is logged holds for good."""
 
 import difflib
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,10 +15,12 @@ from heldout.board.rules.fixed_rules import (
     list_differences,
     list_moved_days,
 )
+from heldout.board.rules.held_out import list_open
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
 from heldout.errors import InputError, Problem
 from heldout.ids import digest_bytes
+from heldout.pipeline.query_sets.public_files import EditedFile, find_edited, say_lines
 from heldout.pipeline.query_sets.set_checks import check_sets
 from heldout.pipeline.query_sets.sets import load_sets
 from heldout.store.repository import SPEC, Repository
@@ -35,10 +38,13 @@ class RuleChange:
     Attributes:
         texts: path -> (text in the log, text in the folder) of board.toml and the agreement.
         differences: the keys of board.toml that differ; none where only comments or layout do.
+        files: public files that decide scores and are not what the log has; and how they differ,
+            in words.
     """
 
     texts: dict[str, tuple[str, str]]
     differences: tuple[Difference, ...]
+    files: tuple[tuple[EditedFile, str], ...] = ()
 
     def diff(self) -> tuple[str, ...]:
         """A unified diff, from what the log has to what lies there."""
@@ -69,9 +75,12 @@ def find_rule_change(repository: Repository, vault: Vault) -> RuleChange | None:
         last = history.agreements[-1] if history.agreements else None
         if last is None or last.digest != digest:
             texts[named] = ("" if last is None else last.text, agreement)
-    if not texts:
+    edited = tuple(
+        (one, say_lines(repository, one)) for one in find_edited(repository, history, after)
+    )
+    if not texts and not edited:
         return None
-    return RuleChange(texts=texts, differences=list_differences(before, after))
+    return RuleChange(texts=texts, differences=list_differences(before, after), files=edited)
 
 
 def read_agreement_text(repository: Repository, path: str) -> tuple[str, str]:
@@ -95,9 +104,9 @@ def read_agreement_text(repository: Repository, path: str) -> tuple[str, str]:
 
 
 def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> None:
-    """Refuse an edited board.toml that cannot work, or does not fit what was told.
+    """Refuse an edited board.toml, or public file, that cannot work or does not fit what was told.
 
-    Where it was not edited nothing is looked at.
+    Where neither was edited nothing is looked at.
 
     Raises:
         InputError: it changes the organisers' keys, what released scores mean or what ranks them,
@@ -106,21 +115,29 @@ def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> N
     """
     history, text = vault.history(), repository.tree_rules()
     before = history.rules[-1][1]
-    if text == before:
-        return
     after = repository.tree_spec()
+    edited = {one.path for one in find_edited(repository, history, after)}
+    if text == before and not edited:
+        return
     refuse_spec(list_changed_keys(parse_spec(before.encode()), after), text, path=SPEC)
     refuse_spec(list_changed_terms(history, after), text, path=SPEC)
     refuse_spec(list_moved_days(history, after, now=now), text, path=SPEC)
-    _check_sets(repository, vault, parse_spec(before.encode()), after)
+    _check_sets(repository, vault, parse_spec(before.encode()), after, edited)
     _check_agreement(repository, history, after)
 
 
-def _check_sets(repository: Repository, vault: Vault, before: BoardSpec, after: BoardSpec) -> None:
+def _check_sets(
+    repository: Repository,
+    vault: Vault,
+    before: BoardSpec,
+    after: BoardSpec,
+    edited: AbstractSet[str],
+) -> None:
     """The sets that are new or read otherwise; others were looked at, or an old board has none."""
     fresh = {name for name, files in after.sets.items() if before.sets.get(name) != files}
     known = {view.name: view for view in before.views}
     fresh |= {view.set for view in after.views if known.get(view.name) != view}
+    fresh |= {name for name in after.sets if not edited.isdisjoint(list_open(after, name))}
     if not fresh:
         return
     # Beside them all labels in the open: what is held out must not be among them.

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from heldout.board.log.events import signers_of
+from heldout.board.log.history import History, read_history
 from heldout.board.rules.spec_file import parse_spec
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import StoreError, plural
@@ -21,6 +22,7 @@ from heldout.pipeline.organiser.clock import check_clock
 from heldout.pipeline.organiser.desk import Desk, accept_rules, check_same
 from heldout.pipeline.organiser.new_rules import RuleChange, check_new_rules, find_rule_change
 from heldout.pipeline.organiser.recipients import among, check_recipients, own_recipients
+from heldout.pipeline.query_sets.public_files import find_edited, restore_public
 from heldout.store.repository import SPEC, Repository
 from heldout.store.shared_rules import newer_agreement, newer_rules
 from heldout.store.vault import Vault
@@ -36,10 +38,11 @@ def refuse_rules(change: RuleChange) -> None:
     Raises:
         StoreError: always.
     """
-    keys = ", ".join(one.key for one in change.differences) or "comments or layout only"
-    raise StoreError(
-        f"board.toml is not what the log has ({keys}), and nobody accepted it; nothing was done"
-    )
+    told = [str(one) for one, _ in change.files]
+    if change.texts:
+        keys = ", ".join(one.key for one in change.differences) or "comments or layout only"
+        told.insert(0, f"board.toml is not what the log has ({keys})")
+    raise StoreError(f"{'; '.join(told)}; nobody accepted it, and nothing was done")
 
 
 @contextmanager
@@ -164,6 +167,8 @@ def _take_over_rules(repository: Repository, vault: Vault, tell: Tell) -> None:
     if rules is not None:
         repository.write_file(SPEC, rules.encode())
         tell(f"{SPEC} taken over: the vault has newer rules")
+    if public:
+        _check_newer_files(repository, read_history(public), vault)
     agreement = newer_agreement(repository.files, public=public, entries=vault.entries())
     if agreement is not None:
         path, text = agreement
@@ -171,8 +176,32 @@ def _take_over_rules(repository: Repository, vault: Vault, tell: Tell) -> None:
         tell(f"{path} taken over: the vault has a newer text")
 
 
+def _check_newer_files(repository: Repository, before: History, vault: Vault) -> None:
+    """Refuse public files that another organiser has replaced: the log has only their digests.
+
+    Raises:
+        StoreError: the folder has those of its own log, and the vault's log names others.
+    """
+    spec, history = parse_spec(vault.history().rules[-1][1].encode(), path=SPEC), vault.history()
+    then = before.files or {}
+    newer = [
+        one.path
+        for one in find_edited(repository, history, spec)
+        if before.files is not None and one.found == then.get(one.path)
+    ]
+    if newer:
+        raise StoreError(
+            f"{', '.join(newer)}: another organiser logged another version, which this folder "
+            "lacks; get it from them (git pull --ff-only), then call again"
+        )
+
+
 def _restore_rules(desk: Desk, tell: Tell) -> None:
-    """Write the log's rules and agreement over what lies in the board's folder."""
+    """Write the log's rules, agreement and public files over what lies in the board's folder.
+
+    Raises:
+        StoreError: the board's git has no version of a public file with the digest in the log.
+    """
     history, registration = desk.history(), desk.spec().registration
     files = {SPEC: desk.rules()}
     if registration is not None and registration.agreement is not None and history.agreements:
@@ -180,6 +209,8 @@ def _restore_rules(desk: Desk, tell: Tell) -> None:
     for path, text in files.items():
         if desk.repository.write_file(path, text.encode()):
             tell(f"{path} is again as the log has it")
+    for path, commit in restore_public(desk.repository, history, desk.spec()):
+        tell(f"{path} is again as the log has it, from commit {commit[:12]}")
 
 
 def _settle_rules(desk: Desk, accept: Callable[[RuleChange], None]) -> Desk:
@@ -197,7 +228,7 @@ def _settle_rules(desk: Desk, accept: Callable[[RuleChange], None]) -> Desk:
     check_new_rules(desk.repository, desk.vault, now=desk.now)
     accept(change)
     if find_rule_change(desk.repository, desk.vault) != change:
-        raise StoreError("board.toml changed while you read it; nothing was done, call again")
+        raise StoreError("the rules changed while you read them; nothing was done, call again")
     return replace(desk, accepted=accept_rules(desk))
 
 

@@ -21,7 +21,7 @@ from heldout.errors import Problem, plural, quote
 from heldout.ids import SubmissionId, find_near, query_set_of, say_near, submission_date
 from heldout.pipeline.participant.amending import refuse_closed
 from heldout.pipeline.participant.draft import METADATA, find_runs, require_draft, try_metadata
-from heldout.pipeline.participant.log_copies import check_tree_rules
+from heldout.pipeline.participant.log_copies import check_public_files, check_tree_rules
 from heldout.pipeline.participant.sealed import read_sealed
 from heldout.pipeline.participant.team import with_own_registration
 from heldout.pipeline.query_sets.sets import SetData, load_sets
@@ -99,12 +99,13 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     """Run the organisers' own checks on a draft.
 
     Raises:
-        InputError: there is no such draft, a set has no run, the board is closed, or board.toml
-            contradicts what the log fixes.
+        InputError: there is no such draft, a set has no run, the board is closed, a public file
+            that decides scores was edited, or board.toml contradicts what the log fixes.
         StoreError: the public log is missing or damaged.
     """
     log = repository.log()
     differences = check_tree_rules(repository, log)
+    check_public_files(repository)
     public = read_history(log)
     refuse_closed(public)
     spec = repository.spec().on(submission_date(submission))

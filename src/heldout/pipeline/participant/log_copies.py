@@ -19,9 +19,16 @@ from heldout.board.rules.fixed_rules import (
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
 from heldout.errors import InputError, Problem, StoreError
+from heldout.pipeline.query_sets.public_files import check_unedited
 from heldout.store.repository import LOG, SPEC, Repository
 
-__all__ = ["LogCopies", "check_tree_rules", "read_copies", "rules_to_seal_by"]
+__all__ = [
+    "LogCopies",
+    "check_public_files",
+    "check_tree_rules",
+    "read_copies",
+    "rules_to_seal_by",
+]
 
 _NO_LOG = (
     f"{LOG} is missing or empty, so nothing says which rules hold; "
@@ -115,7 +122,7 @@ def rules_to_seal_by(repository: Repository) -> BoardSpec:
 
     Raises:
         InputError: board.toml of the clone names other keys or another envelope, or contradicts
-            what the log fixes.
+            what the log fixes; or a public file that decides scores was edited.
         StoreError: a log is missing or damaged, or the remote's is not this clone's with events
             added.
     """
@@ -128,11 +135,29 @@ def rules_to_seal_by(repository: Repository) -> BoardSpec:
             )
     if not copies.newest:
         raise StoreError(_NO_LOG)
+    _check_files(repository, copies.here)
     text = read_history(copies.newest).rules[-1][1]
     spec = parse_spec(text.encode(), path=SPEC)
     if check_tree_rules(repository, copies.newest):
         _refuse_other_keys(repository, spec)
     return spec
+
+
+def check_public_files(repository: Repository) -> None:
+    """Refuse public files of a clone that are not those of its own log; a clone may be behind.
+
+    Raises:
+        InputError: code `edited-file`: no organiser has accepted them.
+        StoreError: the log is missing or damaged.
+    """
+    _check_files(repository, repository.log())
+
+
+def _check_files(repository: Repository, log: Sequence[Entry]) -> None:
+    if log:
+        history = read_history(log)
+        spec = parse_spec(history.rules[-1][1].encode(), path=SPEC)
+        check_unedited(repository, history, spec)
 
 
 def _refuse_other_keys(repository: Repository, spec: BoardSpec) -> None:
