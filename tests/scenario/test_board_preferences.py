@@ -414,6 +414,8 @@ def test_labels_of_an_open_set_lie_in_the_board_for_everybody(town: Town) -> Non
         expected = reciprocal_rank(run_of(town, row["id"], "dev"), wanted)
         assert row["scores"]["dev-pref-1"] == pytest.approx(expected, abs=5e-4)
     assert git(town.board, "status", "--short") == ""
+    logged = [e["public"]["files"] for e in town.events() if "files" in e["public"]][-1]
+    assert "qrels/dev-pref-1.qrels" in logged
     assert town.audit()["ok"]
     town.push()
     town.pull()

@@ -142,6 +142,26 @@ def test_edited_labels_reach_the_other_with_their_event_and_not_before(pair: Pai
     assert pair.bob.is_sound()
 
 
+def test_edited_queries_reach_the_other_by_the_board_alone(pair: Pair) -> None:
+    """The log has their digest only: nobody takes their own old file for an edit of it."""
+    file = pair.ann.board / "queries/eval.tsv"
+    right = file.read_text("utf-8").replace("thing 7 of eval", "thing 8 of eval")
+    file.write_text(right, "utf-8")
+    assert pair.ann.call("rebuild").code == 0
+    assert pair.ann.kinds()[-1] == "changed-rules"
+    before = pair.bob.board.joinpath("queries/eval.tsv").read_text("utf-8")
+    assert before != right
+    for options in ((), ("--accept-rules",)):
+        answer = pair.bob.call("inbox", *options, now=LATER)
+        assert answer.code == 2, answer
+        assert "queries/eval.tsv: another organiser logged another version" in answer.err
+    git(pair.ann.board, "push", "-q", "origin", "main")
+    git(pair.bob.board, "pull", "-q", "--ff-only", "origin", "main")
+    assert pair.bob.call("inbox", now=LATER).code == 0
+    assert pair.bob.is_sound()
+    assert pair.ann.kinds()[-1] == "changed-rules"
+
+
 def test_a_team_that_one_took_in_is_known_to_the_other(pair: Pair) -> None:
     ask_for_registration(pair.town)
     handle = register(pair.town)

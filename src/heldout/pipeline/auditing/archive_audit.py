@@ -98,6 +98,10 @@ def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str
 
 def _check(unpacked: Unpacked) -> Iterator[str]:
     yield from list_moved(unpacked.history)
+    public = unpacked.history.files or {}
+    for name in sorted(public.keys() & unpacked.names):
+        if unpacked.digest(name) != public[name]:
+            yield f"{quote(name)} is not the file that the log has"
     wrong_labels = [*_check_closing(unpacked.log), *check_labels(unpacked)]
     yield from wrong_labels
     if wrong_labels:
