@@ -180,6 +180,14 @@ TAMPERED: Mapping[str, tuple[Callable[[Files], object], str]] = {
         f'"{ONE}" give other scores',
     ),
     "queries left out": (lambda files: files.pop("queries/eval.tsv"), "queries/eval.tsv"),
+    "other words in a query": (
+        replaced("queries/eval.tsv", "thing 7", "thing 8"),
+        '"queries/eval.tsv" is not the file that the log has',
+    ),
+    "another open label": (
+        replaced("qrels/dev.qrels", "ddev3 1", "ddev3 0"),
+        '"qrels/dev.qrels" is not the file that the log has',
+    ),
     "open labels that are none": (
         lambda files: files.update({"qrels/dev.qrels": b"one two\n"}),
         "qrels/dev.qrels",

@@ -122,7 +122,7 @@ def rules_to_seal_by(repository: Repository) -> BoardSpec:
 
     Raises:
         InputError: board.toml of the clone names other keys or another envelope, or contradicts
-            what the log fixes; or a public file that decides scores was edited.
+            what the log fixes.
         StoreError: a log is missing or damaged, or the remote's is not this clone's with events
             added.
     """
@@ -135,7 +135,6 @@ def rules_to_seal_by(repository: Repository) -> BoardSpec:
             )
     if not copies.newest:
         raise StoreError(_NO_LOG)
-    _check_files(repository, copies.here)
     text = read_history(copies.newest).rules[-1][1]
     spec = parse_spec(text.encode(), path=SPEC)
     if check_tree_rules(repository, copies.newest):
@@ -150,14 +149,10 @@ def check_public_files(repository: Repository) -> None:
         InputError: code `edited-file`: no organiser has accepted them.
         StoreError: the log is missing or damaged.
     """
-    _check_files(repository, repository.log())
-
-
-def _check_files(repository: Repository, log: Sequence[Entry]) -> None:
-    if log:
-        history = read_history(log)
-        spec = parse_spec(history.rules[-1][1].encode(), path=SPEC)
-        check_unedited(repository, history, spec)
+    log = repository.log()
+    if not log:
+        raise StoreError(_NO_LOG)
+    check_unedited(repository, read_history(log), repository.spec())
 
 
 def _refuse_other_keys(repository: Repository, spec: BoardSpec) -> None:

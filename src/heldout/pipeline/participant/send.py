@@ -13,7 +13,7 @@ from heldout.envelope.bundle import file_names, seal, seal_metadata
 from heldout.errors import InputError, Problem
 from heldout.ids import SubmissionId, digest_bytes, query_set_of, submission_date
 from heldout.pipeline.participant.draft import METADATA, run_files
-from heldout.pipeline.participant.log_copies import rules_to_seal_by
+from heldout.pipeline.participant.log_copies import check_public_files, rules_to_seal_by
 from heldout.pipeline.participant.sealed import Sealed, read_sealed, write_sealed
 from heldout.pipeline.participant.team import format_metadata, team_mark
 from heldout.store.arrivals import branch_name
@@ -69,8 +69,10 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     metadata is sealed anew.
 
     Raises:
-        InputError: a run is not compressed as the board's envelope wants it.
+        InputError: a run is not compressed as the board's envelope wants it, or a public file that
+            decides scores was edited: the draft was checked by another.
     """
+    check_public_files(repository)
     spec = rules_to_seal_by(repository).on(submission_date(submission))
     runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}

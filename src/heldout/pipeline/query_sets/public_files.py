@@ -5,6 +5,7 @@ can change them. The log has their digests from the founding on. A file with oth
 of the rules: nothing is scored by it until an organiser has said yes to it.
 """
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 
@@ -160,7 +161,7 @@ def check_unedited(repository: Repository, history: History, spec: BoardSpec) ->
                 + (
                     "a new clone"
                     if version is None
-                    else f"git checkout {version[0][:12]} -- {one.path}"
+                    else f"git checkout {version[0][:12]} -- {shlex.quote(one.path)}"
                 ),
             )
         )
