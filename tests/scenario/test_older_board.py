@@ -80,6 +80,15 @@ def test_a_board_of_0_1_0_gets_digests_of_its_public_files_with_its_next_rules(
     assert not town.audit()["ok"]
 
 
+def test_a_change_of_keys_brings_the_digests_too(tmp_path: Path) -> None:
+    town = unpack_old(tmp_path)
+    assert town.organiser("board", "rekey", "--why", "a theft", "--yes", now=LAST).code == 0
+    event = next(event for event in town.events() if event["kind"] == "rekeyed")
+    expected = {"qrels/dev.qrels", "queries/dev.tsv", "queries/eval.tsv"}
+    assert set(event["public"]["files"]) == expected
+    assert town.audit()["faults"] == []
+
+
 @pytest.fixture
 def town(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Town:
     """Founded, scored and published as an earlier heldout did; with a mask that is in no digest."""
