@@ -59,7 +59,6 @@ REFUSED_METADATA: Mapping[str, tuple[Callable[[str], bytes], str]] = {
     "invisible characters": (with_fields(team="Light\u200bhouse"), "invisible-character"),
     "terminal escapes": (with_fields(team="\x1b[2J\x1b]0;owned\x07"), "invisible-character"),
     "a zero byte": (with_fields(model_description="a\x00b"), "invisible-character"),
-    "a string of 10 MB": (with_fields(model_description="x" * 10_000_000), "cannot be opened"),
     "a string of 900 kB": (with_fields(model_description="x" * 900_000), "wrong-field"),
     "deep JSON": (lambda _: b'{"team":' + b"[" * 500_000, "not-json"),
     "a field whose name a terminal obeys": (with_fields(**{"\x1b[2J\u202e": 1}), "unknown-field"),
@@ -80,8 +79,13 @@ REFUSED_METADATA: Mapping[str, tuple[Callable[[str], bytes], str]] = {
 }
 
 
-def deliver(stage: Stage, name: str, given: Mapping[str, tuple[bytes, int]]) -> None:
-    """Leave sealed submissions in a folder, and have them taken in: id -> metadata, seed."""
+TOO_LARGE = "a string of 10 MB"
+
+
+def deliver(
+    stage: Stage, name: str, given: Mapping[str, tuple[bytes, int]], *, kind: str = "received"
+) -> str:
+    """Leave sealed submissions in a folder for the inbox: id -> metadata, seed; what it says."""
     folder = stage.town.root / name
     folder.mkdir()
     for submission, (data, seed) in given.items():
@@ -89,7 +93,8 @@ def deliver(stage: Stage, name: str, given: Mapping[str, tuple[bytes, int]]) -> 
             (folder / file).write_bytes(content)
     answer = stage.town.organiser("inbox", "--from", folder, "--no-fetch", "--json", now=LATER)
     kinds = {r["id"]: r["kind"] for r in answer.json["received"]}
-    assert {kinds[submission] for submission in given} == {"received"}
+    assert {kinds[submission] for submission in given} == {kind}
+    return answer.out
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +125,14 @@ def test_metadata_that_is_refused(opened: Mapping[str, Any], attack: str) -> Non
     assert all(len(text) < 2000 for text in evidence)
     assert review["scores"] is None
     contained.add(attack)
+
+
+def test_metadata_that_is_too_large_is_not_stored(stage: Stage) -> None:
+    name = "20261103-large"
+    data = with_fields(model_description="x" * 10_000_000)(name)
+    with unchanged(stage):
+        assert "too-large" in deliver(stage, "large", {name: (data, 5)}, kind="refused")
+    contained.add(TOO_LARGE)
 
 
 SHOWN: Mapping[str, Mapping[str, str]] = {

@@ -91,8 +91,8 @@ def test_what_is_packed_and_uploaded_is_taken_in_reviewed_and_published(tmp_path
         assert answer.status_code == 201, answer.text
         assert submission in answer.text
         assert send(client, files).status_code == 200
-        taken = {path: path.read_bytes() for path in folder.glob("*.age")}
-        assert {path.name for path in taken} == {path.name for path in files}
+        taken = {path.name: path.read_bytes() for path in folder.glob("delivery-*/*.age")}
+        assert taken == {path.name: path.read_bytes() for path in files}
         (receipt,) = take_in(town, folder, now=DAY)
     assert (receipt["kind"], receipt["id"]) == ("received", submission)
     review = town.organiser("review", submission, "--json", now=DAY)
@@ -102,7 +102,7 @@ def test_what_is_packed_and_uploaded_is_taken_in_reviewed_and_published(tmp_path
     (row,) = town.rows()
     assert row["id"] == submission
     assert town.audit()["ok"]
-    assert {path: path.read_bytes() for path in folder.glob("*.age")} == taken
+    assert list(folder.glob("delivery-*")) == []
     assert take_in(town, folder, now=NEXT) == []
 
 

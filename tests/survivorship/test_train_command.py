@@ -74,13 +74,28 @@ def _write_bert(folder: Path) -> None:
         transformers.BertForSequenceClassification(config).save_pretrained(folder)
 
 
+SMALL = {
+    "--precision": "float32",
+    "--device": "cpu",
+    "--length": "16",
+    "--steps": "4",
+    "--batch": "4",
+    "--rerank": "5",
+    "--seeds": "2",
+}
+
+
 def arguments(
     place: Path, folder: Path, *more: str, trained: str = "", tested: str = ""
 ) -> list[str]:
-    wanted = ["survive", "train", str(folder)]
-    wanted += ["--collection", f"{place}{trained}", "--test", f"{place}{tested}"]
-    wanted += ["--model", str(place / "bert"), "--precision", "float32", "--device", "cpu"]
-    wanted += ["--length", "16", "--steps", "4", "--batch", "4", "--rerank", "5", "--seeds", "2"]
+    wanted = ["survive", "train", str(folder), "--test", f"{place}{tested}"]
+    given = {
+        "--collection": f"{place}{trained}",
+        "--model": str(place / "bert"),
+        **SMALL,
+    }
+    for option, value in given.items():
+        wanted += [] if option in more else [option, value]
     return [*wanted, *more]
 
 

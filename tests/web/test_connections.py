@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
@@ -71,10 +72,13 @@ def test_a_head_that_comes_in_drips_is_closed(serve: Serve) -> None:
 
 def test_a_second_request_has_its_own_time(serve: Serve) -> None:
     address = serve(head_seconds=1.0)
-    with socket.create_connection(address, timeout=10) as line:
+    with contextlib.closing(HTTPConnection(*address, timeout=10)) as line:
+        line.connect()
+        held = line.sock
         for _ in range(3):
-            line.sendall(b"GET /alive HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert line.recv(1 << 16).startswith(b"HTTP/1.1 200")
+            line.request("GET", "/alive")
+            assert line.getresponse().read() == b"alive"
+            assert line.sock is held
             time.sleep(0.6)
 
 

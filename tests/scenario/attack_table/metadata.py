@@ -39,7 +39,6 @@ def attacks() -> Iterator[Attack]:
     )
     yield from here.cases(
         "test_metadata_that_is_refused",
-        "a string of 10 MB",
         "a string of 900 kB",
         "deep JSON",
         "not a number",
@@ -48,6 +47,13 @@ def attacks() -> Iterator[Attack]:
         "another encoding",
         tries="to fill memory, or to crash a reader",
         becomes=kept,
+    )
+    yield here.one(
+        "a string of 10 MB",
+        "test_metadata_that_is_too_large_is_not_stored",
+        tries="to fill memory, or to crash a reader",
+        becomes="refused as `too-large`, and not stored" + SAME,
+        case="a string of 10 MB",
     )
     yield from here.cases(
         "test_metadata_that_is_refused",
