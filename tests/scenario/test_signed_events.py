@@ -150,7 +150,7 @@ def test_a_signer_who_names_another_as_the_organiser_is_told(tmp_path: Path) -> 
     answer = pair.ann.call("audit", "--json")
     ann = next(iter(pair_signers(pair)))
     assert answer.json["ok"]
-    assert answer.json["notes"] == [f'event 3 says that it is by "bob", and "{ann}" signed it']
+    assert f'event 3 says that it is by "bob", and "{ann}" signed it' in answer.json["notes"]
 
 
 def test_who_joins_without_a_signing_key_of_a_signer_logs_nothing(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_a_board_of_0_1_0_begins_to_sign(tmp_path: Path) -> None:
     found = town.organiser("audit", "--json", now=LAST).json
     assert (found["ok"], found["signers"]) == (True, answer.json["signers"])
     first = town.events()[-1]["seq"]
-    assert found["notes"] == [f"signed from event {first} on; nobody vouches for those before it"]
+    assert f"signed from event {first} on; nobody vouches for those before it" in found["notes"]
     log = (town.vault / "events.jsonl").read_bytes()
     (town.vault / "events.jsonl").write_bytes(rejection(log, None).replace(b"one", b"one"))
     refused = town.organiser("rebuild", now=LAST)
