@@ -1,14 +1,19 @@
 """The rule that turns a true score into what leaves the vault: a text, or nothing.
 
-`rounded` tells every score. `ladder` and `step` tell a team a score only where it lies clearly
-above what that team was told before, so that most questions put to the held-out labels get no
-number for an answer: Blum and Hardt 2015, section 3 (parameter-free and fixed-step Ladder). Both
-hold per team and per view, each by itself.
+`rounded` publishes every score. `ladder` and `step` publish a team's score only where it lies
+clearly above what was published for that team before: Blum and Hardt 2015, section 3
+(parameter-free and fixed-step Ladder). Both hold per team and per view, each by itself.
+
+`ratchet` publishes a score only where it lies clearly above the best run that anybody has sent,
+published or not. It holds per view, for the whole board, so that many names are one name
+(docs/release.md has the reasons, docs/redteam.md what attackers gain).
 
 Rounding is printf's: the exact binary value, rounded half to even at the last shown digit, as
 trec_eval prints it. Everything that leaves uses the text made here: page, comment, CSV, JSON, log.
 """
 
+import hashlib
+import hmac
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +39,7 @@ __all__ = [
     "Told",
     "best_released",
     "check_rule",
+    "draw_jitter",
     "first_bar",
     "not_above",
     "release",
@@ -42,12 +48,16 @@ __all__ = [
     "score_vector",
 ]
 
-RuleName = Literal["rounded", "ladder", "step"]
+RuleName = Literal["rounded", "ladder", "step", "ratchet"]
 
 UNTOLD = "not above its bar"
 """What is said of such an entry while an embargo hides what it had to be above."""
 
 _LEVEL = 0.05
+_CLEAR = 2.0
+"""Standard errors that the ratchet asks for."""
+_JITTER = 0.5
+"""Standard errors that it asks for besides, in the mean over its secret draws."""
 _DECIMALS = range(1, 7)
 _MOST_SUBMISSIONS = 1_000_000
 _MOST_Z = 10.0
@@ -64,7 +74,8 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     Attributes:
         rule: `rounded`: every score; `ladder`: a score that lies `threshold` paired standard
             errors above the best that the team was told; `step`: one that lies more than `step`
-            above it, as the nearest multiple of `step`.
+            above it, as the nearest multiple of `step`; `ratchet`: one that lies clearly above
+            the best run that anybody has sent.
         submissions: the number that the board declares for its whole life, of all teams; 1 to
             1,000,000.
         z: standard errors of the Ladder, 0 to 10; absent, by `submissions` and the number of views.
@@ -239,11 +250,42 @@ def score_vector(per_query: Mapping[str, float | None], *, n: int) -> NDArray[np
     return np.array(defined + [0.0] * (n - len(defined)), np.float64)
 
 
-def release(values: ArrayLike, told: Told | None, rule: ReleaseRule, *, decimals: int) -> Released:
+def draw_jitter(key: bytes, view: str, values: ArrayLike) -> float:
+    """How far a run has to lie above the ratchet's bar, besides what is asked of every run.
+
+    The same scores have the same jitter, so that sending a run again is no second try, and an
+    audit can draw it again. Without the key nobody knows it.
+
+    Args:
+        key: the query set's secret key, of the vault.
+        view: name of the view.
+        values: per-query scores in the order of `score_vector`.
+
+    Returns:
+        A draw of the exponential distribution with mean 1.
+    """
+    scores = np.ascontiguousarray(values, "<f8")
+    message = b"\0".join((b"heldout ratchet", view.encode(), scores.tobytes()))
+    drawn = hmac.new(key, message, hashlib.sha256).digest()
+    return -math.log1p(-(int.from_bytes(drawn[:8]) >> 11) / 2**53)
+
+
+def release(
+    values: ArrayLike,
+    told: Told | None,
+    rule: ReleaseRule,
+    *,
+    decimals: int,
+    jitter: float = 0.0,
+) -> Released:
     """Decide what a team is told of one submission's score in one view.
 
-    The first score is always released. Under `ladder` and `step` a later one is not, unless its
-    text is above the last one: what shows no rise at the shown digits says nothing.
+    Under `rounded`, `ladder` and `step` the first score is always released. Under `ladder` and
+    `step` a later one is not, unless its text is above the last one: what shows no rise at the
+    shown digits says nothing.
+
+    Under `ratchet` `told` is the best run that anybody has sent so far, a baseline at first; the
+    result's `told` is the best run from now on, whether a score is released or not.
 
     Args:
         values: score of every query that the mean is over, higher is better, finite, at least one.
@@ -251,11 +293,15 @@ def release(values: ArrayLike, told: Told | None, rule: ReleaseRule, *, decimals
             must be those under the new labels, of the same queries.
         rule: the board's; its numbers are right by `check_rule`.
         decimals: digits after the point, 1 to 6.
+        jitter: under `ratchet` what `draw_jitter` gives for these values.
 
     Raises:
-        ValueError: a score is not a finite number, or the two are not of the same queries.
+        ValueError: a score is not a finite number, the two are not of the same queries, or a
+            ratchet has no run to begin at.
     """
     scores = _check_values(values, told)
+    if rule.rule == "ratchet":
+        return _ratchet(scores, told, jitter, decimals=decimals)
     before = None if rule.rule == "rounded" else told
     if before is not None and not _is_above(scores, before, rule):
         return Released(text=None, told=before)
@@ -265,6 +311,39 @@ def release(values: ArrayLike, told: Told | None, rule: ReleaseRule, *, decimals
     kept = scores.copy()
     kept.setflags(write=False)
     return Released(text=text, told=Told(text=text, values=kept))
+
+
+def _ratchet(
+    scores: NDArray[np.float64], bar: Told | None, jitter: float, *, decimals: int
+) -> Released:
+    """Source: docs/redteam.md; `jitter` counts in units of `_JITTER` standard errors."""
+    if bar is None:
+        raise ValueError("a ratchet begins at a baseline, and there is none")
+    rise = scores - bar.values
+    text = None
+    if _exceeds(rise, _CLEAR + _JITTER * jitter):
+        text = release_score(_mean(scores), decimals=decimals)
+    if not _is_higher(scores, bar.values, rise):
+        return Released(text=text, told=bar)
+    kept = scores.copy()
+    kept.setflags(write=False)
+    return Released(text=text, told=Told(text=text or "", values=kept))
+
+
+def _is_higher(
+    scores: NDArray[np.float64], before: NDArray[np.float64], rise: NDArray[np.float64]
+) -> bool:
+    """Whether the mean is higher; where the two are nearly equal by exact sums."""
+    mean = float(rise.mean())
+    return mean > 0 if abs(mean) > _TIE else _mean(scores) > _mean(before)
+
+
+def _exceeds(rise: NDArray[np.float64], errors: float) -> bool:
+    """Whether the mean of paired differences lies more than so many standard errors above 0."""
+    if rise.size == 1:  # one query has no standard error, so it never shows a rise
+        return False
+    error = float(rise.std(ddof=1)) / math.sqrt(rise.size)
+    return float(rise.mean()) > errors * error * (1 + _TIE)
 
 
 def _check_values(values: ArrayLike, told: Told | None) -> NDArray[np.float64]:
@@ -280,13 +359,7 @@ def _is_above(scores: NDArray[np.float64], told: Told, rule: ReleaseRule) -> boo
     if rule.rule == "step":
         bar = Fraction(told.text) + Fraction(1, _steps(rule))
         return Fraction(_mean(scores)) > bar
-    # One query has no standard error, so it never shows a rise.
-    if scores.size == 1:
-        return False
-    rise = scores - told.values
-    mean = float(rise.mean())
-    error = float(rise.std(ddof=1)) / math.sqrt(scores.size)
-    return mean > rule.threshold * error * (1 + _TIE)
+    return _exceeds(scores - told.values, rule.threshold)
 
 
 def _mean(scores: NDArray[np.float64]) -> float:
