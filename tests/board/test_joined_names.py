@@ -2,11 +2,10 @@
 
 from datetime import date, timedelta
 
-from boardlog import RULES, START, BoardLog, make_manifest, make_spec
+from boardlog import START, BoardLog, make_manifest, make_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.leaks.ledger import make_ledger
 from heldout.board.log.history import Submission
 from heldout.board.log.joined_names import list_renamed, names_of
 from heldout.board.log.manifest import Manifest, team_key
@@ -102,20 +101,6 @@ def test_names_that_nobody_approved_join_nothing() -> None:
     log.decline("20261101-other")
     log.publish("20261101-waits", make_manifest("Harbour"), "0.310")
     assert names_of(list_renamed(log.history), ["Harbour"]) == {"harbour"}
-
-
-def test_the_ledger_counts_joined_names_as_one_team() -> None:
-    log = BoardLog().open(f'{RULES}\n[release]\nrule = "ladder"\n')
-    log.submit("20261101-one", make_manifest("Alpha Crew"), "0.425")
-    log.submit("20261101-two", make_manifest("Zeta House"), "0.300")
-    apart = make_ledger(log.history)
-    assert [row.name for row in apart.teams] == ["Alpha Crew", "Zeta House"]
-    log.wait(days=1).amend("20261101-one", make_manifest("Zeta House"))
-    (row,) = make_ledger(log.history).teams
-    assert (row.name, row.submissions) == ("Zeta House", 2)
-    # Each name had climbed by itself: nothing kept the second answer above the first.
-    assert row.bits == sum(one.bits for one in apart.teams)
-    assert row.bits_at_most < sum(one.bits_at_most for one in apart.teams)
 
 
 def test_to_join_two_names_needs_a_reason() -> None:

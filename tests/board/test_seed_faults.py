@@ -1,17 +1,11 @@
-"""Seeds of one system are alike and none is a copy; a spread is a deviation, and has its bits."""
-
-import math
-from itertools import product
-from statistics import stdev
+"""Seeds of one system are alike and none is a copy; a spread is a deviation."""
 
 import numpy as np
 import pytest
-from boardlog import RULES, BoardLog, make_manifest
+from boardlog import RULES
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.leaks.ledger import Ledger, make_ledger
-from heldout.board.leaks.transcripts import count_spreads
 from heldout.board.policy.seeds import compare_seeds, say_fault
 from heldout.board.rules.release import release_spread
 from heldout.board.rules.spec_file import parse_spec
@@ -71,54 +65,8 @@ def test_the_spread_is_numpy_s_deviation_in_any_order(values: list[float]) -> No
     assert text == release_spread(values[::-1], decimals=3)
 
 
-@given(st.lists(scores, min_size=2, max_size=20))
-def test_no_spread_is_wider_than_the_ledger_counts(values: list[float]) -> None:
-    text = release_spread(values, decimals=3)
-    assert round(float(text) * 1000) <= count_spreads(len(values), decimals=3) - 1
-
-
-@pytest.mark.parametrize("seeds", [2, 3, 4, 5, 6])
-def test_the_widest_spread_can_be_reached(seeds: int) -> None:
-    widest = max(stdev(ends) for ends in product((0.0, 1.0), repeat=seeds))
-    assert count_spreads(seeds, decimals=3) == 1 + round(widest * 1000)
-
-
-def test_one_seed_has_no_spread_and_two_have_the_widest() -> None:
-    counts = [count_spreads(seeds, decimals=3) for seeds in range(1, 21)]
-    assert counts[0] == 1
-    assert max(counts) == counts[1]
-
-
 def with_seeds(seeds: int) -> str:
     return RULES.replace("complete = true\n", f"complete = true\nseeds = {seeds}\n")
-
-
-def ledger_of(rules: str, *, runs: int, told: bool = True) -> Ledger:
-    log = BoardLog().open(rules)
-    log.submit("20261101-a", make_manifest(), "0.400")
-    entry = log.entries.pop()
-    public = dict(entry.event.public)
-    if runs > 1:
-        public["seeds"] = {"runs": runs, "spreads": {"eval": "0.010"} if told else {}}
-    sealed = {name: opening.value for name, opening in entry.opened.items()}
-    log.add("published", "20261101-a", public, sealed)
-    return make_ledger(log.history)
-
-
-def test_the_ledger_counts_the_bits_of_a_spread_told_or_not() -> None:
-    one = ledger_of(with_seeds(5), runs=1)
-    for told in (True, False):
-        several = ledger_of(with_seeds(5), runs=3, told=told)
-        extra = math.log2(count_spreads(3, decimals=3))
-        assert several.teams[0].bits == pytest.approx(one.teams[0].bits + extra)
-        assert several.board.bits == pytest.approx(one.board.bits + extra)
-
-
-def test_a_board_that_takes_seeds_may_tell_more() -> None:
-    without, several = ledger_of(RULES, runs=1), ledger_of(with_seeds(5), runs=1)
-    further = 299 * math.log2(count_spreads(2, decimals=3))
-    assert several.board.bits_at_most == pytest.approx(without.board.bits_at_most + further)
-    assert several.teams[0].bits_at_most > without.teams[0].bits_at_most
 
 
 @pytest.mark.parametrize("seeds", [0, 21, -1])

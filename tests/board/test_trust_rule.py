@@ -1,6 +1,5 @@
 """What may be told of a ranking, of which entries and from when; nothing before its day."""
 
-import math
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -10,9 +9,7 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.leaks.ledger import make_ledger
 from heldout.board.log.events import parse_log
-from heldout.board.log.figures import FacetRanks, Facets, Figures, Ranges, Stability, count_bits
 from heldout.board.log.history import read_history
 from heldout.board.ranking.comparable import choose_comparable, read_pairs
 from heldout.board.ranking.standings import Standings, make_standings, project
@@ -281,45 +278,10 @@ def test_figures_of_new_and_of_old_are_read() -> None:
     assert old.figures.alike is None
 
 
-def test_the_ledger_counts_what_figures_could_have_been() -> None:
-    log = board().wait(days=2)
-    before = make_ledger(log.history)
-    log.measure(ONE, TWO)
-    after = make_ledger(log.history)
-    assert before.figures.bits == 0
-    assert after.figures.bits == pytest.approx(2 * 1.585, abs=0.01)  # two ranges of three each
-    assert after.board.bits == pytest.approx(before.board.bits + after.figures.bits)
-
-
-def test_counts_in_bins_are_read_and_cost_fewer_bits_than_exact_ones() -> None:
+def test_counts_in_bins_are_read_as_their_lower_ends() -> None:
     log = board().wait(days=2)
     log.measure(ONE, TWO, step=10, outcomes=[BINS])
-    log.measure(ONE, TWO, outcomes=[OUTCOME])
-    bins, exact = (one.figures for one in log.history.measured)
-    ranges = 2 * math.log2(3)
-    assert count_bits(bins, 2) == pytest.approx(ranges + math.log2(8 * 8 * 5))  # 8 bins
-    assert count_bits(exact, 2) == pytest.approx(ranges + math.log2(math.comb(92, 3) * 5))
-
-
-def test_shares_are_dearer_than_ranges() -> None:
-    ranges = Ranges(low=(1, 1), high=(2, 2), level=0.95, flips=100, pairs=1)
-    shares = Stability(trials=10, shares=((0.5, 0.5), (0.5, 0.5)))
-    few, many = Figures(queries=9, ranges=ranges), Figures(queries=9, stability=shares)
-    assert 0 < count_bits(few, 2) < count_bits(many, 2)
-
-
-def test_each_facet_that_is_told_costs_bits_and_one_that_is_withheld_none() -> None:
-    one = FacetRanks(of="types", facet="who", queries=60, rank=(1, 2), low=(1, 1), high=(2, 2))
-
-    def cost(*told: FacetRanks) -> float:
-        facets = Facets(told=told, withheld=("why",), least=50, level=0.95, flips=100, pairs=1)
-        return count_bits(Figures(queries=90, facets=facets), 2)
-
-    assert cost() == 0
-    assert cost(one) == pytest.approx(2 * (1 + 1.585), abs=0.01)  # a rank of two, a range of three
-    assert cost(one, one) == pytest.approx(2 * cost(one))
-
-
-def test_pairs_that_are_named_cost_a_bit_each() -> None:
-    assert count_bits(Figures(queries=9, alike=()), 4) == 6
-    assert count_bits(Figures(queries=9), 4) == 0
+    (measured,) = log.history.measured
+    (outcome,) = measured.figures.outcomes or ()
+    assert (outcome.a_alone, outcome.b_alone) == (BINS["a_alone"], BINS["b_alone"])
+    assert (outcome.both, outcome.neither) == (None, None)

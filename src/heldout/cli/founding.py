@@ -11,7 +11,6 @@ from typing import get_args
 import click
 import msgspec
 
-from heldout.board.leaks.ledger import make_ledger
 from heldout.board.query_sets.describe import (
     CollectionFacts,
     Description,
@@ -29,7 +28,6 @@ from heldout.cli.collection_source import read_whole
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk, with_vault
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.drafting import read_runs
-from heldout.cli.ledgers import ledger_json, print_ledger
 from heldout.cli.printing import (
     answers,
     plural,
@@ -46,6 +44,13 @@ from heldout.pipeline.founding.found import GivenSet, choose_order, found_board,
 from heldout.pipeline.organiser.recipients import check_recipients
 from heldout.pipeline.query_sets.sets import load_sets
 from heldout.pipeline.query_sets.view_facts import describe_views, list_view_notes
+from heldout.pipeline.scoring.published_numbers import (
+    VOTE,
+    Price,
+    PublishedNumbers,
+    count_numbers,
+    find_price,
+)
 from heldout.redteam.report import ADVICE
 from heldout.store.vault import Vault
 from heldout.trec.qrels import read_qrels
@@ -193,10 +198,10 @@ def _next(folder: Path, vault: Path, plan: NewBoard, now: datetime) -> Iterator[
 @with_vault
 @reports_errors
 def describe(*, place: Place, collection: str | None) -> None:
-    """Say what the query sets hold: sizes, lengths, judgments, overlaps, and what they can tell.
+    """Describe the query sets: sizes, lengths, judgments, overlaps, and what they can show.
 
-    Without a vault nothing is said of the held-out labels. With one the leak ledger is told too:
-    the bits that all that was released could have carried, by team.
+    With a vault it also describes the held-out labels, and counts the scores on them that were
+    published, by team.
 
     \b
     Example:
@@ -215,15 +220,22 @@ def describe(*, place: Place, collection: str | None) -> None:
         collection=None if collection is None else _count_documents(collection),
     )
     views = describe_views(spec, sets)
-    ledger = None if vault is None else make_ledger(vault.history())
+    document = {**as_document(description), "views": msgspec.to_builtins(views)}
+    if vault is None:
+        numbers = price = None
+    else:
+        history = vault.history()
+        numbers = count_numbers(history, spec)
+        price = find_price(vault, history, spec, day=place.now.date())
+        document["numbers"] = {**msgspec.to_builtins(numbers), "price": msgspec.to_builtins(price)}
     if place.as_json:
-        told = {} if ledger is None else {"ledger": ledger_json(ledger)}
-        print_json({**as_document(description), "views": msgspec.to_builtins(views), **told})
+        print_json(document)
         return
     _print(description)
     print_facts(answers(), [("", note) for note in list_view_notes(views)])
-    if ledger is not None:
-        print_ledger(answers(), ledger)
+    if numbers is not None:
+        _print_numbers(numbers)
+        print_facts(answers(), [] if price is None else list(_say_price(price)))
 
 
 @click.command()
@@ -268,6 +280,34 @@ def baseline(
     released = released_fact(row, desk.spec())
     print_facts(answers(), [("baseline", f"{name}{before}"), released, *rebuilt_facts(rebuilt)])
     print_next(desk.repository, [])
+
+
+def _print_numbers(numbers: PublishedNumbers) -> None:
+    head = ["team", "entries", "numbers", "without a number"]
+    rows = [
+        [row.name, f"{row.entries:,}", f"{row.numbers:,}", f"{row.without:,}"]
+        for row in (*numbers.teams, numbers.board)
+    ]
+    print_facts(answers(), [("", "")])
+    print_table(answers(), head, rows)
+    counted = ", ".join(numbers.views) or "no public view"
+    text = f"published scores on held-out labels ({counted}), without the organisers' baselines"
+    print_facts(answers(), [("", ""), ("numbers", text)])
+
+
+def _say_price(price: Price) -> Iterator[tuple[str, str]]:
+    rule = (
+        "a vote over all of a board's N published numbers can gain about "
+        f"{VOTE} * sqrt(N) * u; u = sd(A - B) / sqrt(n), the standard error of the difference of "
+        "two systems A and B on n queries"
+    )
+    yield ("price", rule)
+    now = f"view {price.view}: N = {price.numbers:,}, a gain of about {price.gain:.1f} u"
+    if price.unit is None:
+        yield ("", f"{now}; u is not known before two different systems were scored")
+        return
+    of = f"u = {price.unit.size:.4f} between {price.unit.a} and {price.unit.b}"
+    yield ("", f"{now}, {price.gain * price.unit.size:.4f} ({of})")
 
 
 def _print(description: Description) -> None:

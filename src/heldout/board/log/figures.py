@@ -4,7 +4,6 @@ Small and rounded, for each digit can carry something about labels that nobody e
 shares and counts say nothing of a system that was left out.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
@@ -22,7 +21,6 @@ __all__ = [
     "Ranges",
     "Stability",
     "Step",
-    "count_bits",
     "end_bin",
     "find_bin",
     "list_wrong",
@@ -35,10 +33,6 @@ LeftOut = Literal["near", "incomplete", "withheld"]
 _Whole = Annotated[int, msgspec.Meta(ge=0)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _Level = Annotated[float, msgspec.Meta(gt=0, lt=1)]
-_SHARES = 101  # of two decimals
-_NUMBERS = 20_001  # of four decimals, from -1 to 1
-_SIGNIFICANT = 3
-_VERDICTS = 5  # strict and do no harm for either, or none
 
 
 class Ranges(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -278,33 +272,3 @@ def _list_wrong_facets(figures: Figures, entries: int) -> Iterator[str]:
             yield f"ranks on facet {quote(one.facet)} are not of {entries} entries"
         if not figures.facets.least <= one.queries <= figures.queries:
             yield f"facet {quote(one.facet)} has too few queries to be told, or too many"
-
-
-def count_bits(figures: Figures, entries: int) -> float:
-    """How many bits figures could have carried at most: the logarithm of what they could be.
-
-    Args:
-        figures: as told.
-        entries: how many were compared.
-    """
-    n = entries
-    bits = 0.0
-    if figures.ranges is not None:
-        bits += n * math.log2(max(1, n * (n + 1) // 2))
-    if figures.stability is not None:
-        bits += n * n * math.log2(_SHARES)
-    if figures.progress is not None:
-        # Any entry may or may not be a step, and a step is significant, is not, or is undefined.
-        bits += n * math.log2(1 + _SIGNIFICANT)
-    if figures.drift is not None:
-        bits += 5 * math.log2(_NUMBERS) + 2
-    if figures.facets is not None:
-        span = math.log2(max(1, n)) + math.log2(max(1, n * (n + 1) // 2))
-        bits += len(figures.facets.told) * n * span
-    if figures.alike is not None:
-        bits += n * (n - 1) / 2  # scores that hardly differ make two entries alike
-    counts = math.comb(figures.queries + 3, 3)
-    if figures.step:
-        counts = len(_list_bins(figures.queries, figures.step)) ** 2
-    outcome = math.log2(counts) + math.log2(_VERDICTS)
-    return bits + len(figures.outcomes or ()) * outcome

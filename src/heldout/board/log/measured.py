@@ -1,4 +1,4 @@
-"""What an event told of a ranking, as the page and the ledger read it."""
+"""What an event told of a ranking, as the page shows it."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
