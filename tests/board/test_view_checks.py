@@ -1,4 +1,4 @@
-"""Views of fairness and of small data in board.toml: what does not belong together is told."""
+"""Views of fairness, small data, parts and noise in board.toml: what does not fit is refused."""
 
 from statistics import NormalDist
 
@@ -156,3 +156,118 @@ def test_a_release_of_an_older_log_is_replayed_with_the_z_of_a_single_view() -> 
     spec = parse_spec(with_view(RR, rules=LADDER, query_set="eval").encode())
     assert rule_of(spec, "eval", schema=1).threshold == spec.release.threshold
     assert rule_of(spec, "eval").threshold > spec.release.threshold
+
+
+def split_rules(*keys: str, rules: str = RULES) -> str:
+    """Rules whose view `eval` is the deciding part, with a feedback view and further keys."""
+    head, found, tail = rules.partition('name = "eval"\n')
+    assert found
+    deciding = f'{head}{found}part = "deciding"\n{tail}'
+    return with_view(RR + "\n".join(('part = "feedback"', *keys)), rules=deciding)
+
+
+NOISY = RULES.replace("[policy]", '[release]\nrule = "ratchet"\n\n[policy]')
+
+
+def test_a_set_is_split_into_views_of_which_one_follows_the_rule() -> None:
+    spec = parse_spec(split_rules(rules=NOISY).encode())
+    assert [spec.view(name).part for name in ("eval", "more")] == ["deciding", "feedback"]
+    assert [spec.view(name).ranks_nobody for name in ("eval", "more")] == [False, True]
+    assert (spec.held_out_views, spec.release.feedback) == (1, 0.25)
+    assert [rule_of(spec, name).rule for name in ("eval", "more")] == ["ratchet", "rounded"]
+
+
+def test_a_view_with_noise_takes_any_measure_and_has_no_part_in_the_rule() -> None:
+    spec = parse_spec(with_view('measure = "FirstRel"\nnoise = 10', rules=NOISY).encode())
+    assert (spec.view("more").noise, spec.held_out_views) == (10, 1)
+    assert rule_of(spec, "more").rule == "rounded"
+
+
+@pytest.mark.parametrize(
+    ("rules", "wrong", "says"),
+    [
+        (with_view(RR + "noise = 0.5", rules=NOISY), "views[2].noise", "1 to 100"),
+        (with_view(RR + "noise = 101", rules=NOISY), "views[2].noise", "1 to 100"),
+        (with_view(RR + "noise = nan", rules=NOISY), "views[2].noise", "a number"),
+        (with_view(RR + "noise = 10"), "views[2].noise", "eval publishes every score"),
+        (with_view(RR + "noise = 10\npublic = false", rules=NOISY), "views[2].public", "true"),
+        (with_view(WORST + "noise = 10", rules=NOISY), "views[2].summary", "mean"),
+        (
+            with_view(RR + "noise = 10\ntraining_at_most = 5", rules=NOISY),
+            "views[2].training_at_most",
+            "ranks nobody",
+        ),
+        (with_view(RR + "noise = 10", rules=NOISY, query_set="dev"), "views[2].noise", "public"),
+        (
+            with_view(RR + 'part = "feedback"', rules=NOISY, query_set="dev"),
+            "views[2].part",
+            "public",
+        ),
+        (
+            NOISY.replace('name = "eval"\n', 'name = "eval"\nnoise = 10\n'),
+            "views[1].noise",
+            "ranks",
+        ),
+        (with_view(RR + 'part = "half"'), "views[2].part", "deciding"),
+        (with_view(RR + 'part = "feedback"'), "views[2].part", 'part = "deciding"'),
+        (
+            RULES.replace('name = "eval"\n', 'name = "eval"\npart = "deciding"\n'),
+            "views[1].part",
+            "feedback",
+        ),
+        (split_rules("noise = 10"), "views[2].noise", "no noise"),
+        (split_rules("public = false"), "views[2].public", "true"),
+        (split_rules("public = false\nfinal = true"), "views[2].public", "true"),
+        (split_rules("training_at_most = 5"), "views[2].training_at_most", "none"),
+        (
+            split_rules().replace('primary = "eval"', 'primary = "more"'),
+            "views[2].part",
+            "more ranks",
+        ),
+        (
+            with_view(RR, rules=split_rules().replace("more", "other")),
+            "views[3].part",
+            "publish scores on the deciding part",
+        ),
+        (
+            with_view(RR + "noise = 10", rules=split_rules(rules=NOISY).replace("more", "other")),
+            "views[3].part",
+            "publish scores on the deciding part",
+        ),
+        (
+            with_view(
+                RR,
+                rules=split_rules().replace("more", "other")
+                + '[sets.deep]\nqueries = "queries/eval.tsv"\n',
+                query_set="deep",
+            ),
+            "views[3].set",
+            "other queries than eval",
+        ),
+        (
+            split_rules().replace("opens = 2026-11-01", 'opens = 2026-11-01\nkind = "one-shot"'),
+            "views[1].part",
+            "one-shot",
+        ),
+        (
+            RULES.replace("[policy]", "[release]\nfeedback = 0\n\n[policy]"),
+            "release.feedback",
+            "above 0",
+        ),
+        (
+            RULES.replace("[policy]", "[release]\nfeedback = 1.0\n\n[policy]"),
+            "release.feedback",
+            "below 1",
+        ),
+    ],
+)
+def test_what_no_part_or_noise_can_be(rules: str, wrong: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_spec(rules.encode())
+    told = [str(problem) for problem in caught.value.problems]
+    assert any(wrong in one and says in one for one in told), told
+
+
+def test_a_reserve_over_the_whole_set_may_stand_beside_a_split() -> None:
+    rules = with_view(RR + "public = false", rules=split_rules().replace("more", "other"))
+    assert parse_spec(rules.encode()).view("more").part is None

@@ -6,7 +6,7 @@ A score keeps the name of its view for ever. If the view could become another on
 stand under a name that says something else, and no audit could tell.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -32,13 +32,14 @@ __all__ = [
 
 _VIEW = (
     *("set", "measure", "labels", "queries", "facets"),
-    *("summary", "min_group", "groups", "target"),
+    *("summary", "min_group", "groups", "target", "part", "noise"),
 )
 """The keys of a view that say what its score is; the others say who sees it."""
 
 FIXED_BY_SCORES = (
     *("runs.order", "decimals", "denominator", "primary"),
-    *("release.rule = step", "the set, measure and labels of each view", "the files of each set"),
+    *("release.rule = step", "release.feedback of a split set"),
+    *("the set, measure, labels, part and noise of each view", "the files of each set"),
 )
 """What `list_changed_terms` holds fixed once a score is published, in words."""
 
@@ -179,6 +180,7 @@ def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
                 yield from _compare_views(before, after, view, f"views[{index}]")
     if named:
         yield from _compare_numbers(rules[0], after)
+        yield from _compare_splits(rules, named, after)
     yield from _compare_ranks(history, rules[0], after)
 
 
@@ -272,6 +274,31 @@ def _compare_numbers(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
     for key, old, new in keys:
         if old != new:
             yield (key, new, f"{old}, as before", hint)
+
+
+def _compare_splits(
+    rules: Sequence[BoardSpec], named: Collection[str], after: BoardSpec
+) -> Iterator[Wrong]:
+    """A split stays as it is, and no set is split of which scores are public already."""
+    shares = [
+        old.release.feedback
+        for old in rules
+        if any(view.part is not None and view.name in named for view in old.views)
+    ]
+    now = after.release.feedback
+    if shares and now != shares[0]:
+        hint = "another share would move queries from one part to the other"
+        yield ("release.feedback", now, f"{shares[0]}, as before", hint)
+    known = {view.name: (old, view) for old in reversed(rules) for view in old.views}
+    whole = {
+        view.set: name
+        for name, (old, view) in known.items()
+        if name in named and view.part is None and view.public and old.sets[view.set].held_out
+    }
+    for index, view in enumerate(after.views):
+        if view.part is not None and view.set in whole:
+            hint = f"{whole[view.set]} has published scores on all of its queries: split a new set"
+            yield (f"views[{index}].part", view.part, f"no part of {view.set}", hint)
 
 
 def _compare_ranks(history: History, before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:

@@ -83,6 +83,7 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         begin: what a team's first score has to be above, under `ladder` and `step`: the best
             `baseline`, if there is one, or nothing: `first`. Who begins at nothing can begin low
             on purpose and be told every rise from there (docs/redteam.md).
+        feedback: share of a split set's queries that are its feedback part; above 0, below 1.
     """
 
     rule: RuleName = "rounded"
@@ -90,6 +91,7 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     z: float | None = None
     step: float = 0.01
     begin: Literal["first", "baseline"] = "baseline"
+    feedback: float = 0.25
 
     @property
     def threshold(self) -> float:
@@ -150,6 +152,9 @@ def check_rule(rule: ReleaseRule, *, decimals: int) -> Iterator[tuple[str, objec
         yield ("release.submissions", rule.submissions, f"1 to {_MOST_SUBMISSIONS}", hint)
     if rule.z is not None and not 0 <= rule.z <= _MOST_Z:
         yield ("release.z", rule.z, f"0 to {_MOST_Z:g}", "left out, it follows from submissions")
+    if not 0 < rule.feedback < 1:
+        hint = "a quarter, 0.25, leaves most queries to the part that decides"
+        yield ("release.feedback", rule.feedback, "above 0, below 1", hint)
     if not 0 < rule.step <= _LONGEST_STEP:
         yield ("release.step", rule.step, f"above 0, at most {_LONGEST_STEP}", "")
     elif rule.rule == "step" and decimals in _DECIMALS:

@@ -20,6 +20,7 @@ __all__ = [
     "Example",
     "Kind",
     "OpenRuns",
+    "Part",
     "Policy",
     "QuerySet",
     "Registration",
@@ -70,6 +71,9 @@ last day, as at TREC."""
 OpenRuns = Literal["never", "with-consent", "always"]
 """Whose runs are opened at a board's end: nobody's, of teams that agree, of every entry."""
 
+Part = Literal["deciding", "feedback"]
+"""The parts of a split set: one follows the release rule, of the other every score is published."""
+
 EnvelopeForm = Literal["age", "openssl"]
 """The forms of `heldout.envelope`, named here so that nothing above needs to reach it."""
 
@@ -118,6 +122,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         target: group of documents -> the exposure that is fair; absent, the share of the
             documents that each group has.
         training_at_most: lists only entries that state at most so many training pairs.
+        part: the part of a held-out set whose queries it is over; absent, all of them. The secret
+            key of the set splits it, by `release.feedback`.
+        noise: standard errors of the noise that the score is published with; absent, none.
     """
 
     name: str
@@ -133,6 +140,13 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     groups: str | None = None
     target: dict[str, float] | None = None
     training_at_most: int | None = None
+    part: Part | None = None
+    noise: float | None = None
+
+    @property
+    def ranks_nobody(self) -> bool:
+        """Whether its score only informs a team: every score is published, and none counts."""
+        return self.part == "feedback" or self.noise is not None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -357,8 +371,9 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def held_out_views(self) -> int:
-        """How many public views there are whose labels are held out."""
-        return sum(self.sets[view.set].held_out for view in self.public_views)
+        """How many public views follow the release rule: on held-out labels, and may rank."""
+        views = (view for view in self.public_views if not view.ranks_nobody)
+        return sum(self.sets[view.set].held_out for view in views)
 
     @property
     def held_out_release(self) -> ReleaseRule:

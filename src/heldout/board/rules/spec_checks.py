@@ -9,7 +9,7 @@ from heldout.board.rules.forge import check_forge
 from heldout.board.rules.release import check_rule
 from heldout.board.rules.spec import RULE_NAMES, BoardSpec, Season, View
 from heldout.board.rules.trust import check_trust
-from heldout.board.rules.view_checks import check_view_files, check_view_keys
+from heldout.board.rules.view_checks import check_parts, check_view_files, check_view_keys
 from heldout.errors import InputError
 from heldout.measures.spec import parse_measure
 
@@ -109,6 +109,8 @@ def _check_views(spec: BoardSpec) -> Iterator[Wrong]:
             yield (f"views[{index}].labels", view.labels, expected, "")
         yield from check_view_files(view, f"views[{index}]")
         yield from _check_measure(spec, view, f"views[{index}]")
+        if view.set in spec.sets:
+            yield from check_parts(spec, view, f"views[{index}]")
     if spec.primary not in names:
         yield ("primary", spec.primary, "the name of a view: " + ", ".join(names), "")
     elif not spec.view(spec.primary).public:
@@ -124,9 +126,9 @@ def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
         return
     yield from check_view_keys(spec, view, measure, key)
     kind = measure.kind
-    climbs = spec.release.rule != "rounded" and view.public and view.set in spec.sets
+    climbs = spec.release.rule != "rounded" and view.public and not view.ranks_nobody
     rises = kind.better == "higher" and kind.unanswered is not None and not kind.exposure
-    if climbs and spec.sets[view.set].held_out and not rises:
+    if climbs and view.set in spec.sets and spec.sets[view.set].held_out and not rises:
         expected = "a measure that rises and is defined for every query"
         yield (f"{key}.measure", view.measure, expected, "a Ladder needs one")
 

@@ -191,14 +191,15 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
 
 
 def rule_of(spec: BoardSpec, view: str, *, schema: int = SCHEMA) -> ReleaseRule:
-    """The board's rule, or plain rounding where anybody can compute the score of a public view.
+    """The board's rule, or plain rounding of what anybody can compute, or what ranks nobody.
 
     Args:
         spec: the rules.
         view: its name.
         schema: of the event that released the score: under schema 1 a Ladder's z was for each view.
     """
-    if not spec.sets[spec.view(view).set].held_out:
+    named = spec.view(view)
+    if named.ranks_nobody or not spec.sets[named.set].held_out:
         return ReleaseRule(rule="rounded")
     return spec.release if schema == 1 else spec.held_out_release
 

@@ -1,0 +1,100 @@
+"""Parts of a held-out set, and scores with noise: what the set's secret key decides.
+
+A set may be split: the scores on the feedback part are published one and all and rank nobody, and
+those on the deciding part follow the board's release rule. Nobody without the key knows which
+query lies in which part. A score may also be published with so much noise that it shows little
+more than that a run works. Who has the key, as everybody has it after the board's end, can draw
+both again (docs/board.md).
+"""
+
+import hashlib
+import hmac
+import math
+from collections.abc import Iterable
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.board.rules.release import release_score
+
+__all__ = ["add_noise", "draw_noise", "feedback_queries"]
+
+_FEWEST = 2
+
+
+def feedback_queries(key: bytes, queries: Iterable[str], share: float) -> frozenset[str]:
+    """The queries of the feedback part; all others are the deciding part.
+
+    Neither labels nor the order of the ids play a part, so that new labels leave the split as it
+    is.
+
+    Args:
+        key: the set's secret key, of the vault.
+        queries: ids of all queries of the set.
+        share: `release.feedback`, above 0, below 1.
+    """
+    every = set(queries)
+
+    def draw(query: str) -> tuple[bytes, str]:
+        message = b"\0".join((b"heldout part", query.encode()))
+        return hmac.new(key, message, hashlib.sha256).digest(), query
+
+    return frozenset(sorted(every, key=draw)[: round(share * len(every))])
+
+
+def draw_noise(key: bytes, view: str, values: ArrayLike) -> float:
+    """The noise of a run's score in a view, a draw of the standard normal distribution.
+
+    The same scores have the same noise, so that to send a run again averages nothing out, and an
+    audit can draw it again.
+
+    Args:
+        key: the set's secret key, of the vault.
+        view: name of the view.
+        values: per-query scores in the order of `score_vector`.
+    """
+    scores = np.ascontiguousarray(values, "<f8")
+    message = b"\0".join((b"heldout noise", view.encode(), scores.tobytes()))
+    drawn = int.from_bytes(hmac.new(key, message, hashlib.sha256).digest()[:8]) >> 12
+    return NormalDist().inv_cdf((drawn + 0.5) / 2**52)
+
+
+def add_noise(
+    values: ArrayLike,
+    first: ArrayLike,
+    *,
+    errors: float,
+    drawn: float,
+    decimals: int,
+) -> str:
+    """A score with noise, as the text that may leave the vault.
+
+    The noise is in units of the larger of two standard errors, of this score and of the first
+    baseline's. That of their paired difference would be 0 for a copy of the baseline, and the
+    run's own would be small for one that answers few queries: both would give a true score away.
+
+    Args:
+        values: per-query scores in the order of `score_vector`.
+        first: those of the first baseline in the view; the same for the baseline itself.
+        errors: `noise` of the view, in standard errors.
+        drawn: what `draw_noise` gives for these values.
+        decimals: digits after the point, 1 to 6.
+
+    Raises:
+        ValueError: there is no standard error, or it is 0: the score would leave without noise.
+    """
+    scores, baseline = np.asarray(values, np.float64), np.asarray(first, np.float64)
+    own = _standard_error(baseline)
+    if own == 0:
+        raise ValueError("the first baseline scores every query alike, which gives no noise")
+    unit = max(own, _standard_error(scores))
+    mean = math.fsum(scores.tolist()) / scores.size
+    text = release_score(mean + errors * unit * drawn, decimals=decimals)
+    return text if float(text) else release_score(0.0, decimals=decimals)
+
+
+def _standard_error(values: NDArray[np.float64]) -> float:
+    if values.ndim != 1 or values.size < _FEWEST or not np.isfinite(values).all():
+        raise ValueError("noise needs finite scores of at least two queries")
+    return float(values.std(ddof=1)) / math.sqrt(values.size)
