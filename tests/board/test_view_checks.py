@@ -3,8 +3,9 @@
 from statistics import NormalDist
 
 import pytest
-from boardlog import RULES
+from boardlog import RULES, BoardLog
 
+from heldout.board.rules.fixed_rules import list_changed_terms
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 from heldout.pipeline.scoring.telling import rule_of
@@ -271,3 +272,38 @@ def test_what_no_part_or_noise_can_be(rules: str, wrong: str, says: str) -> None
 def test_a_reserve_over_the_whole_set_may_stand_beside_a_split() -> None:
     rules = with_view(RR + "public = false", rules=split_rules().replace("more", "other"))
     assert parse_spec(rules.encode()).view("more").part is None
+
+
+def changed_terms(*rules: str, after: str) -> list[str]:
+    """What new rules may not change, after rules one after the other and a published baseline."""
+    log = BoardLog()
+    log.open(rules[0])
+    for later in rules[1:]:
+        log.change_rules(later)
+    log.baseline("20261101-bm25", "0.2")
+    return [key for key, *_ in list_changed_terms(log.history, parse_spec(after.encode()))]
+
+
+SPLIT = split_rules(rules=NOISY)
+CHECK = with_view(RR + "noise = 10", rules=NOISY)
+
+
+def test_part_noise_and_share_are_fixed_once_scores_are_published() -> None:
+    other = NOISY.replace('rule = "ratchet"', 'rule = "ratchet"\nfeedback = 0.5')
+    assert changed_terms(SPLIT, after=SPLIT) == []
+    assert changed_terms(SPLIT, after=split_rules(rules=other)) == ["release.feedback"]
+    assert changed_terms(SPLIT, after=NOISY) == ["views[1].part"]
+    assert changed_terms(SPLIT, other, after=other) == []
+    assert changed_terms(NOISY, after=CHECK) == []
+    named = CHECK.replace('primary = "eval"', 'primary = "x"').replace('"eval"\nset', '"x"\nset')
+    noisy = named.replace('name = "more"', 'name = "eval"')
+    assert changed_terms(noisy, after=noisy.replace("noise = 10", "noise = 1")) == [
+        "views[2].noise"
+    ]
+
+
+def test_a_set_is_not_split_once_scores_on_all_of_it_are_public() -> None:
+    renamed = SPLIT.replace('name = "eval"', 'name = "most"')
+    renamed = renamed.replace('primary = "eval"', 'primary = "most"')
+    assert changed_terms(NOISY, after=renamed) == ["views[1].part", "views[2].part"]
+    assert changed_terms(NOISY, SPLIT, after=SPLIT) == []  # split before the first score

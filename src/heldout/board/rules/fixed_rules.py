@@ -280,20 +280,17 @@ def _compare_splits(
     rules: Sequence[BoardSpec], named: Collection[str], after: BoardSpec
 ) -> Iterator[Wrong]:
     """A split stays as it is, and no set is split of which scores are public already."""
-    shares = [
-        old.release.feedback
-        for old in rules
-        if any(view.part is not None and view.name in named for view in old.views)
-    ]
+    last = {view.name: (old, view) for old in reversed(rules) for view in old.views}
+    known = [pair for name, pair in last.items() if name in named]
+    shares = [old.release.feedback for old, view in known if view.part is not None]
     now = after.release.feedback
     if shares and now != shares[0]:
         hint = "another share would move queries from one part to the other"
         yield ("release.feedback", now, f"{shares[0]}, as before", hint)
-    known = {view.name: (old, view) for old in reversed(rules) for view in old.views}
     whole = {
-        view.set: name
-        for name, (old, view) in known.items()
-        if name in named and view.part is None and view.public and old.sets[view.set].held_out
+        view.set: view.name
+        for old, view in known
+        if view.part is None and view.public and old.sets[view.set].held_out
     }
     for index, view in enumerate(after.views):
         if view.part is not None and view.set in whole:
