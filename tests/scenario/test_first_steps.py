@@ -1,15 +1,22 @@
 """What `heldout board new` says: its commands can be called, and nothing that was given is lost."""
 
 import io
+import os
+import pty
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from town import FOUNDED, Town, call, found_town, founding, git, run_text, write_inputs
 
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.template import PRICES
 from heldout.cli.demo import _own_command
 from heldout.pipeline.founding.found import GivenSet, choose_order
 from heldout.trec.qrels import read_qrels
@@ -210,3 +217,28 @@ def test_the_demo_names_a_program_that_can_be_called(monkeypatch: pytest.MonkeyP
     assert _own_command() == ".venv/bin/heldout"
     monkeypatch.setattr(sys, "argv", ["/x/heldout/__main__.py", "demo"])
     assert _own_command() == f"{sys.executable} -m heldout"
+
+
+def rules_of(folder: Path) -> BoardSpec:
+    return parse_spec((folder / "board" / "board.toml").read_bytes())
+
+
+def test_without_a_terminal_a_board_is_of_known_teams_and_the_output_says_so(given: Path) -> None:
+    answer = call(given, *founding(given))
+    assert rules_of(given).release.rule == "rounded"
+    assert "for known teams: every score is published, rounded" in answer.out
+    assert "--stake open or prize sets another rule" in answer.out
+
+
+def test_on_a_terminal_the_stake_is_asked_with_the_price_of_each_choice(given: Path) -> None:
+    """A terminal of its own: click's test runner has none."""
+    command = [sys.executable, "-m", "heldout", *map(str, founding(given))]
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command, stdin=theirs, stdout=PIPE, stderr=PIPE, text=True)
+    os.write(ours, b"open\n")
+    _, told = process.communicate(timeout=60)
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 0, told
+    assert all(f"for {price}" in told for price in PRICES.values())
+    assert rules_of(given).release.rule == "ratchet"

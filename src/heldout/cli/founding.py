@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -23,13 +24,14 @@ from heldout.board.query_sets.describe import (
 )
 from heldout.board.rules.fixed_rules import FIXED_BY_SCORES
 from heldout.board.rules.forge import ForgeSpec, parse_forge
-from heldout.board.rules.template import NewBoard
+from heldout.board.rules.template import PRICES, NewBoard, Stake
 from heldout.cli.collection_source import read_whole
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk, with_vault
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.drafting import read_runs
 from heldout.cli.printing import (
     answers,
+    messages,
     plural,
     print_facts,
     print_json,
@@ -51,7 +53,6 @@ from heldout.pipeline.scoring.published_numbers import (
     count_numbers,
     find_price,
 )
-from heldout.redteam.report import ADVICE
 from heldout.store.vault import Vault
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
@@ -85,6 +86,12 @@ _TASK = "Rank the documents of the collection for each query."
     metavar="MEASURE",
     help="Of every view [RR@10].",
 )
+@click.option(
+    "--stake",
+    type=click.Choice(get_args(Stake)),
+    help="What is at stake: known teams, open names, or a prize; it sets the release rule [asked "
+    "on a terminal, else known].",
+)
 @click.option("--title", metavar="TEXT", help="Heading of the page [DIR's name].")
 @click.option("--task", default=_TASK, metavar="TEXT", help="What a system has to do.")
 @click.option(
@@ -109,6 +116,7 @@ def new(
     dev: tuple[Path, Path] | None,
     eval: tuple[Path, Path],  # noqa: A002 - the option's name is a contract
     measure: str | None,
+    stake: Stake | None,
     title: str | None,
     task: str,
     order: Order | None,
@@ -131,6 +139,7 @@ def new(
     sets = {"dev": _given(dev, public=True)} if dev is not None else {}
     sets["eval"] = _given(eval, public=False)
     chosen, why = (order, "as --order says") if order else choose_order(sets.values())
+    at_stake = stake or _ask_stake()
     plan = NewBoard(
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.casefold()).strip("-") or "board",
         title=title or folder.resolve().name,
@@ -143,6 +152,7 @@ def new(
         depth=depth,
         sets={name: given.public for name, given in sets.items()},
         primary="eval",
+        stake=at_stake,
         forge=None if forge is None else _forge(forge),
         install=install,
     )
@@ -150,7 +160,7 @@ def new(
     desk = found_board(folder, vault.absolute(), plan, sets, now=now)
     description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
     if as_json:
-        told = {"board": plan.name, "by": desk.by, "order": chosen}
+        told = {"board": plan.name, "by": desk.by, "order": chosen, "stake": at_stake}
         print_json({**told, **as_document(description)})
         return
     print_facts(
@@ -164,10 +174,24 @@ def new(
     )
     _print(description)
     play = f"heldout redteam --board {shlex.quote(str(folder))} --runs FILE FILE"
-    release = [*ADVICE.splitlines(), f"{play} plays the attacks on your dev data"]
-    for heading, lines in (("next", _next(folder, vault, plan, now)), ("release", release)):
+    others = " or ".join(name for name in PRICES if name != at_stake)
+    release = [
+        f"for {PRICES[at_stake]}",
+        f"--stake {others} sets another rule (docs/release.md)",
+        f"{play} plays the attacks on your dev data",
+    ]
+    for heading, lines in (("release", release), ("next", _next(folder, vault, plan, now))):
         print_facts(answers(), [("", "")])
         print_facts(answers(), [(heading * (i == 0), line) for i, line in enumerate(lines)])
+
+
+def _ask_stake() -> Stake:
+    """What a person answers; `known` without a terminal."""
+    if not sys.stdin.isatty():
+        return "known"
+    print_facts(messages(), [(name, f"for {price}") for name, price in PRICES.items()])
+    answer: Stake = click.prompt("What is at stake?", type=click.Choice(get_args(Stake)), err=True)
+    return answer
 
 
 def _next(folder: Path, vault: Path, plan: NewBoard, now: datetime) -> Iterator[str]:
@@ -185,7 +209,10 @@ def _next(folder: Path, vault: Path, plan: NewBoard, now: datetime) -> Iterator[
     yield f"put the board where people find it: {push}"
     if plan.forge is None:
         yield "and state that address in board.toml: repository"
-    yield f"show a first run: heldout board baseline {run} {places}"
+    first = "show a first run"
+    if plan.stake != "known":
+        first = "before the first submission add your best baseline, where the ratchet begins"
+    yield f"{first}: heldout board baseline {run} {places}"
     yield "another organiser: share the vault (docs/organisers.md), then heldout board rekey"
 
 

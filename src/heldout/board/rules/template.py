@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
 from string import Template
+from typing import Literal
 
 import msgspec
 
@@ -14,7 +15,9 @@ from heldout.board.rules.workflows import workflow_files
 from heldout.trec.ranking import Order
 
 __all__ = [
+    "PRICES",
     "NewBoard",
+    "Stake",
     "draft_command",
     "format_readme",
     "format_recipients",
@@ -24,6 +27,41 @@ __all__ = [
 
 _SEEDS: Mapping[EnvelopeForm, int] = {"age": 5, "openssl": 1}
 """Most seeds on a new board: five, as is usual; none where MS MARCO's scripts read the runs."""
+
+Stake = Literal["known", "open", "prize"]
+"""What a board has to withstand: known teams, names that anybody can take, a prize."""
+
+PRICES: Mapping[Stake, str] = {
+    "known": (
+        "known teams: every score is published, rounded. A vote over N scores that were published "
+        "to colluding names can gain about 0.4 * sqrt(N) * u that is not there; u is the standard "
+        "error of the difference between two systems"
+    ),
+    "open": (
+        "open names: a score is published only where it is clearly above the best run that anybody "
+        "has sent. Small steps stay unpublished, and most entries get no number"
+    ),
+    "prize": (
+        "a prize: scores are published as with open names; the prize is decided once, by a final "
+        "view on queries that were never used before"
+    ),
+}
+"""What each choice costs, in plain words; docs/release.md has more."""
+
+_RELEASE: Mapping[Stake, str] = {
+    "known": """\
+# What is published of a score. "rounded": every score. Where anybody can take a name, or there is
+# a prize, take "ratchet": docs/release.md has both and their prices.
+[release]
+rule = "rounded"
+submissions = 300""",
+    "open": """\
+# What is published of a score. "ratchet": only one that is clearly above the best run that anybody
+# has sent. It begins at the best baseline. docs/release.md has its price.
+[release]
+rule = "ratchet"
+submissions = 300""",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +80,7 @@ class NewBoard:
         depth: most documents per query.
         sets: query set -> whether its labels are public, in the order of the views' columns.
         primary: the set whose view ranks.
+        stake: what is at stake, which sets the release rule.
         example: a query with its answer, `None` for the first with public labels.
         forge: where submissions will be opened, `None` where git alone is asked.
         install: address from which heldout is installed, "" where it is stated later.
@@ -58,6 +97,7 @@ class NewBoard:
     depth: int
     sets: Mapping[str, bool]
     primary: str
+    stake: Stake = "known"
     example: Example | None = None
     forge: ForgeSpec | None = None
     install: str = ""
@@ -82,6 +122,7 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "install": _quote(board.install),
         "example": _example_table(board.example),
         "views": "\n".join(_view_table(name, board.measure) for name in board.sets),
+        "release": _RELEASE["known" if board.stake == "known" else "open"],
     }
     readme = _fill_readme(board.title, board.task, board.install, tuple(board.sets))
     return {
