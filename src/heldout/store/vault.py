@@ -6,6 +6,7 @@ vault/                   mode 0700, never inside the board
   identities/token-host  the one host that HELDOUT_FORGE_TOKEN may be sent to
   labels/SET.qrels       labels of each held-out query set, as given
   labels/SET.exclude     ids of its queries that do not count, one a line; may be absent
+  labels/SET.key         its secret key, where the rules need one; never changes
   sealed/SHA256          by its digest every sealed file that was received (of what was rejected or
                          withdrawn no run), every version of a file of labels/ that was committed
                          to, and what each score was told for
@@ -41,7 +42,14 @@ from heldout.board.log.events import (
 )
 from heldout.board.log.history import History, read_history
 from heldout.board.log.signers import Signature, Signers, event_message, signers_after
-from heldout.board.rules.held_out import held_out_name, stem_of
+from heldout.board.rules.held_out import (
+    format_key,
+    held_out_file,
+    held_out_name,
+    key_name,
+    parse_key,
+    stem_of,
+)
 from heldout.envelope.signing import new_signing_key, public_key, sign
 from heldout.errors import InputError, Problem, StoreError, printable
 from heldout.ids import Digest, digest_bytes
@@ -68,6 +76,7 @@ _SIGNING = re.compile(r"[^.].*\.signing")
 _FOLDERS = ("identities", *SHARED_FOLDERS)
 _MOST_SEALED = 200 << 30
 _FREE = 1 << 30
+_KEY_BYTES = 32
 _PRIVATE = (EVENTS, *(f"{folder}/any" for folder in SHARED_FOLDERS))
 """Paths like those that a vault's own .gitignore does not keep from git."""
 
@@ -296,6 +305,35 @@ class Vault:
             return frozenset()
         with self.files.open(path) as source:
             return read_query_list(source, path=path)
+
+    def set_key(self, name: str) -> bytes:
+        """The secret key of a held-out query set, 32 bytes.
+
+        Raises:
+            StoreError: it is missing, or is no key.
+        """
+        path = f"labels/{held_out_file(key_name(name))}"
+        data = self.files.find(path)
+        if data is None:
+            raise StoreError(f"{self.files.path(path)} is missing; restore it from the backup")
+        return parse_key(data, path=path)
+
+    def make_set_key(self, name: str) -> bool:
+        """Make the key of a query set that has none; whether it was made now.
+
+        Raises:
+            StoreError: there is one, and it is damaged.
+        """
+        path = f"labels/{held_out_file(key_name(name))}"
+        if self.files.exists(path):
+            self.set_key(name)
+            return False
+        self.files.write_whole(path, format_key(secrets.token_bytes(_KEY_BYTES)), mode=0o600)
+        return True
+
+    def drop_set_key(self, name: str) -> None:
+        """Remove a key that no event commits to."""
+        self.files.delete(f"labels/{held_out_file(key_name(name))}")
 
     def held_out(self, stems: Collection[str]) -> dict[str, str]:
         """The files that decide scores: name, as `board.held_out` has it -> SHA-256.

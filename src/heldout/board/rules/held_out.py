@@ -3,6 +3,9 @@
 Every file `labels/STEM.SUFFIX` counts whose stem a board names: a query set, or the labels of a
 view. In a commitment `eval` stands for `labels/eval.qrels`, as boards have had it from the start,
 and any other file for itself: `eval.exclude`.
+
+`eval.key` is the secret key of a query set: 32 random bytes. It is committed to as labels are, and
+never changes: who could choose another one, once runs are known, would choose what is published.
 """
 
 import re
@@ -10,16 +13,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from heldout.board.rules.spec import BoardSpec, View
+from heldout.errors import StoreError
 
 __all__ = [
+    "format_key",
     "held_out_file",
     "held_out_name",
     "is_commitment",
+    "is_key",
+    "key_name",
     "list_open",
     "list_stems",
     "names_of_board",
     "names_of_view",
+    "needs_key",
     "open_labels",
+    "parse_key",
     "stem_of",
 ]
 
@@ -28,6 +37,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}(\.[a-z]{1,16})?", re.ASCII)
 _DIGEST = re.compile("[0-9a-f]{64}", re.ASCII)
 _FOLDER = "labels/"
 _LABELS = ".qrels"
+_KEY = ".key"
+_KEY_TEXT = re.compile(rb"[0-9a-f]{64}\n")
 
 
 def held_out_name(file: str) -> str | None:
@@ -43,6 +54,41 @@ def held_out_file(name: str) -> str:
 def stem_of(name: str) -> str:
     """The query set, or the labels, that a name in a commitment belongs to."""
     return name.partition(".")[0]
+
+
+def key_name(query_set: str) -> str:
+    """What the secret key of a query set is called in a commitment."""
+    return f"{query_set}{_KEY}"
+
+
+def is_key(name: str) -> bool:
+    """Whether a name in a commitment is that of a key."""
+    return name.endswith(_KEY)
+
+
+def needs_key(spec: BoardSpec, query_set: str) -> bool:
+    """Whether some rules need a secret key of a query set."""
+    public = any(view.public for view in spec.views if view.set == query_set)
+    return spec.sets[query_set].held_out and public and spec.release.rule == "ratchet"
+
+
+def parse_key(data: bytes, *, path: str) -> bytes:
+    """The 32 bytes of a key file.
+
+    Raises:
+        StoreError: it is none.
+    """
+    if not _KEY_TEXT.fullmatch(data):
+        raise StoreError(
+            f"{path} is no key of a query set: expected are 64 digits 0-9a-f and the end of the "
+            "line; restore it from the backup"
+        )
+    return bytes.fromhex(data.decode("ascii"))
+
+
+def format_key(key: bytes) -> bytes:
+    """The inverse of `parse_key`."""
+    return f"{key.hex()}\n".encode("ascii")
 
 
 def open_labels(name: str) -> str:
@@ -69,10 +115,11 @@ def list_open(spec: BoardSpec, *sets: str) -> tuple[str, ...]:
 
 
 def names_of_view(view: View) -> frozenset[str]:
-    """The held-out files that a view's scores depend on, as far as there are such files."""
+    """The held-out files that a view's published scores depend on, as far as there are any."""
     files = (path.removeprefix(_FOLDER) for path in view.files if path.startswith(_FOLDER))
     named = {name for file in files if (name := held_out_name(file)) is not None}
-    return frozenset({view.labels or view.set, f"{view.set}.exclude", *named})
+    own = {view.labels or view.set, f"{view.set}.exclude", key_name(view.set)}
+    return frozenset({*own, *named})
 
 
 def names_of_board(spec: BoardSpec) -> frozenset[str]:

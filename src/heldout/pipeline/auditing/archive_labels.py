@@ -14,6 +14,7 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import quote
 from heldout.pipeline.auditing.opening import EARLIER
 from heldout.pipeline.auditing.unpacked import Unpacked
+from heldout.pipeline.organiser.commitments import list_broken_keys
 from heldout.pipeline.scoring.evidence import make_evidence
 from heldout.pipeline.scoring.score_files import ScoreFile
 
@@ -26,6 +27,7 @@ _SCORING = ("published", "corrected", "baseline", "reviewed")
 def check_labels(unpacked: Unpacked) -> Iterator[str]:
     """What is wrong with the commitments, or with the files that they are to."""
     faults = [*_check_events(unpacked), *_check_dropped(unpacked)]
+    faults += list_broken_keys(unpacked.history)
     yield from faults or _check_files(unpacked)
 
 

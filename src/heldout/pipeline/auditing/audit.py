@@ -25,7 +25,7 @@ from heldout.errors import HeldoutError, plural, quote
 from heldout.ids import digest_bytes
 from heldout.pipeline.auditing.replay import Replay, replay_releases
 from heldout.pipeline.auditing.timestamps import Stamp, check_stamps
-from heldout.pipeline.organiser.commitments import compare_held_out
+from heldout.pipeline.organiser.commitments import compare_held_out, list_broken_keys
 from heldout.pipeline.query_sets.public_files import find_edited
 from heldout.pipeline.scoring.evidence import Evidence, follows_on, make_evidence, parse_evidence
 from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
@@ -305,7 +305,8 @@ def _check_kept(vault: Vault, history: History) -> Iterator[str]:
 
 
 def _check_held_out(vault: Vault, history: History) -> Iterator[str]:
-    """What decides scores today is what was committed to last."""
+    """What decides scores today is what was committed to last, and no key was ever changed."""
+    yield from list_broken_keys(history)
     spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
     held = compare_held_out(vault, history, spec)
     for name in held.changed:

@@ -15,7 +15,13 @@ from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.query_sets.sets import SetData
 from heldout.pipeline.scoring.comparing import compare_runs, list_others, signatures_of
 from heldout.pipeline.scoring.low_start import list_distances
-from heldout.pipeline.scoring.rescoring import is_earlier, keep_outcome, mend_kept, open_and_score
+from heldout.pipeline.scoring.rescoring import (
+    is_earlier,
+    keep_outcome,
+    lacks_key,
+    mend_kept,
+    open_and_score,
+)
 from heldout.pipeline.scoring.score import ViewScore, open_manifest, open_signed, signature_field
 from heldout.pipeline.scoring.score_files import ScoreFile, read_kept
 from heldout.store.cache import code_version
@@ -153,6 +159,7 @@ def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData
     return (
         scores.files == dict(submission.files)
         and not is_earlier(scores, sets)
+        and not lacks_key(scores, sets)
         and scores.code_version == code_version()
     )
 

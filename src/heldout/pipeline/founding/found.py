@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from heldout.board.log.events import format_entry, redact
-from heldout.board.rules.held_out import list_stems
+from heldout.board.rules.held_out import is_key, list_stems
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.charts.extras import check_extra
@@ -16,7 +16,7 @@ from heldout.envelope.signing import public_key
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 from heldout.pipeline.deciding.rebuild import rebuild
-from heldout.pipeline.organiser.commitments import keep_versions
+from heldout.pipeline.organiser.commitments import keep_versions, new_keys
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.organiser.session import sit_down
 from heldout.pipeline.query_sets.public_files import digest_public
@@ -132,9 +132,9 @@ def is_founded(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, 
         for name, given in sets.items()
         if not given.public
     }
-    same = (
-        entries[0].get("board.toml") == files[SPEC].decode() and entries[0].get("labels") == labels
-    )
+    held = entries[0].get("labels") or {}
+    given_then = {name: digest for name, digest in held.items() if not is_key(name)}
+    same = entries[0].get("board.toml") == files[SPEC].decode() and given_then == labels
     public = repository.files.read_lines(LOG)
     return same and public.startswith(format_entry(redact(entries[0], ())))
 
@@ -180,10 +180,11 @@ def _open(desk: Desk, rules: str) -> None:
     """
     if not desk.vault.entries():
         spec = parse_spec(rules.encode())
-        labels = desk.vault.held_out(list_stems(spec))
-        keep_versions(desk.vault, labels)
-        files = digest_public(desk.repository, spec)
-        public = {"board.toml": rules, "files": files, "signers": first_signers(desk)}
-        desk.log("opened-board", None, public=public, sealed={"labels": labels})
+        with new_keys(desk.vault, desk.history(), spec):
+            labels = desk.vault.held_out(list_stems(spec))
+            keep_versions(desk.vault, labels)
+            files = digest_public(desk.repository, spec)
+            public = {"board.toml": rules, "files": files, "signers": first_signers(desk)}
+            desk.log("opened-board", None, public=public, sealed={"labels": labels})
     desk.repository.git.init()
     rebuild(desk)

@@ -2,19 +2,39 @@
 
 Every version that was ever committed to is kept as `sealed/SHA256`, written before its event: so an
 archive can open it, and a score can be checked with the labels that held when it was told.
+
+Labels can change for a reason. The key of a query set cannot.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 from heldout.board.log.history import History
-from heldout.board.rules.held_out import held_out_file, list_stems, stem_of
+from heldout.board.rules.held_out import (
+    held_out_file,
+    is_key,
+    key_name,
+    list_stems,
+    needs_key,
+    stem_of,
+)
 from heldout.board.rules.spec import BoardSpec
-from heldout.errors import StoreError
+from heldout.errors import HeldoutError, StoreError
 from heldout.ids import digest_bytes
 from heldout.store.vault import Vault
 
-__all__ = ["FIRST_TIME", "HeldOut", "check_unchanged", "compare_held_out", "keep_versions"]
+__all__ = [
+    "FIRST_TIME",
+    "HeldOut",
+    "check_keys",
+    "check_unchanged",
+    "compare_held_out",
+    "keep_versions",
+    "list_broken_keys",
+    "new_keys",
+]
 
 FIRST_TIME = "files of the vault are committed to for the first time"
 """The reason of an event that does nothing but that."""
@@ -79,12 +99,63 @@ def keep_versions(vault: Vault, files: Mapping[str, str]) -> None:
             vault.keep_sealed(data)
 
 
+@contextmanager
+def new_keys(vault: Vault, history: History, spec: BoardSpec) -> Iterator[None]:
+    """Make the keys of query sets that rules need and no event has committed to yet.
+
+    The event that commits to them is logged within. Where it is not, they are removed: another
+    organiser may log rules first, with keys of theirs.
+
+    Args:
+        vault: its lock is held.
+        history: what its log says.
+        spec: the rules.
+    """
+    wanted = (name for name in spec.sets if needs_key(spec, name))
+    missing = [name for name in wanted if key_name(name) not in history.labels]
+    made = [name for name in missing if vault.make_set_key(name)]
+    try:
+        yield
+    except HeldoutError:
+        for name in made:
+            vault.drop_set_key(name)
+        raise
+
+
+def check_keys(held: HeldOut) -> None:
+    """Refuse to go on with another key than the log commits to.
+
+    Raises:
+        StoreError: one is missing, or is another one.
+    """
+    for name in filter(is_key, held.changed):
+        digest = held.before[name]
+        raise StoreError(
+            f"labels/{name} in the vault is missing, or is not the key that the log commits to: a "
+            "key never changes, and no reason allows it; restore it from the backup, or copy the "
+            f"vault's sealed/{digest} to labels/{name}"
+        )
+
+
+def list_broken_keys(history: History) -> Iterator[str]:
+    """Events that commit to another key than an earlier one, or to it no more."""
+    for before, after in pairwise(history.commitments):
+        old, new = before.files or {}, after.files or {}
+        for name in sorted(filter(is_key, old)):
+            if after.files is not None and new.get(name) != old[name]:
+                yield (
+                    f"event {after.event} does not commit to labels/{name} as it was before: the "
+                    "key of a query set never changes"
+                )
+
+
 def check_unchanged(held: HeldOut) -> None:
     """Refuse to tell a score by files that nobody committed to.
 
     Raises:
         StoreError: one was changed since.
     """
+    check_keys(held)
     if held.changed:
         names = ", ".join(f"labels/{held_out_file(name)}" for name in held.changed)
         raise StoreError(

@@ -14,9 +14,11 @@ from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.pipeline.organiser.commitments import (
     FIRST_TIME,
     HeldOut,
+    check_keys,
     check_unchanged,
     compare_held_out,
     keep_versions,
+    new_keys,
 )
 from heldout.pipeline.organiser.new_rules import check_new_rules, read_agreement_text
 from heldout.pipeline.query_sets.public_files import digest_public
@@ -223,9 +225,17 @@ def _note_rules(
     desk: Desk, text: str, why: str, *, public: Mapping[str, str] | None = None
 ) -> NotedRules | None:
     spec = parse_spec(text.encode(), path=SPEC)
+    with new_keys(desk.vault, desk.history(), spec):
+        return _note_held_out(desk, spec, text, why, public=public)
+
+
+def _note_held_out(
+    desk: Desk, spec: BoardSpec, text: str, why: str, *, public: Mapping[str, str] | None
+) -> NotedRules | None:
     history = desk.history()
     before = history.rules[-1][1]
     held = compare_held_out(desk.vault, history, spec)
+    check_keys(held)
     files = held.grown if _has_told(history) else held.files
     if files != held.before:
         check_excluded(desk.repository, spec, vault=desk.vault)
@@ -255,6 +265,7 @@ def commit_held_out(desk: Desk) -> None:
     """
     history = desk.history()
     held = compare_held_out(desk.vault, history, desk.spec())
+    check_keys(held)
     if _has_told(history):
         check_unchanged(held)
     keep_versions(desk.vault, held.files)
@@ -313,10 +324,11 @@ def note_labels(desk: Desk, *, why: str) -> bool:
     """Log held-out files that were changed, so that an audit knows them; their digests are sealed.
 
     Raises:
-        StoreError: labels are missing.
+        StoreError: labels are missing, or a key is not the one that was committed to.
     """
     history = desk.history()
     held = compare_held_out(desk.vault, history, desk.spec())
+    check_keys(held)
     keep_versions(desk.vault, held.files)
     if held.files == held.before:
         return False

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from heldout.board.log.history import History, Submission
-from heldout.board.rules.held_out import names_of_view
+from heldout.board.rules.held_out import is_key, names_of_view
 from heldout.board.rules.label_views import rules_told_by
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import printable
@@ -64,8 +64,10 @@ def scored_with(
     """
     for view in spec.views if scores.held_out else ():
         if view.name in submission.evidence and view.name in scores.views:
-            labels = make_evidence(submission.id, view, scores).labels
-            names = names_of_view(view)
+            made_with = make_evidence(submission.id, view, scores).labels
+            # A key never changes: scores from before there was one are no others.
+            labels = {name: digest for name, digest in made_with.items() if not is_key(name)}
+            names = {name for name in names_of_view(view) if not is_key(name)}
             last = {name: digest for name, digest in history.labels.items() if name in names}
             yield ScoredWith(id=submission.id, view=view.name, labels=labels, last=labels == last)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.log.history import Submission
-from heldout.board.rules.held_out import stem_of
+from heldout.board.rules.held_out import is_key, stem_of
 from heldout.board.rules.label_views import add_label_views
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import HeldoutError, InputError, TrustError
@@ -35,6 +35,7 @@ __all__ = [
     "ScoredBaseline",
     "is_earlier",
     "keep_outcome",
+    "lacks_key",
     "list_earlier",
     "mend_kept",
     "open_and_score",
@@ -174,14 +175,24 @@ def mend_kept(desk: Desk, sets: Mapping[str, SetData], submission_id: str) -> bo
 
 
 def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
-    """Whether scores were made with other labels than those of today; so too if nobody knows."""
+    """Whether scores were made with other labels than those of today; so too if nobody knows.
+
+    A key that came later changes no score that was made before it.
+    """
     asked = {name: data for name, data in sets.items() if name in scores.runs}
     others = any(scores.labels.get(key) != digest for key, digest in _labels(asked).items())
     now = _held_out(asked)
     # A mask that was taken away decides as much as one that came.
     gone = {n for n in scores.held_out if stem_of(n) in asked} - now.keys()
-    files = any(scores.held_out.get(n) != d for n, d in now.items() if scores.held_out or "." in n)
+    noted = {n: d for n, d in now.items() if scores.held_out or "." in n}
+    files = any(scores.held_out.get(n) != d for n, d in noted.items() if not is_key(n))
     return bool(scores.views) and (others or files or bool(gone))
+
+
+def lacks_key(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
+    """Whether scores were made before a query set had its key."""
+    asked = {name: data for name, data in sets.items() if name in scores.runs}
+    return any(is_key(n) and n not in scores.held_out for n in _held_out(asked))
 
 
 def list_earlier(desk: Desk, sets: Mapping[str, SetData]) -> tuple[str, ...]:

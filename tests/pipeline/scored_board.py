@@ -1,0 +1,236 @@
+"""A board whose submissions are made-up scores by query: no run is sealed, opened or scored.
+
+Everything behind the opening is real: vault, log, release rule, evidence, audit, archive.
+"""
+
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from heldout.board.log.history import Identity, identity_fields
+from heldout.board.log.manifest import Manifest
+from heldout.board.rules.label_views import add_label_views
+from heldout.board.rules.template import NewBoard
+from heldout.ids import digest_bytes
+from heldout.pipeline.deciding.decide import Decision, correct, publish, publish_baseline, reject
+from heldout.pipeline.deciding.review import Review
+from heldout.pipeline.founding.found import GivenSet, found_board
+from heldout.pipeline.organiser.desk import Desk, accept_rules, note_labels
+from heldout.pipeline.query_sets.sets import load_sets
+from heldout.pipeline.scoring.rescoring import ScoredBaseline
+from heldout.pipeline.scoring.score import ViewScore
+from heldout.pipeline.scoring.score_files import ScoreFile, keep_scores
+from heldout.store.repository import SPEC, Repository
+from heldout.store.vault import Vault
+from heldout.trec.qrels import read_qrels
+from heldout.trec.queries import read_queries
+
+FOUNDED = datetime(2026, 11, 1, 9, tzinfo=UTC)
+QUERIES = 40
+Values = Sequence[float] | Sequence[Sequence[float]]
+"""Scores by query of each set; several rows are seeds."""
+
+
+def query_ids(name: str) -> tuple[str, ...]:
+    return tuple(f"{name}{number:02}" for number in range(QUERIES))
+
+
+def view_score(query_set: str, values: Values, *, measure: str = "nDCG@10") -> ViewScore:
+    """Made-up values as a score."""
+    rows = values if isinstance(values[0], Sequence) else [values]
+    columns = [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
+    return ViewScore(
+        measure=measure,
+        mean=math.fsum(columns) / len(columns),
+        n=len(columns),
+        unanswered=0,
+        without_relevant=0,
+        per_query=dict(zip(query_ids(query_set), columns, strict=True)),
+        seeds=tuple(math.fsum(row) / len(row) for row in rows) if len(rows) > 1 else (),  # type: ignore[arg-type]
+    )
+
+
+@dataclass(slots=True)
+class ScoredBoard:
+    """Board and vault in a folder, and a clock that goes on by an hour with every call."""
+
+    root: Path
+    now: datetime
+
+    @property
+    def desk(self) -> Desk:
+        return Desk(
+            repository=Repository(self.root / "board"),
+            vault=Vault(self.root / "vault"),
+            now=self.now,
+            by="organiser",
+        )
+
+    @property
+    def vault(self) -> Vault:
+        return self.desk.vault
+
+    def tick(self) -> Desk:
+        self.now += timedelta(hours=1)
+        return self.desk
+
+    def rules(self, *changes: tuple[str, str], more: str = "") -> None:
+        """Edit board.toml and accept it."""
+        desk = self.tick()
+        text = desk.repository.tree_rules()
+        for old, new in changes:
+            assert old in text, old
+            text = text.replace(old, new)
+        desk.repository.write_file(SPEC, (text + more).encode())
+        accept_rules(desk)
+
+    def scores(
+        self, values: Values, files: Mapping[str, str], *, received: datetime | None = None
+    ) -> ScoreFile:
+        """What scoring a run gives that has these scores on every view, by the labels of today."""
+        desk = self.desk
+        spec = add_label_views(desk.spec_at(received or self.now), desk.spec())
+        sets = load_sets(desk.repository, spec, vault=desk.vault)
+        return ScoreFile(
+            files=dict(files),
+            code_version="made up",
+            views={v.name: view_score(v.set, values, measure=v.measure) for v in spec.views},
+            labels={
+                f"{name}/{labels}" if labels else name: str(digest)
+                for name, data in sets.items()
+                for labels, digest in data.digests.items()
+            },
+            held_out={n: d for data in sets.values() for n, d in data.held_out.items()},
+        )
+
+    def baseline(self, name: str, values: Values) -> Decision:
+        desk = self.tick()
+        run = desk.repository.root.parent / f"{name}.run"
+        run.write_text(name)
+        digest = str(digest_bytes(name.encode()))
+        spec = desk.spec().on(desk.now.date())
+        scores = self.scores(values, dict.fromkeys(spec.sets, digest))
+        identity = Identity(
+            team="organisers", institution="", description=name, paper="", code="", training_data=""
+        )
+        runs = dict.fromkeys(spec.sets, run)
+        return publish_baseline(
+            desk, name, ScoredBaseline(runs=runs, scans={}, scores=scores), identity
+        )
+
+    def send(
+        self, name: str, values: Values, *, team: str = "Some Team", until: date | None = None
+    ) -> Review:
+        """Received and reviewed; the review is given back."""
+        desk = self.tick()
+        parts = [f"{name}.{part}.age" for part in ("key", "metadata", "tar")]
+        files = {part: str(desk.vault.keep_sealed(part.encode())) for part in parts}
+        desk.log("received", name, public={"files": files})
+        scores = self.scores(values, files)
+        keep_scores(desk.vault, name, scores)
+        manifest = Manifest(
+            team=team,
+            institution=f"University of {team}",
+            model_description=name,
+            type="full ranking",
+            training_data="none",
+            embargo_until=until,
+        )
+        sealed: dict[str, Any] = {
+            "identity": identity_fields(manifest),
+            "type": manifest.type,
+            "embargo_until": None if until is None else until.isoformat(),
+            "revision": 1,
+            "kept": desk.vault.kept(name),
+        }
+        desk.log("reviewed", name, sealed=sealed)
+        return Review(
+            submission=desk.find(name),
+            manifest=manifest,
+            scores=scores,
+            findings=(),
+            quota=None,
+            done_before=True,
+        )
+
+    def publish(self, sent: Review) -> Decision:
+        """Publish what was sent, under the desk's clock."""
+        desk = self.tick()
+        found = publish(desk, replace(sent, submission=desk.find(sent.submission.id)), why="")
+        assert found.done, found
+        return found
+
+    def enter(self, name: str, values: Values, **told: Any) -> Decision:
+        return self.publish(self.send(name, values, **told))
+
+    def reject(self, name: str) -> Decision:
+        return reject(self.tick(), name, why="a copy")
+
+    def relabel(self, query: str = "eval00") -> None:
+        """Change a label of the held-out set, and log it for a reason."""
+        desk = self.tick()
+        file = desk.vault.labels_file("eval")
+        more = f"{query} 0 more{self.now:%d%H} 1\n".encode()
+        file.write_whole(file.read_bytes() + more, mode=0o600)
+        assert note_labels(desk, why="a label was wrong")
+
+    def correct(self, name: str, values: Values) -> Decision:
+        """Score an entry again, by the labels of today."""
+        desk = self.tick()
+        known = desk.history().submissions[name]
+        files = dict(known.runs if known.baseline else known.files)
+        scores = self.scores(values, files, received=known.received)
+        return correct(desk, name, scores, why="a label was wrong", anyway=True)
+
+    def published(self, name: str) -> Mapping[str, Any]:
+        """The event that published an entry, with every field opened."""
+        (entry,) = [
+            entry
+            for entry in self.vault.entries()
+            if (entry.event.submission, entry.event.kind) == (name, "published")
+        ]
+        return {**entry.event.public, **{n: one.value for n, one in entry.opened.items()}}
+
+    def copy(self, root: Path) -> "ScoredBoard":
+        shutil.copytree(self.root, root, symlinks=True)
+        return ScoredBoard(root=root, now=self.now)
+
+
+def make_board(root: Path) -> ScoredBoard:
+    """A board with a public and a held-out set, that publishes every score."""
+    sets = {}
+    for name, public in (("dev", True), ("eval", False)):
+        ids = query_ids(name)
+        queries = "".join(f"{q}\twhat is {q}\n" for q in ids).encode()
+        qrels = "".join(f"{q} 0 d{q} 1\n" for q in ids).encode()
+        sets[name] = GivenSet(
+            queries=read_queries(BytesIO(queries), path=name),
+            qrels=read_qrels(BytesIO(qrels), path=name),
+            public=public,
+        )
+    plan = NewBoard(
+        name="kb",
+        title="KB",
+        task="Find it.",
+        opens=FOUNDED.date(),
+        envelope="age",
+        recipients=(),
+        measure="nDCG@10",
+        order="trec",
+        depth=10,
+        sets={"dev": True, "eval": False},
+        primary="eval",
+    )
+    found_board(root / "board", root / "vault", plan, sets, now=FOUNDED)
+    return ScoredBoard(root=root, now=FOUNDED)
+
+
+def as_ratchet(board: ScoredBoard, *, closes: str = "") -> ScoredBoard:
+    """The same board under the ratchet."""
+    board.rules(('rule = "rounded"', 'rule = "ratchet"'), ("# closes = 2027-03-31", closes))
+    return board
