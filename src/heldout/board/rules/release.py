@@ -57,7 +57,7 @@ _LEVEL = 0.05
 _CLEAR = 2.0
 """Standard errors that the ratchet asks for."""
 _JITTER = 0.5
-"""Standard errors that it asks for besides, in the mean over its secret draws."""
+"""Standard errors of the difference from the baseline that it asks for besides, in the mean."""
 _DECIMALS = range(1, 7)
 _MOST_SUBMISSIONS = 1_000_000
 _MOST_Z = 10.0
@@ -255,24 +255,29 @@ def score_vector(per_query: Mapping[str, float | None], *, n: int) -> NDArray[np
     return np.array(defined + [0.0] * (n - len(defined)), np.float64)
 
 
-def draw_jitter(key: bytes, view: str, values: ArrayLike) -> float:
-    """How far a run has to lie above the ratchet's bar, besides what is asked of every run.
+def draw_jitter(key: bytes, view: str, values: ArrayLike, baseline: ArrayLike) -> float:
+    """How far a run has to lie above the ratchet's bar, besides two standard errors.
 
     The same scores have the same jitter, so that sending a run again is no second try, and an
-    audit can draw it again. Without the key nobody knows it.
+    audit can draw it again. Without the key nobody knows it. Its scale is the paired standard
+    error of the difference from the baseline: where the baseline is weak, and leaves attackers
+    room for many questions, each answer says less (docs/redteam.md).
 
     Args:
         key: the query set's secret key, of the vault.
         view: name of the view.
         values: per-query scores in the order of `score_vector`.
+        baseline: those of the baseline with the best published score (`first_bar`).
 
     Returns:
-        A draw of the exponential distribution with mean 1.
+        In units of the measure: half that standard error times a draw of the exponential
+        distribution with mean 1; 0 for a single query.
     """
     scores = np.ascontiguousarray(values, "<f8")
     message = b"\0".join((b"heldout ratchet", view.encode(), scores.tobytes()))
     drawn = hmac.new(key, message, hashlib.sha256).digest()
-    return -math.log1p(-(int.from_bytes(drawn[:8]) >> 11) / 2**53)
+    draw = -math.log1p(-(int.from_bytes(drawn[:8]) >> 11) / 2**53)
+    return _JITTER * draw * _standard_error(scores - np.asarray(baseline, np.float64))
 
 
 def release(
@@ -298,7 +303,7 @@ def release(
             must be those under the new labels, of the same queries.
         rule: the board's; its numbers are right by `check_rule`.
         decimals: digits after the point, 1 to 6.
-        jitter: under `ratchet` what `draw_jitter` gives for these values.
+        jitter: under `ratchet` what `draw_jitter` gives for these values, in units of the measure.
 
     Raises:
         ValueError: a score is not a finite number, the two are not of the same queries, or a
@@ -321,12 +326,13 @@ def release(
 def _ratchet(
     scores: NDArray[np.float64], bar: Told | None, jitter: float, *, decimals: int
 ) -> Released:
-    """Source: docs/redteam.md; `jitter` counts in units of `_JITTER` standard errors."""
     if bar is None:
         raise ValueError("a ratchet begins at a baseline, and there is none")
     rise = scores - bar.values
     text = None
-    if _exceeds(rise, _CLEAR + _JITTER * jitter):
+    # One query has no standard error, so it never shows a rise.
+    needed = (_CLEAR * _standard_error(rise) + jitter) * (1 + _TIE)
+    if rise.size > 1 and float(rise.mean()) > needed:
         text = release_score(_mean(scores), decimals=decimals)
     if not _is_higher(scores, bar.values, rise):
         return Released(text=text, told=bar)
@@ -343,12 +349,9 @@ def _is_higher(
     return mean > 0 if abs(mean) > _TIE else _mean(scores) > _mean(before)
 
 
-def _exceeds(rise: NDArray[np.float64], errors: float) -> bool:
-    """Whether the mean of paired differences lies more than so many standard errors above 0."""
-    if rise.size == 1:  # one query has no standard error, so it never shows a rise
-        return False
-    error = float(rise.std(ddof=1)) / math.sqrt(rise.size)
-    return float(rise.mean()) > errors * error * (1 + _TIE)
+def _standard_error(values: NDArray[np.float64]) -> float:
+    """Of the mean; 0 for a single query."""
+    return float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else 0.0
 
 
 def _check_values(values: ArrayLike, told: Told | None) -> NDArray[np.float64]:
@@ -364,7 +367,11 @@ def _is_above(scores: NDArray[np.float64], told: Told, rule: ReleaseRule) -> boo
     if rule.rule == "step":
         bar = Fraction(told.text) + Fraction(1, _steps(rule))
         return Fraction(_mean(scores)) > bar
-    return _exceeds(scores - told.values, rule.threshold)
+    # One query has no standard error, so it never shows a rise.
+    if scores.size == 1:
+        return False
+    rise = scores - told.values
+    return float(rise.mean()) > rule.threshold * _standard_error(rise) * (1 + _TIE)
 
 
 def _mean(scores: NDArray[np.float64]) -> float:
