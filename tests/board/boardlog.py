@@ -1,7 +1,7 @@
 """Builds logs with the events and fields that the pipeline writes (docs/log.md lists them)."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -267,6 +267,28 @@ class BoardLog:
         public |= {"entries": list(names), "left_out": {}}
         public["figures"] = {"queries": 89, **({"ranges": every} | figures)}
         self.add("measured", None, public, {"table": _hash("scores")})
+
+    def name_finalists(self, *names: str, why: str = "") -> None:
+        public = {"view": "final", "finalists": list(names), "why": why}
+        self.add("named-finalists", None, public)
+
+    def open_final(
+        self, scores: Mapping[str, str], *, below: Iterable[str] = (), **changes: Any
+    ) -> None:
+        """The scores of a final, finalists in the order of receipt; fields may be others."""
+        best = max(scores, key=lambda name: float(scores[name]))
+        public = {
+            "view": "final",
+            "final_scores": dict(scores),
+            "queries": {"final": 50},
+            "best": best,
+            "below": list(below),
+            "winner": next(name for name in scores if name not in below),
+            "luck": "0.0104" if len(scores) > 1 else "",
+            "why": "",
+        }
+        evidence = {name: _hash(f"{name}final") for name in scores}
+        self.add("opened-final", None, {**public, **changes}, {"evidence": evidence})
 
     def extend(self, name: str, until: date) -> None:
         self.add("extended", name, {"embargo_until": _iso(until), "why": "review takes longer"})

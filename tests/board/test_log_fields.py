@@ -47,6 +47,8 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.import_entry("20200811a", date(2020, 8, 11), "0.4")
     log.rekey()
     log.measure("20261101-a")
+    log.name_finalists("20261101-a")
+    log.open_final({"20261101-a": "0.4"})
     log.close()
     seeds = {"seeds": {"runs": 3, "spreads": {"dev": "0.01"}}}
     held = {"not_above": {"eval": "0.4"}, "untold": ["eval"], **seeds}

@@ -151,7 +151,7 @@ def founding(folder: Path) -> list[str | Path]:
 
 _AT_DESK = (
     *("archive", "ask", "correct", "extend", "inbox", "publish", "rebuild", "reject", "review"),
-    *("baseline", "maintain", "rekey", "revoke", "teams"),
+    *("baseline", "final", "finalists", "maintain", "rekey", "revoke", "teams"),
 )
 """Commands that sit at the organiser's desk, of `heldout board` and `heldout prefer` too."""
 

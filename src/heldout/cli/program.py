@@ -78,6 +78,8 @@ BOARD_COMMANDS: Mapping[str, Command] = {
     "new": Command("founding:new", "board", "Make a board and its vault."),
     "describe": Command("founding:describe", "board", "What the query sets hold."),
     "baseline": Command("founding:baseline", "board", "Show an organiser's own run."),
+    "finalists": Command("finals:finalists", "board", "Name the entries of the final."),
+    "final": Command("finals:final", "board", "Open the final: its scores, and who wins."),
     "teams": Command("registering:teams", "board", "Who has registered."),
     "revoke": Command("registering:revoke", "board", "End a team's registration."),
     "rekey": Command("trust:rekey", "board", "Change the organisers' keys."),

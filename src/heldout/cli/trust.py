@@ -47,7 +47,7 @@ from heldout.store.files import write_whole
 from heldout.store.repository import TIMESTAMPS, Repository
 from heldout.store.vault import Vault
 
-__all__ = ["archive", "audit", "rekey", "signer", "timestamp"]
+__all__ = ["archive", "audit", "confirm", "rekey", "signer", "timestamp"]
 
 _file = click.Path(path_type=Path, exists=True, dir_okay=False)
 _root = click.option(
@@ -141,7 +141,7 @@ def archive(
     with place.desk() as desk:
         catch_up(desk, news=False)
         if desk.history().closed is None and not yes:
-            _confirm("This closes the board for good and opens its labels.", "Close it?")
+            confirm("This closes the board for good and opens its labels.", "Close it?")
         closed = close_board(desk, agreed=agreed, why=why or "")
         rebuilt = catch_up(desk, news=closed)
         made = write_archive(desk, file)
@@ -217,7 +217,7 @@ def rekey(
     _give_key(place, keep_key=keep_key)
     with place.desk() as desk:
         if not yes and not is_begun(desk.vault):
-            _confirm(_consequences(destroy_old=destroy_old), "Change the keys?")
+            confirm(_consequences(destroy_old=destroy_old), "Change the keys?")
         done = change_keys(
             desk,
             KeyChange(
@@ -448,7 +448,7 @@ def _audit_json(found: Audit, receipt: ReceiptCheck | None) -> dict[str, Any]:
     return told
 
 
-def _confirm(text: str, question: str) -> None:
+def confirm(text: str, question: str) -> None:
     """Say what cannot be taken back, and ask whether to go on."""
     click.echo(text, err=True)
     try:

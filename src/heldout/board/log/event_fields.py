@@ -24,6 +24,7 @@ __all__ = ["FIELDS", "EventFields", "IdentityFields", "check_fields", "place_of"
 
 _Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _Score = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,12}(\.[0-9]{1,12})?\Z")]
+_Luck = Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,12}\.[0-9]{1,12})?\Z")]
 _Team = Annotated[str, msgspec.Meta(pattern=r"^team-[0-9a-f]{16}\Z")]
 _Digests = dict[str, _Digest]
 _Scores = dict[str, _Score]
@@ -216,6 +217,26 @@ class _Measured(_Fields, frozen=True, kw_only=True):
     table: _Digest
 
 
+class _NamedFinalists(_Fields, frozen=True, kw_only=True):
+    view: str
+    finalists: _Names
+    why: str
+
+
+class _OpenedFinal(_Fields, frozen=True, kw_only=True):
+    """`luck` is "" for one finalist, who has none."""
+
+    view: str
+    final_scores: _Scores
+    queries: _Counts
+    best: str
+    below: _Names
+    winner: str
+    luck: _Luck
+    why: str
+    evidence: _Digests
+
+
 class _Closed(_Fields, frozen=True, kw_only=True):
     open_runs: _Names
     agreed: _Names = ()
@@ -281,6 +302,17 @@ FIELDS: Mapping[str, EventFields] = {
         fields=_Measured,
         in_the_open=("view", "season", "due", "seed", "entries", "left_out", "figures"),
         under_seal=("table",),
+        about_board=True,
+    ),
+    "named-finalists": EventFields(
+        fields=_NamedFinalists, in_the_open=("view", "finalists", "why"), about_board=True
+    ),
+    "opened-final": EventFields(
+        fields=_OpenedFinal,
+        in_the_open=(
+            *("view", "final_scores", "queries", "best", "below", "winner", "luck", "why"),
+        ),
+        under_seal=("evidence",),
         about_board=True,
     ),
     "closed-board": EventFields(fields=_Closed, in_the_open=("open_runs",), about_board=True),

@@ -76,6 +76,8 @@ KINDS: Mapping[str, str] = {
     "imported": "an entry of an old board, as that board published it",
     "rekeyed": "the organisers' keys changed; which go, which come, what was sealed again",
     "measured": "what board.toml allows by now to be told of the ranking beside the scores",
+    "named-finalists": "an organiser named the entries that the final view scores",
+    "opened-final": "the finalists' scores on the final view, and who wins",
     "closed-board": "the board takes nothing any more; its labels are opened",
     "changed-agreement": "the text that teams agree to changed; from here on it holds",
     "registered": "a team registered, or agreed to a changed text",
@@ -84,7 +86,10 @@ KINDS: Mapping[str, str] = {
 """Every kind of event, with what it says."""
 
 AFTER_CLOSING = frozenset(
-    ("changed-rules", "corrected", "extended", "measured", "rekeyed", "reviewed")
+    (
+        *("changed-rules", "corrected", "extended", "measured"),
+        *("opened-final", "rekeyed", "reviewed"),
+    )
 )
 """The kinds that may come after `closed-board`: what mends or was due, and nothing that is new."""
 

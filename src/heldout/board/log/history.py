@@ -13,6 +13,7 @@ from datetime import date, datetime
 from heldout.board.log.event_fields import check_fields, place_of
 from heldout.board.log.event_order import State, check_order
 from heldout.board.log.events import Entry
+from heldout.board.log.final import Final, fold_final
 from heldout.board.log.measured import Measured, read_measured
 from heldout.board.log.signers import Signers, signers_after
 from heldout.board.log.submission import (
@@ -88,6 +89,7 @@ class History:
         agreements: the texts that teams agree to, in order; the last one holds.
         measured: what was told of the ranking beside the scores, in order.
         signers: who may sign the next event; empty where events are not signed.
+        final: its finalists and what their scores said; `None` before finalists were named.
     """
 
     submissions: Mapping[str, Submission]
@@ -101,6 +103,7 @@ class History:
     agreements: tuple[Agreement, ...] = ()
     measured: tuple[Measured, ...] = ()
     signers: Signers = field(default_factory=dict)
+    final: Final | None = None
 
     def in_any_case(self, name: str) -> Submission | None:
         """What has an id or a name, upper and lower case alike: some disks know no difference."""
@@ -134,7 +137,7 @@ def follow_history(entries: Iterable[Entry]) -> Iterator[tuple[Entry, History]]:
     """
     fold = _Fold()
     for entry in entries:
-        if entry.event.kind in ("published", "corrected", "baseline"):
+        if entry.event.kind in ("published", "corrected", "baseline", "opened-final"):
             yield entry, fold.now()
         fold.take(entry)
 
@@ -153,6 +156,7 @@ class _Fold:
     agreements: list[Agreement] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
     signers: Signers = field(default_factory=dict)
+    final: Final | None = None
 
     def take(self, entry: Entry) -> None:
         self.board = self.board or str(entry.hash)
@@ -169,6 +173,8 @@ class _Fold:
             self.closed = entry.time
         elif entry.event.kind == "changed-agreement":
             self.agreements.append(read_agreement(entry))
+        elif entry.event.kind in ("named-finalists", "opened-final"):
+            self.final = self._fold_final(entry)
         elif entry.event.kind == "measured":
             self.measured.append(_read_measured(entry, self.submissions))
         elif entry.event.kind in ("registered", "revoked-registration"):
@@ -180,6 +186,12 @@ class _Fold:
             if entry.event.kind == "rekeyed":
                 self.submissions |= dict(_sealed_again(self.submissions, entry))
             self.commitments += _committed(entry)
+
+    def _fold_final(self, entry: Entry) -> Final:
+        try:
+            return fold_final(self.final, entry, self.submissions, closed=self.closed is not None)
+        except ValueError as error:
+            raise StoreError(f"{place_of(entry)}: {error}") from None
 
     def _states(self, name: str, day: date) -> frozenset[State]:
         """What an entry is on a day, as `event_order` names it."""
@@ -205,6 +217,7 @@ class _Fold:
             agreements=tuple(self.agreements),
             measured=tuple(self.measured),
             signers=self.signers,
+            final=self.final,
         )
 
 

@@ -182,6 +182,7 @@ def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
         yield from _compare_numbers(rules[0], after)
         yield from _compare_splits(rules, named, after)
     yield from _compare_ranks(history, rules[0], after)
+    yield from _compare_finals(history, rules, after)
 
 
 def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Iterator[Wrong]:
@@ -204,7 +205,8 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
         yield ("kind", after.kind, '"one-shot", as before', hint)
     elif any(map(_is_entry, history.submissions.values())):
         yield from _compare_openings(term, after, today)
-    was = term.deadline or (before.closes if before.final_views else None)
+    later = before.final_views or before.finalists_view
+    was = term.deadline or (before.closes if later else None)
     if was is not None and today > was and after.closes != was:
         yield ("closes", _say(after.closes), f"{was}, as before", hint)
     seasons = {season.name: (i, season) for i, season in enumerate(after.seasons)}
@@ -235,9 +237,12 @@ def _list_views(history: History) -> frozenset[str]:
         for s in history.submissions.values()
         for view in (*s.scores, *s.not_above, *s.untold, *s.final)
     }
+    if history.final is not None:
+        told.add(history.final.view)
     waiting = (s for s in history.submissions.values() if s.pending)
     specs = (parse_spec(history.rules_at(s.received).encode()) for s in waiting)
-    return frozenset(told.union(*({v.name for v in s.views if v.public or v.final} for s in specs)))
+    shown = ({v.name for v in (*s.public_views, *s.final_views)} for s in specs)
+    return frozenset(told.union(*shown))
 
 
 def _find(spec: BoardSpec, name: str) -> View | None:
@@ -311,6 +316,40 @@ def _compare_ranks(history: History, before: BoardSpec, after: BoardSpec) -> Ite
         key = "primary" if index is None else f"seasons[{index}].view"
         hint = "entries are published, and what ranks them stays"
         yield (key, now, f'"{was}", as before', hint)
+
+
+def _compare_finals(
+    history: History, rules: Sequence[BoardSpec], after: BoardSpec
+) -> Iterator[Wrong]:
+    """A view with finalists stays one, and is over queries that were never used before.
+
+    Args:
+        history: what the log says.
+        rules: every rules of the past, the latest first.
+        after: the new ones.
+    """
+    if not any(map(_is_entry, history.submissions.values())):
+        return
+    was, now = rules[0].finalists_view, after.finalists_view
+    if was is not None and (now is None or (now.name, now.set) != (was.name, was.set)):
+        hint = "entries were submitted for it: its scores are published for finalists alone"
+        yield ("views", _say_final(now), f"{_say_final(was)}, as before", hint)
+    most, named = None if now is None else now.finalists, history.final
+    if was is not None and named is not None and most != was.finalists:
+        hint = "finalists are named already"
+        yield ("views.finalists", _say(most), f"{_say(was.finalists)}, as before", hint)
+    for old in rules if now is not None and was is None else ():
+        if users := [view.name for view in old.views if now is not None and view.set == now.set]:
+            hint = "make a query set that nothing has used"
+            expected = f"a set that no view has used; {users[0]} did"
+            yield ("views.set", "" if now is None else now.set, expected, hint)
+            return
+
+
+def _say_final(view: View | None) -> str:
+    if view is None:
+        return "no view with finalists"
+    return f"{view.name} on {view.set}, with finalists"
 
 
 def _is_entry(submission: Submission) -> bool:

@@ -113,6 +113,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             set's own lie: in the vault, or, of an open set, in the board.
         final: of a view that is not public: whether its score is released after all on the day
             after the last of the board, or of the season.
+        finalists: of a final view: the most entries that are scored on it in public, once, after
+            the organisers have named them; absent, every entry is.
         queries: path of a list of queries of the set: the mean is over those of them that count.
         facets: path of groups of queries, for `summary`.
         summary: what of the groups' means is told: the mean over all queries, that of the worst
@@ -133,6 +135,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     public: bool = True
     labels: str | None = None
     final: bool = False
+    finalists: int | None = None
     queries: str | None = None
     facets: str | None = None
     summary: Summary = "mean"
@@ -361,8 +364,13 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def final_views(self) -> tuple[View, ...]:
-        """The views whose scores are released after the last day."""
-        return tuple(view for view in self.views if view.final)
+        """The views on which every entry's score is released after the last day."""
+        return tuple(view for view in self.views if view.final and view.finalists is None)
+
+    @property
+    def finalists_view(self) -> View | None:
+        """The view on which only finalists are scored in public, `None` where there is none."""
+        return next((view for view in self.views if view.finalists is not None), None)
 
     @property
     def public_views(self) -> tuple[View, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from heldout.board.log.manifest import is_link
+from heldout.board.rules.final_view import MOST_FINALISTS
 from heldout.board.rules.forge import check_forge
 from heldout.board.rules.release import check_rule
 from heldout.board.rules.spec import RULE_NAMES, BoardSpec, Season, View
@@ -37,6 +38,7 @@ def check_spec(spec: BoardSpec) -> Iterator[Wrong]:
     if spec.forge is not None:
         yield from check_forge(spec.forge)
     yield from _check_numbers(spec)
+    yield from _check_finalists(spec)
     yield from _check_sets(spec)
     yield from _check_registration(spec)
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
@@ -131,6 +133,64 @@ def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
     if climbs and view.set in spec.sets and spec.sets[view.set].held_out and not rises:
         expected = "a measure that rises and is defined for every query"
         yield (f"{key}.measure", view.measure, expected, "a Ladder needs one")
+
+
+def _check_finalists(spec: BoardSpec) -> Iterator[Wrong]:
+    """A view on which finalists are scored once: its queries are used for nothing else."""
+    named = [(i, view) for i, view in enumerate(spec.views) if view.finalists is not None]
+    for index, view in named:
+        key = f"views[{index}].finalists"
+        if not view.final:
+            hint = "set final = true and public = false"
+            yield (key, view.finalists, "none: only a view with final = true has finalists", hint)
+        if view.finalists is not None and not 1 <= view.finalists <= MOST_FINALISTS:
+            hint = "the best of many has more luck"
+            yield (key, view.finalists, f"1 to {MOST_FINALISTS}", hint)
+        if index != named[0][0]:
+            hint = f"view {named[0][1].name} has finalists already"
+            yield (key, view.finalists, "one view with finalists", hint)
+        if spec.closes is None:
+            hint = "add closes = 2027-03-01: the final is opened after that day"
+            yield (key, view.finalists, "a board that has a last day", hint)
+        yield from _check_unused(spec, view, f"views[{index}]")
+        yield from _check_comparable(view, f"views[{index}]")
+
+
+def _check_unused(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
+    """No other view, and no other set, has the queries of a view with finalists."""
+    hint = "make a query set that nothing else uses"
+    others = [other.name for other in spec.views if other.set == view.set and other is not view]
+    if others:
+        expected = f"a set that no other view uses; {others[0]} uses it"
+        yield (f"{key}.set", view.set, expected, hint)
+    own = spec.sets.get(view.set)
+    if own is None:
+        return
+    if not own.held_out:
+        expected = "a set whose labels are held out: without qrels"
+        yield (f"{key}.set", view.set, expected, "")
+    for name, one in spec.sets.items():
+        if name != view.set and one.queries == own.queries:
+            expected = f"queries of its own; sets.{name} has the same file"
+            yield (f"sets.{view.set}.queries", own.queries, expected, hint)
+
+
+def _check_comparable(view: View, key: str) -> Iterator[Wrong]:
+    """Finalists are compared query by query, so each has a score for the same queries."""
+    for name in ("labels", "training_at_most"):
+        if getattr(view, name) is not None:
+            hint = "finalists are compared by the labels of their own set, whatever they state"
+            yield (f"{key}.{name}", getattr(view, name), "none, of a view with finalists", hint)
+    if view.summary != "mean":
+        hint = "finalists are compared on the same queries"
+        yield (f"{key}.summary", view.summary, '"mean", of a view with finalists', hint)
+    try:
+        kind = parse_measure(view.measure).kind
+    except InputError:  # said elsewhere
+        return
+    if kind.better != "higher" or kind.unanswered is None or kind.exposure:
+        expected = "a measure that rises and is defined for every query"
+        yield (f"{key}.measure", view.measure, expected, "finalists are compared query by query")
 
 
 def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:

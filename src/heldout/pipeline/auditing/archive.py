@@ -100,6 +100,12 @@ def check_closable(desk: Desk) -> None:
             f"{', '.join(waiting[:3])} {'wait' if len(waiting) > 1 else 'waits'} for a decision "
             f"({len(waiting)} in all); nothing was closed: decide first, heldout inbox lists them"
         )
+    final = history.final
+    if final is not None and final.opened is None:
+        raise StoreError(
+            f"finalists are named, and the final ({final.view}) is not opened; nothing was closed: "
+            "heldout board final"
+        )
     last = max(_days_to_wait_for(history), default=desk.now.date() - timedelta(1))
     if desk.now.date() <= last:
         raise StoreError(f"scores are still sealed until {last} is over; nothing was closed")

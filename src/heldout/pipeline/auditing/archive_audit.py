@@ -12,6 +12,7 @@ from heldout.board.log.events import AFTER_CLOSING, Entry
 from heldout.board.log.history import Submission
 from heldout.board.rules.consent import may_open_runs
 from heldout.board.rules.deadlines import list_moved
+from heldout.board.rules.early_figures import list_early_finals
 from heldout.board.rules.release import release_score, release_spread
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.errors import HeldoutError, InputError, quote
@@ -98,6 +99,7 @@ def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str
 
 def _check(unpacked: Unpacked) -> Iterator[str]:
     yield from list_moved(unpacked.history)
+    yield from list_early_finals(unpacked.history)
     public = unpacked.history.files or {}
     for name in sorted(public.keys() & unpacked.names):
         if unpacked.digest(name) != public[name]:
@@ -110,6 +112,7 @@ def _check(unpacked: Unpacked) -> Iterator[str]:
         faults = [*_check_scores(unpacked, submission)]
         yield from faults or _check_runs(unpacked, submission)
     yield from _check_mixed(unpacked)
+    yield from _check_final(unpacked)
     yield from check_measured(unpacked)
     named = {s.id for s in unpacked.published}
     for name in sorted(unpacked.names):
@@ -128,6 +131,22 @@ def _check_mixed(unpacked: Unpacked) -> Iterator[str]:
         for one in scored_with(unpacked.history, s, unpacked.specs[s.id], unpacked.scores(s))
     )
     yield from map(say_mixed, mixed)
+
+
+def _check_final(unpacked: Unpacked) -> Iterator[str]:
+    """The finalists' scores by query are those that the final was opened with."""
+    final = unpacked.history.final
+    if final is None or final.opened is None:
+        return
+    for name, digest in final.opened.evidence.items():
+        submission, spec = unpacked.history.submissions[name], unpacked.specs[name]
+        view = next((view for view in spec.views if view.name == final.view), None)
+        if view is None or not unpacked.has_scores(submission):
+            yield f"the scores by query of {quote(name)} on the final view are missing"
+            continue
+        now = make_evidence(name, view, unpacked.scores(submission))
+        if not follows_on(unpacked.evidence(digest), now, labels_in_force(unpacked, submission)):
+            yield f"the final was not opened with the scores of {quote(name)} that are here"
 
 
 def _check_closing(log: Sequence[Entry]) -> Iterator[str]:

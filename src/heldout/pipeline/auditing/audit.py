@@ -14,7 +14,7 @@ from heldout.board.log.signers import Signers, name_of_key, signers_after
 from heldout.board.policy.registered import registration_faults, signature_faults
 from heldout.board.ranking.seasons import current_standings
 from heldout.board.rules.deadlines import list_moved
-from heldout.board.rules.early_figures import list_early
+from heldout.board.rules.early_figures import list_early, list_early_finals
 from heldout.board.rules.fixed_rules import list_differences, list_unsaid_keys
 from heldout.board.rules.held_out import held_out_file
 from heldout.board.rules.label_views import rules_told_by
@@ -106,7 +106,7 @@ def audit_board(
         history = read_history(public)
         faults = [*_check_files(repository, history), *_find_unlogged(repository, history, public)]
         faults += _check_leaderboard(repository, public)
-        faults += [*list_moved(history), *list_early(history)]
+        faults += [*list_moved(history), *list_early(history), *list_early_finals(history)]
         stamped = check_stamps(repository, public, roots)
         faults += stamped.faults
         if history.files:
@@ -124,6 +124,7 @@ def audit_board(
             replay = _check_releases(vault, vault.entries())
             faults += replay.faults
             notes += [*_tell_held_out(vault, vault.history()), *_tell_removed(vault), *replay.notes]
+            notes += _tell_final(vault, vault.history())
             notes += map(say_mixed, find_mixed(vault, vault.history()))
             checked.append(f"{count_releases(replay)} by the release rule of the day")
             later = len(vault.entries()) - len(public)
@@ -279,6 +280,7 @@ def _check_vault(vault: Vault, public: Sequence[Entry]) -> Iterator[str]:
     yield from registration_faults(entries)
     yield from _check_signatures(history)
     yield from _check_scores(vault, history)
+    yield from _check_final(vault, history)
     yield from _check_kept(vault, history)
     yield from _check_held_out(vault, history)
 
@@ -356,6 +358,34 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
             yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
         elif not _is_told_for(vault, history, spec, submission, scores):
             yield f"{submission.id} was not told for the per-query scores in the vault"
+
+
+def _check_final(vault: Vault, history: History) -> Iterator[str]:
+    """The finalists' scores are those that the final was opened with, or of labels mended since."""
+    view = parse_spec(history.rules[-1][1].encode()).finalists_view
+    opened = None if history.final is None else history.final.opened
+    if view is None or opened is None:
+        return
+    for name, digest in opened.evidence.items():
+        scores = read_scores(vault, name)
+        told = _read_evidence(vault, digest)
+        same = scores is not None and view.name in scores.views
+        if scores is None or not same:
+            yield f"the vault has no scores of {name} on the final view"
+        elif not follows_on(told, make_evidence(name, view, scores), history.labels):
+            yield f"the final was not opened with the scores of {name} in the vault"
+
+
+def _tell_final(vault: Vault, history: History) -> Iterator[str]:
+    """That the labels of a final were corrected since it was opened."""
+    opened = None if history.final is None else history.final.opened
+    labels = [_read_evidence(vault, one).labels for one in opened.evidence.values()] if opened else []
+    names = {name for one in labels for name in one}
+    if any(one.get(name) != history.labels.get(name) for one in labels for name in names):
+        yield (
+            "labels of the final were changed since it was opened: score every finalist again, "
+            'then heldout board final --why "…"'
+        )
 
 
 def _is_told_for(

@@ -8,7 +8,7 @@ The rule (docs/trust.md gives the reasons):
 - labels of every view that released scores, as they are and as they ever were; a set that only
   private views use stays closed;
 - the scores by query, in these views, of everything published, under an embargo too; what each was
-  told for, and what it was held against;
+  told for, and what it was held against; on the final view those of the finalists alone;
 - under a Ladder the former names of a team that is named: what it had been told goes by them;
 - runs as the rules and the teams have it (`board.consent`): the closing event names them in public,
   and none is opened before the end of its embargo.
@@ -126,10 +126,18 @@ def open_specs(history: History) -> Mapping[str, BoardSpec]:
     """Id of everything published -> what is opened of the rules that it was scored by."""
     return {
         submission.id: open_part(
-            rules_told_by(history, submission, submission.evidence), submission.final
+            rules_told_by(history, submission, submission.evidence),
+            {*submission.final, *_final_views(history, submission)},
         )
         for submission in published(history)
     }
+
+
+def _final_views(history: History, submission: Submission) -> tuple[str, ...]:
+    """The view on which finalists are scored, of a finalist, once that was opened."""
+    final = history.final
+    opened = final is not None and final.opened is not None and submission.id in final.finalists
+    return (final.view,) if final is not None and opened else ()
 
 
 def published(history: History) -> list[Submission]:
@@ -156,6 +164,7 @@ _NEVER_PUBLIC = {
     "published": ("evidence", "compared"),
     "corrected": ("evidence", "compared"),
     "measured": ("table",),
+    "opened-final": ("evidence",),
 }
 """The fields that the public log keeps sealed and an archive opens, by the kind of event."""
 
@@ -234,6 +243,8 @@ def _list_evidence(opened: OpenedBoard, specs: Mapping[str, BoardSpec]) -> Itera
         for view, digest in (entry.get(field) or {}).items()
         if view in {view.name for view in spec.views}
     }
+    finals = (entry for entry in opened.log if entry.event.kind == "opened-final")
+    digests |= {digest for entry in finals for digest in entry.get("evidence").values()}
     for digest in sorted(digests):
         yield f"evidence/{digest}.json", opened.desk.vault.sealed(digest).read_bytes()
 

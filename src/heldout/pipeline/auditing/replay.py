@@ -26,7 +26,9 @@ from heldout.board.rules.release import (
     score_vector,
 )
 from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import HeldoutError, quote
+from heldout.pipeline.deciding.finals import final_fields
 from heldout.pipeline.scoring.evidence import Evidence
 from heldout.pipeline.scoring.score_checks import is_score_of
 from heldout.pipeline.scoring.telling import rule_of
@@ -125,6 +127,9 @@ def replay_releases(entries: Iterable[Entry], read: Callable[[str], Evidence]) -
     """
     found = _Findings(read=read)
     for entry, before in follow_history(entries):
+        if entry.event.kind == "opened-final":
+            _replay_final(entry, before, found)
+            continue
         name = quote(entry.event.submission)
         digests = entry.get("evidence")
         known = before.submissions.get(str(entry.event.submission))
@@ -143,6 +148,44 @@ def replay_releases(entries: Iterable[Entry], read: Callable[[str], Evidence]) -
         faults=tuple(dict.fromkeys(found.faults)),
         notes=tuple(dict.fromkeys(found.notes)),
     )
+
+
+def _replay_final(entry: Entry, before: History, found: _Findings) -> None:
+    """Every score of a final, and what follows from them: who is clearly below, wins, the luck."""
+    place, final = f"event {entry.event.seq}: the final", before.final
+    digests = entry.get("evidence")
+    if digests is None:
+        found.notes.append(f"{place}: what its scores were published for is not opened")
+        return
+    spec = parse_spec(before.rules_at(entry.time).encode())
+    view = spec.finalists_view
+    if final is None or view is None:  # `list_wrong_finals` says so
+        return
+    evidence: dict[str, Evidence] = {}
+    try:
+        for name in final.finalists:
+            evidence[name] = found.read(digests[name])
+            found.releases += 1
+            where = f"{place}: {quote(name)}"
+            found.faults += [f"{where} {one}" for one in _check_finalist(evidence, name, view)]
+            found.faults += [f"{where} {f}" for f in _check_labels(evidence[name], view, before)]
+        right = final_fields(view, evidence, decimals=spec.decimals)
+    except (HeldoutError, ValueError, LookupError) as error:
+        found.faults.append(f"{place} cannot be gone over: {error}")
+        return
+    for field_name, value in right.items():
+        if entry.get(field_name) != value:
+            told = f"{place}: {field_name} is {quote(str(entry.get(field_name)))}"
+            found.faults.append(f"{told}, right is {quote(str(value))}")
+
+
+def _check_finalist(evidence: Mapping[str, Evidence], name: str, view: View) -> Iterator[str]:
+    """What a finalist's score was published for is a score of that entry and view."""
+    one = evidence[name]
+    if (one.id, one.view) != (name, view.name):
+        yield f"has the scores of {quote(one.id)} in view {quote(one.view)}"
+    if one.score.measure != view.measure or not is_score_of(view, one.score):
+        yield f"has a mean that is not that of its scores by query, or they are no {view.measure}"
 
 
 def _read_event(entry: Entry, before: History) -> _Event:

@@ -140,6 +140,9 @@ def _check_sets(
     fresh |= {name for name in after.sets if not edited.isdisjoint(list_open(after, name))}
     if not fresh:
         return
+    final = after.finalists_view
+    if final is not None and final.set in fresh:  # no other set may have its queries
+        fresh |= after.sets.keys()
     # Beside them all labels in the open: what is held out must not be among them.
     fresh |= {
         name

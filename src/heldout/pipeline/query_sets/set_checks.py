@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, quote
 from heldout.measures.evaluate import prepare
 from heldout.measures.spec import parse_measure
 from heldout.pipeline.query_sets.sets import SetData
@@ -21,9 +21,9 @@ def check_sets(spec: BoardSpec, sets: Mapping[str, SetData]) -> None:
         sets: the query sets with all their labels.
 
     Raises:
-        InputError: `undefined-score` or `open-labels`.
+        InputError: `undefined-score`, `open-labels` or `used-queries`.
     """
-    problems = [*_list_undefined(spec, sets), *_list_open(spec, sets)]
+    problems = [*_list_undefined(spec, sets), *_list_open(spec, sets), *_list_used(spec, sets)]
     if problems:
         raise InputError(problems)
 
@@ -66,6 +66,33 @@ def _list_open(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem
         for name, theirs in public.items():
             if any(mine.values()) and _is_within(mine, theirs):
                 yield _tell_open(view, name)
+
+
+def _list_used(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem]:
+    """The sets that have a query of a view with finalists, by its id or by its text."""
+    view = spec.finalists_view
+    if view is None or view.set not in sets:
+        return
+    own = sets[view.set].queries.texts
+    texts = set(map(_fold, own.values()))
+    for name, data in sets.items():
+        used = [
+            query
+            for query, text in data.queries.texts.items()
+            if name != view.set and (query in own or _fold(text) in texts)
+        ]
+        if used:
+            yield Problem(
+                code="used-queries",
+                path=f"view {view.name}",
+                found=f"{len(used):,} queries are in '{name}' too, such as {quote(used[0])}",
+                expected="queries that no other set has: nobody can have fitted a run to them",
+                hint=f"take them out of '{view.set}'",
+            )
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _is_within(inner: Judgments, outer: Judgments) -> bool:

@@ -1,0 +1,130 @@
+"""A final: who wins it, and how much of the winner's score may be luck.
+
+The queries of a final view were never used before, so nobody can have fitted a run to them, and
+each finalist is scored on them once. What is left is the luck of the best of several: a fixed
+number of finalists that are named before bounds it.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from statistics import median
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "CLEARLY",
+    "MOST_FINALISTS",
+    "FinalOutcome",
+    "decide_final",
+    "expected_maximum",
+]
+
+MOST_FINALISTS = 10
+"""The most finalists that a view may have."""
+
+CLEARLY = 2.0
+"""Paired standard errors by which a finalist is clearly below the best."""
+
+_TIE = 1e-9
+_STEP = 1 / 32
+_WIDTH = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalOutcome:
+    """What the scores of a final say; finalists are numbered in the order of receipt.
+
+    Attributes:
+        means: of each finalist.
+        best: the finalist with the highest mean, of equal ones the earliest.
+        below: those that are clearly below the best.
+        winner: the earliest that is not clearly below the best.
+        luck: how far the highest mean lies above its worth on average, if all finalists are
+            equally good; in units of the measure. `None` for one finalist, who has none.
+    """
+
+    means: tuple[float, ...]
+    best: int
+    below: tuple[int, ...]
+    winner: int
+    luck: float | None
+
+
+def decide_final(scores: Sequence[ArrayLike]) -> FinalOutcome:
+    """Decide a final from the scores by query.
+
+    A finalist is clearly below the best if mean(d) > 2 sd(d)/sqrt(n), with d the best's scores less
+    its own, query by query, and sd with n - 1. The earliest of the others wins: whoever copies a
+    good run, or sends many that are about as good, comes later.
+
+    The luck is E[max of F standard normal draws] * u/sqrt(2), with u the median over all pairs of
+    finalists of sd(a - b)/sqrt(n). Reason: let F equally good finalists have scores that scatter
+    by s around one common value, independently beside what they have in common. Two of them then
+    differ by u = s sqrt(2), and the highest lies E[max] * s above the common value. In the game of
+    `heldout redteam`, where every run is one of two systems query by query, a run scatters by half
+    of the two systems' u, so that the luck is .5 * E[max] of that u (docs/redteam.md).
+
+    Args:
+        scores: of each finalist, in the order of receipt; each over the same queries in the same
+            order, at least two, finite.
+
+    Raises:
+        ValueError: there is no finalist, or the scores are not of that kind.
+    """
+    rows = [np.asarray(row, np.float64) for row in scores]
+    if not rows or any(row.ndim != 1 or row.shape != rows[0].shape for row in rows):
+        raise ValueError("finalists have scores for the same queries, and there is at least one")
+    if rows[0].size < 2 or not all(np.isfinite(row).all() for row in rows):  # noqa: PLR2004 - sd
+        raise ValueError("a final has two queries or more, and finite scores")
+    means = tuple(math.fsum(row.tolist()) / row.size for row in rows)
+    best = means.index(max(means))
+    below = tuple(i for i, row in enumerate(rows) if _is_clearly_above(rows[best], row))
+    winner = next(i for i in range(len(rows)) if i not in below)
+    return FinalOutcome(means=means, best=best, below=below, winner=winner, luck=_find_luck(rows))
+
+
+def expected_maximum(count: int) -> float:
+    """The expected value of the highest of some independent standard normal draws.
+
+    Args:
+        count: how many, at least 1.
+    """
+    if count < 1:
+        raise ValueError(count)
+    return _integrate_maximum(count)
+
+
+@cache
+def _integrate_maximum(count: int) -> float:
+    """The trapezoid rule, which is exact to rounding for such a function."""
+    points = [i * _STEP for i in range(round(-_WIDTH / _STEP), round(_WIDTH / _STEP) + 1)]
+    return _STEP * math.fsum(x * count * _density(x) * _share(x) ** (count - 1) for x in points)
+
+
+def _density(x: float) -> float:
+    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def _share(x: float) -> float:
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+def _find_luck(rows: Sequence[NDArray[np.float64]]) -> float | None:
+    if len(rows) == 1:
+        return None
+    error = median(_paired_error(a - b) for a, b in combinations(rows, 2))
+    return expected_maximum(len(rows)) * error / math.sqrt(2)
+
+
+def _is_clearly_above(best: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    rise = best - other
+    mean = math.fsum(rise.tolist()) / rise.size
+    return mean > _TIE and mean > CLEARLY * _paired_error(rise) * (1 + _TIE)
+
+
+def _paired_error(difference: NDArray[np.float64]) -> float:
+    return float(difference.std(ddof=1)) / math.sqrt(difference.size)
