@@ -132,7 +132,7 @@ def systems() -> Exchange:
     rng = np.random.default_rng(7)
     scores = np.array([0, 0.1, 0.2, 1 / 3, 0.5, 1])
     a = rng.choice(scores, QUERIES)
-    b = np.where(rng.random(QUERIES) < 0.3, rng.choice(scores, QUERIES), a)  # noqa: PLR2004
+    b = np.where(rng.random(QUERIES) < 0.3, rng.choice(scores, QUERIES), a)
     return exchange(a, b)
 
 

@@ -155,9 +155,7 @@ def test_an_embargoed_finalist_stays_anonymous(town: Town) -> None:
     text = public_text(town)
     assert hidden in text
     assert OTHER_TEAM["team"] not in text
-    telling = town.organiser(
-        "board", "final", "--why", f"{OTHER_TEAM['team']} asked", now=LATER
-    )
+    telling = town.organiser("board", "final", "--why", f"{OTHER_TEAM['team']} asked", now=LATER)
     assert "telling-text" in telling.err
 
 

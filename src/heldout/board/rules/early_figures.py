@@ -61,9 +61,7 @@ def list_early_finals(history: History) -> Iterator[str]:
             yield f"event {event.event} ('opened-final') came before the last day, {last}, was over"
 
 
-def _list_wrong_names(
-    history: History, event: Naming, last: date, *, most: int
-) -> Iterator[str]:
+def _list_wrong_names(history: History, event: Naming, last: date, *, most: int) -> Iterator[str]:
     place = f"event {event.event} ('named-finalists')"
     if len(event.finalists) > most:
         yield f"{place} names more than {most} finalists"

@@ -125,9 +125,7 @@ def open_final(desk: Desk, *, why: str = "") -> FinalStep:
     return _log(desk, "opened-final", {**public, "why": why}, {"evidence": sealed})
 
 
-def final_fields(
-    view: View, evidence: Mapping[str, Evidence], *, decimals: int
-) -> dict[str, Any]:
+def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -> dict[str, Any]:
     """The public fields of an `opened-final`, but the reason.
 
     The luck has one digit more than the scores: it is about as small as their last one.
@@ -253,9 +251,7 @@ def _need_reason(view: View, found: str) -> Problem:
     return Problem(code="reason-missing", path=f"view {view.name}", found=found, expected=expected)
 
 
-def _log(
-    desk: Desk, kind: str, public: Mapping[str, Any], sealed: Mapping[str, Any]
-) -> FinalStep:
+def _log(desk: Desk, kind: str, public: Mapping[str, Any], sealed: Mapping[str, Any]) -> FinalStep:
     entry = desk.log(kind, None, public=public, sealed=sealed)
     final = desk.history().final
     if final is None:
