@@ -2,12 +2,15 @@
 
 import json
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from town import OTHER_TEAM, QUERIES, TEAM, Town, copy_town, found_town, named, run_text
+from finals import add_final, add_final_files, send_final
+from town import OTHER_TEAM, QUERIES, Town, copy_town, found_town, named
+
+from heldout.pipeline.auditing import archive, closing
+from heldout.pipeline.deciding import finals
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -15,59 +18,6 @@ NEXT = "2026-11-03T10:00:00Z"
 LAST = "2026-11-30T23:59:59Z"
 AFTER = "2026-12-01T00:00:00Z"
 LATER = "2026-12-02T00:00:00Z"
-FINAL = """
-[sets.final]
-queries = "queries/final.tsv"
-
-[[views]]
-name = "final"
-set = "final"
-measure = "RR@10"
-public = false
-final = true
-finalists = 3
-"""
-
-
-def add_final(town: Town) -> None:
-    """A last day, and a view with finalists on a query set of its own."""
-    numbers = range(QUERIES)
-    queries = "".join(f"final{i}\twhat is thing {i} of final\n" for i in numbers)
-    (town.board / "queries/final.tsv").write_text(queries)
-    labels = "".join(f"final{i} 0 dfinal{i} 1\n" for i in numbers)
-    (town.vault / "labels/final.qrels").write_text(labels)
-    rules = town.board / "board.toml"
-    text = rules.read_text().replace("# closes = 2027-03-31", "closes = 2026-11-30")
-    assert "closes = 2026-11-30" in text
-    rules.write_text(text + FINAL)
-    answer = town.organiser("rebuild", now=DAY)
-    assert answer.code == 0, answer
-    town.push()
-    town.pull()
-
-
-def send(
-    town: Town,
-    name: str,
-    *,
-    seed: int,
-    team: Mapping[str, Any] = TEAM,
-    now: str = DAY,
-    embargo: str | None = None,
-) -> str:
-    """Submit a run for each of the three sets."""
-    files: list[str | Path] = []
-    for query_set in ("dev", "eval", "final"):
-        path = town.root / f"{query_set}.run"
-        path.write_text(run_text(query_set, seed + 20 * (query_set == "final")))
-        files += ["--run", f"{query_set}={path}"]
-    told = ("--embargo", embargo) if embargo else ()
-    answer = town.participant("draft", name, *files, *told, "--json", now=now)
-    assert answer.code == 0, answer
-    submission = str(answer.json["id"])
-    town.fill(submission, **team)
-    assert town.participant("submit", submission, now=now).code == 0
-    return submission
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +26,10 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
     town = found_town(tmp_path_factory.mktemp("played"))
     add_final(town)
     ids = [
-        send(town, "one", seed=1),
-        send(town, "two", seed=2, team=OTHER_TEAM, now=NEXT, embargo="2027-02-01"),
-        send(town, "three", seed=3, team=named("Third"), now=NEXT),
-        send(town, "four", seed=4, team=named("Fourth"), now=NEXT),
+        send_final(town, "one", seed=1),
+        send_final(town, "two", seed=2, team=OTHER_TEAM, now=NEXT, embargo="2027-02-01"),
+        send_final(town, "three", seed=3, team=named("Third"), now=NEXT),
+        send_final(town, "four", seed=4, team=named("Fourth"), now=NEXT),
     ]
     town.take_in(now=NEXT)
     answer = town.publish(*ids, now=NEXT)
@@ -214,3 +164,85 @@ def test_corrected_labels_open_the_final_again_with_a_reason(town: Town, tmp_pat
     assert closed.code == 0, closed
     checked = town.participant("audit", tmp_path / "a.zip", "--json", now=LATER)
     assert (checked.code, checked.json["faults"]) == (0, [])
+
+
+def changed(**fields: Any) -> Any:
+    """`final_fields`, of which an organiser changes some by hand."""
+    honest = finals.final_fields
+
+    def final_fields(*arguments: Any, **named: Any) -> dict[str, Any]:
+        return {**honest(*arguments, **named), **fields}
+
+    return final_fields
+
+
+@pytest.mark.parametrize("field", ["final_scores", "winner", "luck", "queries"])
+def test_an_organiser_who_opens_another_final_is_found(
+    town: Town, field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = entries(town)[:2]
+    assert town.organiser("board", "finalists", *chosen, now=NEXT).code == 0
+    wrong: dict[str, dict[str, Any]] = {
+        "final_scores": {"final_scores": dict.fromkeys(chosen, "0.990"), "best": chosen[0]},
+        "winner": {"winner": chosen[1], "below": [chosen[0]], "best": chosen[1]},
+        "luck": {"luck": "0.0001"},
+        "queries": {"queries": {"final": 29}},
+    }
+    if field == "winner":
+        scores = {chosen[0]: "0.100", chosen[1]: "0.990"}
+        wrong["winner"]["final_scores"] = scores
+    with monkeypatch.context() as dishonest:
+        dishonest.setattr(finals, "final_fields", changed(**wrong[field]))
+        assert town.organiser("board", "final", "--yes", now=AFTER).code == 0
+    faults = "\n".join(town.audit()["faults"])
+    assert f"the final: {field} is" in faults, faults
+    with monkeypatch.context() as dishonest:
+        for module in (archive, closing):
+            dishonest.setattr(module, "check_closable", lambda _desk: None)
+        dishonest.setattr(closing, "rehearse", lambda _desk, _closing: None)
+        assert town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER).code == 0
+    found = town.participant("audit", tmp_path / "a.zip", "--json", now=LATER)
+    assert f"the final: {field} is" in "\n".join(found.json["faults"])
+
+
+def test_finalist_scores_that_changed_in_silence_are_found(town: Town) -> None:
+    chosen = entries(town)[:2]
+    assert town.organiser("board", "finalists", *chosen, now=NEXT).code == 0
+    assert town.organiser("board", "final", "--yes", now=AFTER).code == 0
+    file = town.vault / f"scores/{chosen[0]}.json"
+    scores = json.loads(file.read_text())
+    scores["views"]["final"]["per_query"] = dict.fromkeys(
+        scores["views"]["final"]["per_query"], 1.0
+    )
+    scores["views"]["final"]["mean"] = 1.0
+    file.write_text(json.dumps(scores))
+    assert f"the final was not opened with the scores of {chosen[0]}" in str(town.audit()["faults"])
+    silent = town.organiser("board", "final", "--why", "a better one", now=LATER)
+    assert silent.code == 2
+    assert "no scores of" in silent.err
+
+
+def test_queries_of_another_set_make_no_final(town: Town) -> None:
+    fresh = town.root / "fresh"
+    fresh.mkdir()
+    other = found_town(fresh)
+    add_final_files(other)
+    dev = (other.board / "queries/dev.tsv").read_text().splitlines()[0]
+    with (other.board / "queries/final.tsv").open("a") as file:
+        file.write(f"final99\t{dev.split(chr(9))[1].upper()}\n")
+    answer = other.organiser("rebuild", now=DAY)
+    assert answer.code == 2
+    assert "used-queries" in answer.err
+
+
+def test_a_clone_audits_what_is_public_and_nobody_is_named_by_a_stranger(town: Town) -> None:
+    chosen = entries(town)[:2]
+    assert town.organiser("board", "finalists", *chosen, now=NEXT).code == 0
+    assert town.organiser("board", "final", "--yes", now=AFTER).code == 0
+    town.push()
+    town.pull()
+    answer = town.participant("audit", "--json", now=LATER)
+    assert (answer.code, answer.json["faults"]) == (0, [])
+    plain = town.organiser("board", "final", now=LATER)
+    assert "the earliest that is not clearly below the best" in plain.out
+    assert "(done before)" in plain.out

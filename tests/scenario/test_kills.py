@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from finals import add_final, send_final
 from town import OTHER_TEAM, Town, environment, found_town, founding, write_inputs
 
 AT = "2026-11-03T10:00:00Z"
@@ -101,6 +102,23 @@ def _extend(town: Town) -> list[str]:
     return _organiser(town, "extend", ids[0], "2027-02-01", "--why", "a late review")
 
 
+def _finalists(town: Town) -> list[str]:
+    add_final(town)
+    ids = [
+        send_final(town, "one", seed=1, now=EARLIER),
+        send_final(town, "two", seed=2, team=OTHER_TEAM, now=EARLIER),
+    ]
+    town.take_in(now=EARLIER)
+    town.publish(*ids, now=EARLIER)
+    return _organiser(town, "board", "finalists", *ids)
+
+
+def _final(town: Town) -> list[str]:
+    name, *ids = _finalists(town)[1:4]
+    assert town.organiser("board", name, *ids, now=EARLIER).code == 0
+    return _organiser(town, "board", "final", "--yes", now="2026-12-01T00:00:00Z")
+
+
 def _rebuild(town: Town) -> list[str]:
     town.publish(*_received(town, embargo=REVEAL), now=EARLIER)
     rules = town.board / "board.toml"
@@ -145,6 +163,8 @@ CASES = {
     "ask": Case(prepare=_ask, least=18),
     "correct": Case(prepare=_correct, least=40),
     "extend": Case(prepare=_extend, least=25),
+    "board finalists": Case(prepare=_finalists, least=15),
+    "board final": Case(prepare=_final, least=15),
     "rebuild": Case(prepare=_rebuild, least=30),
     "pack": Case(prepare=_pack, least=20, after="submit"),
     "submit": Case(prepare=_submit, least=26, after="inbox"),

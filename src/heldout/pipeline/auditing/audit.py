@@ -379,9 +379,8 @@ def _check_final(vault: Vault, history: History) -> Iterator[str]:
 def _tell_final(vault: Vault, history: History) -> Iterator[str]:
     """That the labels of a final were corrected since it was opened."""
     opened = None if history.final is None else history.final.opened
-    labels = (
-        [_read_evidence(vault, one).labels for one in opened.evidence.values()] if opened else []
-    )
+    digests = () if opened is None else opened.evidence.values()
+    labels = [_read_evidence(vault, digest).labels for digest in digests]
     names = {name for one in labels for name in one}
     if any(one.get(name) != history.labels.get(name) for one in labels for name in names):
         yield (

@@ -1,0 +1,67 @@
+"""A town with a final: a last day, and a view with finalists on queries of its own."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from town import QUERIES, TEAM, Town, run_text
+
+DAY = "2026-11-02T10:00:00Z"
+FINAL = """
+[sets.final]
+queries = "queries/final.tsv"
+
+[[views]]
+name = "final"
+set = "final"
+measure = "RR@10"
+public = false
+final = true
+finalists = 3
+"""
+
+
+def add_final(town: Town) -> None:
+    """A last day, and a view with finalists on a query set of its own, in force and public."""
+    add_final_files(town)
+    answer = town.organiser("rebuild", now=DAY)
+    assert answer.code == 0, answer
+    town.push()
+    town.pull()
+
+
+def add_final_files(town: Town) -> None:
+    """The files of that."""
+    numbers = range(QUERIES)
+    queries = "".join(f"final{i}\twhat is thing {i} of final\n" for i in numbers)
+    (town.board / "queries/final.tsv").write_text(queries)
+    labels = "".join(f"final{i} 0 dfinal{i} 1\n" for i in numbers)
+    (town.vault / "labels/final.qrels").write_text(labels)
+    rules = town.board / "board.toml"
+    text = rules.read_text().replace("# closes = 2027-03-31", "closes = 2026-11-30")
+    assert "closes = 2026-11-30" in text
+    rules.write_text(text + FINAL)
+
+
+def send_final(
+    town: Town,
+    name: str,
+    *,
+    seed: int,
+    team: Mapping[str, Any] = TEAM,
+    now: str = DAY,
+    embargo: str | None = None,
+) -> str:
+    """Submit a run for each of the three sets."""
+    files: list[str | Path] = []
+    for query_set in ("dev", "eval", "final"):
+        path = town.root / f"{query_set}.run"
+        path.write_text(run_text(query_set, seed + 20 * (query_set == "final")))
+        files += ["--run", f"{query_set}={path}"]
+    told = ("--embargo", embargo) if embargo else ()
+    answer = town.participant("draft", name, *files, *told, "--json", now=now)
+    assert answer.code == 0, answer
+    submission = str(answer.json["id"])
+    town.fill(submission, **team)
+    assert town.participant("submit", submission, now=now).code == 0
+    return submission
