@@ -175,8 +175,8 @@ def test_nonsense_with_right_hashes_never_ends_in_a_traceback(
     for kind, submission, public, sealed in events:
         given = RIGHT | public
         log.add(kind, submission, given, {n: v for n, v in sealed.items() if n not in given})
-    entries = parse_log(log.data, path="log.jsonl")
     try:
+        entries = parse_log(log.data, path="log.jsonl")
         read_history(entries if shown else [redact(entry, ()) for entry in entries])
         current_standings(entries, parse_spec(RULES.encode()), now=NOW)
     except HeldoutError as error:

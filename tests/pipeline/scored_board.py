@@ -41,8 +41,10 @@ def query_ids(name: str) -> tuple[str, ...]:
 
 
 def view_score(query_set: str, values: Values, *, measure: str = "nDCG@10") -> ViewScore:
-    """Made-up values as a score."""
+    """Made-up values as a score; those on dev, whose labels are public, are always the same."""
     rows = values if isinstance(values[0], Sequence) else [values]
+    if query_set == "dev":
+        rows = [[0.5] * QUERIES for _ in rows]
     columns = [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
     return ViewScore(
         measure=measure,

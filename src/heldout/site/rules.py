@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.board.rules.template import draft_command
 from heldout.charts.days import day_words
@@ -270,6 +271,14 @@ def _say_release(spec: BoardSpec) -> str:
     rule = spec.held_out_release
     if rule.rule == "rounded":
         return ""
+    if rule.rule == "ratchet":
+        return (
+            "A score is published where it lies clearly above the best run that anybody has sent, "
+            "published or not, the organisers' baselines among them: by more than two paired "
+            "standard errors and a secret amount that is drawn for each run. An entry whose score "
+            f'does not is listed without a rank, as "{NOT_CLEAR}". A run whose score is not '
+            "published raises that best run too, so small steps may never be published."
+        )
     bar = f"{rule.threshold:.2f} of its own paired standard errors"
     if rule.rule == "step":
         bar = f"{rule.step:g}"

@@ -101,6 +101,7 @@ class _Metadata(_Fields, frozen=True, kw_only=True):
 
 class _Reviewed(_Metadata, frozen=True, kw_only=True):
     type: str | None = None
+    evidence: _Digests = msgspec.field(default_factory=dict)
     kept: _Kept | None = None
 
 

@@ -130,14 +130,15 @@ def read_history(entries: Iterable[Entry]) -> History:
 
 
 def follow_history(entries: Iterable[Entry]) -> Iterator[tuple[Entry, History]]:
-    """Every event that told scores, with what the log said before it.
+    """Every event that told scores, or made them again, with what the log said before it.
 
     Raises:
         StoreError: an event does not say what its kind has to say, or cannot come where it stands.
     """
     fold = _Fold()
     for entry in entries:
-        if entry.event.kind in ("published", "corrected", "baseline", "opened-final"):
+        again = entry.event.kind == "reviewed" and "evidence" in entry.event.sealed
+        if again or entry.event.kind in ("published", "corrected", "baseline", "opened-final"):
             yield entry, fold.now()
         fold.take(entry)
 

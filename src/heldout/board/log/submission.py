@@ -75,8 +75,10 @@ class Submission:
         final: view -> score that is released after the last day; empty while sealed.
         not_above: view -> the best that the team was told before, where this entry's score is not
             above it and so is not told; empty while sealed.
-        untold: the views whose score is not told for that, also while `not_above` is sealed.
-        bars: view -> the entry or baseline above which its score had to be; empty while sealed.
+        untold: the views whose score is not told for that, also while `not_above` is sealed; by
+            the ratchet the views whose score is not told.
+        bars: view -> the entry or baseline above which its score had to be; empty while sealed, as
+            it always is of the ratchet.
         counts: view -> number of queries averaged over.
         seeds: how many runs over each query set the scores are means over; 1 while sealed.
         spreads: view -> standard deviation over the seeds as text, of each score that is told and
@@ -232,7 +234,9 @@ def _proposed(_: Submission, entry: Entry) -> dict[str, Any]:
 
 def _reviewed(now: Submission, entry: Entry) -> dict[str, Any]:
     status = "reviewed" if now.status == "received" else now.status
-    return {"status": status, **_metadata(entry), **_kept(entry)}
+    evidence = entry.get("evidence")  # where a published run was scored again, and nothing told
+    again = {} if evidence is None else {"evidence": evidence}
+    return {"status": status, **_metadata(entry), **_kept(entry), **again}
 
 
 def _published(_: Submission, entry: Entry) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from heldout.board.rules.deadlines import (
     opened_before,
     tells_final,
 )
-from heldout.board.rules.release import UNTOLD, not_above
+from heldout.board.rules.label_views import release_rule_at
+from heldout.board.rules.release import RuleName, say_withheld
 from heldout.board.rules.spec import BoardSpec, Season
 from heldout.errors import InputError, Problem
 
@@ -67,7 +68,7 @@ class Row:
         unranged: why there is none where the board tells ranges; "" where it tells none.
         unranked: why an entry has no rank; "" for one that has, and for a baseline.
         not_above: view -> "not above 0.412" where its score is not told for that; `UNTOLD` while an
-            embargo hides above what.
+            embargo hides above what; `NOT_CLEAR` by the ratchet.
         unlisted: view -> why the view does not list the entry, which then has no score there.
         imported: an old board's entry, as that board published it.
         trophy_by_rule: what `trophy` would be by the rule; differs on imported entries only.
@@ -173,7 +174,7 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
                 *(told if entry.time < opened else ()),
                 *_may_open(entry, history.submissions, now.date()),
                 *(
-                    _may_open_bar(entry, history.submissions, renamed, now.date())
+                    _may_open_bar(entry, history, renamed, now.date())
                     if entry.time < opened
                     else ()
                 ),
@@ -193,14 +194,20 @@ def _may_open_final(entry: Entry, history: History, terms: Sequence[Term]) -> tu
 
 def _may_open_bar(
     entry: Entry,
-    submissions: Mapping[str, Submission],
+    history: History,
     renamed: Sequence[Submission],
     today: date,
 ) -> tuple[str, ...]:
-    """A team's best score names the entry that has it, and so the team of this one."""
+    """A team's best score names the entry that has it, and so the team of this one.
+
+    Which run is the best that anybody has sent, no ratchet tells.
+    """
     if entry.event.kind not in ("published", "corrected"):
         return ()
+    submissions = history.submissions
     own = submissions[str(entry.event.submission)]
+    if "bars" in entry.event.sealed and release_rule_at(history, own.received) == "ratchet":
+        return ()
     names = (entry.get("bars") or {}).values()
     bars = [submissions[name] for name in names if name in submissions]
     tied = any(hides_tie(renamed, own.teams, bar, day=today) for bar in bars)
@@ -246,8 +253,9 @@ def make_standings(
     terms = list_terms(history, now)
     deadline = one_shot_deadline(history)
     unlisted = {s.id: list_reasons(spec.views, s.identity) for s in every}
+    rules = {s.id: release_rule_at(history, s.received) for s in every}
     why = {
-        s.id: _why_unranked(s, spec.primary, deadline, terms)
+        s.id: _why_unranked(s, spec.primary, deadline, terms, rules[s.id])
         or unlisted[s.id].get(spec.primary, "")
         for s in every
     }
@@ -261,7 +269,13 @@ def make_standings(
     for submission in shown:
         rank += not submission.baseline
         place = None if submission.baseline else rank
-        row = _row(submission, place, trophy=submission.id in trophies, today=now.date())
+        row = _row(
+            submission,
+            place,
+            trophy=submission.id in trophies,
+            today=now.date(),
+            rule=rules[submission.id],
+        )
         rows.append(_unlist(row, unlisted[submission.id]))
     named = "" if season is None else season.name
     measured = find_measured(history.measured, season=named, view=spec.primary, now=now)
@@ -276,7 +290,10 @@ def make_standings(
         rows=_add_ranges(rows, measured, spec, season=named, closed=history.closed),
         unranked=tuple(
             replace(
-                _unlist(_row(s, None, trophy=False, today=now.date()), unlisted[s.id]),
+                _unlist(
+                    _row(s, None, trophy=False, today=now.date(), rule=rules[s.id]),
+                    unlisted[s.id],
+                ),
                 unranked=why[s.id],
             )
             for s in others
@@ -311,24 +328,23 @@ def _add_ranges(
 
 
 def _why_unranked(
-    submission: Submission, primary: str, deadline: date | None, terms: Sequence[Term]
+    submission: Submission,
+    primary: str,
+    deadline: date | None,
+    terms: Sequence[Term],
+    rule: RuleName,
 ) -> str:
     """Why an entry has no rank, "" if it has one."""
     if submission.status == "imported" and primary not in submission.scores:
         return "the old board gave it no official score"
     if primary in submission.untold:
-        return _say_untold(submission, primary)
+        return say_withheld(submission.not_above.get(primary), rule)
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
     missed = None if submission.baseline else missed_deadline(terms, submission.received)
     if missed is not None:
         return f"{POST_HOC}: came after {missed:%d %b %Y}"
     return ""
-
-
-def _say_untold(submission: Submission, view: str) -> str:
-    text = submission.not_above.get(view)
-    return UNTOLD if text is None else not_above(text)
 
 
 def _unlist(row: Row, unlisted: Mapping[str, str]) -> Row:
@@ -396,7 +412,9 @@ def _trophies(shown: Iterable[Submission], primary: str, *, bar: bool) -> frozen
     return frozenset(winners)
 
 
-def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date) -> Row:
+def _row(
+    submission: Submission, rank: int | None, *, trophy: bool, today: date, rule: RuleName
+) -> Row:
     identity = submission.identity or Identity(
         team=ANONYMOUS, institution="", description="", paper="", code="", training_data=""
     )
@@ -427,7 +445,9 @@ def _row(submission: Submission, rank: int | None, *, trophy: bool, today: date)
         reveal_due=submission.identity is None and until is not None and today >= until,
         embargo_until=until,
         baseline=submission.baseline,
-        not_above={view: _say_untold(submission, view) for view in submission.untold},
+        not_above={
+            view: say_withheld(submission.not_above.get(view), rule) for view in submission.untold
+        },
         findings=submission.findings,
         errata=submission.errata,
         corrected=bool(submission.mended),

@@ -55,6 +55,7 @@ _MEANINGS = (
     ("policy.embargo_months", "how long a team may stay anonymous"),
     ("policy.off", "the rules that no submission is checked by"),
     ("policy", "what a submission is checked by"),
+    ("release.rule", "which scores are published, and what each new one is compared with"),
     ("release", "how much of a true score a team learns"),
     ("runs", "what a run file must be"),
     ("sets", "which queries and labels a run is scored with"),

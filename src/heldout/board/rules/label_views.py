@@ -5,14 +5,17 @@ asks nothing new of a run, and labels that grow are made for the runs that are t
 """
 
 from collections.abc import Collection
+from datetime import datetime
+from functools import lru_cache
 
 import msgspec
 
 from heldout.board.log.history import History, Submission
+from heldout.board.rules.release import RuleName
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 
-__all__ = ["add_label_views", "rules_told_by"]
+__all__ = ["add_label_views", "release_rule_at", "rules_told_by"]
 
 
 def add_label_views(
@@ -40,6 +43,17 @@ def add_label_views(
         and not (view.public and climbs and spec.sets[view.set].held_out)
     )
     return msgspec.structs.replace(spec, views=(*spec.views, *added)) if added else spec
+
+
+def release_rule_at(history: History, moment: datetime) -> RuleName:
+    """The release rule for what was submitted at a moment."""
+    return _release_rule(history.rules_at(moment))
+
+
+@lru_cache(maxsize=64)
+def _release_rule(text: str) -> RuleName:
+    """Asked for with every entry of a log, which has few rules."""
+    return parse_spec(text.encode()).release.rule
 
 
 def rules_told_by(history: History, submission: Submission, named: Collection[str]) -> BoardSpec:

@@ -32,6 +32,7 @@ from heldout.board.log.joined_names import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 
 __all__ = [
+    "NOT_CLEAR",
     "UNTOLD",
     "ReleaseRule",
     "Released",
@@ -41,10 +42,12 @@ __all__ = [
     "check_rule",
     "draw_jitter",
     "first_bar",
+    "is_higher",
     "not_above",
     "release",
     "release_score",
     "release_spread",
+    "say_withheld",
     "score_vector",
 ]
 
@@ -52,6 +55,9 @@ RuleName = Literal["rounded", "ladder", "step", "ratchet"]
 
 UNTOLD = "not above its bar"
 """What is said of such an entry while an embargo hides what it had to be above."""
+
+NOT_CLEAR = "not clearly above the best run that was sent"
+"""What is said, under the ratchet, of an entry whose score stays in the vault."""
 
 _LEVEL = 0.05
 _CLEAR = 2.0
@@ -131,7 +137,8 @@ class Released:
     """What becomes of one score.
 
     Attributes:
-        text: what leaves the vault; `None` where the entry is listed as `not_above(told.text)`.
+        text: what leaves the vault; `None` where the entry is listed as `not_above(told.text)`,
+            under the ratchet as `NOT_CLEAR`.
         told: what the team has been told from now on.
     """
 
@@ -152,6 +159,8 @@ def check_rule(rule: ReleaseRule, *, decimals: int) -> Iterator[tuple[str, objec
         yield ("release.submissions", rule.submissions, f"1 to {_MOST_SUBMISSIONS}", hint)
     if rule.z is not None and not 0 <= rule.z <= _MOST_Z:
         yield ("release.z", rule.z, f"0 to {_MOST_Z:g}", "left out, it follows from submissions")
+    if rule.rule == "ratchet":
+        yield from _check_ratchet(rule)
     if not 0 < rule.feedback < 1:
         hint = "a quarter, 0.25, leaves most queries to the part that decides"
         yield ("release.feedback", rule.feedback, "above 0, below 1", hint)
@@ -162,6 +171,15 @@ def check_rule(rule: ReleaseRule, *, decimals: int) -> Iterator[tuple[str, objec
         if step.numerator != 1 or 10**decimals % step.denominator:
             expected = f"one over a whole number, with at most {decimals} decimals"
             yield ("release.step", rule.step, expected, "such as 0.01, 0.02, 0.025, 0.05")
+
+
+def _check_ratchet(rule: ReleaseRule) -> Iterator[tuple[str, object, str, str]]:
+    """The keys of other rules: what looks like a setting and sets nothing is refused."""
+    given = ReleaseRule()
+    for key, meaning in (("z", "a Ladder"), ("step", "the fixed step"), ("begin", "a Ladder")):
+        if getattr(rule, key) != getattr(given, key):
+            hint = f"it is a setting of {meaning}, and the ratchet has none: leave it out"
+            yield (f"release.{key}", getattr(rule, key), 'nothing, with rule = "ratchet"', hint)
 
 
 def release_score(score: float, *, decimals: int) -> str:
@@ -197,6 +215,19 @@ def not_above(text: str) -> str:
         text: the best score that its team was told.
     """
     return f"not above {text}"
+
+
+def say_withheld(text: str | None, rule: RuleName) -> str:
+    """What is said of an entry whose score stays in the vault, by the rule of its day.
+
+    Args:
+        text: the best score that its team was told, `None` while an embargo hides it, and under the
+            ratchet, which never says what the best run is.
+        rule: the rule.
+    """
+    if rule == "ratchet":
+        return NOT_CLEAR
+    return UNTOLD if text is None else not_above(text)
 
 
 def best_released(history: History, teams: Iterable[str], view: str) -> Submission | None:
@@ -267,7 +298,7 @@ def draw_jitter(key: bytes, view: str, values: ArrayLike, baseline: ArrayLike) -
         key: the query set's secret key, of the vault.
         view: name of the view.
         values: per-query scores in the order of `score_vector`.
-        baseline: those of the baseline with the best published score (`first_bar`).
+        baseline: those of the baseline with the best published score.
 
     Returns:
         In units of the measure: half that standard error times a draw of the exponential
@@ -334,18 +365,21 @@ def _ratchet(
     needed = (_CLEAR * _standard_error(rise) + jitter) * (1 + _TIE)
     if rise.size > 1 and float(rise.mean()) > needed:
         text = release_score(_mean(scores), decimals=decimals)
-    if not _is_higher(scores, bar.values, rise):
+    if not is_higher(scores, bar.values):
         return Released(text=text, told=bar)
     kept = scores.copy()
     kept.setflags(write=False)
     return Released(text=text, told=Told(text=text or "", values=kept))
 
 
-def _is_higher(
-    scores: NDArray[np.float64], before: NDArray[np.float64], rise: NDArray[np.float64]
-) -> bool:
-    """Whether the mean is higher; where the two are nearly equal by exact sums."""
-    mean = float(rise.mean())
+def is_higher(scores: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
+    """Whether a run's mean is higher than another's; where nearly equal, by exact sums.
+
+    Args:
+        scores: its scores by query, as `score_vector` has them.
+        before: the other's, of the same queries.
+    """
+    mean = float((scores - before).mean())
     return mean > 0 if abs(mean) > _TIE else _mean(scores) > _mean(before)
 
 

@@ -132,7 +132,8 @@ def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
     rises = kind.better == "higher" and kind.unanswered is not None and not kind.exposure
     if climbs and view.set in spec.sets and spec.sets[view.set].held_out and not rises:
         expected = "a measure that rises and is defined for every query"
-        yield (f"{key}.measure", view.measure, expected, "a Ladder needs one")
+        hint = f"a {spec.release.rule} compares scores query by query: or set public = false"
+        yield (f"{key}.measure", view.measure, expected, hint)
 
 
 def _check_finalists(spec: BoardSpec) -> Iterator[Wrong]:

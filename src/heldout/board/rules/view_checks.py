@@ -99,7 +99,7 @@ def _check_summary(spec: BoardSpec, view: View, kind: Kind, key: str) -> Iterato
         yield (f"{key}.summary", view.summary, "worst, of a view that ranks", "a gap falls")
     held_out = view.set in spec.sets and spec.sets[view.set].held_out
     if spec.release.rule != "rounded" and view.public and held_out and not view.ranks_nobody:
-        hint = "a Ladder compares the same queries each time: set public = false"
+        hint = f"a {spec.release.rule} compares the same queries each time: set public = false"
         yield (f"{key}.summary", view.summary, '"mean", of a public view', hint)
 
 

@@ -16,7 +16,7 @@ from heldout.board.ranking.seasons import current_standings
 from heldout.board.rules.deadlines import list_moved
 from heldout.board.rules.early_figures import list_early, list_early_finals
 from heldout.board.rules.fixed_rules import list_differences, list_unsaid_keys
-from heldout.board.rules.held_out import held_out_file
+from heldout.board.rules.held_out import held_out_file, parse_key
 from heldout.board.rules.label_views import rules_told_by
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
@@ -27,7 +27,7 @@ from heldout.pipeline.auditing.replay import Replay, replay_releases
 from heldout.pipeline.auditing.timestamps import Stamp, check_stamps
 from heldout.pipeline.organiser.commitments import compare_held_out, list_broken_keys
 from heldout.pipeline.query_sets.public_files import find_edited
-from heldout.pipeline.scoring.evidence import Evidence, follows_on, make_evidence, parse_evidence
+from heldout.pipeline.scoring.evidence import follows_on, make_evidence, read_evidence
 from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
 from heldout.pipeline.scoring.score import ViewScore
 from heldout.pipeline.scoring.score_files import ScoreFile, read_scores
@@ -317,7 +317,11 @@ def _check_held_out(vault: Vault, history: History) -> Iterator[str]:
 
 def _check_releases(vault: Vault, entries: Sequence[Entry]) -> Replay:
     """Every release was what the rule of its day gives, by the scores that were kept for it."""
-    return replay_releases(entries, lambda digest: _read_evidence(vault, digest))
+
+    def read_key(name: str, digest: str) -> bytes:
+        return parse_key(vault.sealed(digest).read_bytes(), path=f"labels/{name}")
+
+    return replay_releases(entries, lambda digest: read_evidence(vault, digest), read_key)
 
 
 def _tell_held_out(vault: Vault, history: History) -> Iterator[str]:
@@ -368,7 +372,7 @@ def _check_final(vault: Vault, history: History) -> Iterator[str]:
         return
     for name, digest in opened.evidence.items():
         scores = read_scores(vault, name)
-        told = _read_evidence(vault, digest)
+        told = read_evidence(vault, digest)
         same = scores is not None and view.name in scores.views
         if scores is None or not same:
             yield f"the vault has no scores of {name} on the final view"
@@ -380,7 +384,7 @@ def _tell_final(vault: Vault, history: History) -> Iterator[str]:
     """That the labels of a final were corrected since it was opened."""
     opened = None if history.final is None else history.final.opened
     digests = () if opened is None else opened.evidence.values()
-    labels = [_read_evidence(vault, digest).labels for digest in digests]
+    labels = [read_evidence(vault, digest).labels for digest in digests]
     names = {name for one in labels for name in one}
     if any(one.get(name) != history.labels.get(name) for one in labels for name in names):
         yield (
@@ -397,16 +401,12 @@ def _is_told_for(
     return all(
         view.name in scores.views
         and follows_on(
-            _read_evidence(vault, submission.evidence[view.name]),
+            read_evidence(vault, submission.evidence[view.name]),
             make_evidence(submission.id, view, scores),
             history.labels,
         )
         for view in told
     )
-
-
-def _read_evidence(vault: Vault, digest: str) -> Evidence:
-    return parse_evidence(vault.sealed(digest).read_bytes(), path=f"sealed/{digest}")
 
 
 def _adds_up(score: ViewScore) -> bool:

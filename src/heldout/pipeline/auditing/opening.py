@@ -10,6 +10,7 @@ The rule (docs/trust.md gives the reasons):
 - the scores by query, in these views, of everything published, under an embargo too; what each was
   told for, and what it was held against; on the final view those of the finalists alone;
 - under a Ladder the former names of a team that is named: what it had been told goes by them;
+- under the ratchet which run each score was held against, which no public log ever says;
 - runs as the rules and the teams have it (`board.consent`): the closing event names them in public,
   and none is opened before the end of its embargo.
 """
@@ -26,7 +27,7 @@ from heldout.board.log.history import History, Submission, read_history
 from heldout.board.log.manifest import team_key
 from heldout.board.ranking.standings import project
 from heldout.board.rules.held_out import held_out_file, names_of_board, open_labels, stem_of
-from heldout.board.rules.label_views import rules_told_by
+from heldout.board.rules.label_views import release_rule_at, rules_told_by
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.ids import query_set_of
@@ -150,9 +151,10 @@ def open_log(desk: Desk) -> tuple[Entry, ...]:
     whole = desk.vault.entries()
     public = project(whole, now=desk.now)
     named = {s.id for s in published(read_history(public)) if s.identity is not None}
-    renamed = _list_renamed(read_history(whole)) & named
+    history = read_history(whole)
+    renamed = _list_renamed(history) & named
     return tuple(
-        redact(entry, _may_open(entry, shown, renamed))
+        redact(entry, _may_open(entry, shown, renamed, history))
         for entry, shown in zip(whole, public, strict=True)
     )
 
@@ -163,6 +165,7 @@ _NEVER_PUBLIC = {
     "baseline": ("runs", "evidence"),
     "published": ("evidence", "compared"),
     "corrected": ("evidence", "compared"),
+    "reviewed": ("evidence",),
     "measured": ("table",),
     "opened-final": ("evidence",),
 }
@@ -175,20 +178,23 @@ def _list_renamed(history: History) -> frozenset[str]:
     Without that name it would look as if they had been held against somebody else's score.
     """
     rules = [parse_spec(text.encode()).release.rule for _, text in history.rules]
-    if set(rules) == {"rounded"}:
+    if set(rules) <= {"rounded", "ratchet"}:
         return frozenset()
     return frozenset(s.id for s in published(history) if len(set(map(team_key, s.teams))) > 1)
 
 
-def _may_open(entry: Entry, shown: Entry, renamed: Collection[str]) -> set[str]:
+def _may_open(entry: Entry, shown: Entry, renamed: Collection[str], history: History) -> set[str]:
     """The fields of an event that an archive opens."""
     names = {*shown.opened, *_NEVER_PUBLIC.get(entry.event.kind, ())}
     if entry.event.kind in ("reviewed", "updated") and entry.event.submission in renamed:
         names.add("identity")
+    if "bars" not in entry.event.sealed or "bars" in shown.opened:
+        return names
+    received = history.submissions[str(entry.event.submission)].received
+    if release_rule_at(history, received) == "ratchet":
+        return names | {"bars"}  # the best run of a whole board says nothing of a team
     # Of whom an entry was held against one of its team's, an embargo of either hides.
-    if "bars" in entry.event.sealed and "bars" not in shown.opened:
-        names.discard("compared")
-    return names
+    return names - {"compared"}
 
 
 def list_members(opened: OpenedBoard) -> Iterator[_File]:

@@ -2,7 +2,9 @@
 
 Event by event, with what the log said before it: which score the new one had to be above, what the
 rule makes of the two, and what was told. A score that was withheld must have been rightly withheld,
-a number must be the one that the rule gives, and labels must be those that held on the day.
+a number must be the one that the rule gives, and labels must be those that held on the day. Under
+the ratchet the best run of each day is found again from the scores of all runs before it, and the
+jitter is drawn again with the key of the query set.
 
 It needs the scores by query that the events name. The organisers have them, and the archive of a
 closed board. Where names are under an embargo nobody else knows who is one team; what hangs on that
@@ -14,11 +16,15 @@ from dataclasses import dataclass, field, replace
 
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, Submission, follow_history
-from heldout.board.rules.held_out import names_of_view
+from heldout.board.log.submission import apply_event
+from heldout.board.rules.held_out import key_name, names_of_view
 from heldout.board.rules.label_views import rules_told_by
 from heldout.board.rules.release import (
+    NOT_CLEAR,
+    ReleaseRule,
     Told,
     best_released,
+    draw_jitter,
     first_bar,
     not_above,
     release,
@@ -30,6 +36,13 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import HeldoutError, quote
 from heldout.pipeline.deciding.finals import final_fields
 from heldout.pipeline.scoring.evidence import Evidence
+from heldout.pipeline.scoring.ratchet import (
+    best_baseline,
+    best_of,
+    has_labels_in_force,
+    is_answered,
+    values_of,
+)
 from heldout.pipeline.scoring.score_checks import is_score_of
 from heldout.pipeline.scoring.telling import rule_of
 
@@ -53,10 +66,33 @@ class Replay:
 
 
 @dataclass(slots=True)
+class _Runs:
+    """The runs that events have answered for in a view so far, and the best of them.
+
+    Attributes:
+        digests: id -> digest of its scores by query of today, in the order of the answers.
+        compared: how many of them `best` is the best of.
+        best: the best of these.
+        labels: what the log committed to when it was found.
+    """
+
+    digests: dict[str, str | None] = field(default_factory=dict)
+    compared: int = 0
+    best: Evidence | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Scores have changed, so the best is to be found again."""
+        self.compared, self.best = 0, None
+
+
+@dataclass(slots=True)
 class _Findings:
     """What was found so far, and where its evidence is."""
 
     read: Callable[[str], Evidence]
+    read_key: Callable[[str, str], bytes]
+    runs: dict[str, _Runs] = field(default_factory=dict)
     releases: int = 0
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -105,27 +141,38 @@ class _Event:
     def is_hidden(self, view: str) -> bool:
         """Whether an embargo hides what a score had to be above."""
         sealed = self.entry.event.sealed.keys() - self.entry.opened.keys()
+        if self.rule(view).rule == "ratchet":  # of which nothing is ever told but by an archive
+            return self.entry.event.kind == "published" and "compared" in sealed
         if self.entry.event.kind == "published":
             return "compared" in sealed or (view in self.untold and view not in self.held)
         return view in self.untold and view not in self.held
 
+    def rule(self, view: str) -> ReleaseRule:
+        """The release rule of a view."""
+        return rule_of(self.spec, view, schema=self.entry.event.schema)
+
     def climbs(self, view: View) -> bool:
         """Whether the score has to be above another: errata and baselines are told as they are."""
         new = self.entry.event.kind == "published"
-        return new and rule_of(self.spec, view.name).rule != "rounded"
+        return new and self.rule(view.name).rule != "rounded"
 
 
-def replay_releases(entries: Iterable[Entry], read: Callable[[str], Evidence]) -> Replay:
+def replay_releases(
+    entries: Iterable[Entry],
+    read: Callable[[str], Evidence],
+    read_key: Callable[[str, str], bytes],
+) -> Replay:
     """Go over every release of a log.
 
     Args:
         entries: a verified log, with as many fields opened as may be.
         read: gives the evidence of a digest, or raises StoreError where it is not here.
+        read_key: likewise gives the key of a query set by its name in a commitment and its digest.
 
     Raises:
         StoreError: the log is not one of events as heldout writes them.
     """
-    found = _Findings(read=read)
+    found = _Findings(read=read, read_key=read_key)
     for entry, before in follow_history(entries):
         if entry.event.kind == "opened-final":
             _replay_final(entry, before, found)
@@ -143,6 +190,7 @@ def replay_releases(entries: Iterable[Entry], read: Callable[[str], Evidence]) -
             found.notes.append(f"{name}: what its scores were told for is not opened")
         else:
             _go_over(_read_event(entry, before), digests, found)
+        _follow(entry, before, found)
     return Replay(
         releases=found.releases,
         faults=tuple(dict.fromkeys(found.faults)),
@@ -208,8 +256,25 @@ def _read_event(entry: Entry, before: History) -> _Event:
     )
 
 
+def _follow(entry: Entry, before: History, found: _Findings) -> None:
+    """Which runs later ones are compared with, by their scores after this event."""
+    name = str(entry.event.submission)
+    after = apply_event(before.submissions.get(name), entry, name)
+    for view in (*after.scores, *after.untold):
+        if not is_answered(after, view):
+            continue
+        runs = found.runs.setdefault(view, _Runs())
+        digest = after.evidence.get(view)
+        if name in runs.digests and runs.digests[name] != digest:
+            runs.forget()
+        runs.digests[name] = digest
+
+
 def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> None:
     """Every view that is told, and none besides."""
+    if event.entry.event.kind == "reviewed":
+        _go_over_scores(event, digests, found)
+        return
     named = {view.name for view in event.views}
     for name in sorted({*event.scores, *event.held, *event.untold, *event.final} - named):
         found.faults.append(f"{event.place}: tells {quote(name)}, which no rule releases")
@@ -222,6 +287,17 @@ def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> Non
         except (HeldoutError, ValueError) as error:
             found.faults.append(f"{where}: cannot be gone over: {error}")
         found.releases += 1
+
+
+def _go_over_scores(event: _Event, digests: Mapping[str, str], found: _Findings) -> None:
+    """A run that was scored again, and nothing of it told."""
+    for view in (view for view in event.spec.views if view.name in digests):
+        where = f"{event.place}, view {view.name}"
+        try:
+            score = _read_score(event, view, digests, found)
+            found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
+        except (HeldoutError, ValueError) as error:
+            found.faults.append(f"{where}: cannot be gone over: {error}")
 
 
 def _read_score(
@@ -277,26 +353,90 @@ def _check_release(
         told = event.final[name]
     else:
         right = _held_before(event, name) or _apply_rule(event, view, score, found, where)
-        told = event.scores.get(name) or not_above(event.held.get(name, "anything"))
+        told = event.scores.get(name) or _said_instead(event, name)
     if told != right or (name in event.scores and name in event.untold):
         found.faults.append(f"{where}: told {quote(told)}, right is {quote(right)}")
+
+
+def _said_instead(event: _Event, view: str) -> str:
+    """What an event says where it tells no score."""
+    if event.rule(view).rule != "ratchet":
+        return not_above(event.held.get(view, "anything"))
+    only = view in event.untold and view not in event.held
+    return NOT_CLEAR if only else "nothing, or what the best run is"
 
 
 def _held_before(event: _Event, view: str) -> str:
     """What an erratum says of a view that was withheld: the same as before; "" for any other."""
     known = event.before.submissions.get(event.submission.id)
-    if event.entry.event.kind != "corrected" or known is None or view not in known.not_above:
+    if event.entry.event.kind != "corrected" or known is None:
         return ""
-    return not_above(known.not_above[view])
+    if event.rule(view).rule == "ratchet":
+        return NOT_CLEAR if view in known.untold else ""
+    return not_above(known.not_above[view]) if view in known.not_above else ""
 
 
 def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
     """What the rule lets out, in the words of the page."""
     values = score_vector(score.score.per_query, n=score.score.n)
-    rule = rule_of(event.spec, view.name, schema=event.entry.event.schema)
+    rule, decimals = event.rule(view.name), event.spec.decimals
+    if rule.rule == "ratchet":
+        if not event.climbs(view):
+            return release_score(score.score.mean, decimals=decimals)
+        best = Told(text="", values=values_of(_find_best(event, view, found, where)))
+        baseline = best_baseline(event.before, view.name)
+        if baseline is None:
+            raise ValueError("there was no baseline by which its jitter is measured")
+        first = values_of(found.read(baseline.evidence[view.name]))
+        jitter = draw_jitter(_read_key(view, score, found), view.name, values, first)
+        return release(values, best, rule, decimals=decimals, jitter=jitter).text or NOT_CLEAR
     bar = _find_bar(event, view, found, where) if event.climbs(view) else None
-    outcome = release(values, bar, rule, decimals=event.spec.decimals)
+    outcome = release(values, bar, rule, decimals=decimals)
     return outcome.text if outcome.text is not None else not_above(outcome.told.text)
+
+
+def _read_key(view: View, score: Evidence, found: _Findings) -> bytes:
+    """The key that a score was told with.
+
+    Raises:
+        StoreError: it is not here.
+        ValueError: the event does not say which it was.
+    """
+    name = key_name(view.set)
+    if name not in score.labels:
+        raise ValueError(f"what it was told for does not name the key {name}")
+    return found.read_key(name, score.labels[name])
+
+
+def _find_best(event: _Event, view: View, found: _Findings, where: str) -> Evidence:
+    """The best run that anybody had sent: by all scores before, and as the event says it was.
+
+    Raises:
+        StoreError: scores are not here.
+        ValueError: a run was not scored with the labels of that day, or there was none.
+    """
+    runs = found.runs.get(view.name, _Runs())
+    if runs.labels != event.before.labels:
+        runs.forget()
+        runs.labels = event.before.labels
+    for name, digest in list(runs.digests.items())[runs.compared :]:
+        run = None if digest is None else found.read(digest)
+        if run is None or not has_labels_in_force(run, view, event.before):
+            raise ValueError(f"{quote(name)} was not scored with the labels of that day")
+        runs.best = run if runs.best is None else best_of((runs.best, run))
+        runs.compared += 1
+    if runs.best is None:
+        raise ValueError("there was no run with which to compare it")
+    right = (runs.best.id, runs.digests[runs.best.id])
+    named = (event.entry.get("bars") or {}).get(view.name)
+    used = (named, (event.entry.get("compared") or {}).get(view.name))
+    if used != right:
+        other = ", by other scores" if used[0] == right[0] else ""
+        found.faults.append(
+            f"{where}: compared with {'nothing' if named is None else quote(named)}{other}, right "
+            f"is {quote(right[0])}"
+        )
+    return runs.best
 
 
 def _find_bar(event: _Event, view: View, found: _Findings, where: str) -> Told | None:
@@ -307,7 +447,7 @@ def _find_bar(event: _Event, view: View, found: _Findings, where: str) -> Told |
         ValueError: what it was told for was not kept.
     """
     right = best_released(event.before, event.submission.teams, view.name)
-    right = right or first_bar(event.before, rule_of(event.spec, view.name), view.name)
+    right = right or first_bar(event.before, event.rule(view.name), view.name)
     digest = (event.entry.get("compared") or {}).get(view.name)
     used = None if digest is None else found.read(digest)
     hidden = None if used is None else _hidden_bar(event, view, used)

@@ -14,7 +14,12 @@ import msgspec
 
 from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.history import History, Submission, read_history
-from heldout.board.rules.held_out import held_out_file, is_commitment, names_of_board
+from heldout.board.rules.held_out import (
+    held_out_file,
+    is_commitment,
+    names_of_board,
+    parse_key,
+)
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import StoreError, quote
 from heldout.ids import Digest, digest_bytes
@@ -115,6 +120,21 @@ class Unpacked:
         if name not in self.names or self.digest(name) != digest:
             raise StoreError(f"{name} is missing, or not what the log names")
         return parse_evidence((self.folder / name).read_bytes(), path=name)
+
+    def key(self, name: str, digest: str) -> bytes:
+        """The secret key of a query set.
+
+        Args:
+            name: as a commitment names it, `eval.key`.
+            digest: as the log has it.
+
+        Raises:
+            StoreError: it is not here, or is none.
+        """
+        file = self._version(name, digest)
+        if file is None:
+            raise StoreError(f"labels/{name} is missing, or not the key that the log names")
+        return parse_key(file.read_bytes(), path=f"labels/{name}")
 
     def has_scores(self, submission: Submission) -> bool:
         """Whether its scores by query are here."""

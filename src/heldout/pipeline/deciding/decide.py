@@ -206,9 +206,11 @@ def correct(
     before = submission.scores
     same = _is_as_before(submission, told)
     keep_scores(desk.vault, submission_id, scores)
-    kept = {"kept": desk.vault.kept(submission_id)}
+    # Later scores may be compared with these: the log says what they are, also where none is told.
+    evidence = keep_told(desk.vault, submission_id, spec, scores)
+    kept = {"evidence": evidence, "kept": desk.vault.kept(submission_id)}
     done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
-    anew = kept["kept"] != submission.kept
+    anew = (kept["kept"], evidence) != (submission.kept, submission.evidence)
     # While a score is sealed, an erratum only where it changed would tell that it did.
     silent = anew and not told.sealed.keys().isdisjoint(("scores", "final"))
     if same and not silent and (done_before or not anyway):
@@ -221,8 +223,7 @@ def correct(
             before={} if done_before else before,
         )
     public = {**told.public, "why": why}
-    evidence = keep_told(desk.vault, submission_id, spec, scores)
-    sealed = {**told.sealed, "evidence": evidence, **kept}
+    sealed = {**told.sealed, **kept}
     logged = _log(desk, "corrected", submission_id, public=public, sealed=sealed)
     return replace(logged, before=before)
 

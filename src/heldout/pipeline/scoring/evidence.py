@@ -23,6 +23,7 @@ __all__ = [
     "keep_told",
     "make_evidence",
     "parse_evidence",
+    "read_evidence",
 ]
 
 
@@ -94,3 +95,12 @@ def parse_evidence(data: bytes, *, path: str) -> Evidence:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         told = f"{path} does not say what a score was told for: {quote(str(error))}"
         raise StoreError(told) from None
+
+
+def read_evidence(vault: Vault, digest: str) -> Evidence:
+    """What a vault keeps under a digest that an event has.
+
+    Raises:
+        StoreError: it is missing, damaged, or none.
+    """
+    return parse_evidence(vault.sealed(digest).read_bytes(), path=f"sealed/{digest}")

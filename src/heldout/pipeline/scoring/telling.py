@@ -12,6 +12,7 @@ from heldout.board.rules.release import (
     ReleaseRule,
     Told,
     best_released,
+    draw_jitter,
     first_bar,
     release,
     release_score,
@@ -21,7 +22,8 @@ from heldout.board.rules.release import (
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.errors import StoreError
 from heldout.pipeline.organiser.desk import Desk
-from heldout.pipeline.scoring.evidence import keep_evidence, make_evidence
+from heldout.pipeline.scoring.evidence import keep_evidence, make_evidence, read_evidence
+from heldout.pipeline.scoring.ratchet import Best, find_best, values_of
 from heldout.pipeline.scoring.score import ViewScore
 from heldout.pipeline.scoring.score_files import read_kept
 
@@ -57,26 +59,38 @@ def tell(
         views: its true scores.
 
     Raises:
-        StoreError: the vault lacks the scores of what the team was told before.
+        InputError: code `no-baseline`: by the ratchet, there is nothing to compare it with.
+        StoreError: the vault lacks the scores of what it is compared with, or they are of other
+            labels.
     """
     scores: dict[str, str] = {}
     held: dict[str, str] = {}
+    untold: list[str] = []
     compared: dict[str, str] = {}
     bars: dict[str, str] = {}
     for name in (view.name for view in spec.public_views):
         values = score_vector(views[name].per_query, n=views[name].n)
         rule = rule_of(spec, name)
-        told = None
-        bar = None if rule.rule == "rounded" else _find_bar(desk, rule, submission, name)
-        if bar is not None:
-            bars[name] = bar.id
-            told, compared[name] = _told(desk, bar, submission, spec.view(name), views[name])
-        outcome = release(values, told, rule, decimals=spec.decimals)
-        if outcome.text is None:
-            held[name] = outcome.told.text
-        else:
+        told, jitter = None, 0.0
+        if rule.rule == "ratchet":
+            best = _find_best(desk, submission, spec.view(name), views[name])
+            bars[name], compared[name] = best.run.id, best.digest
+            told = Told(text="", values=values_of(best.run))
+            key = desk.vault.set_key(spec.view(name).set)
+            jitter = draw_jitter(key, name, values, values_of(best.baseline))
+        elif rule.rule != "rounded":
+            bar = _find_bar(desk, rule, submission, name)
+            if bar is not None:
+                bars[name] = bar.id
+                told, compared[name] = _told(desk, bar, submission, spec.view(name), views[name])
+        outcome = release(values, told, rule, decimals=spec.decimals, jitter=jitter)
+        if outcome.text is not None:
             scores[name] = outcome.text
-    entry = replace(submission, not_above=held, bars=bars)
+            continue
+        untold.append(name)
+        if rule.rule != "ratchet":
+            held[name] = outcome.told.text
+    entry = replace(submission, not_above=held, untold=tuple(untold), bars=bars)
     told_now = _place(desk, spec, entry, views, scores=scores)
     sealed = {**told_now.sealed, **({"compared": compared} if compared else {})}
     return replace(told_now, sealed=sealed)
@@ -86,7 +100,7 @@ def tell_again(
     desk: Desk, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
 ) -> Telling:
     """What an erratum tells: the views that were told before, and no other."""
-    scores = released(spec, views, held=submission.not_above)["scores"]
+    scores = released(spec, views, held=submission.untold)["scores"]
     return _place(desk, spec, submission, views, scores=scores)
 
 
@@ -106,7 +120,8 @@ def released(
         if name in held and rule.rule != "rounded":
             continue
         values = score_vector(views[name].per_query, n=views[name].n)
-        outcome = release(values, None, rule, decimals=spec.decimals)
+        plain = rule if rule.rule == "step" else ReleaseRule()
+        outcome = release(values, None, plain, decimals=spec.decimals)
         scores[name] = outcome.told.text
     return _told_fields(spec, views, scores)
 
@@ -143,7 +158,7 @@ def _place(
     scores: Mapping[str, str],
 ) -> Telling:
     """Every score where it belongs: told now, or later."""
-    known, hidden = _withheld(desk, submission)
+    known, hidden = _withheld(desk, spec, submission)
     fields: dict[str, Any] = {**_told_fields(spec, views, scores), **known}
     final = _final(spec, views)
     last = spec.last_day(submission.received.date())
@@ -159,12 +174,18 @@ def _place(
     )
 
 
-def _withheld(desk: Desk, submission: Submission) -> tuple[dict[str, Any], dict[str, Any]]:
+def _withheld(
+    desk: Desk, spec: BoardSpec, submission: Submission
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is said of scores that are not told: now, and once no embargo hides anything.
 
     The best score that a team was told is on the page, beside the entry that has it: to say it of
-    another entry says that both are of one team.
+    another entry says that both are of one team. By the ratchet nothing is ever said of the best
+    run: not whose it is, and not how good.
     """
+    if spec.release.rule == "ratchet":
+        untold = {"untold": list(submission.untold)} if submission.untold else {}
+        return untold, {"bars": dict(submission.bars)} if submission.bars else {}
     history, today = desk.history(), desk.now.date()
     bars = [history.submissions[name] for name in submission.bars.values()]
     renamed = list_renamed(history)
@@ -206,6 +227,25 @@ def rule_of(spec: BoardSpec, view: str, *, schema: int = SCHEMA) -> ReleaseRule:
 
 def _queries(score: ViewScore) -> set[str]:
     return {query for query, value in score.per_query.items() if value is not None}
+
+
+def _find_best(desk: Desk, submission: Submission, view: View, new: ViewScore) -> Best:
+    """The best run that anybody has sent.
+
+    Raises:
+        InputError: code `no-baseline`.
+        StoreError: runs are scored with other labels than those of today, or on other queries.
+    """
+    best = find_best(
+        desk.vault.entries(), desk.history(), view, lambda one: read_evidence(desk.vault, one)
+    )
+    for run in (best.run, best.baseline):
+        if _queries(run.score) != _queries(new):
+            raise StoreError(
+                f"{run.id}, with which {submission.id} is compared, is scored on other queries; "
+                f'score it again first: heldout correct {run.id} --why "…"'
+            )
+    return best
 
 
 def _find_bar(

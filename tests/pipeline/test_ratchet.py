@@ -1,0 +1,509 @@
+"""The ratchet on a whole board: what is published, what a score is compared with, what leaves."""
+
+import dataclasses
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scored_board import QUERIES, ScoredBoard, as_ratchet, make_board
+
+from heldout.board.log.events import format_entry
+from heldout.board.ranking.standings import make_standings, project
+from heldout.board.rules.held_out import format_key
+from heldout.board.rules.release import NOT_CLEAR
+from heldout.errors import InputError, StoreError
+from heldout.pipeline.auditing.archive import write_archive
+from heldout.pipeline.auditing.archive_audit import audit_archive
+from heldout.pipeline.auditing.audit import audit_board
+from heldout.pipeline.auditing.closing import close_board
+from heldout.pipeline.deciding import decide
+from heldout.pipeline.deciding.rebuild import rebuild
+from heldout.pipeline.scoring import ratchet, telling
+from heldout.pipeline.scoring.evidence import Evidence, read_evidence
+from heldout.site.exports import format_csv, format_json
+from heldout.store.vault import Vault
+
+Row = Sequence[float]
+BASE, ONE, TWO, THREE = "20261101-base", "20261102-one", "20261102-two", "20261102-three"
+_RANDOM = random.Random(7)  # noqa: S311 - made-up scores, not keys
+LOW = [_RANDOM.random() / 2 for _ in range(QUERIES)]
+
+
+def above(values: Row, rise: float) -> list[float]:
+    """Clearly above, whatever the jitter: by about as much on every query."""
+    return [v + rise * (0.9 + 0.2 * (n % 2)) for n, v in enumerate(values)]
+
+
+def nudge(values: Row, query: int, rise: float = 0.2) -> list[float]:
+    """Higher, by one standard error and so never clearly: on one query."""
+    return [v + rise * (n == query) for n, v in enumerate(values)]
+
+
+HIGH = above(LOW, 0.2)
+HIGHER = above(HIGH, 0.1)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
+    """A board under the ratchet, with a baseline."""
+    board = as_ratchet(make_board(tmp_path_factory.mktemp("ratchet") / "town"))
+    board.baseline(BASE, LOW)
+    return board
+
+
+@pytest.fixture(scope="module")
+def rounded(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
+    """A board that publishes every score."""
+    return make_board(tmp_path_factory.mktemp("rounded") / "town")
+
+
+@pytest.fixture
+def board(begun: ScoredBoard, tmp_path: Path) -> ScoredBoard:
+    return begun.copy(tmp_path / "town")
+
+
+def text(values: Row) -> str:
+    return f"{sum(values) / len(values):.3f}"
+
+
+def said(board: ScoredBoard) -> dict[str, str]:
+    """Entry -> what everybody reads of its score."""
+    desk = board.desk
+    rows = make_standings(desk.vault.entries(), desk.spec(), now=desk.now).every
+    return {row.id: row.scores.get("eval") or row.not_above["eval"] for row in rows}
+
+
+def bar(board: ScoredBoard, name: str) -> str:
+    """The run with which an entry was compared."""
+    return str(board.published(name)["bars"]["eval"])
+
+
+def faults(board: ScoredBoard) -> tuple[str, ...]:
+    rebuild(board.tick())
+    return tuple(
+        fault
+        for fault in audit_board(board.desk.repository, board.desk.vault.root).faults
+        if not fault.startswith("submissions/") and "signed" not in fault
+    )
+
+
+def test_a_score_clearly_above_every_run_is_published(board: ScoredBoard) -> None:
+    board.enter(ONE, HIGH)
+    assert said(board) == {BASE: text(LOW), ONE: text(HIGH)}
+    assert bar(board, ONE) == BASE
+    assert faults(board) == ()
+
+
+def test_a_withheld_run_raises_the_bar(board: ScoredBoard) -> None:
+    one, two = nudge(LOW, 0), nudge(LOW, 1, 0.3)
+    board.enter(ONE, one)
+    board.enter(TWO, two, team="Other Team")
+    board.enter(THREE, one, team="Third Team")
+    assert said(board) == {BASE: text(LOW), ONE: NOT_CLEAR, TWO: NOT_CLEAR, THREE: NOT_CLEAR}
+    assert [bar(board, name) for name in (ONE, TWO, THREE)] == [BASE, ONE, TWO]
+    assert faults(board) == ()
+
+
+def test_the_same_run_again_is_never_published(board: ScoredBoard) -> None:
+    board.enter(ONE, HIGH)
+    board.enter(TWO, HIGH, team="Other Team")
+    board.enter(THREE, nudge(HIGH, 3), team="Third Team")
+    assert said(board) == {
+        BASE: text(LOW),
+        ONE: text(HIGH),
+        TWO: NOT_CLEAR,
+        THREE: NOT_CLEAR,
+    }
+    assert [bar(board, name) for name in (TWO, THREE)] == [ONE, ONE]
+    assert faults(board) == ()
+
+
+def test_a_rejected_run_and_one_that_waits_are_no_bar(board: ScoredBoard) -> None:
+    board.send(ONE, HIGHER)
+    board.send(TWO, HIGHER, team="Other Team")
+    board.reject(TWO)
+    board.enter(THREE, HIGH, team="Third Team")
+    assert bar(board, THREE) == BASE
+    assert said(board)[THREE] == text(HIGH)
+    assert faults(board) == ()
+
+
+def test_a_run_that_was_withdrawn_before_it_was_published_is_no_bar(board: ScoredBoard) -> None:
+    board.send(ONE, HIGHER)
+    desk = board.tick()
+    desk.log("withdrawn", ONE, public={"files": {}}, sealed={"revision": 2})
+    board.enter(TWO, HIGH)
+    assert bar(board, TWO) == BASE
+    assert said(board)[TWO] == text(HIGH)
+    assert faults(board) == ()
+
+
+def test_a_baseline_that_comes_later_raises_the_bar_and_is_published(board: ScoredBoard) -> None:
+    board.enter(ONE, HIGH)
+    board.baseline("20261103-more", HIGHER)
+    board.enter(TWO, above(LOW, 0.25))
+    board.baseline("20261104-less", nudge(LOW, 4))
+    board.enter(THREE, above(HIGHER, 0.1))
+    assert said(board)["20261103-more"] == text(HIGHER)
+    assert said(board)["20261104-less"] == text(nudge(LOW, 4))
+    assert said(board)[TWO] == NOT_CLEAR
+    assert [bar(board, name) for name in (TWO, THREE)] == ["20261103-more"] * 2
+    assert faults(board) == ()
+
+
+def test_few_files_are_read_however_many_entries_there_are(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(8):
+        board.enter(f"202611{number + 10}-nr", nudge(LOW, number, 0.1 + number / 100))
+    read: list[str] = []
+
+    def count(vault: Vault, digest: str) -> Evidence:
+        read.append(digest)
+        return read_evidence(vault, digest)
+
+    monkeypatch.setattr(telling, "read_evidence", count)
+    board.enter(ONE, HIGH)
+    assert 1 <= len(set(read)) <= 3  # the last, the best before it, and the best baseline
+    assert bar(board, ONE) == "20261117-nr"
+    assert faults(board) == ()
+
+
+def test_nothing_about_the_best_run_leaves(board: ScoredBoard) -> None:
+    hidden = nudge(LOW, 5)
+    board.enter(ONE, hidden)
+    board.enter(TWO, nudge(LOW, 6, 0.3), team="Other Team")
+    desk = board.tick()
+    public = project(desk.vault.entries(), now=datetime(2030, 1, 1, tzinfo=UTC))
+    for entry in public:
+        if entry.event.kind == "published":
+            assert entry.event.public["untold"] == ["eval"]
+            known = {**entry.event.public, **{n: one.value for n, one in entry.opened.items()}}
+            assert known.keys().isdisjoint(("bars", "compared", "not_above", "evidence"))
+            assert {"bars", "compared"} <= entry.event.sealed.keys()
+            assert known["scores"].keys() == known["queries"].keys() == {"dev"}
+    rebuild(desk)
+    spec = desk.spec()
+    standings = make_standings(public, spec, now=desk.now)
+    exact = text(hidden)
+    pages = (board.root / "board" / "leaderboard").rglob("*.html")
+    texts = [
+        b"".join(map(format_entry, public)).decode(),
+        format_json(standings, spec).decode(),
+        format_csv(standings, spec).decode(),
+        *(page.read_text() for page in pages),
+    ]
+    assert not [one for one in texts if exact in one]
+    row = {one["id"]: one for one in json.loads(texts[1])["rows"]}[ONE]
+    assert row["scores"]["eval"] is None
+    assert NOT_CLEAR in texts[1]
+    assert NOT_CLEAR in " ".join(texts[3:])
+
+
+def test_an_embargo_shows_neither_more_nor_less(board: ScoredBoard) -> None:
+    board.enter(ONE, nudge(LOW, 5), until=date(2027, 3, 1))
+    board.enter(TWO, nudge(LOW, 6, 0.3))
+    assert said(board) == {BASE: text(LOW), ONE: NOT_CLEAR, TWO: NOT_CLEAR}
+    hidden, open_ = (board.published(name) for name in (ONE, TWO))
+    fields = ("scores", "queries", "untold")
+    assert {n for n in fields if n in hidden} == {n for n in fields if n in open_}
+    for when in (board.now, datetime(2027, 6, 1, tzinfo=UTC)):
+        for entry in project(board.vault.entries(), now=when):
+            assert entry.opened.keys().isdisjoint(("bars", "compared", "not_above"))
+    assert faults(board) == ()
+
+
+def test_a_correction_publishes_what_was_published_and_nothing_else(board: ScoredBoard) -> None:
+    board.enter(ONE, HIGH)
+    board.enter(TWO, nudge(HIGH, 0), team="Other Team")
+    board.relabel()
+    board.correct(ONE, above(HIGH, 0.05))
+    # Clearly above everything now, and still not published: nothing is decided again.
+    board.correct(TWO, above(HIGHER, 0.1))
+    board.correct(BASE, nudge(LOW, 2))
+    assert said(board) == {
+        BASE: text(nudge(LOW, 2)),
+        ONE: text(above(HIGH, 0.05)),
+        TWO: NOT_CLEAR,
+    }
+    assert faults(board) == ()
+    board.enter(THREE, HIGHER, team="Third Team")
+    assert bar(board, THREE) == TWO
+    assert said(board)[THREE] == NOT_CLEAR
+    assert faults(board) == ()
+
+
+def test_a_correction_that_changes_no_text_moves_the_bar_as_well(board: ScoredBoard) -> None:
+    """An entry without a published score has no text that could change."""
+    board.enter(ONE, nudge(LOW, 0))
+    board.relabel()
+    board.correct(BASE, LOW)
+    desk = board.tick()
+    known = desk.history().submissions[ONE]
+    scores = board.scores(above(HIGHER, 0.1), dict(known.files), received=known.received)
+    decide.correct(desk, ONE, scores, why="a label was wrong")
+    assert board.vault.entries()[-1].event.kind == "reviewed"
+    board.enter(TWO, HIGHER)
+    assert (bar(board, TWO), said(board)[TWO]) == (ONE, NOT_CLEAR)
+    assert faults(board) == ()
+
+
+def test_while_labels_are_mixed_nothing_new_is_published(board: ScoredBoard) -> None:
+    board.enter(ONE, nudge(LOW, 0))
+    board.enter(TWO, nudge(LOW, 1), team="Other Team")
+    board.relabel()
+    for corrected in (None, TWO, BASE):
+        if corrected is not None:
+            board.correct(corrected, LOW)
+        wait = [name for name in (BASE, ONE, TWO) if corrected is None or name != TWO]
+        wait = [name for name in wait if corrected != BASE or name == ONE]
+        with pytest.raises(StoreError) as caught:
+            board.enter(f"20261103-new{corrected or ''}"[:20], HIGH, team="Third Team")
+        assert f'heldout correct {" ".join(wait)} --why "…"' in str(caught.value)
+    board.correct(ONE, nudge(LOW, 9))
+    board.enter(THREE, HIGH, team="Third Team")
+    assert said(board)[THREE] == text(HIGH)
+    assert bar(board, THREE) == ONE
+    assert faults(board) == ()
+
+
+def test_scores_that_are_missing_are_named(board: ScoredBoard) -> None:
+    board.enter(ONE, nudge(LOW, 0))
+    digest = board.desk.history().submissions[ONE].evidence["eval"]
+    (board.root / "vault" / "sealed" / digest).unlink()
+    with pytest.raises(StoreError, match=f"sealed/{digest} is missing or damaged"):
+        board.enter(TWO, HIGH)
+
+
+def test_without_a_baseline_no_score_is_published(rounded: ScoredBoard, tmp_path: Path) -> None:
+    board = as_ratchet(rounded.copy(tmp_path / "town"))
+    sent = board.send(ONE, HIGH)
+    with pytest.raises(InputError) as caught:
+        board.publish(sent)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.path) == ("no-baseline", "view eval")
+    assert "heldout board baseline" in problem.hint
+    assert board.desk.history().submissions[ONE].status == "reviewed"
+    board.baseline(BASE, LOW)
+    board.publish(sent)
+    assert said(board)[ONE] == text(HIGH)
+    assert faults(board) == ()
+
+
+def test_the_mean_over_seeds_decides_and_only_a_published_one_has_a_spread(
+    board: ScoredBoard,
+) -> None:
+    board.enter(ONE, (above(LOW, 0.1), above(LOW, 0.3)))
+    board.enter(TWO, (nudge(HIGH, 0, 0.4), nudge(HIGH, 1, -0.1)), team="Other Team")
+    assert said(board)[ONE] == text(HIGH)
+    assert said(board)[TWO] == NOT_CLEAR
+    one, two = (board.published(name)["seeds"] for name in (ONE, TWO))
+    assert one["spreads"].keys() == {"dev", "eval"}
+    assert two["spreads"].keys() == {"dev"}
+    assert faults(board) == ()
+
+
+def test_rules_that_change_begin_at_the_best_run_so_far(
+    rounded: ScoredBoard, tmp_path: Path
+) -> None:
+    board = rounded.copy(tmp_path / "town")
+    board.baseline(BASE, LOW)
+    board.enter(ONE, HIGH)
+    board.rules(('rule = "rounded"', 'rule = "ladder"'))
+    board.enter(TWO, nudge(HIGH, 0))  # not above what the team was told, and the best so far
+    board.enter("20261103-four", nudge(LOW, 0), team="Other Team")
+    waits = board.send("20261103-five", nudge(LOW, 1), team="Fifth Team")
+    board.rules(('rule = "ladder"', 'rule = "ratchet"'))
+    # By the rules of its day; scored again, as a review does once a set has its key.
+    scores = board.scores(nudge(LOW, 1), dict(waits.scores.files))
+    board.publish(dataclasses.replace(waits, scores=scores))
+    assert "bars" not in board.published("20261103-five") or bar(board, "20261103-five") == BASE
+    board.enter(THREE, HIGHER, team="Third Team")
+    assert bar(board, THREE) == TWO
+    board.rules(('rule = "ratchet"', 'rule = "rounded"'))
+    assert said(board)[TWO].startswith("not above 0.")
+    board.enter("20261104-six", above(HIGHER, 0.02), team="Sixth Team")
+    board.rules(('rule = "rounded"', 'rule = "ratchet"'))
+    board.enter("20261105-seven", above(HIGHER, 0.01), team="Seventh Team")
+    assert bar(board, "20261105-seven") == "20261104-six"
+    assert said(board)["20261105-seven"] == NOT_CLEAR
+    assert faults(board) == ()
+
+
+_SEASONS = """
+[sets.next]
+queries = "queries/next.tsv"
+
+[[views]]
+name = "next"
+set = "next"
+measure = "nDCG@10"
+
+[[seasons]]
+name = "first"
+view = "eval"
+opens = 2026-11-01
+closes = 2026-11-03
+
+[[seasons]]
+name = "second"
+view = "next"
+opens = 2026-11-04
+"""
+
+
+def test_each_season_has_a_bar_and_a_key_of_its_own(board: ScoredBoard) -> None:
+    board.enter(ONE, HIGHER)
+    ids = [f"next{number:02}" for number in range(QUERIES)]
+    queries = "".join(f"{q}\twhat is {q}\n" for q in ids)
+    (board.root / "board/queries/next.tsv").write_text(queries)
+    (board.root / "vault/labels/next.qrels").write_text("".join(f"{q} 0 d{q} 1\n" for q in ids))
+    board.rules(more=_SEASONS)
+    assert board.vault.set_key("next") != board.vault.set_key("eval")
+    board.now = datetime(2026, 11, 5, tzinfo=UTC)
+    sent = board.send("20261105-two", HIGH)
+    with pytest.raises(InputError, match="view next"):
+        board.publish(sent)
+    board.baseline("20261105-base", LOW)
+    board.publish(sent)
+    event = board.published("20261105-two")
+    assert event["bars"] == {"next": "20261105-base"}
+    assert event["scores"]["next"] == text(HIGH)
+    assert faults(board) == ()
+
+
+_FINAL = """
+[[views]]
+name = "reserve"
+set = "eval"
+measure = "RR@10"
+public = false
+final = true
+"""
+
+
+def test_a_final_view_has_no_bar(board: ScoredBoard) -> None:
+    board.rules(more=_FINAL)
+    board.enter(ONE, nudge(LOW, 0))
+    event = board.published(ONE)
+    assert event["bars"].keys() == {"eval"}
+    assert event["final"]["scores"] == {"reserve": text(nudge(LOW, 0))}
+    assert faults(board) == ()
+
+
+def archive(board: ScoredBoard, folder: Path) -> Path:
+    board.rules(('runs = "with-consent"', 'runs = "never"'))  # there are no runs
+    rebuild(board.tick())
+    assert close_board(board.tick())
+    rebuild(board.tick())
+    file = folder / "archive.zip"
+    write_archive(board.tick(), file)
+    return file
+
+
+def test_whoever_has_the_archive_finds_every_bar_and_jitter_again(
+    board: ScoredBoard, tmp_path: Path
+) -> None:
+    board.enter(ONE, nudge(LOW, 0), until=date(2027, 3, 1))
+    board.enter(TWO, HIGH, team="Other Team")
+    board.relabel()
+    for name, values in ((BASE, LOW), (ONE, above(HIGH, 0.05)), (TWO, HIGH)):
+        board.correct(name, values)
+    board.enter(THREE, HIGHER, team="Third Team")
+    assert bar(board, THREE) == ONE
+    found = audit_archive(archive(board, tmp_path))
+    assert found.faults == ()
+    assert not [note for note in found.notes if "embargo" not in note and "labels" not in note]
+
+
+Change = Callable[[ScoredBoard, pytest.MonkeyPatch], None]
+
+
+def publish_all(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
+    """A score that had to be withheld is published."""
+    patch.setattr(telling, "draw_jitter", lambda *_: -100.0)
+
+
+def publish_none(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
+    """A score that had to be published is withheld."""
+    patch.setattr(telling, "draw_jitter", lambda *_: 1e9)
+
+
+def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
+    """A lower bar is taken than the best run: that of the baseline."""
+    history = board.desk.history()
+    digest = history.submissions[BASE].evidence["eval"]
+
+    def lower(*_: object) -> ratchet.Best:
+        base = read_evidence(board.vault, digest)
+        return ratchet.Best(run=base, digest=digest, baseline=base)
+
+    patch.setattr(telling, "find_best", lower)
+
+
+def say_best(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
+    """The event says what the score is not above."""
+    honest = telling.tell
+
+    def tell(*arguments: Any) -> telling.Telling:
+        found = honest(*arguments)
+        public = {n: v for n, v in found.public.items() if n != "untold"}
+        return dataclasses.replace(found, public={**public, "not_above": {"eval": "0.300"}})
+
+    patch.setattr(decide, "tell", tell)
+
+
+FRAUDS: Mapping[str, tuple[Change, Row, str]] = {
+    "published": (publish_all, nudge(LOW, 1, 0.3), f'right is "{NOT_CLEAR}"'),
+    "withheld": (publish_none, HIGH, f'told "{NOT_CLEAR}", right is "{text(HIGH)}"'),
+    "lower bar": (begin_low, above(HIGH, 0.1), f'compared with "{BASE}", right is "{ONE}"'),
+    "the bar in public": (say_best, nudge(LOW, 1, 0.3), f'right is "{NOT_CLEAR}"'),
+}
+
+
+@pytest.mark.parametrize("case", FRAUDS)
+def test_what_the_rule_does_not_give_is_a_fault(
+    board: ScoredBoard, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change, values, told = FRAUDS[case]
+    board.enter(ONE, nudge(LOW, 0))
+    with monkeypatch.context() as patch:
+        change(board, patch)
+        board.enter(TWO, values, team="Other Team")
+    found = faults(board)
+    assert any(TWO in fault and told in fault for fault in found), found
+
+
+def test_a_score_that_another_key_decided_is_a_fault(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = board.root / "vault" / "labels" / "eval.key"
+    right = file.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("heldout.pipeline.organiser.desk.check_keys", lambda _held: None)
+        patch.setattr("heldout.pipeline.organiser.commitments.check_keys", lambda _held: None)
+        patch.setattr("heldout.pipeline.organiser.desk.check_unchanged", lambda _held: None)
+        sent = board.send(ONE, HIGH)
+        file.write_bytes(format_key(bytes(32)))
+        sent = dataclasses.replace(sent, scores=board.scores(HIGH, dict(sent.scores.files)))
+        patch.setattr(decide, "commit_held_out", lambda _desk: None)
+        board.publish(sent)
+    file.write_bytes(right)
+    assert any("eval.key" in fault for fault in faults(board))
+
+
+def test_the_bar_of_an_old_board_is_by_team_as_before(rounded: ScoredBoard, tmp_path: Path) -> None:
+    board = rounded.copy(tmp_path / "town")
+    board.baseline(BASE, LOW)
+    board.rules(('rule = "rounded"', 'rule = "ladder"'))
+    board.enter(ONE, HIGHER)
+    board.enter(TWO, HIGH, team="Other Team")
+    assert bar(board, TWO) == BASE
+    assert said(board)[TWO] == text(HIGH)
+    assert not (board.root / "vault/labels/eval.key").exists()
+    assert faults(board) == ()
+    assert ratchet.is_answered(board.desk.history().submissions[ONE], "eval")
