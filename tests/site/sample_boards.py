@@ -17,6 +17,7 @@ import msgspec
 
 from heldout.board.log.efficiency import Efficiency
 from heldout.board.log.figures import FacetRanks, Facets, Figures, Outcome, Ranges, Stability, Step
+from heldout.board.log.final import Final, Naming, OpenedFinal
 from heldout.board.log.measured import Measured
 from heldout.board.ranking.seasons import SeasonStandings
 from heldout.board.ranking.standings import Row, Standings
@@ -386,6 +387,52 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
     return replace(board, rows=rows, measured=measured)
 
 
+FINAL_SCORES = ("0.402", "0.417", "0.423", "0.398", "0.371", "0.419")
+"""Of six finalists, in the order of receipt."""
+
+
+def final_spec() -> BoardSpec:
+    """The rules of a board with a final."""
+    rules = spec()
+    view = View(name="final", set="final", measure="RR@10", public=False, final=True, finalists=10)
+    sets = {**rules.sets, "final": QuerySet(queries="queries/final.tsv")}
+    return msgspec.structs.replace(rules, sets=sets, views=(*rules.views, view))
+
+
+def finals(*, opened: bool = True, again: bool = False) -> Standings:
+    """A board whose finalists are named, or whose final is opened, perhaps a second time.
+
+    The sixth finalist is under an embargo.
+    """
+    board = busy()
+    ranked = [one for one in board.rows if one.rank is not None]
+    hidden = next(one for one in ranked if one.embargoed)
+    chosen = [one for one in ranked if not one.embargoed][:5]
+    chosen = sorted([*chosen, hidden], key=lambda one: (one.received, one.id))
+    ids = tuple(one.id for one in chosen)
+    naming = Naming(event=180, at=AS_OF - timedelta(days=9), finalists=ids)
+    scores = dict(zip(ids, FINAL_SCORES, strict=True))
+    below = (ids[3], ids[4])
+    first = OpenedFinal(
+        event=188,
+        at=AS_OF - timedelta(days=1),
+        scores=scores,
+        queries=1_000,
+        best=max(ids, key=lambda name: float(scores[name])),
+        below=below,
+        winner=next(name for name in ids if name not in below),
+        luck="0.0068",
+    )
+    openings: tuple[OpenedFinal, ...] = (first,) if opened else ()
+    if again:
+        mended = replace(
+            first, at=AS_OF, below=(ids[0], *below), winner=ids[1], why="Two labels were wrong."
+        )
+        openings = (first, mended)
+    final = Final(view="final", namings=(naming,), openings=openings)
+    return replace(board, final=final, finalists=tuple(replace(one, rank=None) for one in chosen))
+
+
 def seasonal() -> tuple[list[SeasonStandings], BoardSpec]:
     """A season that runs and tells of its ranking, and the rules."""
     season = Season(name="winter", view="eval", opens=date(2026, 1, 1))
@@ -524,11 +571,15 @@ BOARDS: Mapping[str, Standings] = {
     "crowded": crowded(),
     "trusted": trusted(),
     "announced": busy(6),
+    "finalists": finals(opened=False),
+    "final": finals(),
+    "final-again": finals(again=True),
 }
 RULES: Mapping[str, BoardSpec] = {name: spec() for name in BOARDS} | {
     "crowded": one_set(),
     "trusted": spec(trust=Trust()),
     "announced": spec(trust=Trust(after="30 days")),
+    **dict.fromkeys(("finalists", "final", "final-again"), final_spec()),
 }
 
 

@@ -168,7 +168,7 @@ def _make_page(
         ),
         row=line,
         place=place,
-        scores=tuple(_score_lines(row, line)),
+        scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
         training_data=row.training_data,
         cost=say_cost(row.efficiency),
         findings=tuple(map(clean, row.findings)),
@@ -286,6 +286,23 @@ def _score_lines(row: Row, line: TableRow) -> list[ScoreLine]:
         for score in (line.primary, *line.scores)
         if score.text
     ]
+
+
+def _final_lines(row: Row, standings: Standings, spec: BoardSpec) -> Iterator[ScoreLine]:
+    """A finalist's score on the final view."""
+    view, final = spec.finalists_view, standings.final
+    opened = None if final is None else final.opened
+    if view is None or opened is None or row.id not in opened.scores:
+        return
+    won = "the winner of the final" if row.id == opened.winner else "a finalist"
+    mark = "; clearly below the best" * (row.id in opened.below)
+    yield ScoreLine(
+        title=f"{clean(view.set)} {clean(view.measure)}",
+        official=False,
+        text=opened.scores[row.id],
+        spread="",
+        over=f"{_over(opened.queries, '')}; {won}{mark}",
+    )
 
 
 def _over(queries: int | None, seeds: str) -> str:

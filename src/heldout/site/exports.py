@@ -13,6 +13,7 @@ from heldout.board.ranking.standings import Row, Standings
 from heldout.board.rules.spec import BoardSpec
 from heldout.preferences.csv_files import defuse
 from heldout.site.costs import COSTS
+from heldout.site.finals import final_cells, final_json
 from heldout.site.rows import Column, make_columns, public_rows, released
 from heldout.site.wording import clean
 
@@ -54,16 +55,23 @@ _SEEDS = _Field("seeds", lambda row: row.seeds)
 
 
 def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
-    """The rows as CSV by RFC 4180, UTF-8, with CRLF; no cell starts a formula."""
+    """The rows as CSV by RFC 4180, UTF-8, with CRLF; no cell starts a formula.
+
+    After the opening of a final its scores are the last column.
+    """
     columns = make_columns(spec)
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
     end = [field.name for field in (*_END, _SEEDS)]
     spreads = [f"{column.key}_spread" for column in columns]
     head = [*(field.name for field in _START), *(c.key for c in columns), *end, *spreads]
+    final = final_cells(standings)
+    if standings.final is not None and final:
+        head.append(standings.final.view)
     writer.writerow(map(defuse, head))
     for row in public_rows(standings):
-        writer.writerow(map(defuse, _cells(row, columns)))
+        more = [final.get(row.id, "")] if final else []
+        writer.writerow(map(defuse, [*_cells(row, columns), *more]))
     return buffer.getvalue().encode()
 
 
@@ -80,6 +88,7 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
             _json_row(row, columns, over=_is_over(row, spec, standings.as_of))
             for row in public_rows(standings)
         ],
+        **final_json(standings, spec),
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 

@@ -12,6 +12,7 @@ from heldout.site.costs import CostColumn, stated_columns
 from heldout.site.efficiency import make_cost_figures
 from heldout.site.facts import BoardFacts
 from heldout.site.figures import Figure, make_figures
+from heldout.site.finals import FinalSection, make_final
 from heldout.site.listings import (
     FurtherViews,
     Listing,
@@ -79,6 +80,7 @@ class BoardPage:
         rows: the table.
         unranked: the entries without a rank.
         further: views of fairness and of parts of the queries, `None` where there is none.
+        final: the section "Final", `None` before finalists are named.
         listings: the standings of views that list only some entries.
         bar: whether there are baselines that a trophy and a record have to be above.
         empty: whether there is no entry yet, baselines aside.
@@ -110,6 +112,7 @@ class BoardPage:
     rows: tuple[TableRow, ...]
     unranked: tuple[TableRow, ...]
     further: FurtherViews | None
+    final: FinalSection | None
     listings: tuple[Listing, ...]
     bar: bool
     empty: bool
@@ -166,6 +169,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         rows=rows,
         unranked=unranked,
         further=make_further(ranked, views, spec),
+        final=make_final(standings, spec),
         listings=make_listings(standings, spec),
         bar=spec.baselines.bar and any(row.baseline for row in shown),
         empty=all(row.baseline for row in every),

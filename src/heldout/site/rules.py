@@ -9,6 +9,7 @@ from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.board.rules.template import draft_command
 from heldout.charts.days import day_words
 from heldout.site.facts import BoardFacts
+from heldout.site.finals import say_final
 from heldout.site.rows import make_columns
 from heldout.site.wording import clean, count, join_names, name, plain
 
@@ -99,6 +100,7 @@ def _list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
         Rule(about="Dates", says=_say_dates(spec)),
         Rule(about="Ranking", says=_say_ranking(spec)),
         Rule(about="Release of scores", says=_say_release(spec)),
+        Rule(about="Final", says=say_final(spec)),
         Rule(about="Not applied here", says=clean(", ".join(sorted(spec.policy.off)))),
     )
     return tuple(rule for rule in rules if rule.says)

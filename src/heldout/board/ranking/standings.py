@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from heldout.board.log.efficiency import Efficiency
 from heldout.board.log.events import Entry, redact
+from heldout.board.log.final import Final
 from heldout.board.log.history import History, Identity, Submission, read_history
 from heldout.board.log.joined_names import hides_tie, list_renamed
 from heldout.board.log.measured import Measured
@@ -133,6 +134,9 @@ class Standings:
         season: whose entries these are; "" for a board without seasons.
         measured: what was told of the ranking beside the scores; `None` where nothing was, or
             scores were corrected since.
+        final: of the whole board, whose finalists may be of any season; `None` before they are
+            named.
+        finalists: their rows, without a rank, in the order of receipt.
     """
 
     board: str
@@ -144,6 +148,8 @@ class Standings:
     unranked: tuple[Row, ...] = ()
     season: str = ""
     measured: Measured | None = None
+    final: Final | None = None
+    finalists: tuple[Row, ...] = ()
 
     @property
     def every(self) -> tuple[Row, ...]:
@@ -302,6 +308,11 @@ def make_standings(
         decision_days=_median_days(history),
         season=named,
         measured=measured,
+        final=history.final,
+        finalists=tuple(
+            _row(history.submissions[name], None, trophy=False, today=now.date())
+            for name in (() if history.final is None else history.final.finalists)
+        ),
     )
 
 
