@@ -1,6 +1,6 @@
 """The rows of the leaderboard on a given day: a pure function of log, rules and now."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -309,11 +309,16 @@ def make_standings(
         season=named,
         measured=measured,
         final=history.final,
-        finalists=tuple(
-            _row(history.submissions[name], None, trophy=False, today=now.date())
-            for name in (() if history.final is None else history.final.finalists)
-        ),
+        finalists=tuple(_list_finalists(history, today=now.date())),
     )
+
+
+def _list_finalists(history: History, *, today: date) -> Iterator[Row]:
+    """The finalists' rows, whatever season they are of."""
+    for name in () if history.final is None else history.final.finalists:
+        submission = history.submissions[name]
+        rule = release_rule_at(history, submission.received)
+        yield _row(submission, None, trophy=False, today=today, rule=rule)
 
 
 def _add_ranges(
