@@ -93,12 +93,43 @@ def test_a_path_to_keys_or_labels_or_out_of_the_board_is_refused(path: str) -> N
 LADDER = RULES.replace("[policy]", '[release]\nrule = "ladder"\n\n[policy]')
 
 
+RATCHET = LADDER.replace('"ladder"', '"ratchet"')
+
+
+@pytest.mark.parametrize("rules", [LADDER, RATCHET], ids=["ladder", "ratchet"])
 @pytest.mark.parametrize("keys", [FAIR, WORST])
-def test_a_ladder_takes_them_where_nobody_climbs(keys: str) -> None:
+def test_scores_that_are_compared_are_means_over_the_same_queries(keys: str, rules: str) -> None:
     with pytest.raises(InputError):
-        parse_spec(with_view(keys, rules=LADDER).encode())
-    parse_spec(with_view(keys + "public = false", rules=LADDER).encode())
-    parse_spec(with_view(keys, rules=LADDER, query_set="dev").encode())
+        parse_spec(with_view(keys, rules=rules).encode())
+    parse_spec(with_view(keys + "public = false", rules=rules).encode())
+    parse_spec(with_view(keys, rules=rules, query_set="dev").encode())
+
+
+def test_a_ratchet_compares_no_measure_that_falls_or_is_undefined() -> None:
+    falls = 'measure = "FirstRel"\n'
+    with pytest.raises(InputError) as caught:
+        parse_spec(with_view(falls, rules=RATCHET).encode())
+    (problem,) = caught.value.problems
+    assert "a ratchet compares scores query by query" in problem.hint
+    parse_spec(with_view(falls + "public = false", rules=RATCHET).encode())
+
+
+@pytest.mark.parametrize("key", ["z = 3.0", "step = 0.05", 'begin = "first"'])
+def test_a_ratchet_takes_no_setting_of_another_rule(key: str) -> None:
+    rules = RATCHET.replace('"ratchet"', f'"ratchet"\n{key}')
+    with pytest.raises(InputError) as caught:
+        parse_spec(rules.encode())
+    (problem,) = caught.value.problems
+    assert problem.found.startswith(f"release.{key.split(maxsplit=1)[0]} = ")
+    assert "leave it out" in problem.hint
+    parse_spec(RATCHET.encode())
+
+
+def test_a_one_shot_board_is_rounded() -> None:
+    rules = RATCHET.replace('name = "kb"', 'name = "kb"\nkind = "one-shot"')
+    with pytest.raises(InputError) as caught:
+        parse_spec(rules.encode())
+    assert [one.found for one in caught.value.problems] == ['release.rule = "ratchet"']
 
 
 def test_a_gap_cannot_rank_and_a_worst_group_can() -> None:

@@ -15,6 +15,7 @@ from heldout.board.log.events import format_entry
 from heldout.board.ranking.standings import make_standings, project
 from heldout.board.rules.held_out import format_key
 from heldout.board.rules.release import NOT_CLEAR
+from heldout.cli.decisions import rebuilt_facts
 from heldout.errors import InputError, StoreError
 from heldout.pipeline.auditing.archive import write_archive
 from heldout.pipeline.auditing.archive_audit import audit_archive
@@ -286,9 +287,13 @@ def test_without_a_baseline_no_score_is_published(rounded: ScoredBoard, tmp_path
         board.publish(sent)
     (problem,) = caught.value.problems
     assert (problem.code, problem.path) == ("no-baseline", "view eval")
+    warned = rebuild(board.tick())
+    assert warned.no_baseline == ("eval",)
+    assert "no baseline in eval" in str(rebuilt_facts(warned))
     assert "heldout board baseline" in problem.hint
     assert board.desk.history().submissions[ONE].status == "reviewed"
     board.baseline(BASE, LOW)
+    assert rebuild(board.tick()).no_baseline == ()
     board.publish(sent)
     assert said(board)[ONE] == text(HIGH)
     assert faults(board) == ()

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from heldout.board.policy.table import Finding
+from heldout.board.rules.release import NOT_CLEAR, UNTOLD
 from heldout.errors import Problem
 from heldout.ids import SubmissionId
 from heldout.store.forge import Comment, ScoreLine, format_comment
@@ -98,6 +99,13 @@ def test_a_mean_over_seeds_has_its_spread_with_the_same_digits() -> None:
     longer = replace(told, scores=[replace(line, spread="0.00412")])
     with pytest.raises(ValueError, match="not a released score"):
         format_comment(longer)
+
+
+@pytest.mark.parametrize("released", [NOT_CLEAR, UNTOLD])
+def test_a_withheld_score_is_said_in_words(released: str) -> None:
+    line = ScoreLine(view="eval", measure="RR@10", released=released)
+    told = Comment(kind="published", submission=ID, at=AT, decimals=3, scores=[line])
+    assert f"- `eval`, `RR@10`: **{released}**" in format_comment(told)
 
 
 @pytest.mark.parametrize("released", ["0.4123", "0.41234567", "1", "nan", "", "0.41\n@all", ".4"])

@@ -126,6 +126,10 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
         files = ", ".join(_say_files(rebuilt.unlogged))
         facts.append(("changed", f"{files}: no score is told by it until the change is logged"))
         facts.append(("", 'put the old file back, or: heldout correct ID --why "…"'))
+    if rebuilt.no_baseline:
+        views = ", ".join(rebuilt.no_baseline)
+        facts.append(("note", f"no baseline in {views}: no score can be published there before"))
+        facts.append(("", "one is added: heldout board baseline (docs/board.md, ratchet)"))
     facts += [("revealed", f"{name}: {rows[name].team}") for name in rebuilt.revealed]
     baselines = sum(row.baseline for row in rows.values())
     told = plural(len(rows) - baselines, "entry", "entries")

@@ -29,6 +29,7 @@ from heldout.pipeline.organiser.desk import (
 )
 from heldout.pipeline.participant.log_copies import check_tree_rules
 from heldout.pipeline.ranking.trusting import measure_due
+from heldout.pipeline.scoring.ratchet import list_without_baseline
 from heldout.site.facts import BoardFacts, SetFacts
 from heldout.site.render import render_board
 from heldout.site.trust import list_trust
@@ -66,6 +67,7 @@ class Rebuilt:
         unlogged: held-out files that are others than the log commits to, and wait for a reason.
         differences: the keys of board.toml that are not what the log has, where no vault is here.
         unknown: files in `leaderboard/` that heldout did not write; they are left alone.
+        no_baseline: views in which no score can be published before they have a baseline.
     """
 
     standings: Standings
@@ -76,6 +78,7 @@ class Rebuilt:
     unlogged: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
     unknown: tuple[str, ...] = ()
+    no_baseline: tuple[str, ...] = ()
 
 
 def rebuild(desk: Desk) -> Rebuilt:
@@ -110,7 +113,13 @@ def rebuild(desk: Desk) -> Rebuilt:
         rules=rules,
         unlogged=list_unlogged(desk),
         unknown=pages.unknown,
+        no_baseline=_without_baseline(desk),
     )
+
+
+def _without_baseline(desk: Desk) -> tuple[str, ...]:
+    """The views of today that wait for a baseline."""
+    return list_without_baseline(desk.history(), desk.spec().on(desk.now.date()))
 
 
 def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
@@ -119,7 +128,13 @@ def catch_up(desk: Desk, *, news: bool) -> Rebuilt:
         return rebuild(desk)
     entries = desk.vault.entries()
     standings, _ = current_standings(entries, desk.spec(), now=desk.now)
-    return Rebuilt(standings=standings, changed=0, commit=None, unlogged=list_unlogged(desk))
+    return Rebuilt(
+        standings=standings,
+        changed=0,
+        commit=None,
+        unlogged=list_unlogged(desk),
+        no_baseline=_without_baseline(desk),
+    )
 
 
 def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:

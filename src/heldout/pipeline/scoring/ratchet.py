@@ -21,7 +21,7 @@ from heldout.board.log.history import History, Submission
 from heldout.board.rules.held_out import is_key, names_of_view
 from heldout.board.rules.label_views import release_rule_at
 from heldout.board.rules.release import is_higher, score_vector
-from heldout.board.rules.spec import View
+from heldout.board.rules.spec import BoardSpec, View
 from heldout.errors import InputError, Problem, StoreError, printable
 from heldout.pipeline.scoring.evidence import Evidence
 
@@ -32,6 +32,7 @@ __all__ = [
     "find_best",
     "has_labels_in_force",
     "is_answered",
+    "list_without_baseline",
     "values_of",
 ]
 
@@ -66,6 +67,19 @@ def best_baseline(history: History, view: str) -> Submission | None:
     """The baseline with the best published score in a view; of equal ones the first."""
     known = [s for s in history.submissions.values() if s.baseline and is_answered(s, view)]
     return max(known, key=lambda one: Decimal(one.scores[view]), default=None)
+
+
+def list_without_baseline(history: History, spec: BoardSpec) -> tuple[str, ...]:
+    """The views in which no score can be published yet, as there is nothing to compare it with.
+
+    Args:
+        history: the organisers'.
+        spec: the rules of a day.
+    """
+    if spec.release.rule != "ratchet":
+        return ()
+    views = (v for v in spec.public_views if spec.sets[v.set].held_out and not v.ranks_nobody)
+    return tuple(view.name for view in views if best_baseline(history, view.name) is None)
 
 
 def values_of(evidence: Evidence) -> NDArray[np.float64]:
