@@ -155,6 +155,13 @@ RIGHT: dict[str, Any] = {
     "embargo_until": None,
     "open_runs": [],
     "sealed_again": {},
+    "view": "final",
+    "finalists": [NAME],
+    "final_scores": {NAME: "0.4"},
+    "best": NAME,
+    "below": [],
+    "winner": NAME,
+    "luck": "",
 }
 
 

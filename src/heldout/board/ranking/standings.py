@@ -192,9 +192,9 @@ def project(entries: Iterable[Entry], *, now: datetime) -> tuple[Entry, ...]:
 
 
 def _may_open_final(entry: Entry, history: History, terms: Sequence[Term]) -> tuple[str, ...]:
-    if "final" not in entry.event.sealed:
+    if "final" not in entry.event.sealed or entry.event.submission is None:
         return ()
-    received = history.submissions[str(entry.event.submission)].received.date()
+    received = history.submissions[entry.event.submission].received.date()
     return ("final",) if tells_final(entry, terms, received) else ()
 
 
