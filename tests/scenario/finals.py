@@ -1,7 +1,6 @@
 """A town with a final: a last day, and a view with finalists on queries of its own."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from town import QUERIES, TEAM, Town, run_text
@@ -43,6 +42,16 @@ def add_final_files(town: Town) -> None:
     rules.write_text(text + FINAL)
 
 
+def write_runs(town: Town, seed: int) -> list[str]:
+    """Options that name a run for each of the three sets."""
+    files: list[str] = []
+    for query_set in ("dev", "eval", "final"):
+        path = town.root / f"{query_set}.run"
+        path.write_text(run_text(query_set, seed + 20 * (query_set == "final")))
+        files += ["--run", f"{query_set}={path}"]
+    return files
+
+
 def send_final(
     town: Town,
     name: str,
@@ -53,11 +62,7 @@ def send_final(
     embargo: str | None = None,
 ) -> str:
     """Submit a run for each of the three sets."""
-    files: list[str | Path] = []
-    for query_set in ("dev", "eval", "final"):
-        path = town.root / f"{query_set}.run"
-        path.write_text(run_text(query_set, seed + 20 * (query_set == "final")))
-        files += ["--run", f"{query_set}={path}"]
+    files = write_runs(town, seed)
     told = ("--embargo", embargo) if embargo else ()
     answer = town.participant("draft", name, *files, *told, "--json", now=now)
     assert answer.code == 0, answer

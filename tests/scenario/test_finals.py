@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finals import add_final, add_final_files, send_final
+from finals import add_final, add_final_files, send_final, write_runs
 from town import OTHER_TEAM, QUERIES, Town, copy_town, found_town, named
 
 from heldout.pipeline.auditing import archive, closing
@@ -246,3 +246,36 @@ def test_a_clone_audits_what_is_public_and_nobody_is_named_by_a_stranger(town: T
     plain = town.organiser("board", "final", now=LATER)
     assert "the earliest that is not clearly below the best" in plain.out
     assert "(done before)" in plain.out
+
+
+def test_a_prize_a_ratchet_for_the_season_and_a_final(tmp_path: Path) -> None:
+    """Whoever was told nothing all season can be a finalist, and win."""
+    town = found_town(tmp_path)
+    rules = town.board / "board.toml"
+    assert 'rule = "rounded"' in rules.read_text()
+    rules.write_text(rules.read_text().replace('rule = "rounded"', 'rule = "ratchet"'))
+    add_final(town)
+    files = write_runs(town, 9)
+    told = ("--description", "BM25")
+    baseline = town.organiser("board", "baseline", "20261101-bm25", *files, *told, now=DAY)
+    assert baseline.code == 0, baseline
+    town.push()
+    town.pull()
+    ids = [
+        send_final(town, "one", seed=1),
+        send_final(town, "two", seed=2, team=OTHER_TEAM, now=NEXT),
+    ]
+    town.take_in(now=NEXT)
+    assert town.publish(*ids, now=NEXT).code == 0
+    withheld = [row["id"] for row in town.rows() if row["scores"]["eval"] is None]
+    assert withheld, "nobody lies clearly above everything that was sent"
+    refused = town.organiser("board", "finalists", "20261101-bm25", now=NEXT)
+    assert "not-a-finalist" in refused.err
+    assert town.organiser("board", "finalists", *ids, now=NEXT).code == 0
+    opened = town.organiser("board", "final", "--yes", "--json", now=AFTER)
+    assert opened.json["scores"] == {name: true_score(town, name) for name in ids}
+    assert town.audit()["faults"] == []
+    closed = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER)
+    assert closed.code == 0, closed
+    checked = town.participant("audit", tmp_path / "a.zip", "--json", now=LATER)
+    assert (checked.code, checked.json["faults"]) == (0, [])
