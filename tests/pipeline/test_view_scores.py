@@ -1,16 +1,19 @@
-"""Scores of views that are means over groups of queries, for one run and for several seeds."""
+"""Scores of views over groups of queries and over a part of them, for one run and for seeds."""
 
 import io
 from collections.abc import Mapping
 from datetime import date
 from statistics import fmean
+from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from heldout.board.rules.spec import BoardSpec, QuerySet, View
 from heldout.errors import InputError
 from heldout.ids import digest_bytes
+from heldout.pipeline.query_sets.set_checks import check_sets
 from heldout.pipeline.query_sets.sets import SetData
 from heldout.pipeline.query_sets.view_files import ViewFiles
 from heldout.pipeline.scoring.score import ViewScore, score_views
@@ -40,8 +43,8 @@ def scan(places: list[int]) -> Scan:
     return scan_run(io.BytesIO("".join(lines).encode()), path="r", order="msmarco", qrels=qrels)
 
 
-def score(one: View, scans: Mapping[str, Scan], *, excluded: str = "") -> ViewScore:
-    spec = BoardSpec(
+def make_spec(*views: View, **keys: Any) -> BoardSpec:
+    return BoardSpec(
         name="b",
         title="b",
         task="t",
@@ -49,10 +52,14 @@ def score(one: View, scans: Mapping[str, Scan], *, excluded: str = "") -> ViewSc
         primary="v",
         recipients=("k",),
         sets={"eval": QuerySet(queries="q.tsv")},
-        views=(one,),
+        views=views,
+        **keys,
     )
+
+
+def make_data(*, excluded: str = "", feedback: str | None = None) -> SetData:
     digest = digest_bytes(b"f")
-    data = SetData(
+    return SetData(
         queries=parse_queries("".join(f"{q}\ttext\n" for q in QUERIES).encode(), path="q"),
         qrels=parse_qrels(QRELS.encode(), path="qrels"),
         digest=digest,
@@ -63,8 +70,12 @@ def score(one: View, scans: Mapping[str, Scan], *, excluded: str = "") -> ViewSc
             queries={"labels/f.tail": frozenset({"q0", "q4", "elsewhere"})},
             digests={"labels/f.facets": digest, "labels/f.tail": digest},
         ),
+        feedback=None if feedback is None else frozenset(feedback.split()),
     )
-    return score_views(spec, {"eval": data}, scans)["v"]
+
+
+def score(one: View, scans: Mapping[str, Scan], *, excluded: str = "") -> ViewScore:
+    return score_views(make_spec(one), {"eval": make_data(excluded=excluded)}, scans)["v"]
 
 
 def mean_of(group: str, seed: int) -> float:
@@ -113,3 +124,60 @@ def test_some_of_the_queries() -> None:
     with pytest.raises(InputError) as caught:
         score(tail, {"eval": scan(PLACES[0])}, excluded="q0 q4")
     assert caught.value.problems[0].code == "undefined-score"
+
+
+DECIDING = view(facets=None, part="deciding")
+FEEDBACK = view(facets=None, part="feedback", name="f")
+SCANS = {"eval": scan(PLACES[0])}
+SEEDS = {"eval": scan(PLACES[0]), "eval~2": scan(PLACES[1])}
+
+
+@pytest.mark.parametrize("denominator", ["counted", "all"])
+@pytest.mark.parametrize("excluded", ["", "q1 q3"])
+@pytest.mark.parametrize("scans", [{"eval": scan(PLACES[0])}, SEEDS])
+def test_the_parts_of_a_set_are_the_whole_for_all_seeds_and_denominators(
+    denominator: str, excluded: str, scans: Mapping[str, Scan]
+) -> None:
+    whole = view(facets=None, name="w")
+    spec = make_spec(DECIDING, FEEDBACK, whole, denominator=denominator)
+    data = make_data(excluded=excluded, feedback="q1 q2")
+    found = score_views(spec, {"eval": data}, scans)
+    assert set(found["f"].per_query) == {"q1", "q2"} - set(excluded.split())
+    assert {**found["v"].per_query, **found["f"].per_query} == found["w"].per_query
+    assert found["v"].n + found["f"].n == found["w"].n
+    for one in ("mean", "seeds"):
+        sums = {n: np.multiply(getattr(found[n], one), found[n].n) for n in ("v", "f", "w")}
+        assert sums["v"] + sums["f"] == pytest.approx(sums["w"])
+
+
+def test_a_part_and_a_list_of_queries_are_what_they_have_in_common() -> None:
+    one = view(facets=None, part="feedback", queries="labels/f.tail")
+    data = {"eval": make_data(feedback="q1 q4")}
+    assert set(score_views(make_spec(one), data, SEEDS)["v"].per_query) == {"q4"}
+
+
+def test_groups_of_queries_are_those_within_the_part() -> None:
+    one = view(summary="worst", part="deciding")
+    found = score_views(make_spec(one), {"eval": make_data(feedback="q4")}, SCANS)["v"]
+    assert found.groups == ("B",)
+    assert found.per_query.keys() == {"q3", "q5"}
+
+
+def test_who_has_no_key_has_no_score_on_a_part() -> None:
+    whole = view(facets=None, name="w")
+    found = score_views(make_spec(DECIDING, FEEDBACK, whole), {"eval": make_data()}, SEEDS)
+    assert found.keys() == {"w"}
+
+
+def test_a_split_that_leaves_too_few_queries_is_refused() -> None:
+    spec = make_spec(DECIDING, FEEDBACK)
+    for data, sizes in (
+        (make_data(), [4, 2]),  # without a key a quarter of 6 is 2, rounded
+        (make_data(feedback="q1 q2 q3", excluded="q5"), [2, 3]),
+    ):
+        with pytest.raises(InputError) as caught:
+            check_sets(spec, {"eval": data})
+        problems = caught.value.problems
+        assert {problem.code for problem in problems} == {"small-part"}
+        assert [int(problem.found.split()[0]) for problem in problems] == sizes
+        assert [problem.expected for problem in problems] == ["at least 300", "at least 100"]

@@ -116,3 +116,56 @@ def test_a_view_on_other_labels_that_scores_one_system_changes_no_ranking() -> N
     page = make_board_page(standings((one, *bare)), board, facts())
     assert page.further is not None
     assert page.further.changes == ()
+
+
+def informing() -> BoardSpec:
+    plain = spec()
+    dev, ranks = plain.views
+    more = (
+        dev,
+        msgspec.structs.replace(ranks, part="deciding"),
+        View(name="hint", set="eval", measure="RR@10", part="feedback"),
+        View(name="check", set="eval", measure="nDCG@10", noise=10),
+    )
+    return msgspec.structs.replace(plain, views=more)
+
+
+def test_columns_that_rank_nobody_say_so_on_the_page_and_in_its_files() -> None:
+    held = replace(
+        row("0.400", "0.310"),
+        scores={"eval": "0.400", "dev": "0.310", "hint": "0.900", "check": "-0.020"},
+    )
+    page = make_board_page(standings((FEW, held)), informing(), facts())
+    assert [column.title for column in page.columns] == [
+        "eval RR@10, deciding part",
+        "dev RR@10",
+        "eval RR@10, feedback (ranks nobody)",
+        "eval nDCG@10, with noise (ranks nobody)",
+    ]
+    files = render_board(standings((FEW, held)), informing(), facts())
+    text = " ".join(
+        files["leaderboard/index.html"].decode().replace("\N{NO-BREAK SPACE}", " ").split()
+    )
+    for said in (
+        "The official score. A mean over the judged queries in the deciding part of eval",
+        "A mean over the judged queries in the feedback part of eval",
+        "Every score on this part is published. It ranks nobody.",
+        "With noise of 10 standard errors, a check that the run works. It ranks nobody.",
+        "By RR@10 on eval, deciding part, rounded",
+        "A secret 25% of the queries of eval are for feedback",
+        "Every score in check is published with noise of 10 standard errors",
+        "-0.020",
+    ):
+        assert said in text, said
+    whole = json.loads(files["leaderboard/leaderboard.json"])
+    assert whole["rank_nobody"].keys() == {"hint", "check"}
+    assert [one["scores"]["check"] for one in whole["rows"]] == [-0.02, None]
+    head = files["leaderboard/leaderboard.csv"].decode().splitlines()[0].split(",")
+    assert {"eval", "dev", "hint (ranks nobody)", "check (ranks nobody)"} <= set(head)
+
+
+def test_a_plain_board_s_files_say_nothing_of_parts() -> None:
+    files = render_board(standings((FEW,)), spec(), facts())
+    assert "rank_nobody" not in json.loads(files["leaderboard/leaderboard.json"])
+    assert b"ranks nobody" not in files["leaderboard/index.html"]
+    assert b"ranks nobody" not in files["leaderboard/leaderboard.csv"]

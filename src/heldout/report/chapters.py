@@ -149,6 +149,7 @@ def write_chapters(
     official = board.view(view)
     for number, shown in enumerate(board.views.values(), start=1):
         told = f"{shown.title}, {'public' if shown.public else 'reserve'}"
+        told += ", ranks nobody" * shown.ranks_nobody
         for name, title, make in (
             ("stability", "Ranks", _stability),
             ("reliability", "Halves of the queries", _reliability),

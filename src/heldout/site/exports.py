@@ -64,7 +64,8 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     writer = csv.writer(buffer, lineterminator="\r\n")
     end = [field.name for field in (*_END, _SEEDS)]
     spreads = [f"{column.key}_spread" for column in columns]
-    head = [*(field.name for field in _START), *(c.key for c in columns), *end, *spreads]
+    keys = [f"{c.key} (ranks nobody)" if c.ranks_nobody else c.key for c in columns]
+    head = [*(field.name for field in _START), *keys, *end, *spreads]
     final = final_cells(standings)
     if standings.final is not None and final:
         head.append(standings.final.view)
@@ -81,9 +82,11 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
     What is undefined is `null`, and `why` beside it says why.
     """
     columns = make_columns(spec)
+    informing = {column.key: column.use for column in columns if column.ranks_nobody}
     document = {
         "board": clean(standings.board),
         "as_of": standings.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **({"rank_nobody": informing} if informing else {}),
         "rows": [
             _json_row(row, columns, over=_is_over(row, spec, standings.as_of))
             for row in public_rows(standings)

@@ -29,7 +29,9 @@ def say_label_changes(rows: Sequence[Row], spec: BoardSpec) -> tuple[str, ...]:
         for view in spec.public_views
         if view.labels is not None
         and view.name != ranks.name
-        and (view.set, view.measure, view.files) == (ranks.set, ranks.measure, ranks.files)
+        and not view.ranks_nobody
+        and (view.set, view.measure, view.files, view.part)
+        == (ranks.set, ranks.measure, ranks.files, ranks.part)
     )
     return tuple(
         _say(both, before, after)

@@ -10,6 +10,7 @@ import msgspec
 
 from heldout.board.log.efficiency import Efficiency
 from heldout.board.ranking.standings import ANONYMOUS, Row, Standings
+from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.charts.days import day_words
 from heldout.charts.labels import cut
@@ -51,6 +52,7 @@ class Column:
         part: what of the set's queries or of the entries it shows, in words; "" for all.
         falls: whether lower is better.
         says: what its scores are, in words.
+        use: what a score is good for that ranks nobody, in a sentence; "" for others.
     """
 
     key: str
@@ -63,12 +65,18 @@ class Column:
     part: str = ""
     falls: bool = False
     says: str = ""
+    use: str = ""
 
     @property
     def title(self) -> str:
         """What a sentence calls it: `eval RR@10`, or `RR@10` where there is only one set."""
         whole = self.measure if self.only_set else f"{self.set} {self.measure}"
         return f"{whole}, {self.part}" if self.part else whole
+
+    @property
+    def ranks_nobody(self) -> bool:
+        """Whether it only informs: feedback, or a score with noise."""
+        return bool(self.use)
 
     @property
     def pieces(self) -> tuple[str, ...]:
@@ -254,12 +262,14 @@ def _column(view: View, spec: BoardSpec, *, only_set: bool) -> Column:
         part=_say_part(view),
         falls=view.summary == "gap" or kind.better == "lower",
         says=_say_scores(view, exposure=kind.exposure),
+        use=_say_use(view),
     )
 
 
 def _say_scores(view: View, *, exposure: bool) -> str:
     some = "some of the judged queries" if view.queries is not None else "the judged queries"
-    queries = f"{some} of {clean(view.set)}"
+    which = "" if view.part is None else f" in the {view.part} part"
+    queries = f"{some}{which} of {clean(view.set)}"
     if exposure:
         fair = "How near the attention that groups of documents get comes to a target"
         return f"{fair} ({view.measure}), as a mean over {queries}"
@@ -270,9 +280,20 @@ def _say_scores(view: View, *, exposure: bool) -> str:
     }[view.summary]
 
 
+def _say_use(view: View) -> str:
+    if view.noise is not None:
+        return (
+            f"With noise of {view.noise:g} standard errors, a check that the run works. "
+            "It ranks nobody."
+        )
+    if view.part == "feedback":
+        return "Every score on this part is published. It ranks nobody."
+    return ""
+
+
 def _say_part(view: View) -> str:
     """What tells a view from one of the same measure on all queries, for all entries."""
-    parts = []
+    parts = [said] if (said := say_part(view)) else []
     if view.labels is not None:
         parts.append(f"labels {clean(view.labels)}")
     if view.queries is not None:

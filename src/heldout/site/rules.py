@@ -100,6 +100,7 @@ def _list_rules(spec: BoardSpec) -> tuple[Rule, ...]:
         Rule(about="Dates", says=_say_dates(spec)),
         Rule(about="Ranking", says=_say_ranking(spec)),
         Rule(about="Release of scores", says=_say_release(spec)),
+        Rule(about="What ranks nobody", says=_say_informing(spec)),
         Rule(about="Final", says=say_final(spec)),
         Rule(about="Not applied here", says=clean(", ".join(sorted(spec.policy.off)))),
     )
@@ -292,6 +293,24 @@ def _say_release(spec: BoardSpec) -> str:
         f"published for the team before.{first} An entry whose score does not is listed without a "
         'rank, as "not above" that.'
     )
+
+
+def _say_informing(spec: BoardSpec) -> str:
+    """The columns that only inform a team, and how a split set is split."""
+    views = [view for view in spec.public_views if view.ranks_nobody]
+    split = dict.fromkeys(view.set for view in views if view.part is not None)
+    noisy = [view for view in views if view.noise is not None]
+    says = [
+        f"A secret {spec.release.feedback:.0%} of the queries of {clean(name)} are for feedback: "
+        "every score on them is published, and the other queries alone decide the ranking."
+        for name in split
+    ]
+    says += [
+        f"Every score in {clean(view.name)} is published with noise of {view.noise:g} standard "
+        "errors, as a check that a run works. The same run has the same noise."
+        for view in noisy
+    ]
+    return " ".join(says)
 
 
 def _say_ranking(spec: BoardSpec) -> str:

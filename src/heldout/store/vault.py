@@ -318,6 +318,10 @@ class Vault:
             raise StoreError(f"{self.files.path(path)} is missing; restore it from the backup")
         return parse_key(data, path=path)
 
+    def has_set_key(self, name: str) -> bool:
+        """Whether there is a key of a held-out query set."""
+        return self.files.exists(f"labels/{held_out_file(key_name(name))}")
+
     def make_set_key(self, name: str) -> bool:
         """Make the key of a query set that has none; whether it was made now.
 

@@ -66,6 +66,7 @@ class ViewScores:
         means: score by id; an entry without one is absent.
         table: the same by query, in the order of `means`; `None` where only means are known.
         better: whether `higher` or `lower` scores are better.
+        ranks_nobody: whether its released scores only inform: feedback, or with noise.
     """
 
     view: str
@@ -76,6 +77,7 @@ class ViewScores:
     means: Mapping[str, float]
     table: ScoreTable | None = None
     better: str = "higher"
+    ranks_nobody: bool = False
 
     @property
     def title(self) -> str:

@@ -68,8 +68,10 @@ def is_key(name: str) -> bool:
 
 def needs_key(spec: BoardSpec, query_set: str) -> bool:
     """Whether some rules need a secret key of a query set."""
-    public = any(view.public for view in spec.views if view.set == query_set)
-    return spec.sets[query_set].held_out and public and spec.release.rule == "ratchet"
+    views = [view for view in spec.views if view.set == query_set]
+    drawn = any(view.part is not None or view.noise is not None for view in views)
+    ratchet = spec.release.rule == "ratchet" and any(view.public for view in views)
+    return spec.sets[query_set].held_out and (drawn or ratchet)
 
 
 def parse_key(data: bytes, *, path: str) -> bytes:

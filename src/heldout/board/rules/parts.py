@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.board.rules.release import release_score
+from heldout.board.rules.spec import View
 
-__all__ = ["add_noise", "draw_noise", "feedback_queries"]
+__all__ = ["add_noise", "draw_noise", "feedback_queries", "say_part"]
 
 _FEWEST = 2
 
@@ -87,14 +88,23 @@ def add_noise(
     scores, baseline = np.asarray(values, np.float64), np.asarray(first, np.float64)
     own = _standard_error(baseline)
     if own == 0:
-        raise ValueError("the first baseline scores every query alike, which gives no noise")
+        raise ValueError("the first baseline scores every query alike; add another one first")
     unit = max(own, _standard_error(scores))
     mean = math.fsum(scores.tolist()) / scores.size
     text = release_score(mean + errors * unit * drawn, decimals=decimals)
     return text if float(text) else release_score(0.0, decimals=decimals)
 
 
+def say_part(view: View) -> str:
+    """What a column or a line says beside the score of a part, or with noise; "" beside others."""
+    if view.noise is not None:
+        return "with noise (ranks nobody)"
+    return {"deciding": "deciding part", "feedback": "feedback (ranks nobody)"}.get(
+        view.part or "", ""
+    )
+
+
 def _standard_error(values: NDArray[np.float64]) -> float:
     if values.ndim != 1 or values.size < _FEWEST or not np.isfinite(values).all():
-        raise ValueError("noise needs finite scores of at least two queries")
+        raise ValueError("it takes finite scores of at least two queries")
     return float(values.std(ddof=1)) / math.sqrt(values.size)

@@ -205,7 +205,9 @@ def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool
     What a Ladder held back depends on what the team had been told before: the replay goes over it.
     """
     held = () if submission.baseline else submission.untold
-    told = released(spec, scores.views, held=held)
+    # The replay draws noise again, for all that an event says what it was told for.
+    noisy = {v: text for v, text in submission.scores.items() if v in submission.evidence}
+    told = released(spec, scores.views, held=held, noisy=noisy)
     untold = {view.name for view in spec.public_views} - told["scores"].keys()
     if {*submission.untold} != untold or submission.final.keys() - {
         view.name for view in spec.final_views
@@ -224,7 +226,7 @@ def _spreads_follow(spec: BoardSpec, submission: Submission, scores: ScoreFile) 
     texts = {
         name: release_spread(one.seeds, decimals=spec.decimals)
         for name, one in views.items()
-        if one.seeds
+        if one.seeds and spec.view(name).noise is None
     }
     seeds = {len(one.seeds) or 1 for one in views.values()}
     return texts == submission.spreads and seeds <= {submission.seeds}

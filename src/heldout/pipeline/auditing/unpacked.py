@@ -105,7 +105,7 @@ class Unpacked:
 
     def _load(self, vault: Path, spec: BoardSpec) -> Mapping[str, SetData]:
         """Each is read once."""
-        key = msgspec.json.encode([vault.name, spec.sets, spec.views])
+        key = msgspec.json.encode([vault.name, spec.sets, spec.views, spec.release.feedback])
         if key not in self._loaded:
             self._loaded[key] = load_sets(Repository(self.folder), spec, vault=Vault(vault))
         return self._loaded[key]

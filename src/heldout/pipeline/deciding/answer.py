@@ -11,6 +11,7 @@ from heldout.board.log.events import Entry
 from heldout.board.policy.table import Finding
 from heldout.board.ranking.seasons import current_standings
 from heldout.board.ranking.standings import Row, project
+from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec
 from heldout.ids import Digest
 from heldout.pipeline.organiser.desk import Desk
@@ -190,6 +191,7 @@ def _scores(spec: BoardSpec, row: Row) -> list[ScoreLine]:
             queries=row.counts.get(view.name),
             seeds=row.seeds,
             spread=row.spreads.get(view.name, ""),
+            part=say_part(view),
         )
         for view in spec.public_views
         if view.name in texts

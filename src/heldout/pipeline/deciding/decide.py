@@ -22,7 +22,7 @@ from heldout.pipeline.scoring.rescoring import ScoredBaseline
 from heldout.pipeline.scoring.score import signature_field
 from heldout.pipeline.scoring.score_files import ScoreFile, keep_scores
 from heldout.pipeline.scoring.signatures import keep_signatures
-from heldout.pipeline.scoring.telling import Telling, released, tell, tell_again
+from heldout.pipeline.scoring.telling import Telling, noisy_scores, released, tell, tell_again
 
 __all__ = [
     "Decision",
@@ -134,7 +134,8 @@ def publish_baseline(desk: Desk, name: str, scored: ScoredBaseline, identity: Id
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
     commit_held_out(desk)
     spec = desk.spec().on(desk.now.date())
-    public = released(spec, scored.scores.views)
+    noisy = noisy_scores(desk, spec, scored.scores.views, baseline=True)
+    public = released(spec, scored.scores.views, noisy=noisy)
     kept = {n: str(desk.vault.keep_sealed(path.read_bytes())) for n, path in scored.runs.items()}
     keep_signatures(desk.vault, name, scored.scans)
     keep_scores(desk.vault, name, scored.scores)

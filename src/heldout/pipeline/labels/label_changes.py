@@ -91,6 +91,7 @@ def _own_view(spec: BoardSpec, view: View) -> str | None:
             one.name
             for one in spec.views
             if (one.set, one.measure, one.labels, one.files) == (view.set, view.measure, None, ())
+            and (one.part, one.noise) == (view.part, None)
         ),
         None,
     )

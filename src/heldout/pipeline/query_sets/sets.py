@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from heldout.board.rules.held_out import list_stems, open_labels
+from heldout.board.rules.held_out import key_name, list_stems, open_labels
+from heldout.board.rules.parts import feedback_queries
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest, digest_bytes, find_near, say_near
@@ -50,6 +51,7 @@ class SetData:
         files: what its views name besides.
         held_out: every file of the vault that its scores depend on, as `board.held_out` names it
             -> SHA-256.
+        feedback: the queries of the feedback part of a split set; `None` without its key.
     """
 
     queries: Queries
@@ -61,6 +63,7 @@ class SetData:
     book: GradeBook | None = None
     files: ViewFiles = field(default_factory=ViewFiles)
     held_out: Mapping[str, str] = field(default_factory=dict)
+    feedback: frozenset[str] | None = None
 
     @property
     def grades(self) -> Mapping[str, Mapping[str, int]] | None:
@@ -76,8 +79,22 @@ class SetData:
         return None if self.qrels is None else self.qrels.judgments
 
     def can_score(self, view: View) -> bool:
-        """Whether the labels of a view are here, and all else that it names."""
-        return self.judgments(view.labels) is not None and self.files.has(view)
+        """Whether the labels of a view are here, the key of its part, and all else it names."""
+        drawn = view.part is None or self.feedback is not None
+        return drawn and self.judgments(view.labels) is not None and self.files.has(view)
+
+    def asked(self, view: View) -> frozenset[str]:
+        """The queries that a view may be over: of its part, and on its list.
+
+        Raises:
+            ValueError: whoever asks has no key that says which queries are in which part.
+        """
+        asked = frozenset(self.queries.texts)
+        if view.part is not None and self.feedback is None:
+            raise ValueError(view.name)
+        if view.part is not None and self.feedback is not None:
+            asked = self.feedback if view.part == "feedback" else asked - self.feedback
+        return asked if view.queries is None else asked & self.files.queries[view.queries]
 
     def judgments_of(self, view: View) -> Mapping[str, Mapping[str, int]]:
         """What a view is scored by: its labels, for its queries.
@@ -85,14 +102,12 @@ class SetData:
         Judgments of queries that the set does not have would count 0 for every run.
 
         Raises:
-            ValueError: they are not here.
+            ValueError: they are not here, or not the key of its part.
         """
         given = self.judgments(view.labels)
         if given is None:
             raise ValueError(view.name)
-        asked = set(self.queries.texts)
-        if view.queries is not None:
-            asked &= self.files.queries[view.queries]
+        asked = self.asked(view)
         return {query: grades for query, grades in given.items() if query in asked}
 
     def rankings(self, scanned: Rankings, labels: str | None) -> Rankings:
@@ -150,7 +165,23 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
         book=_combine(qrels, others) if others and qrels is not None else None,
         files=named,
         held_out={} if vault is None else vault.held_out(list_stems(spec, name)),
+        feedback=_draw_feedback(spec, name, queries, vault),
     )
+
+
+def _draw_feedback(
+    spec: BoardSpec, name: str, queries: Queries, vault: Vault | None
+) -> frozenset[str] | None:
+    """The feedback part of a split set; `None` for one without parts, and before there is a key.
+
+    Raises:
+        StoreError: a key that the log commits to is missing, or is none.
+    """
+    if vault is None or all(view.part is None for view in spec.views if view.set == name):
+        return None
+    if not vault.has_set_key(name) and key_name(name) not in vault.history().labels:
+        return None
+    return feedback_queries(vault.set_key(name), queries.texts, spec.release.feedback)
 
 
 def check_excluded(repository: Repository, spec: BoardSpec, *, vault: Vault) -> None:

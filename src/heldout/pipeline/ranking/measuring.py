@@ -100,9 +100,9 @@ def choose_compared(
         for name, row in zip(chosen, at, strict=True)
     }
     kept = tuple(e for e in board.entries if e.baseline or e.id in rows)
-    public = {name: one for name, one in board.views.items() if one.public}
+    shown = {n: one for n, one in board.views.items() if one.public and not one.ranks_nobody}
     return Compared(
-        board=replace(board, entries=kept, views=public),
+        board=replace(board, entries=kept, views=shown),
         table=table_of(rows, queries=sorted(view.table.queries)),
         ranked=tuple(name for name in ranked if name in rows),
         bar=bar,

@@ -52,7 +52,9 @@ def read_query_facets(
     """
     ranked = next(one for one in spec.views if one.name == view)
     named = [
-        one for one in spec.views if one.public and one.set == ranked.set and one.facets is not None
+        one
+        for one in spec.public_views
+        if one.set == ranked.set and one.facets is not None and not one.ranks_nobody
     ]
     files: Mapping[str, Mapping[str, frozenset[str]]]
     files = load_view_files(repository, named, vault=vault).facets if named else {}

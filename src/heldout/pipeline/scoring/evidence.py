@@ -9,7 +9,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from heldout.board.log.events import Entry
 from heldout.board.rules.held_out import names_of_view
+from heldout.board.rules.parts import add_noise, draw_noise
+from heldout.board.rules.release import score_vector
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.errors import StoreError, quote
 from heldout.pipeline.scoring.score import ViewScore
@@ -18,10 +21,12 @@ from heldout.store.vault import Vault
 
 __all__ = [
     "Evidence",
+    "first_baseline",
     "follows_on",
     "keep_evidence",
     "keep_told",
     "make_evidence",
+    "make_noisy",
     "parse_evidence",
     "read_evidence",
 ]
@@ -98,9 +103,49 @@ def parse_evidence(data: bytes, *, path: str) -> Evidence:
 
 
 def read_evidence(vault: Vault, digest: str) -> Evidence:
-    """What a vault keeps under a digest that an event has.
+    """What a score was told for, by the digest in its event.
 
     Raises:
-        StoreError: it is missing, damaged, or none.
+        StoreError: the vault does not have it, or it is none.
     """
     return parse_evidence(vault.sealed(digest).read_bytes(), path=f"sealed/{digest}")
+
+
+def first_baseline(entries: Iterable[Entry], view: str) -> Entry | None:
+    """The event that first tells a baseline's score in a view; `None` before there is one."""
+    baselines = set()
+    for entry in entries:
+        if entry.event.kind == "baseline":
+            baselines.add(entry.event.submission)
+        if entry.event.submission in baselines and view in (entry.get("scores") or ()):
+            return entry
+    return None
+
+
+def make_noisy(
+    spec: BoardSpec,
+    view: View,
+    score: ViewScore,
+    first: ViewScore,
+    *,
+    key: bytes,
+) -> str:
+    """A score with the noise of its view, as the text that leaves the vault.
+
+    Args:
+        spec: the rules of its day.
+        view: one with `noise`.
+        score: the true score.
+        first: that of the first baseline, as it was published first: if the unit of the noise
+            changed later, two texts with the same noise would give the true score away.
+        key: the secret key of the view's set.
+
+    Raises:
+        StoreError: the scores give no noise.
+    """
+    values, unit = (score_vector(one.per_query, n=one.n) for one in (score, first))
+    drawn = draw_noise(key, view.name, values)
+    try:
+        return add_noise(values, unit, errors=view.noise or 0, drawn=drawn, decimals=spec.decimals)
+    except ValueError as error:
+        raise StoreError(f"view {view.name} publishes scores with noise: {error}") from None

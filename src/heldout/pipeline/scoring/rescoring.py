@@ -210,6 +210,7 @@ def _sets_of(desk: Desk, spec: BoardSpec, sets: Mapping[str, SetData]) -> Mappin
     """The query sets by the rules of a day; mostly those of today."""
     today = desk.spec().sets
     same = all(today.get(name) == queries for name, queries in spec.sets.items())
+    same = same and spec.release.feedback == desk.spec().release.feedback
     if same and all(sets[view.set].can_score(view) for view in spec.views):
         return {name: sets[name] for name in spec.sets}
     return load_sets(desk.repository, spec, vault=desk.vault)

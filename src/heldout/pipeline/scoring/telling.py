@@ -20,14 +20,20 @@ from heldout.board.rules.release import (
     score_vector,
 )
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.errors import StoreError
+from heldout.errors import InputError, Problem, StoreError
 from heldout.pipeline.organiser.desk import Desk
-from heldout.pipeline.scoring.evidence import keep_evidence, make_evidence, read_evidence
+from heldout.pipeline.scoring.evidence import (
+    first_baseline,
+    keep_evidence,
+    make_evidence,
+    make_noisy,
+    read_evidence,
+)
 from heldout.pipeline.scoring.ratchet import Best, find_best, values_of
 from heldout.pipeline.scoring.score import ViewScore
 from heldout.pipeline.scoring.score_files import read_kept
 
-__all__ = ["Telling", "released", "rule_of", "tell", "tell_again"]
+__all__ = ["Telling", "noisy_scores", "released", "rule_of", "tell", "tell_again"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +74,11 @@ def tell(
     untold: list[str] = []
     compared: dict[str, str] = {}
     bars: dict[str, str] = {}
+    noisy = noisy_scores(desk, spec, views)
     for name in (view.name for view in spec.public_views):
+        if name in noisy:
+            scores[name] = noisy[name]
+            continue
         values = score_vector(views[name].per_query, n=views[name].n)
         rule = rule_of(spec, name)
         told, jitter = None, 0.0
@@ -100,22 +110,31 @@ def tell_again(
     desk: Desk, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
 ) -> Telling:
     """What an erratum tells: the views that were told before, and no other."""
-    scores = released(spec, views, held=submission.untold)["scores"]
+    noisy = noisy_scores(desk, spec, views)
+    scores = released(spec, views, held=submission.untold, noisy=noisy)["scores"]
     return _place(desk, spec, submission, views, scores=scores)
 
 
 def released(
-    spec: BoardSpec, views: Mapping[str, ViewScore], *, held: Collection[str] = ()
+    spec: BoardSpec,
+    views: Mapping[str, ViewScore],
+    *,
+    noisy: Mapping[str, str],
+    held: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """The public views' scores, as they are told where nobody climbs, their n, and their seeds.
 
     Args:
         spec: the rules.
         views: the true scores.
+        noisy: the texts of views with noise, which depend on a key and a baseline.
         held: views whose score is not told; where every score is told nothing is held.
     """
     scores = {}
     for name in (view.name for view in spec.public_views):
+        if spec.view(name).noise is not None:
+            scores.update({name: noisy[name]} if name in noisy else {})
+            continue
         rule = rule_of(spec, name)
         if name in held and rule.rule != "rounded":
             continue
@@ -141,11 +160,11 @@ def _told_fields(
 def _spreads(
     spec: BoardSpec, views: Mapping[str, ViewScore], names: Iterable[str]
 ) -> dict[str, str]:
-    """View -> spread over the seeds; empty for single runs."""
+    """View -> spread over the seeds; empty for single runs, and of a score with noise."""
     return {
         name: release_spread(views[name].seeds, decimals=spec.decimals)
         for name in names
-        if views[name].seeds
+        if views[name].seeds and spec.view(name).noise is None
     }
 
 
@@ -209,6 +228,55 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
     told = {"scores": texts, "queries": {name: one.n for name, one in given.items()}}
     spreads = _spreads(spec, given, given)
     return {"final": {**told, **({"spreads": spreads} if spreads else {})}}
+
+
+def noisy_scores(
+    desk: Desk, spec: BoardSpec, views: Mapping[str, ViewScore], *, baseline: bool = False
+) -> dict[str, str]:
+    """View -> text of the public views whose scores are published with noise.
+
+    Args:
+        desk: the organiser's; the log says which baseline was first.
+        spec: the rules of the entry's day.
+        views: its true scores.
+        baseline: whether it is a baseline; the first one has noise in units of its own.
+
+    Raises:
+        InputError: code `no-baseline`: the noise is in standard errors of a baseline's score.
+        StoreError: the vault lacks the key, or what the first baseline was told for.
+    """
+    noisy = [view for view in spec.public_views if view.noise is not None and view.name in views]
+    return {
+        view.name: make_noisy(
+            spec,
+            view,
+            views[view.name],
+            _first_score(desk, view) or _own_score(view, views, baseline=baseline),
+            key=desk.vault.set_key(view.set),
+        )
+        for view in noisy
+    }
+
+
+def _first_score(desk: Desk, view: View) -> ViewScore | None:
+    first = first_baseline(desk.vault.entries(), view.name)
+    return (
+        None if first is None else read_evidence(desk.vault, first.get("evidence")[view.name]).score
+    )
+
+
+def _own_score(view: View, views: Mapping[str, ViewScore], *, baseline: bool) -> ViewScore:
+    if baseline:
+        return views[view.name]
+    raise InputError(
+        Problem(
+            code="no-baseline",
+            path=f"view {view.name}",
+            found="no baseline with a score in this view",
+            expected="one, for its noise is in standard errors of the first baseline's score",
+            hint="heldout board baseline",
+        )
+    )
 
 
 def rule_of(spec: BoardSpec, view: str, *, schema: int = SCHEMA) -> ReleaseRule:

@@ -48,7 +48,7 @@ _SAID: Mapping[CommentKind, str] = {
     "asked": "The organisers ask",
     "corrected": "What was wrong",
 }
-_RELEASED = re.compile(rf"(not above )?\d+\.\d+|{UNTOLD}|{NOT_CLEAR}", re.ASCII)
+_RELEASED = re.compile(rf"(not above |-)?\d+\.\d+|{UNTOLD}|{NOT_CLEAR}", re.ASCII)
 _MOST_LINES = 20
 _LONGEST = 240
 _LONGEST_SAID = 2000
@@ -65,6 +65,7 @@ class ScoreLine:
         queries: number that it is averaged over, `None` where that is not told.
         seeds: how many runs that differ by seed it is a mean over.
         spread: standard deviation over the seeds as released, "" where there is none.
+        part: what it is a score of, or with, in words; "" for a plain one.
     """
 
     view: str
@@ -73,6 +74,7 @@ class ScoreLine:
     queries: int | None = None
     seeds: int = 1
     spread: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,7 @@ def _score(line: ScoreLine, decimals: int) -> str:
         if not _RELEASED.fullmatch(text) or len(text.partition(".")[2]) > decimals:
             raise ValueError(f"{line.view}: not a released score of {decimals} decimals")
     what = f"{_code(line.view, decimals)}, {_code(line.measure, decimals)}"
+    what += f", {line.part}" if line.part else ""
     told = f"- {what}: **{line.released}**"
     if line.spread:
         told += f" ± {line.spread} over {line.seeds} seeds"
