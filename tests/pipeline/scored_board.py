@@ -181,13 +181,13 @@ class ScoredBoard:
         file.write_whole(file.read_bytes() + more, mode=0o600)
         assert note_labels(desk, why="a label was wrong")
 
-    def correct(self, name: str, values: Values) -> Decision:
+    def correct(self, name: str, values: Values, *, anyway: bool = True) -> Decision:
         """Score an entry again, by the labels of today."""
         desk = self.tick()
         known = desk.history().submissions[name]
         files = dict(known.runs if known.baseline else known.files)
         scores = self.scores(values, files, received=known.received)
-        return correct(desk, name, scores, why="a label was wrong", anyway=True)
+        return correct(desk, name, scores, why="a label was wrong", anyway=anyway)
 
     def published(self, name: str) -> Mapping[str, Any]:
         """The event that published an entry, with every field opened."""
