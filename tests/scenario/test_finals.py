@@ -279,3 +279,15 @@ def test_a_prize_a_ratchet_for_the_season_and_a_final(tmp_path: Path) -> None:
     assert closed.code == 0, closed
     checked = town.participant("audit", tmp_path / "a.zip", "--json", now=LATER)
     assert (checked.code, checked.json["faults"]) == (0, [])
+
+
+def test_no_command_shows_the_scores_of_a_final_that_is_closed(town: Town) -> None:
+    name = entries(town)[0]
+    told = [
+        town.organiser("review", name, "--score", now=NEXT),
+        town.organiser("analyse", "views", "--json", now=NEXT),
+    ]
+    for answer in told:
+        assert answer.code == 0, answer
+        assert true_score(town, name) not in answer.out
+        assert "final RR@10" not in answer.out

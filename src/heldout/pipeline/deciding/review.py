@@ -165,10 +165,15 @@ def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData
 
 
 def show_score(desk: Desk, result: Review) -> Mapping[str, ViewScore]:
-    """The true scores of a reviewed submission, once it is logged that somebody looked."""
+    """The true scores of a reviewed submission, once it is logged that somebody looked.
+
+    That of the final is not among them: its finalists are named before anybody knows it.
+    """
     if result.submission.pending and not result.submission.score_shown:
         desk.log("score-shown", result.submission.id)
-    return result.scores.views
+    view = desk.spec().finalists_view
+    final = "" if view is None else view.name
+    return {name: score for name, score in result.scores.views.items() if name != final}
 
 
 def _manifest(desk: Desk, submission: Submission) -> Manifest:

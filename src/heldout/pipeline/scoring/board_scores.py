@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, time
 from functools import cached_property
 
+import msgspec
+
 from heldout.board.log.history import Status, Submission
 from heldout.board.log.manifest import team_key
 from heldout.board.old_boards.legacy import OldEntry, OldTable
@@ -40,7 +42,8 @@ def read_board_scores(desk: Desk, *, unpublished: bool = False) -> BoardScores:
     A mean is over the queries that count, also where the board's denominator is `all`: its zeros
     say nothing of a system. A view whose summary is over groups of queries has no scores by query,
     since its groups differ from entry to entry. Of an imported board the published scores are all
-    there is.
+    there is. The view with finalists is left out: its scores are closed until the final is opened,
+    and those of all others stay so.
 
     Args:
         desk: of the organiser.
@@ -58,6 +61,8 @@ def read_board_scores(desk: Desk, *, unpublished: bool = False) -> BoardScores:
     if not known:
         raise StoreError("nothing is published on this board yet, so there is nothing to analyse")
     spec = desk.spec()
+    open_views = tuple(view for view in spec.views if view.finalists is None)
+    spec = msgspec.structs.replace(spec, views=open_views)
     return assemble_scores(spec, chosen, known, primary=spec.on(desk.now.date()).primary)
 
 
