@@ -329,16 +329,22 @@ def copy_town(town: Town, folder: Path) -> Town:
 def _template() -> Path:
     root = Path(tempfile.mkdtemp(prefix="heldout-town-")) / "town"
     atexit.register(shutil.rmtree, root.parent, ignore_errors=True)
+    new_town(root)
+    return root
+
+
+def new_town(root: Path, *options: str | Path) -> Answer:
+    """Found a town in a new folder, with further options of `board new`; what that said."""
     root.mkdir()
     (root / ".gitconfig").write_text(_GITCONFIG)
     write_inputs(root)
-    answer = call(root, *founding(root))
+    answer = call(root, *founding(root), *options)
     assert answer.code == 0, answer
     git(root, "init", "-q", "--bare", "--template=", "-b", "main", "forge")
     git(root / "board", "remote", "add", "origin", str(root / "forge"))
     git(root / "board", "push", "-q", "origin", "main")
     git(root, "clone", "-q", "--template=", str(root / "forge"), "clone")
-    return root
+    return answer
 
 
 def sign_event(digest: Digest) -> Signature:

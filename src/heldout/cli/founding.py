@@ -24,7 +24,7 @@ from heldout.board.query_sets.describe import (
 )
 from heldout.board.rules.fixed_rules import FIXED_BY_SCORES
 from heldout.board.rules.forge import ForgeSpec, parse_forge
-from heldout.board.rules.template import PRICES, NewBoard, Stake
+from heldout.board.rules.template import PRICES, SPLIT_ABOVE, NewBoard, Stake
 from heldout.cli.collection_source import read_whole
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk, with_vault
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
@@ -92,6 +92,19 @@ _TASK = "Rank the documents of the collection for each query."
     help="What is at stake: known teams, open names, or a prize; it sets the release rule [asked "
     "on a terminal, else known].",
 )
+@click.option(
+    "--final",
+    nargs=2,
+    type=_file,
+    metavar="QUERIES QRELS",
+    help="A further held-out set, of queries never used before, for the final of a prize.",
+)
+@click.option(
+    "--closes",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DAY",
+    help="Last day, as 2027-03-31 [none; a final needs one].",
+)
 @click.option("--title", metavar="TEXT", help="Heading of the page [DIR's name].")
 @click.option("--task", default=_TASK, metavar="TEXT", help="What a system has to do.")
 @click.option(
@@ -117,6 +130,8 @@ def new(
     eval: tuple[Path, Path],  # noqa: A002 - the option's name is a contract
     measure: str | None,
     stake: Stake | None,
+    final: tuple[Path, Path] | None,
+    closes: datetime | None,
     title: str | None,
     task: str,
     order: Order | None,
@@ -138,8 +153,14 @@ def new(
     """
     sets = {"dev": _given(dev, public=True)} if dev is not None else {}
     sets["eval"] = _given(eval, public=False)
+    if final is not None:
+        sets["final"] = _given(final, public=False)
     chosen, why = (order, "as --order says") if order else choose_order(sets.values())
-    at_stake = stake or _ask_stake()
+    if final is not None and stake not in (None, "prize"):
+        raise click.UsageError(f"--final goes with --stake prize, not with --stake {stake}")
+    if final is not None and closes is None:
+        raise click.UsageError("--final needs a last day: --closes 2027-03-31")
+    at_stake = stake or ("prize" if final is not None else _ask_stake())
     plan = NewBoard(
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.casefold()).strip("-") or "board",
         title=title or folder.resolve().name,
@@ -153,6 +174,9 @@ def new(
         sets={name: given.public for name, given in sets.items()},
         primary="eval",
         stake=at_stake,
+        judged=_count_judged(sets["eval"]),
+        final=None if final is None else "final",
+        closes=None if closes is None else closes.date(),
         forge=None if forge is None else _forge(forge),
         install=install,
     )
@@ -177,6 +201,7 @@ def new(
     others = " or ".join(name for name in PRICES if name != at_stake)
     release = [
         f"for {PRICES[at_stake]}",
+        *([] if at_stake == "known" else [_say_informing(plan)]),
         f"--stake {others} sets another rule (docs/release.md)",
         f"{play} plays the attacks on your dev data",
     ]
@@ -212,8 +237,40 @@ def _next(folder: Path, vault: Path, plan: NewBoard, now: datetime) -> Iterator[
     first = "show a first run"
     if plan.stake != "known":
         first = "before the first submission add your best baseline, where the ratchet begins"
+    if plan.stake == "prize":
+        yield _say_final(plan)
     yield f"{first}: heldout board baseline {run} {places}"
     yield "another organiser: share the vault (docs/organisers.md), then heldout board rekey"
+
+
+def _say_informing(plan: NewBoard) -> str:
+    if plan.judged > SPLIT_ABOVE:
+        return (
+            "view feedback publishes every score on a quarter of the eval queries and ranks "
+            "nobody; view eval ranks on the others"
+        )
+    return (
+        f"view check publishes every score with noise and ranks nobody: eval has {plan.judged:,} "
+        f"judged queries, and only more than {SPLIT_ABOVE:,} are split"
+    )
+
+
+def _say_final(plan: NewBoard) -> str:
+    if plan.final is None:
+        return (
+            "before the first submission prepare the final that decides the prize: a held-out set "
+            "of queries never used before, with a view that has final = true and finalists = 10 "
+            "(docs/release.md); or start again with --final QUERIES QRELS"
+        )
+    return (
+        f"the final: name at most 10 finalists (heldout board finalists) and, after {plan.closes}, "
+        "publish their scores (heldout board final)"
+    )
+
+
+def _count_judged(given: GivenSet) -> int:
+    judged = {query for query, grades in given.qrels.judgments.items() if grades}
+    return len(given.queries.texts.keys() & judged)
 
 
 @click.command()
@@ -319,6 +376,8 @@ def _print_numbers(numbers: PublishedNumbers) -> None:
     print_table(answers(), head, rows)
     counted = ", ".join(numbers.views) or "no public view"
     text = f"published scores on held-out labels ({counted}), without the organisers' baselines"
+    if numbers.informing:
+        text += f" and without views that rank nobody ({', '.join(numbers.informing)})"
     print_facts(answers(), [("", ""), ("numbers", text)])
 
 

@@ -16,6 +16,7 @@ from heldout.trec.ranking import Order
 
 __all__ = [
     "PRICES",
+    "SPLIT_ABOVE",
     "NewBoard",
     "Stake",
     "draft_command",
@@ -48,6 +49,9 @@ PRICES: Mapping[Stake, str] = {
 }
 """What each choice costs, in plain words; docs/release.md has more."""
 
+SPLIT_ABOVE = 1000
+"""A ratchet splits a set of more queries: the others would be too few to show a better system."""
+
 _RELEASE: Mapping[Stake, str] = {
     "known": """\
 # What is published of a score. "rounded": every score. Where anybody can take a name, or there is
@@ -63,6 +67,41 @@ rule = "ratchet"
 submissions = 300""",
 }
 
+_SPLIT = """
+# Share of the queries that is the feedback part; fixed by the first score that is published.
+feedback = 0.25"""
+
+_FEEDBACK = """
+# Every score on the feedback part is published, rounded. It shows that a run works, and ranks
+# nobody.
+[[views]]
+name = "feedback"
+set = $set
+measure = $measure
+part = "feedback"
+"""
+
+_CHECK = """
+# Every score is published with noise of ten standard errors. It shows that a run works; it ranks
+# nobody.
+[[views]]
+name = "check"
+set = $set
+measure = $measure
+noise = 10
+"""
+
+_FINAL = """\
+# Finalists are scored here once, after the last day, on queries that no other view uses.
+[[views]]
+name = $set
+set = $set
+measure = $measure
+public = false
+final = true
+finalists = 10
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewBoard:
@@ -73,6 +112,7 @@ class NewBoard:
         title: heading of the page.
         task: what a system has to do.
         opens: first day.
+        closes: last day, `None` where it is stated later.
         envelope: form of the sealed files.
         recipients: the organisers' public keys.
         measure: of every view.
@@ -80,7 +120,9 @@ class NewBoard:
         depth: most documents per query.
         sets: query set -> whether its labels are public, in the order of the views' columns.
         primary: the set whose view ranks.
-        stake: what is at stake, which sets the release rule.
+        stake: what is at stake, which sets the release rule and the views that go with it.
+        judged: number of queries of the primary set that have judgments.
+        final: the set of the final view, `None` where there is none.
         example: a query with its answer, `None` for the first with public labels.
         forge: where submissions will be opened, `None` where git alone is asked.
         install: address from which heldout is installed, "" where it is stated later.
@@ -98,6 +140,9 @@ class NewBoard:
     sets: Mapping[str, bool]
     primary: str
     stake: Stake = "known"
+    judged: int = 0
+    final: str | None = None
+    closes: date | None = None
     example: Example | None = None
     forge: ForgeSpec | None = None
     install: str = ""
@@ -110,6 +155,7 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "title": _quote(board.title),
         "task": _quote(board.task),
         "opens": board.opens.isoformat(),
+        "closes": _say_closes(board.closes),
         "primary": _quote(board.primary),
         "envelope": _quote(board.envelope),
         "recipients": _quote(list(board.recipients)),
@@ -121,8 +167,8 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "repository": _quote("" if board.forge is None else _address(board.forge)),
         "install": _quote(board.install),
         "example": _example_table(board.example),
-        "views": "\n".join(_view_table(name, board.measure) for name in board.sets),
-        "release": _RELEASE["known" if board.stake == "known" else "open"],
+        "views": "\n".join(_view_tables(name, board) for name in board.sets),
+        "release": _release_table(board),
     }
     readme = _fill_readme(board.title, board.task, board.install, tuple(board.sets))
     return {
@@ -179,14 +225,34 @@ def format_recipients(recipients: Sequence[str]) -> bytes:
     return "".join(f"{recipient.strip()}\n" for recipient in recipients).encode()
 
 
+def _say_closes(day: date | None) -> str:
+    """The line, a comment with an example where no day is known yet."""
+    return "# closes = 2027-03-31" if day is None else f"closes = {day.isoformat()}"
+
+
 def _set_table(name: str, *, public: bool) -> str:
     lines = [f"[sets.{name}]", f'queries = "queries/{name}.tsv"']
     lines += [f'qrels = "qrels/{name}.qrels"'] if public else ["# labels: in the vault"]
     return "\n".join(lines) + "\n"
 
 
-def _view_table(name: str, measure: str) -> str:
-    return f'[[views]]\nname = "{name}"\nset = "{name}"\nmeasure = {_quote(measure)}\n'
+def _view_tables(name: str, board: NewBoard) -> str:
+    """The views of a set: its own, and beside one that a ratchet ranks by one that informs."""
+    words = {"set": _quote(name), "measure": _quote(board.measure)}
+    if name == board.final:
+        return Template(_FINAL).substitute(words)
+    own = Template("[[views]]\nname = $set\nset = $set\nmeasure = $measure\n").substitute(words)
+    if name != board.primary or board.stake == "known":
+        return own
+    if board.judged > SPLIT_ABOVE:
+        return own + 'part = "deciding"\n' + Template(_FEEDBACK).substitute(words)
+    return own + Template(_CHECK).substitute(words)
+
+
+def _release_table(board: NewBoard) -> str:
+    if board.stake == "known":
+        return _RELEASE["known"]
+    return _RELEASE["open"] + _SPLIT * (board.judged > SPLIT_ABOVE)
 
 
 def _example_table(example: Example | None) -> str:

@@ -61,12 +61,14 @@ class PublishedNumbers:
     """How many numbers were published, for the organisers: it names teams under embargo.
 
     Attributes:
-        views: the public views on held-out labels, which are counted.
+        views: the public views on held-out labels, which are counted, but for `informing` ones.
+        informing: such views that rank nobody; what they publish is of no use in the ranking.
         teams: most numbers first.
         board: all teams together. The organisers' baselines and imported entries do not count.
     """
 
     views: tuple[str, ...]
+    informing: tuple[str, ...]
     teams: tuple[TeamNumbers, ...]
     board: TeamNumbers
 
@@ -107,7 +109,8 @@ def count_numbers(history: History, spec: BoardSpec) -> PublishedNumbers:
     Raises:
         ValueError: the history is the public one, which does not name every team.
     """
-    views = tuple(view.name for view in spec.public_views if spec.sets[view.set].held_out)
+    held_out = [view for view in spec.public_views if spec.sets[view.set].held_out]
+    views = tuple(view.name for view in held_out if not view.ranks_nobody)
     published = [
         s for s in history.submissions.values() if s.status == "published" and not s.baseline
     ]
@@ -121,6 +124,7 @@ def count_numbers(history: History, spec: BoardSpec) -> PublishedNumbers:
     ]
     return PublishedNumbers(
         views=views,
+        informing=tuple(view.name for view in held_out if view.ranks_nobody),
         teams=tuple(sorted(teams, key=lambda row: (-row.numbers, row.name))),
         board=_count("board", published, views),
     )

@@ -1,0 +1,143 @@
+"""Boards that `board new` makes for each stake: the next steps work, to page and audit."""
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import town as towns
+from town import OTHER_TEAM, TEAM, Town, call, founding, new_town, write_inputs
+
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+
+pytestmark = pytest.mark.slow
+DAY, NEXT = "2026-11-02T10:00:00Z", "2026-11-03T10:00:00Z"
+FINAL = 40
+
+PLACES: dict[int, Callable[[int], int]] = {
+    1: lambda number: 4 if number % 3 == 0 else 5,
+    2: lambda number: 2 if number % 7 == 0 else 1,
+    3: lambda number: 2 if number % 7 == 3 else 1,
+}
+"""Seed of a run -> query -> rank of its answer: a baseline, two equal runs far above it."""
+
+
+def placed(query_set: str, seed: int) -> str:
+    lines = []
+    for number in range(towns.QUERIES):
+        documents = [f"n{number}-{4 * seed - 4 + i}" for i in range(4)]
+        documents.insert(PLACES[seed](number) - 1, f"d{query_set}{number}")
+        lines += [f"{query_set}{number}\t{d}\t{rank}" for rank, d in enumerate(documents, 1)]
+    return "\n".join(lines) + "\n"
+
+
+def rules_of(folder: Path) -> BoardSpec:
+    return parse_spec((folder / "board" / "board.toml").read_bytes())
+
+
+def row_of(town: Town, submission: str) -> dict[str, Any]:
+    return next(row for row in town.rows() if row["id"] == submission)
+
+
+@pytest.mark.parametrize(("queries", "informing"), [(1200, "feedback"), (70, "check")])
+def test_an_open_board_takes_a_baseline_and_entries_and_is_audited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queries: int, informing: str
+) -> None:
+    monkeypatch.setattr(towns, "QUERIES", queries)
+    monkeypatch.setattr(towns, "run_text", placed)
+    town = Town(tmp_path / "town")
+    said = new_town(town.root, "--stake", "open").out
+    assert f"view {informing} publishes every score" in said
+    spec = rules_of(town.root)
+    assert (spec.release.rule, spec.primary) == ("ratchet", "eval")
+    assert [view.name for view in spec.views] == ["dev", "eval", informing]
+    assert [view.ranks_nobody for view in spec.views] == [False, False, True]
+
+    for name in ("dev", "eval"):
+        (town.root / f"bm25-{name}").write_text(placed(name, 1))
+    (line,) = re.findall(r"ratchet begins: heldout (board baseline .*)", said)
+    files = iter((town.root / "bm25-dev", town.root / "bm25-eval"))
+    words = [str(next(files)) if word == "FILE" else word for word in shlex.split(line)]
+    answer = call(town.root, *words, "--now", towns.FOUNDED)
+    assert answer.code == 0, answer
+    town.push()
+    town.pull()
+
+    told = ("--why", "known people", "--yes")
+    first = town.send("first", now=DAY, seed=2, team=TEAM)
+    town.take_in(now=DAY)
+    assert town.organiser("publish", first, *told, now=DAY).code == 0
+    second = town.send("second", now=NEXT, seed=3, team=OTHER_TEAM)
+    town.take_in(now=NEXT)
+    assert town.organiser("publish", second, *told, now=NEXT).code == 0
+
+    counted = {"eval": 900, "feedback": 300} if queries > 1000 else {"eval": 70, "check": 70}
+    events = [event["public"] for event in town.events() if event["kind"] == "published"]
+    assert events[0]["queries"] == {"dev": queries, **counted}
+    assert events[1]["queries"] == {"dev": queries, informing: counted[informing]}
+    better, equal = row_of(town, first), row_of(town, second)
+    assert better["rank"] == 1
+    assert better["scores"]["eval"] == pytest.approx(13 / 14, abs=0.02)
+    assert equal["scores"].get("eval") is None
+    assert informing in equal["scores"]
+    assert all(row["rank"] is None for row in town.rows() if row["id"] != first)
+    described = town.organiser("board", "describe", "--json", now=NEXT).json["numbers"]
+    assert (described["views"], described["informing"]) == (["eval"], [informing])
+    board = described["board"]
+    assert (board["entries"], board["numbers"], board["without"]) == (2, 1, 1)
+    assert described["price"] is None
+    assert town.audit()["ok"]
+
+
+def prize(folder: Path) -> list[str | Path]:
+    """The option that gives the queries of a final, which are written to a folder."""
+    texts = "".join(f"final{i}\tquestion {i * 7919} of the final\n" for i in range(FINAL))
+    (folder / "final.tsv").write_text(texts)
+    labels = "".join(f"final{i} 0 dfinal{i} 1\n" for i in range(FINAL))
+    (folder / "final.qrels").write_text(labels)
+    return ["--final", folder / "final.tsv", folder / "final.qrels"]
+
+
+def test_a_prize_is_decided_by_a_final_on_a_set_of_its_own(tmp_path: Path) -> None:
+    write_inputs(tmp_path)
+    closes = ("--closes", "2027-03-31")
+    answer = call(tmp_path, *founding(tmp_path), *prize(tmp_path), *closes)
+    assert answer.code == 0, answer
+    assert "for a prize:" in answer.out
+    assert "after 2027-03-31, publish their scores (heldout board final)" in answer.out
+    spec = rules_of(tmp_path)
+    assert spec.release.rule == "ratchet"
+    assert spec.finalists_view is not None
+    assert (spec.finalists_view.set, spec.finalists_view.finalists) == ("final", 10)
+    assert [view.name for view in spec.views] == ["dev", "eval", "check", "final"]
+    assert (tmp_path / "vault" / "labels" / "final.qrels").is_file()
+    assert not (tmp_path / "board" / "qrels" / "final.qrels").exists()
+    assert "(done before)" in call(tmp_path, *founding(tmp_path), *prize(tmp_path), *closes).out
+
+
+def test_a_prize_without_a_final_set_says_what_to_prepare(tmp_path: Path) -> None:
+    write_inputs(tmp_path)
+    answer = call(tmp_path, *founding(tmp_path), "--stake", "prize")
+    assert answer.code == 0, answer
+    assert "prepare the final that decides the prize: a held-out set" in answer.out
+    assert rules_of(tmp_path).finalists_view is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--stake", "open", "--closes", "2027-03-31"), "--final goes with --stake prize"),
+        ((), "--final needs a last day: --closes 2027-03-31"),
+    ],
+)
+def test_a_final_that_cannot_be_is_refused(
+    tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    write_inputs(tmp_path)
+    answer = call(tmp_path, *founding(tmp_path), *prize(tmp_path), *options)
+    assert answer.code == 2
+    assert said in answer.err
+    assert not (tmp_path / "board").exists()
