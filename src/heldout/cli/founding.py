@@ -221,7 +221,9 @@ def _ask_stake() -> Stake:
 
 def _next(folder: Path, vault: Path, plan: NewBoard, now: datetime) -> Iterator[str]:
     """What to do now; commands can be called as they stand, once FILE is a file."""
-    runs = " ".join(f"--{name} FILE" for name in plan.sets)
+    runs = " ".join(
+        f"--{name} FILE" if name in ("dev", "eval") else f"--run {name}=FILE" for name in plan.sets
+    )
     places = f"--board {shlex.quote(str(folder))} --vault {shlex.quote(str(vault))}"
     run = f'{now:%Y%m%d}-bm25 {runs} --description "BM25"'
     yield "back up the vault today: without its key nothing that is sent can be opened"
