@@ -239,9 +239,9 @@ def _next(folder: Path, vault: Path, plan: NewBoard, now: datetime) -> Iterator[
     first = "show a first run"
     if plan.stake != "known":
         first = "before the first submission add your best baseline, where the ratchet begins"
+    yield f"{first}: heldout board baseline {run} {places}"
     if plan.stake == "prize":
         yield _say_final(plan)
-    yield f"{first}: heldout board baseline {run} {places}"
     yield "another organiser: share the vault (docs/organisers.md), then heldout board rekey"
 
 
