@@ -111,6 +111,10 @@ def test_where_a_low_score_is_told_once_only_a_team_s_first_run_is_asked_about(
     assert len([*check_far_below(case_of(log, LOW, team="Harbour", rule=rule))]) == 1
 
 
+def test_where_no_low_score_is_published_nobody_is_asked() -> None:
+    assert [*check_far_below(case_of(BoardLog().open(), LOW, rule="ratchet"))] == []
+
+
 def test_a_run_that_was_refused_is_no_first_one() -> None:
     log = BoardLog().open()
     log.receive("20261101-first")

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -245,6 +246,23 @@ def test_who_was_second_goes_on_where_nothing_stands_against_it(
     assert pair.ann.kinds().count("published") == 2
     assert pair.bob.call("rebuild", now=LATER).code == 0
     assert pair.bob.log() == pair.ann.log()
+
+
+def test_of_two_keys_made_at_once_the_first_one_holds(pair: Pair) -> None:
+    """Both accept rules that need the key of a query set, each in a vault that has none."""
+    for office in (pair.ann, pair.bob):
+        rules = office.board / "board.toml"
+        rules.write_text(rules.read_text().replace('rule = "rounded"', 'rule = "ratchet"'))
+    before_push(pair.ann, shell(pair.bob, "rebuild", "--accept-rules", now=LATER))
+    told = pair.ann.call("rebuild", now=LATER)
+    assert told.code == 0, told
+    assert "another organiser was first" in told.err
+    key = (pair.bob.vault / "labels/eval.key").read_bytes()
+    assert (pair.ann.vault / "labels/eval.key").read_bytes() == key
+    assert pair.ann.kinds().count("changed-rules") == 1
+    assert pair.ann.log() == pair.bob.log() == pair.remote_log()
+    committed = parse_log(pair.ann.log(), path="")[-1].get("labels")
+    assert committed["eval.key"] == sha256(key).hexdigest()
 
 
 ASK = """

@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _ANSWERS = ("baseline", "published")
+_AGAIN = ("corrected", "reviewed")
 _SHOWN = 5
 Read = Callable[[str], Evidence]
 
@@ -159,11 +160,9 @@ def _list_last(entries: Sequence[Entry], history: History, view: str) -> list[st
     names: list[str] = []
     for entry in reversed(entries):
         name = str(entry.event.submission)
-        if entry.event.kind not in _ANSWERS:
-            if view in (entry.get("evidence") or {}):  # scored again
-                return None
-            continue
-        if not is_answered(history.submissions[name], view):
+        if entry.event.kind in _AGAIN and view in (entry.get("evidence") or {}):
+            return None
+        if entry.event.kind not in _ANSWERS or not is_answered(history.submissions[name], view):
             continue
         names.append(name)
         bar = (entry.get("bars") or {}).get(view)
