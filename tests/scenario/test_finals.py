@@ -84,6 +84,7 @@ def test_only_finalists_are_scored_in_public_and_once(town: Town, tmp_path: Path
     assert "final-opened" in other.err
     audit = town.audit()
     assert (audit["ok"], audit["faults"]) == (True, [])
+    assert "the final, computed again" in town.organiser("audit", now=LATER).out
     closed = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER)
     assert closed.code == 0, closed
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:

@@ -133,6 +133,19 @@ def test_exports_and_entry_pages_have_the_scores_of_finalists_alone() -> None:
     assert not any(score.encode() in before["leaderboard/index.html"] for score in ("0.0068",))
 
 
+def test_the_feed_has_the_winner_and_no_name_under_embargo() -> None:
+    board = finals(again=True)
+    feed = render_board(board, final_spec(), facts())["leaderboard/feed.xml"].decode()
+    assert feed.count("Winner of the final: duoT5 over Lantern v2 top 50") == 2
+    assert "top 50, 0.402</title>" in feed
+    assert "top 50, tuned, 0.417</title>" in feed
+    assert "Two labels were wrong." in feed
+    hidden = next(row.id for row in board.finalists if row.embargoed)
+    board = with_opened(finals(), winner=hidden)
+    feed = render_board(board, final_spec(), facts())["leaderboard/feed.xml"].decode()
+    assert "Winner of the final: an anonymous entry, 0." in feed
+
+
 @pytest.mark.parametrize("words", ["<script>alert(1)</script>", "\u202egnp.exe"])
 def test_a_reason_is_text(words: str) -> None:
     board = finals(again=True)

@@ -14,7 +14,7 @@ from heldout.board.log.events import format_time
 from heldout.board.ranking.standings import Row, Standings, best_so_far
 from heldout.board.rules.spec import BoardSpec
 from heldout.site.facts import BoardFacts
-from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
+from heldout.site.rows import Column, TableRow, make_columns, make_row, public_row, public_rows
 from heldout.site.wording import clean, count, safe_link
 
 __all__ = ["FEED", "format_feed"]
@@ -33,6 +33,7 @@ _WORDS = {
     "correction": "Corrected",
     "view": "Scored on a new view",
     "scores": "Scores published",
+    "final": "Winner of the final",
 }
 
 
@@ -47,6 +48,7 @@ class _Item:
         row: the entry; the best of them where it is news of several.
         why: the organisers' reason, or "".
         entries: how many entries it is news of together; 1 for one of its own.
+        final: the entry's score on the final view, where it is news of that; else "".
     """
 
     when: datetime
@@ -55,12 +57,13 @@ class _Item:
     row: TableRow
     why: str = ""
     entries: int = 1
+    final: str = ""
 
     @property
     def title(self) -> str:
         """One line: what happened, to what, at which score."""
         named = "an anonymous entry" if self.row.embargo else self.row.system
-        score = self.row.primary.text
+        score = self.final or self.row.primary.text
         told = f"{named}, {score}" if score else named
         if self.kind == "scores":
             return f"{_WORDS[self.kind]}: {count(self.entries, 'entry', 'entries')}, best {told}"
@@ -125,6 +128,22 @@ def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
             kind = "view" if when in row.added else "correction"
             yield _Item(when=when, about=about, kind=kind, row=line, why=clean(why))
     yield from _scores_told(ranked, columns, standings.as_of.date(), spec)
+    yield from _finals(standings, columns)
+
+
+def _finals(standings: Standings, columns: tuple[Column, ...]) -> Iterator[_Item]:
+    """Each opening of a final; of a second one the reason says why."""
+    lines = {row.id: make_row(public_row(row), columns) for row in standings.finalists}
+    openings = () if standings.final is None else standings.final.openings
+    for number, one in enumerate(openings, 1):
+        yield _Item(
+            when=one.at,
+            about=f"final {number}",
+            kind="final",
+            row=lines[one.winner],
+            why=clean(one.why),
+            final=one.scores[one.winner],
+        )
 
 
 def _scores_told(

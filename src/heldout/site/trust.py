@@ -1,4 +1,4 @@
-"""What the organisers have bound themselves to, as a page shows it: commitments, keys, the closing.
+"""What the organisers have bound themselves to: commitments, keys, a final, the closing.
 
 All of it is in the public log. A reader who keeps the first digest can hold the archive against it
 when the board has ended.
@@ -56,6 +56,10 @@ def _say(entry: Entry) -> str:
     kind = entry.event.kind
     if kind == "closed-board":
         return "Closed for good: the archive opens labels, scores by query and the log"
+    if kind == "named-finalists":
+        return f"Named {count(len(entry.event.public['finalists']), 'finalist')}"
+    if kind == "opened-final":
+        return "Opened the final: the finalists' scores, once, and who wins"
     if kind == "rekeyed":
         return f"Keys of the organisers changed ({_say_keys(entry)})"
     if "labels" not in entry.event.sealed:

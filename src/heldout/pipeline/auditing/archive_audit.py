@@ -24,7 +24,7 @@ from heldout.pipeline.auditing.archive_labels import (
     tell_labels,
     uses_labels_in_force,
 )
-from heldout.pipeline.auditing.audit import Audit, count_releases
+from heldout.pipeline.auditing.audit import FINAL_CHECKED, Audit, count_releases
 from heldout.pipeline.auditing.measured_audit import check_measured, tell_measured
 from heldout.pipeline.auditing.opening import list_agreed
 from heldout.pipeline.auditing.replay import replay_releases
@@ -70,6 +70,8 @@ def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
     runs = [s for s in unpacked.published if unpacked.runs(s)]
     checked = [*_CHECKED, *say_labels(unpacked), _FOLLOWS]
     checked.append(f"{count_releases(replay)} by the release rule of the day")
+    final = unpacked.history.final
+    checked += [FINAL_CHECKED] * (final is not None and final.opened is not None)
     checked += ["what was told of the ranking, computed again"] * bool(unpacked.history.measured)
     checked += [f"scores by query of {len(runs)} against their runs"] * bool(runs)
     checked += ["the log against the board's public one"] * bool(public)

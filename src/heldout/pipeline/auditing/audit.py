@@ -38,7 +38,9 @@ from heldout.store.repository import KEYS, LEADERBOARD, Repository
 from heldout.store.shared_files import kept_path
 from heldout.store.vault import Vault
 
-__all__ = ["Audit", "audit_board", "count_releases"]
+__all__ = ["FINAL_CHECKED", "Audit", "audit_board", "count_releases"]
+
+FINAL_CHECKED = "the final, computed again: scores, who is clearly below the best, winner, luck"
 
 # Pages of another version, or charts drawn on another machine, are other bytes of the same numbers.
 _PAGES = (
@@ -127,6 +129,8 @@ def audit_board(
             notes += _tell_final(vault, vault.history())
             notes += map(say_mixed, find_mixed(vault, vault.history()))
             checked.append(f"{count_releases(replay)} by the release rule of the day")
+            if history.final is not None and history.final.opened is not None:
+                checked.append(FINAL_CHECKED)
             later = len(vault.entries()) - len(public)
             notes += [f"{_events(later)} not public yet: heldout rebuild"] * (later > 0)
     except HeldoutError as error:
