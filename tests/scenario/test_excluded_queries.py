@@ -95,3 +95,25 @@ def test_a_views_list_of_other_queries_is_refused(tmp_path: Path) -> None:
     answer = town.organiser("rebuild", now=DAY)
     assert answer.code == 2
     assert "unknown-query  queries/hard" in answer.err
+
+
+def test_a_mean_over_fewer_queries_is_published_again_even_with_the_same_digits(
+    tmp_path: Path,
+) -> None:
+    """The relevant document of each query stands second, so that no mask moves the mean."""
+    town = found_town(tmp_path)
+    told: list[str | Path] = []
+    for name in ("dev", "eval"):
+        file = tmp_path / f"{name}.run"
+        lines = [f"{name}{n}\tx{n}\t1\n{name}{n}\td{name}{n}\t2\n" for n in range(QUERIES)]
+        file.write_text("".join(lines))
+        told += [f"--{name}", file]
+    base = ("board", "baseline", "20261105-even", *told, "--description", "Second")
+    assert town.organiser(*base, now=DAY).code == 0
+    mask(town).write_text(GOOD)
+    answer = town.organiser("correct", "20261105-even", "--why", "broken queries", now=DAY)
+    assert answer.code == 0, answer
+    last = town.events()[-1]
+    assert (last["kind"], last["public"]["scores"]["eval"]) == ("corrected", "0.500")
+    assert last["public"]["queries"]["eval"] == QUERIES - len(OUT)
+    assert town.organiser("archive", tmp_path / "kb.zip", "--yes", now=DAY).code == 0

@@ -1,4 +1,4 @@
-"""A board whose held-out set is split.
+"""A board whose held-out set is split, and one with scores under noise, from the first to the last.
 
 Published, corrected, audited, closed, archived, and the archive audited by who has nothing else.
 """
@@ -6,22 +6,27 @@ Published, corrected, audited, closed, archived, and the archive audited by who 
 import random
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import town as towns
-from town import OTHER_TEAM, TEAM, Town, call, founding, git, write_inputs
+from town import OTHER_TEAM, TEAM, Town, call, founding, git, named, write_inputs
 from trusting import Files, forge
 
-from heldout.board.rules.parts import feedback_queries
+from heldout.board.rules.parts import draw_noise, feedback_queries
 from heldout.pipeline.auditing.archive_audit import audit_archive
+from heldout.pipeline.query_sets import sets
+from heldout.pipeline.scoring import evidence
 
 pytestmark = pytest.mark.slow
 QUERIES = 420
 DAY = "2026-11-02T10:00:00Z"
 LAST = "2026-12-02T10:00:00Z"
+DECIDING = ('name = "eval"\n', 'name = "eval"\npart = "deciding"\n')
 FEEDBACK = '\n[[views]]\nname = "feedback"\nset = "eval"\nmeasure = "RR@10"\npart = "feedback"\n'
+RATCHET = ('rule = "rounded"', 'rule = "ratchet"')
 LADDER = ('rule = "rounded"', 'rule = "ladder"')
 CHECK = '\n[[views]]\nname = "check"\nset = "eval"\nmeasure = "RR@10"\nnoise = 10\n'
 
@@ -152,8 +157,7 @@ def exclude(town: Town, *queries: str) -> None:
 
 
 def test_a_split_set_from_the_first_submission_to_the_archive(tmp_path: Path) -> None:
-    deciding = ('name = "eval"\n', 'name = "eval"\npart = "deciding"\n')
-    town = found_board(tmp_path / "town", deciding, LADDER, views=FEEDBACK)
+    town = found_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
     base = add_baseline(town)
     low = send(town, "low", 1, top=0.2, team=TEAM)
     good = send(town, "good", 2, top=0.8, team={**OTHER_TEAM, "open_runs": True})
@@ -187,6 +191,106 @@ def test_a_split_set_from_the_first_submission_to_the_archive(tmp_path: Path) ->
 
 def swap_key(files: Files) -> None:
     files["labels/eval.key"] = f"{'0' * 64}\n".encode()
+
+
+def noisy_text(town: Town, values: Mapping[str, float], first: Mapping[str, float]) -> str:
+    """The documented formula, from the texts of the runs and the key."""
+    ordered = [values[query] for query in sorted(values)]
+    unit = max(statistics.stdev(one.values()) / len(one) ** 0.5 for one in (values, first))
+    drawn = draw_noise(secret(town), "check", ordered)
+    return f"{statistics.fmean(ordered) + 10 * unit * drawn:.3f}"
+
+
+def test_scores_with_noise_from_the_first_submission_to_the_archive(tmp_path: Path) -> None:
+    town = found_board(tmp_path / "town", RATCHET, views=CHECK)
+    base = add_baseline(town)
+    low = send(town, "low", 1, top=0.2, team=TEAM)
+    good = send(town, "good", 2, 3, top=0.8, team={**OTHER_TEAM, "open_runs": True})
+    again = send(town, "again", 4, top=0.2, team=named("Harbour"))
+    systems = {base: ([9], 0.2), low: ([1], 0.2), good: ([2, 3], 0.8), again: ([4], 0.2)}
+    true = {name: reciprocal(*system) for name, system in systems.items()}
+    told = last_scores(town)
+    for name, values in true.items():
+        assert told[name]["check"] == noisy_text(town, values, true[base])
+    assert len({scores["check"] for scores in told.values()}) == len(systems)
+    assert [name for name in systems if "eval" in told[name]] == [base, good]
+    spreads = next(e for e in town.events() if e["submission"] == good and "seeds" in e["public"])
+    assert spreads["public"]["seeds"]["spreads"].keys() == {"dev", "eval"}
+    assert town.audit() == {**town.audit(), "ok": True, "faults": []}
+    page = (town.board / "leaderboard/index.html").read_text("utf-8")
+    assert "a check that the run works" in page.replace("\N{NO-BREAK SPACE}", " ")
+    before = dict(told)
+    exclude(town, "eval3", "eval7")
+    left = {
+        name: {q: value for q, value in values.items() if q not in ("eval3", "eval7")}
+        for name, values in true.items()
+    }
+    told = last_scores(town)
+    for name, values in left.items():  # in units of the first baseline as it was at first
+        assert told[name]["check"] == noisy_text(town, values, true[base])
+        assert told[name]["check"] != before[name]["check"]
+    assert town.audit() == {**town.audit(), "ok": True, "faults": []}
+    end(town)
+
+
+def test_an_organiser_who_publishes_without_the_noise_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town = found_board(tmp_path / "town", RATCHET, views=CHECK)
+    base = add_baseline(town)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            evidence, "add_noise", lambda values, *_, **__: f"{sum(values) / len(values):.3f}"
+        )
+        good = send(town, "good", 2, top=0.8, team=TEAM)
+    assert last_scores(town)[good]["check"] == mean_over(reciprocal([2], 0.8), reciprocal([2], 0.8))
+    (fault,) = town.audit()["faults"]
+    assert f'"{good}", view check: told' in fault
+    assert base not in fault
+
+
+def test_an_organiser_who_splits_by_another_key_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town = found_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
+    with monkeypatch.context() as patch:
+        chosen = partial(feedback_queries, bytes(32))
+        patch.setattr(sets, "feedback_queries", lambda _, ids, share: chosen(ids, share))
+        add_baseline(town)
+    faults = town.audit()["faults"]
+    assert len(faults) == 2
+    assert all("queries that are not in the" in fault for fault in faults)
+
+
+def test_neither_share_nor_queries_of_a_split_change_once_scores_are_published(
+    tmp_path: Path,
+) -> None:
+    town = found_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
+    add_baseline(town)
+    rules, queries = town.board / "board.toml", town.board / "queries" / "eval.tsv"
+    for file, text in (
+        (rules, rules.read_text().replace(RATCHET[1], f"{RATCHET[1]}\nfeedback = 0.3")),
+        (queries, queries.read_text() + "more\twhat else is there\n"),
+    ):
+        before = file.read_text()
+        assert text != before
+        file.write_text(text)
+        answer = town.organiser("rebuild", now=DAY)
+        assert answer.code == 2, answer
+        assert file.name in answer.err
+        assert "one part to the other" in answer.err or "which queries are in which" in answer.err
+        file.write_text(before)
+
+
+def test_a_split_of_too_small_a_set_is_refused_before_its_first_score(tmp_path: Path) -> None:
+    town = found_board(tmp_path / "town", RATCHET, views="")
+    rules = town.board / "board.toml"
+    text = rules.read_text().replace(*DECIDING) + FEEDBACK
+    rules.write_text(text.replace(RATCHET[1], f"{RATCHET[1]}\nfeedback = 0.5"))
+    answer = town.organiser("rebuild", now=DAY)
+    assert answer.code == 2
+    assert "small-part" in answer.err
+    assert "210 queries that count in the deciding part" in answer.err
 
 
 def test_before_there_is_a_baseline_nothing_is_published_with_noise(tmp_path: Path) -> None:

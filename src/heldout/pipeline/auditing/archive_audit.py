@@ -5,6 +5,7 @@ cannot be checked is said.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -66,7 +67,9 @@ def audit_archive(path: Path, *, public: Sequence[Entry] = ()) -> Audit:
 def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
     unpacked = unpack_archive(path, folder)
     faults = [*_check_public(unpacked.log, public), *_check(unpacked)]
-    replay = replay_releases(unpacked.log, unpacked.evidence, unpacked.key)
+    replay = replay_releases(
+        unpacked.log, unpacked.evidence, unpacked.key, cache(unpacked.query_ids)
+    )
     runs = [s for s in unpacked.published if unpacked.runs(s)]
     checked = [*_CHECKED, *say_labels(unpacked), _FOLLOWS]
     checked.append(f"{count_releases(replay)} by the release rule of the day")

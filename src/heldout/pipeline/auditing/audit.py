@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -123,7 +124,7 @@ def audit_board(
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
             vault = Vault.open(vault_root, board=repository.root, read_only=True)
             faults += _check_vault(vault, public)
-            replay = _check_releases(vault, vault.entries())
+            replay = _check_releases(repository, vault)
             faults += replay.faults
             notes += [*_tell_held_out(vault, vault.history()), *_tell_removed(vault), *replay.notes]
             notes += _tell_final(vault, vault.history())
@@ -319,13 +320,20 @@ def _check_held_out(vault: Vault, history: History) -> Iterator[str]:
         yield f"labels/{held_out_file(name)} in the vault is not the file that was committed to"
 
 
-def _check_releases(vault: Vault, entries: Sequence[Entry]) -> Replay:
+def _check_releases(repository: Repository, vault: Vault) -> Replay:
     """Every release was what the rule of its day gives, by the scores that were kept for it."""
 
     def read_key(name: str, digest: str) -> bytes:
         return parse_key(vault.sealed(digest).read_bytes(), path=f"labels/{name}")
 
-    return replay_releases(entries, lambda digest: read_evidence(vault, digest), read_key)
+    @cache
+    def read_queries(path: str) -> frozenset[str]:
+        return frozenset(repository.queries(path).texts)
+
+    entries = vault.entries()
+    return replay_releases(
+        entries, lambda digest: read_evidence(vault, digest), read_key, read_queries
+    )
 
 
 def _tell_held_out(vault: Vault, history: History) -> Iterator[str]:

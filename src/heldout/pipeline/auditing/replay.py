@@ -4,14 +4,14 @@ Event by event, with what the log said before it: which score the new one had to
 rule makes of the two, and what was told. A score that was withheld must have been rightly withheld,
 a number must be the one that the rule gives, and labels must be those that held on the day. Under
 the ratchet the best run of each day is found again from the scores of all runs before it, and the
-jitter is drawn again with the key of the query set.
+jitter is drawn again with the key of the query set, as are noise and the parts of a split set.
 
 It needs the scores by query that the events name. The organisers have them, and the archive of a
 closed board. Where names are under an embargo nobody else knows who is one team; what hangs on that
 is a note and not a fault.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from heldout.board.log.events import Entry
@@ -19,6 +19,7 @@ from heldout.board.log.history import History, Submission, follow_history
 from heldout.board.log.submission import apply_event
 from heldout.board.rules.held_out import key_name, names_of_view
 from heldout.board.rules.label_views import rules_told_by
+from heldout.board.rules.parts import feedback_queries
 from heldout.board.rules.release import (
     NOT_CLEAR,
     ReleaseRule,
@@ -35,7 +36,7 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import HeldoutError, quote
 from heldout.pipeline.deciding.finals import final_fields
-from heldout.pipeline.scoring.evidence import Evidence
+from heldout.pipeline.scoring.evidence import Evidence, make_noisy
 from heldout.pipeline.scoring.ratchet import (
     best_baseline,
     best_of,
@@ -43,6 +44,7 @@ from heldout.pipeline.scoring.ratchet import (
     is_answered,
     values_of,
 )
+from heldout.pipeline.scoring.score import ViewScore
 from heldout.pipeline.scoring.score_checks import is_score_of
 from heldout.pipeline.scoring.telling import rule_of
 
@@ -88,11 +90,20 @@ class _Runs:
 
 @dataclass(slots=True)
 class _Findings:
-    """What was found so far, and where its evidence is."""
+    """What was found so far, and where its evidence is.
+
+    Attributes:
+        read, read_key, read_queries: as `replay_releases` has them.
+        runs: view -> the runs that the ratchet knows.
+        first: view -> digest of the scores by query of the first baseline, as published first.
+        releases, faults, notes: of the result.
+    """
 
     read: Callable[[str], Evidence]
     read_key: Callable[[str, str], bytes]
+    read_queries: Callable[[str], Collection[str]]
     runs: dict[str, _Runs] = field(default_factory=dict)
+    first: dict[str, str | None] = field(default_factory=dict)
     releases: int = 0
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -161,6 +172,7 @@ def replay_releases(
     entries: Iterable[Entry],
     read: Callable[[str], Evidence],
     read_key: Callable[[str, str], bytes],
+    read_queries: Callable[[str], Collection[str]],
 ) -> Replay:
     """Go over every release of a log.
 
@@ -168,11 +180,12 @@ def replay_releases(
         entries: a verified log, with as many fields opened as may be.
         read: gives the evidence of a digest, or raises StoreError where it is not here.
         read_key: likewise gives the key of a query set by its name in a commitment and its digest.
+        read_queries: gives the ids of a set's queries by the path in board.toml.
 
     Raises:
         StoreError: the log is not one of events as heldout writes them.
     """
-    found = _Findings(read=read, read_key=read_key)
+    found = _Findings(read=read, read_key=read_key, read_queries=read_queries)
     for entry, before in follow_history(entries):
         if entry.event.kind == "opened-final":
             _replay_final(entry, before, found)
@@ -260,6 +273,8 @@ def _follow(entry: Entry, before: History, found: _Findings) -> None:
     """Which runs later ones are compared with, by their scores after this event."""
     name = str(entry.event.submission)
     after = apply_event(before.submissions.get(name), entry, name)
+    for view in after.scores if after.baseline else ():
+        found.first.setdefault(view, after.evidence.get(view))
     for view in (*after.scores, *after.untold):
         if not is_answered(after, view):
             continue
@@ -283,6 +298,7 @@ def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> Non
         try:
             score = _read_score(event, view, digests, found)
             found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
+            found.faults += [f"{where}: {one}" for one in _check_part(event, view, score, found)]
             _check_release(event, view, score, found, where)
         except (HeldoutError, ValueError) as error:
             found.faults.append(f"{where}: cannot be gone over: {error}")
@@ -296,6 +312,7 @@ def _go_over_scores(event: _Event, digests: Mapping[str, str], found: _Findings)
         try:
             score = _read_score(event, view, digests, found)
             found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
+            found.faults += [f"{where}: {one}" for one in _check_part(event, view, score, found)]
         except (HeldoutError, ValueError) as error:
             found.faults.append(f"{where}: cannot be gone over: {error}")
 
@@ -328,6 +345,19 @@ def _check_score(event: _Event, view: View, evidence: Evidence) -> Iterator[str]
     if told != score.n:
         yield f"told as a mean over {told} queries, it is one over {score.n}"
     yield from _check_labels(evidence, view, event.before)
+
+
+def _check_part(event: _Event, view: View, evidence: Evidence, found: _Findings) -> Iterator[str]:
+    """It is over queries of the view's part, as the key draws it."""
+    if view.part is None:
+        return
+    every = frozenset(found.read_queries(event.spec.sets[view.set].queries))
+    key = _read_key(view, evidence, found)
+    feedback = feedback_queries(key, every, event.spec.release.feedback)
+    part = feedback if view.part == "feedback" else every - feedback
+    strange = evidence.score.per_query.keys() - part
+    if strange:
+        yield f"scored on {len(strange):,} queries that are not in the {view.part} part"
 
 
 def _check_labels(evidence: Evidence, view: View, before: History) -> Iterator[str]:
@@ -378,6 +408,10 @@ def _held_before(event: _Event, view: str) -> str:
 
 def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
     """What the rule lets out, in the words of the page."""
+    if view.noise is not None:
+        first = _first_score(event, view, score, found)
+        key = _read_key(view, score, found)
+        return make_noisy(event.spec, view, score.score, first, key=key)
     values = score_vector(score.score.per_query, n=score.score.n)
     rule, decimals = event.rule(view.name), event.spec.decimals
     if rule.rule == "ratchet":
@@ -387,12 +421,27 @@ def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, wh
         baseline = best_baseline(event.before, view.name)
         if baseline is None:
             raise ValueError("there was no baseline by which its jitter is measured")
-        first = values_of(found.read(baseline.evidence[view.name]))
-        jitter = draw_jitter(_read_key(view, score, found), view.name, values, first)
+        base = values_of(found.read(baseline.evidence[view.name]))
+        jitter = draw_jitter(_read_key(view, score, found), view.name, values, base)
         return release(values, best, rule, decimals=decimals, jitter=jitter).text or NOT_CLEAR
     bar = _find_bar(event, view, found, where) if event.climbs(view) else None
     outcome = release(values, bar, rule, decimals=decimals)
     return outcome.text if outcome.text is not None else not_above(outcome.told.text)
+
+
+def _first_score(event: _Event, view: View, score: Evidence, found: _Findings) -> ViewScore:
+    """The score of the first baseline, in whose standard errors noise is.
+
+    Raises:
+        StoreError: it is not here.
+        ValueError: there was none, or what it was told for was not kept.
+    """
+    if view.name not in found.first and event.entry.event.kind == "baseline":
+        return score.score
+    digest = found.first.get(view.name)
+    if digest is None:
+        raise ValueError("there was no baseline in whose standard errors its noise is")
+    return found.read(digest).score
 
 
 def _read_key(view: View, score: Evidence, found: _Findings) -> bytes:

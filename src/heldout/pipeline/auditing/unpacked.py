@@ -136,6 +136,15 @@ class Unpacked:
             raise StoreError(f"labels/{name} is missing, or not the key that the log names")
         return parse_key(file.read_bytes(), path=f"labels/{name}")
 
+    def query_ids(self, path: str) -> frozenset[str]:
+        """The ids of a query set by its path in board.toml.
+
+        Raises:
+            StoreError: it is not here.
+            InputError: it is no file of queries.
+        """
+        return frozenset(Repository(self.folder).queries(path).texts)
+
     def has_scores(self, submission: Submission) -> bool:
         """Whether its scores by query are here."""
         return f"scores/{submission.id}.json" in self.names

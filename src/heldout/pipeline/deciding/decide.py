@@ -205,7 +205,7 @@ def correct(
     spec = add_label_views(desk.spec_at(submission.received), desk.spec())
     told = tell_again(desk, spec, submission, scores.views)
     before = submission.scores
-    same = _is_as_before(submission, told)
+    same = _is_as_before(submission, told, scores)
     keep_scores(desk.vault, submission_id, scores)
     # Later scores may be compared with these: the log says what they are, also where none is told.
     evidence = keep_told(desk.vault, submission_id, spec, scores)
@@ -229,8 +229,11 @@ def correct(
     return replace(logged, before=before)
 
 
-def _is_as_before(submission: Submission, told: Telling) -> bool:
-    """Whether an erratum would tell, now or later, what was told before."""
+def _is_as_before(submission: Submission, told: Telling, scores: ScoreFile) -> bool:
+    """Whether an erratum would tell, now or later, what was told before, of as many queries."""
+    names = (*told.scores, *submission.final)
+    if any(submission.counts.get(name) != scores.views[name].n for name in names):
+        return False
     known = {view: text for view, text in submission.spreads.items() if view in submission.scores}
     final = told.public.get("final", {"scores": submission.final})["scores"]
     now = (told.scores, told.spreads, final)

@@ -122,8 +122,29 @@ def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> N
     refuse_spec(list_changed_keys(parse_spec(before.encode()), after), text, path=SPEC)
     refuse_spec(list_changed_terms(history, after), text, path=SPEC)
     refuse_spec(list_moved_days(history, after, now=now), text, path=SPEC)
+    _check_splits(history, after, edited)
     _check_sets(repository, vault, parse_spec(before.encode()), after, edited)
     _check_agreement(repository, history, after)
+
+
+def _check_splits(history: History, after: BoardSpec, edited: AbstractSet[str]) -> None:
+    """Refuse other queries of a split set: some would move from one part to the other."""
+    told = {v for s in history.submissions.values() for v in (*s.scores, *s.untold)}
+    split = {view.set for view in after.views if view.part is not None and view.name in told}
+    problems = [
+        Problem(
+            code="edited-file",
+            path=after.sets[name].queries,
+            found="another file than the log has",
+            expected=f"the file in the board's log, as '{name}' is split and scores are published",
+            hint="its ids decide which queries are in which part: put it back with heldout rebuild "
+            "--restore-rules, or give new queries a set of their own",
+        )
+        for name in sorted(split)
+        if after.sets[name].queries in edited
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def _check_sets(
