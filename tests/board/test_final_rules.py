@@ -7,10 +7,12 @@ import pytest
 from boardlog import RULES, BoardLog, make_manifest
 
 from heldout.board.log.history import read_history
+from heldout.board.ranking.seasons import list_seasons
 from heldout.board.rules.early_figures import list_early_finals
 from heldout.board.rules.fixed_rules import list_changed_terms, list_moved_days
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError, StoreError
+from heldout.site.finals import make_final
 
 SET = '[sets.last]\nqueries = "queries/last.tsv"\n'
 VIEW = """[[views]]
@@ -76,6 +78,47 @@ def test_seasons_may_end_in_one_final() -> None:
     season = spec.in_season(spec.seasons[0])
     assert season.finalists_view == spec.finalists_view
     assert "last" in season.sets
+
+
+def test_finalists_of_two_seasons_stand_on_every_page() -> None:
+    rules = FINAL.replace(
+        "[policy]",
+        """[sets.second]
+queries = "queries/second.tsv"
+
+[[views]]
+name = "second"
+set = "second"
+measure = "RR@10"
+
+[[seasons]]
+name = "one"
+view = "eval"
+opens = 2026-11-01
+closes = 2026-11-01
+
+[[seasons]]
+name = "two"
+view = "second"
+opens = 2026-11-02
+
+[policy]""",
+    )
+    log = BoardLog().open(rules)
+    log.submit(A, make_manifest(A), "0.4")
+    log.wait(days=1)
+    log.receive(B)
+    log.review(B, make_manifest(B))
+    scores = {"scores": {"dev": "0.5", "second": "0.5"}, "queries": {"dev": 9, "second": 9}}
+    log.publish(B, make_manifest(B), "0.5", public=scores)
+    named(log)
+    seasons = list_seasons(log.entries, parse_spec(rules.encode()), now=log.now)
+    assert [one.season.name for one in seasons] == ["two", "one"]
+    for one in seasons:
+        assert [row.id for row in one.standings.finalists] == [A, B]
+        section = make_final(one.standings, parse_spec(rules.encode()).in_season(one.season))
+        assert section is not None
+        assert [finalist.row.id for finalist in section.rows] == [A, B]
 
 
 def played(*, rules: str = FINAL) -> BoardLog:

@@ -60,7 +60,7 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.add("published", "20261101-a", {"type": "fullrank"}, bars)
     log.correct("20261101-a", "0.3", public=held, sealed=later | bars)
     log.add("baseline", "bm25-seeds", {"scores": {}, "type": "baseline", **seeds}, kept)
-    log.add("reviewed", "20261101-a", {}, kept)
+    log.add("reviewed", "20261101-a", {}, kept | {"evidence": {"eval": "0" * 64}})
     log.add("changed-agreement", None, {"path": "a.md", "sha256": "0" * 64, "text": ""})
     for kind in ("opened-board", "rekeyed"):
         log.add(kind, None, {"files": {}, "signers": {}})
