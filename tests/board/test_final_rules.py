@@ -136,6 +136,16 @@ def named(log: BoardLog) -> BoardLog:
     return log
 
 
+def test_of_one_second_the_log_decides_and_not_the_id() -> None:
+    log = BoardLog().open(FINAL)
+    for name in ("20261101-z", "20261101-a"):
+        log.submit(name, make_manifest(name), "0.4")
+    log.name_finalists("20261101-z", "20261101-a")
+    final = log.history.final
+    assert final is not None
+    assert final.finalists == ("20261101-z", "20261101-a")
+
+
 def over(log: BoardLog) -> BoardLog:
     log.now = OVER
     return log

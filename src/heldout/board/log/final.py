@@ -1,6 +1,6 @@
 """A board's final as its log tells it: who the finalists are, and what their scores said."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -8,7 +8,7 @@ from decimal import Decimal
 from heldout.board.log.events import Entry
 from heldout.board.log.submission import Submission
 
-__all__ = ["Final", "Naming", "OpenedFinal", "fold_final"]
+__all__ = ["Final", "Naming", "OpenedFinal", "fold_final", "order_by_receipt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +121,21 @@ def _name(final: Final | None, entry: Entry, submissions: Mapping[str, Submissio
     if not named.finalists or len(set(named.finalists)) < len(named.finalists):
         raise ValueError("it names nobody, or somebody twice")
     known = [submissions.get(name) for name in named.finalists]
-    entries = [one for one in known if one is not None and _is_entry(one)]
-    if len(entries) < len(known):
+    if not all(one is not None and _is_entry(one) for one in known):
         raise ValueError("a finalist is no published entry")
-    if entries != sorted(entries, key=lambda one: (one.received, one.id)):
+    if named.finalists != order_by_receipt(named.finalists, submissions):
         raise ValueError("the finalists are not in the order of receipt")
     if final is None:
         return Final(view=entry.get("view"), namings=(named,))
     return replace(final, namings=(*final.namings, named))
+
+
+def order_by_receipt(
+    names: Collection[str], submissions: Mapping[str, Submission]
+) -> tuple[str, ...]:
+    """The ids in the order of receipt; of one second, as the log has their first events."""
+    chosen = [one for one in submissions.values() if one.id in names]
+    return tuple(one.id for one in sorted(chosen, key=lambda one: one.received))
 
 
 def _is_entry(submission: Submission) -> bool:

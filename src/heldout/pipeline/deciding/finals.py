@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heldout.board.log.final import Final
+from heldout.board.log.final import Final, order_by_receipt
 from heldout.board.log.history import Submission
 from heldout.board.rules.final_view import FinalOutcome, decide_final
 from heldout.board.rules.held_out import names_of_view
@@ -200,8 +200,8 @@ def _choose(desk: Desk, view: View, ids: Sequence[str]) -> list[str]:
                 expected=f"1 to {most} entries, each once",
             )
         )
-    chosen = [_check_finalist(desk, view, name) for name in ids]
-    return [one.id for one in sorted(chosen, key=lambda one: (one.received, one.id))]
+    chosen = {_check_finalist(desk, view, name).id for name in ids}
+    return list(order_by_receipt(chosen, desk.history().submissions))
 
 
 def _check_finalist(desk: Desk, view: View, name: str) -> Submission:
