@@ -53,6 +53,8 @@ def found_board(folder: Path, *changes: tuple[str, str], views: str) -> Town:
         assert text.count(before) == 1, before
         text = text.replace(before, after)
     rules.write_text(text + views)
+    # A key that is there already is taken: so no test depends on chance.
+    (town.vault / "labels" / "eval.key").write_text(f"{'ab' * 32}\n")
     answer = town.organiser("rebuild", now=DAY)
     assert answer.code == 0, answer
     git(folder, "init", "-q", "--bare", "--template=", "-b", "main", "forge")
@@ -217,6 +219,8 @@ def test_scores_with_noise_from_the_first_submission_to_the_archive(tmp_path: Pa
     spreads = next(e for e in town.events() if e["submission"] == good and "seeds" in e["public"])
     assert spreads["public"]["seeds"]["spreads"].keys() == {"dev", "eval"}
     assert town.audit() == {**town.audit(), "ok": True, "faults": []}
+    status = town.participant("status", good, now=DAY)
+    assert f"check {told[good]['check']}, with noise, ranks nobody (n = 420)" in status.out
     page = (town.board / "leaderboard/index.html").read_text("utf-8")
     assert "a check that the run works" in page.replace("\N{NO-BREAK SPACE}", " ")
     before = dict(told)

@@ -108,6 +108,13 @@ def test_a_withheld_score_is_said_in_words(released: str) -> None:
     assert f"- `eval`, `RR@10`: **{released}**" in format_comment(told)
 
 
+def test_a_score_with_noise_says_so_and_may_lie_below_0() -> None:
+    part = "with noise (ranks nobody)"
+    line = ScoreLine(view="check", measure="RR@10", released="-0.041", queries=9, part=part)
+    told = Comment(kind="published", submission=ID, at=AT, decimals=3, scores=[line])
+    assert f"- `check`, `RR@10`, {part}: **-0.041** (n = 9)" in format_comment(told)
+
+
 @pytest.mark.parametrize("released", ["0.4123", "0.41234567", "1", "nan", "", "0.41\n@all", ".4"])
 def test_a_score_that_was_not_released_so_is_refused(released: str) -> None:
     line = ScoreLine(view="eval", measure="RR@10", released=released, queries=9)

@@ -166,12 +166,15 @@ def released_fact(row: Row, spec: BoardSpec) -> tuple[str, str]:
     """
     first = spec.on(row.received.date()).primary
     if first not in row.scores:
-        told = "; ".join(f"{name} {say_released(row, name)}" for name in row.scores)
+        told = "; ".join(f"{name} {say_released(row, name, spec)}" for name in row.scores)
         return ("released", f"{row.unranked}" + (f" ({told})" if told else ""))
-    others = "; ".join(f"{n} {say_released(row, n)}" for n in row.scores if n != first)
+    others = "; ".join(f"{n} {say_released(row, n, spec)}" for n in row.scores if n != first)
     beside = f" ({others})" if others else ""
     measure = spec.view(first).measure
-    return ("released", f"{measure} {say_released(row, first)}, n = {row.counts[first]:,}{beside}")
+    return (
+        "released",
+        f"{measure} {say_released(row, first, spec)}, n = {row.counts[first]:,}{beside}",
+    )
 
 
 def standing_fact(row: Row, standings: Standings, *, bar: bool) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from heldout.board.rules.release import release_spread
+from heldout.board.rules.spec import BoardSpec
 from heldout.cli.printing import number
 from heldout.pipeline.scoring.score import ViewScore
 
@@ -21,9 +22,21 @@ class _Released(Protocol):
     def seeds(self) -> int: ...
 
 
-def say_released(entry: _Released, view: str) -> str:
-    """A score as it was released: `0.412`, or `0.412 ± 0.004, 3 seeds`."""
-    return _say(entry.scores[view], entry.spreads.get(view, ""), entry.seeds)
+def say_released(entry: _Released, view: str, spec: BoardSpec) -> str:
+    """A score as it was released: `0.412`, `0.412 ± 0.004, 3 seeds`, or `0.412, ranks nobody`.
+
+    Args:
+        entry: has a score there.
+        view: name of the view.
+        spec: the board's rules; a view that they have no more is a plain one.
+    """
+    said = _say(entry.scores[view], entry.spreads.get(view, ""), entry.seeds)
+    named = next((one for one in spec.views if one.name == view), None)
+    if named is None or not named.ranks_nobody:
+        return said
+    return (
+        f"{said}, with noise, ranks nobody" if named.noise is not None else f"{said}, ranks nobody"
+    )
 
 
 def say_true(score: ViewScore, *, decimals: int) -> str:

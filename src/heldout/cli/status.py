@@ -84,7 +84,8 @@ def status(*, place: Place, submission: str | None) -> None:
     if not shown:
         print_facts(answers(), [("status", "this clone has sent nothing yet")])
     for row, known in shown:
-        _print_status(row, {} if known is None else _say_released(known), now=place.now)
+        released = {} if known is None else _say_released(known, log.history)
+        _print_status(row, released, now=place.now)
 
 
 def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
@@ -212,10 +213,11 @@ def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: d
     print_facts(answers(), facts)
 
 
-def _say_released(submission: Submission) -> dict[str, str]:
+def _say_released(submission: Submission, history: History) -> dict[str, str]:
     """View -> what was told of it: the score, its spread, and what it is a mean over."""
+    spec = parse_spec(history.rules[-1][1].encode())
     return {
-        name: say_released(submission, name) + _say_queries(submission.counts.get(name))
+        name: say_released(submission, name, spec) + _say_queries(submission.counts.get(name))
         for name in submission.scores
     }
 
