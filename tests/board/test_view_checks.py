@@ -58,6 +58,7 @@ def test_these_are_views(keys: str) -> None:
         (WORST.replace("RR@10", "Unjudged@10"), "measure"),
         (WORST + "min_group = 0", "min_group"),
         (RR + "training_at_most = -1", "training_at_most"),
+        (RR + 'queries = "labels/eval.key"', "queries"),
         (RR + "training_at_most = 1.5", "training_at_most"),
         (RR + 'queries = ""', "queries"),
     ],

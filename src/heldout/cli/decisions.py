@@ -129,7 +129,7 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
     if rebuilt.no_baseline:
         views = ", ".join(rebuilt.no_baseline)
         facts.append(("note", f"no baseline in {views}: no score can be published there before"))
-        facts.append(("", "one is added: heldout board baseline (docs/board.md, ratchet)"))
+        facts.append(("", "one is added: heldout board baseline (docs/board.md)"))
     facts += [("revealed", f"{name}: {rows[name].team}") for name in rebuilt.revealed]
     baselines = sum(row.baseline for row in rows.values())
     told = plural(len(rows) - baselines, "entry", "entries")

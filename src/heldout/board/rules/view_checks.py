@@ -12,7 +12,9 @@ __all__ = ["check_parts", "check_view_files", "check_view_keys"]
 
 Wrong = tuple[str, object, str, str]  # key path, value, expected, hint
 
-_IN_THE_VAULT = re.compile(r"labels/[A-Za-z0-9_-]{1,32}\.(?!qrels$|exclude$)[a-z]{1,16}", re.ASCII)
+_IN_THE_VAULT = re.compile(
+    r"labels/[A-Za-z0-9_-]{1,32}\.(?!qrels$|exclude$|key$)[a-z]{1,16}", re.ASCII
+)
 _CLOSE = 1e-6
 _MOST_TRAINING = 10**15
 _MOST_QUERIES = 1_000_000

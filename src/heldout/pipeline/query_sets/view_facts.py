@@ -17,7 +17,7 @@ class ViewFacts:
     Attributes:
         name: of the view.
         set: its query set.
-        queries: how many queries it is scored on: judged, and not excluded.
+        queries: how many queries it is scored on: judged, not excluded, and of its part.
         unknown: ids in its files of queries that the set does not have.
         facets: group of queries -> how many of them count.
         too_small: those with fewer than `min_group`, which are left out.
@@ -38,11 +38,11 @@ class ViewFacts:
 
 
 def describe_views(spec: BoardSpec, sets: Mapping[str, SetData]) -> tuple[ViewFacts, ...]:
-    """The views that name files, as far as these and the labels are at hand."""
+    """The views that name files or a part, as far as these, labels and key are at hand."""
     return tuple(
         _describe(view, sets[view.set])
         for view in spec.views
-        if view.files and sets[view.set].can_score(view)
+        if (view.files or view.part is not None) and sets[view.set].can_score(view)
     )
 
 

@@ -71,15 +71,21 @@ def best_baseline(history: History, view: str) -> Submission | None:
 
 
 def list_without_baseline(history: History, spec: BoardSpec) -> tuple[str, ...]:
-    """The views in which no score can be published yet, as there is nothing to compare it with.
+    """The views in which no score can be published yet: by the ratchet, or with noise.
+
+    By the ratchet there is nothing to compare it with; noise is in a baseline's standard errors.
 
     Args:
         history: the organisers'.
         spec: the rules of a day.
     """
-    if spec.release.rule != "ratchet":
-        return ()
-    views = (v for v in spec.public_views if spec.sets[v.set].held_out and not v.ranks_nobody)
+    ratchet = spec.release.rule == "ratchet"
+    views = (
+        view
+        for view in spec.public_views
+        if view.noise is not None
+        or (ratchet and spec.sets[view.set].held_out and not view.ranks_nobody)
+    )
     return tuple(view.name for view in views if best_baseline(history, view.name) is None)
 
 
