@@ -223,6 +223,22 @@ def test_finalist_scores_that_changed_in_silence_are_found(town: Town) -> None:
     assert "no scores of" in silent.err
 
 
+def test_a_finalist_learns_how_it_did(town: Town) -> None:
+    one, two, three, _ = entries(town)
+    assert town.organiser("board", "finalists", one, two, now=NEXT).code == 0
+    town.push()
+    before = town.participant("status", one, now=NEXT)
+    assert "a finalist; the scores are published once, after the last day" in before.out
+    assert town.organiser("board", "final", "--yes", now=AFTER).code == 0
+    town.push()
+    after = town.participant("status", one, now=AFTER)
+    assert f"final {true_score(town, one)} (n = 30)" in after.out
+    told = town.participant("status", one, "--json", now=AFTER).json["submissions"][0]["final"]
+    assert told["score"] == float(true_score(town, one))
+    other = town.participant("status", three, "--json", now=AFTER).json["submissions"][0]
+    assert other["final"] is None
+
+
 def test_queries_of_another_set_make_no_final(town: Town) -> None:
     fresh = town.root / "fresh"
     fresh.mkdir()

@@ -9,6 +9,7 @@ import click
 
 from heldout.board.log.amendments import LastProposal, last_proposal
 from heldout.board.log.events import Entry
+from heldout.board.log.final import Final
 from heldout.board.log.history import History, Submission, read_history
 from heldout.board.rules.deadlines import one_shot_deadline
 from heldout.board.rules.spec_file import parse_spec
@@ -85,7 +86,8 @@ def status(*, place: Place, submission: str | None) -> None:
         print_facts(answers(), [("status", "this clone has sent nothing yet")])
     for row, known in shown:
         released = {} if known is None else _say_released(known, log.history)
-        _print_status(row, released, now=place.now)
+        final = _say_final(log.history.final, str(row["id"]))
+        _print_status(row, released, final, now=place.now)
 
 
 def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
@@ -133,8 +135,36 @@ def _describe(
         "scores_after": None if until is None else until.isoformat(),
         "update": _say_update(repository, log, known),
         "proposal": _proposal_json(last_proposal(log.entries, known.id)),
+        "final": _final_json(log.history, name),
         "next": _next(repository, known),
     }
+
+
+def _final_json(history: History, name: str) -> Mapping[str, Any] | None:
+    """How a finalist did; `None` for any other entry."""
+    final = history.final
+    if final is None or name not in final.finalists:
+        return None
+    opened = final.opened
+    if opened is None:
+        return {"view": final.view, "score": None, "winner": None, "clearly_below": None}
+    return {
+        "view": final.view,
+        "score": float(opened.scores[name]),
+        "winner": name == opened.winner,
+        "clearly_below": name in opened.below,
+    }
+
+
+def _say_final(known: Final | None, name: str) -> list[tuple[str, str]]:
+    if known is None or name not in known.finalists:
+        return []
+    opened = known.opened
+    if opened is None:
+        return [("final", "a finalist; the scores are published once, after the last day")]
+    mark = ", clearly below the best" * (name in opened.below)
+    mark = ", the winner" if name == opened.winner else mark
+    return [("final", f"{known.view} {opened.scores[name]} (n = {opened.queries:,}){mark}")]
 
 
 def _withheld_until(history: History, known: Submission, *, today: date) -> date | None:
@@ -192,7 +222,13 @@ def _next(repository: Repository, known: Submission) -> str:
     return f"answer in drafts/{known.id}/metadata.json, then: heldout amend {known.id}"
 
 
-def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: datetime) -> None:
+def _print_status(
+    row: Mapping[str, Any],
+    released: Mapping[str, str],
+    final: Sequence[tuple[str, str]],
+    *,
+    now: datetime,
+) -> None:
     """A submission's lines; scores as they were released."""
     facts = [("id", str(row["id"])), ("status", _STATUS_WORDS[str(row["status"])])]
     facts += [(name, str(row[name])) for name in ("why", "update") if row.get(name)]
@@ -206,6 +242,7 @@ def _print_status(row: Mapping[str, Any], released: Mapping[str, str], *, now: d
     if row.get("scores_after"):
         last = date.fromisoformat(str(row["scores_after"]))
         facts.append(("score", f"told after the last day, {last:%d %b %Y}, with everybody's"))
+    facts += final
     if row["receipt"]:
         facts.append(("receipt", str(row["receipt"])))
     if row.get("next"):
