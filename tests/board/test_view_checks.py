@@ -339,3 +339,41 @@ def test_a_set_is_not_split_once_scores_on_all_of_it_are_public() -> None:
     renamed = renamed.replace('primary = "eval"', 'primary = "most"')
     assert changed_terms(NOISY, after=renamed) == ["views[1].part", "views[2].part"]
     assert changed_terms(NOISY, SPLIT, after=SPLIT) == []  # split before the first score
+
+
+def test_a_season_is_ranked_by_no_feedback_and_may_be_split_by_itself() -> None:
+    late = """
+[sets.late]
+queries = "queries/late.tsv"
+
+[[views]]
+name = "late"
+set = "late"
+measure = "RR@10"
+part = "{0}"
+
+[[views]]
+name = "other"
+set = "late"
+measure = "RR@10"
+part = "{1}"
+
+[[seasons]]
+name = "one"
+view = "eval"
+opens = 2026-11-01
+closes = 2026-12-31
+
+[[seasons]]
+name = "two"
+view = "late"
+opens = 2027-01-01
+"""
+    spec = parse_spec((SPLIT + late.format("deciding", "feedback")).encode())
+    assert [view.name for view in spec.in_season(spec.seasons[1]).views] == ["dev", "late", "other"]
+    assert spec.in_season(spec.seasons[1]).held_out_views == 1
+    with pytest.raises(InputError) as caught:
+        parse_spec((SPLIT + late.format("feedback", "deciding")).encode())
+    (problem,) = caught.value.problems
+    assert "views[3].part" in str(problem)
+    assert "late ranks" in str(problem)
