@@ -1,9 +1,10 @@
 """A town with a final: a last day, and a view with finalists on queries of its own."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from town import QUERIES, TEAM, Town, run_text
+from town import QUERIES, TEAM, Town, call, founding, git, run_text, write_inputs
 
 DAY = "2026-11-02T10:00:00Z"
 FINAL = """
@@ -40,6 +41,32 @@ def add_final_files(town: Town) -> None:
     text = rules.read_text().replace("# closes = 2027-03-31", "closes = 2026-11-30")
     assert "closes = 2026-11-30" in text
     rules.write_text(text + FINAL)
+
+
+def found_prize(folder: Path) -> Town:
+    """A town whose board `board new --stake prize --final` made, with a baseline."""
+    town = Town(folder / "town")
+    town.root.mkdir()
+    (town.root / ".gitconfig").write_text("[user]\n\tname = Someone\n\temail = someone@here\n")
+    write_inputs(town.root)
+    numbers = range(QUERIES)
+    queries = "".join(f"final{i}\twhat is thing {i} of final\n" for i in numbers)
+    (town.root / "final.tsv").write_text(queries)
+    labels = "".join(f"final{i} 0 dfinal{i} 1\n" for i in numbers)
+    (town.root / "final.qrels").write_text(labels)
+    final = ("--final", town.root / "final.tsv", town.root / "final.qrels")
+    told = ("--stake", "prize", *final, "--closes", "2026-11-30")
+    answer = call(town.root, *founding(town.root), *told)
+    assert answer.code == 0, answer
+    git(town.root, "init", "-q", "--bare", "--template=", "-b", "main", "forge")
+    git(town.board, "remote", "add", "origin", str(town.forge))
+    files = write_runs(town, 9)
+    baseline = ("board", "baseline", "20261101-bm25", *files, "--description", "BM25")
+    answer = town.organiser(*baseline, now=DAY)
+    assert answer.code == 0, answer
+    git(town.board, "push", "-q", "origin", "main")
+    git(town.root, "clone", "-q", "--template=", str(town.forge), "clone")
+    return town
 
 
 def write_runs(town: Town, seed: int) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finals import add_final, add_final_files, send_final, write_runs
+from finals import add_final, add_final_files, found_prize, send_final
 from town import OTHER_TEAM, QUERIES, Town, copy_town, found_town, named
 
 from heldout.pipeline.auditing import archive, closing
@@ -267,17 +267,7 @@ def test_a_clone_audits_what_is_public_and_nobody_is_named_by_a_stranger(town: T
 
 def test_a_prize_a_ratchet_for_the_season_and_a_final(tmp_path: Path) -> None:
     """Whoever was told nothing all season can be a finalist, and win."""
-    town = found_town(tmp_path)
-    rules = town.board / "board.toml"
-    assert 'rule = "rounded"' in rules.read_text()
-    rules.write_text(rules.read_text().replace('rule = "rounded"', 'rule = "ratchet"'))
-    add_final(town)
-    files = write_runs(town, 9)
-    told = ("--description", "BM25")
-    baseline = town.organiser("board", "baseline", "20261101-bm25", *files, *told, now=DAY)
-    assert baseline.code == 0, baseline
-    town.push()
-    town.pull()
+    town = found_prize(tmp_path)
     ids = [
         send_final(town, "one", seed=1),
         send_final(town, "two", seed=2, team=OTHER_TEAM, now=NEXT),
