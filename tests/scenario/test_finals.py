@@ -151,7 +151,9 @@ def test_corrected_labels_open_the_final_again_with_a_reason(town: Town, tmp_pat
     assert town.organiser("correct", chosen[0], "--why", "wrong labels", now=AFTER).code == 0
     half = town.organiser("board", "final", "--why", "labels", now=AFTER)
     assert "scored with other labels" in half.err
-    assert town.organiser("correct", *entries(town), "--why", "wrong labels", now=AFTER).code == 0
+    every = town.organiser("correct", *entries(town), "--why", "wrong labels", now=AFTER)
+    assert every.code == 0, every
+    assert 'heldout board final --why "…"' in every.out
     assert any("final were changed" in note for note in town.audit()["notes"])
     without = town.organiser("board", "final", now=LATER)
     assert "reason-missing" in without.err

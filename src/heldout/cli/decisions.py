@@ -47,6 +47,7 @@ def report(
     as_json: bool,
     earlier: Sequence[str] = (),
     waiting: "Sequence[Waiting]" = (),
+    following: Sequence[str] = (),
 ) -> None:
     """Say what became of submissions; exit code 1 where one is not as was asked for.
 
@@ -58,6 +59,7 @@ def report(
         as_json: one JSON document.
         earlier: entries that are still scored with earlier labels.
         waiting: first documents that preference labels were made without.
+        following: commands to call next, before all others.
     """
     if as_json:
         told: dict[str, Any] = {"earlier_labels": list(earlier)} if verb == "corrected" else {}
@@ -70,20 +72,20 @@ def report(
             print_facts(answers(), _decision_facts(desk, decision, verb, rebuilt.standings))
         print_facts(answers(), rebuilt_facts(rebuilt))
         left = sum(s.waits_since is not None for s in desk.history().submissions.values())
-        following = [f"heldout inbox   ({left} left)"] if left else []
+        commands = [*following, *([f"heldout inbox   ({left} left)"] if left else [])]
         if verb == "published" and (missing := _list_missing(desk.spec())):
             lack = f"board.toml has no {' and no '.join(missing)}: readers of the page cannot tell"
             print_facts(answers(), [("warning", f"{lack} where to get them")])
         if earlier:
             count = plural(len(earlier), "entry is", "entries are")
             print_facts(answers(), [("earlier", f"{count} still scored with earlier labels")])
-            following.insert(0, f'heldout correct {" ".join(earlier)} --why "…"')
+            commands.insert(0, f'heldout correct {" ".join(earlier)} --why "…"')
         for one in waiting:
             tops = plural(one.tops, "first document")
             print_facts(answers(), [("waiting", f"{tops} that {one.labels} was made without")])
         if waiting:
-            following.append("heldout prefer maintain CAMPAIGN --documents FILE")
-        print_next(desk.repository, following)
+            commands.append("heldout prefer maintain CAMPAIGN --documents FILE")
+        print_next(desk.repository, commands)
     if not all(decision.done for decision in decisions):
         raise click.exceptions.Exit(1)
 

@@ -25,6 +25,7 @@ from heldout.pipeline.deciding.decide import correct as correct_entry
 from heldout.pipeline.deciding.decide import extend as extend_embargo
 from heldout.pipeline.deciding.decide import publish as publish_submission
 from heldout.pipeline.deciding.decide import reject as reject_submission
+from heldout.pipeline.deciding.finals import has_other_scores
 from heldout.pipeline.deciding.public_texts import check_text
 from heldout.pipeline.deciding.rebuild import catch_up, rebuild_public
 from heldout.pipeline.deciding.rebuild import rebuild as rebuild_board
@@ -225,7 +226,16 @@ def correct(
         entered = [entry.id for entry in entries if not entry.baseline]
         answer_all(desk, [d.id for d in decisions if d.kind and d.id in entered], {})
         earlier = list_earlier(desk, sets)
-        report(desk, decisions, rebuilt, verb="corrected", as_json=place.as_json, earlier=earlier)
+        final = ['heldout board final --why "…"'] if has_other_scores(desk) else []
+        report(
+            desk,
+            decisions,
+            rebuilt,
+            verb="corrected",
+            as_json=place.as_json,
+            earlier=earlier,
+            following=final,
+        )
 
 
 @click.command()

@@ -17,11 +17,23 @@ from heldout.board.rules.spec import View
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.pipeline.deciding.decide import check_published
 from heldout.pipeline.organiser.desk import Desk, commit_held_out
-from heldout.pipeline.scoring.evidence import Evidence, keep_evidence, make_evidence
+from heldout.pipeline.scoring.evidence import (
+    Evidence,
+    digest_evidence,
+    keep_evidence,
+    make_evidence,
+)
 from heldout.pipeline.scoring.score import ViewScore
 from heldout.pipeline.scoring.score_files import ScoreFile, read_kept
 
-__all__ = ["FinalStep", "final_fields", "find_final_view", "name_finalists", "open_final"]
+__all__ = [
+    "FinalStep",
+    "final_fields",
+    "find_final_view",
+    "has_other_scores",
+    "name_finalists",
+    "open_final",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +172,22 @@ def _decide(scores: Sequence[ViewScore]) -> FinalOutcome:
     if any(queries != known[0] for queries in known):
         raise ValueError("the finalists were scored on different queries")
     return decide_final([score_vector(one.per_query, n=one.n) for one in scores])
+
+
+def has_other_scores(desk: Desk) -> bool:
+    """Whether a finalist was scored again, with other labels, since the final was opened."""
+    view, final = desk.spec().finalists_view, desk.history().final
+    opened = None if final is None else final.opened
+    if view is None or opened is None:
+        return False
+    submissions = desk.history().submissions
+    kept = {name: read_kept(desk.vault, submissions[name]) for name in opened.evidence}
+    return any(
+        scores is not None
+        and view.name in scores.views
+        and digest_evidence(make_evidence(name, view, scores)) != opened.evidence[name]
+        for name, scores in kept.items()
+    )
 
 
 def find_final_view(desk: Desk) -> View:

@@ -15,12 +15,14 @@ from heldout.board.rules.parts import add_noise, draw_noise
 from heldout.board.rules.release import score_vector
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.errors import StoreError, quote
+from heldout.ids import digest_bytes
 from heldout.pipeline.scoring.score import ViewScore
 from heldout.pipeline.scoring.score_files import ScoreFile
 from heldout.store.vault import Vault
 
 __all__ = [
     "Evidence",
+    "digest_evidence",
     "first_baseline",
     "follows_on",
     "keep_evidence",
@@ -74,7 +76,16 @@ def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> b
 
 def keep_evidence(vault: Vault, evidence: Evidence) -> str:
     """Store it by its digest, which is given back."""
-    return vault.keep_sealed(msgspec.json.encode(evidence, order="deterministic"))
+    return vault.keep_sealed(_encode(evidence))
+
+
+def digest_evidence(evidence: Evidence) -> str:
+    """The digest under which `keep_evidence` stores it."""
+    return digest_bytes(_encode(evidence))
+
+
+def _encode(evidence: Evidence) -> bytes:
+    return msgspec.json.encode(evidence, order="deterministic")
 
 
 def keep_told(
