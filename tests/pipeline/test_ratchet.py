@@ -255,6 +255,22 @@ def test_a_correction_that_changes_no_text_moves_the_bar_as_well(board: ScoredBo
     assert faults(board) == ()
 
 
+def test_other_scores_by_the_same_labels_are_never_taken_over_in_silence(
+    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.enter(ONE, nudge(LOW, 0))
+    board.correct(ONE, nudge(LOW, 0), anyway=False)
+    assert board.vault.entries()[-1].event.kind == "published"
+    board.correct(ONE, nudge(LOW, 1), anyway=False)
+    assert board.vault.entries()[-1].event.kind == "corrected"
+    assert faults(board) == ()
+    with monkeypatch.context() as patch:
+        patch.setattr(decide, "_by_labels_alone", lambda *_: True)
+        board.correct(ONE, LOW, anyway=False)
+    assert board.vault.entries()[-1].event.kind == "reviewed"
+    assert any(ONE in fault and "in silence" in fault for fault in faults(board))
+
+
 def test_while_labels_are_mixed_nothing_new_is_published(board: ScoredBoard) -> None:
     board.enter(ONE, nudge(LOW, 0))
     board.enter(TWO, nudge(LOW, 1), team="Other Team")

@@ -36,7 +36,7 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import HeldoutError, quote
 from heldout.pipeline.deciding.finals import final_fields
-from heldout.pipeline.scoring.evidence import Evidence, make_noisy
+from heldout.pipeline.scoring.evidence import Evidence, follows_on, make_noisy
 from heldout.pipeline.scoring.ratchet import (
     best_baseline,
     best_of,
@@ -313,6 +313,13 @@ def _go_over_scores(event: _Event, digests: Mapping[str, str], found: _Findings)
             score = _read_score(event, view, digests, found)
             found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
             found.faults += [f"{where}: {one}" for one in _check_part(event, view, score, found)]
+            known = event.submission.evidence.get(view.name)
+            before = None if known is None else found.read(known)
+            if before is not None and not follows_on(before, score, score.labels):
+                found.faults.append(
+                    f"{where}: scored again in silence, with other scores by query by the same "
+                    "labels"
+                )
         except (HeldoutError, ValueError) as error:
             found.faults.append(f"{where}: cannot be gone over: {error}")
 

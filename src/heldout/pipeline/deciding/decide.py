@@ -14,10 +14,10 @@ from typing import Any
 from heldout.board.log.history import Identity, Proposal, Submission, identity_fields
 from heldout.board.policy.checks import add_months
 from heldout.board.rules.label_views import add_label_views
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, StoreError
 from heldout.pipeline.deciding.review import Review
 from heldout.pipeline.organiser.desk import Desk, commit_held_out
-from heldout.pipeline.scoring.evidence import keep_told
+from heldout.pipeline.scoring.evidence import follows_on, keep_told, read_evidence
 from heldout.pipeline.scoring.rescoring import ScoredBaseline
 from heldout.pipeline.scoring.score import signature_field
 from heldout.pipeline.scoring.score_files import ScoreFile, keep_scores
@@ -214,7 +214,12 @@ def correct(
     anew = (kept["kept"], evidence) != (submission.kept, submission.evidence)
     # While a score is sealed, an erratum only where it changed would tell that it did.
     silent = anew and not told.sealed.keys().isdisjoint(("scores", "final"))
-    if same and not silent and (done_before or not anyway):
+    if (
+        same
+        and not silent
+        and _by_labels_alone(desk, submission, evidence)
+        and (done_before or not anyway)
+    ):
         if anew:  # nothing is told, and the log vouches for what is kept
             desk.log("reviewed", submission_id, sealed=kept)
         return Decision(
@@ -227,6 +232,22 @@ def correct(
     sealed = {**told.sealed, **kept}
     logged = _log(desk, "corrected", submission_id, public=public, sealed=sealed)
     return replace(logged, before=before)
+
+
+def _by_labels_alone(desk: Desk, submission: Submission, evidence: Mapping[str, str]) -> bool:
+    """Whether scores are what they were, or were made with other labels.
+
+    Others by the same labels are never taken over in silence: later runs are compared with them.
+    """
+    try:
+        return all(
+            follows_on(read_evidence(desk.vault, before), made, made.labels)
+            for view, before in submission.evidence.items()
+            if view in evidence
+            for made in (read_evidence(desk.vault, evidence[view]),)
+        )
+    except StoreError:  # what they were is lost
+        return False
 
 
 def _is_as_before(submission: Submission, told: Telling, scores: ScoreFile) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from heldout.board.log.events import Entry
-from heldout.board.rules.held_out import names_of_view
+from heldout.board.rules.held_out import is_key, names_of_view
 from heldout.board.rules.parts import add_noise, draw_noise
 from heldout.board.rules.release import score_vector
 from heldout.board.rules.spec import BoardSpec, View
@@ -49,6 +49,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     score: ViewScore
     labels: dict[str, str]
 
+    @property
+    def scored_with(self) -> dict[str, str]:
+        """The same files without the key: it never changes, and a run may be older than it."""
+        return {name: digest for name, digest in self.labels.items() if not is_key(name)}
+
 
 def make_evidence(submission: str, view: View, scores: ScoreFile) -> Evidence:
     """Out of what the vault knows of a submission; the view must be among its scores."""
@@ -69,8 +74,8 @@ def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> b
         now: what is kept as their scores.
         committed: what the log commits to today.
     """
-    if told.labels == now.labels:
-        return told == now
+    if told.scored_with == now.scored_with:
+        return (told.id, told.view, told.score) == (now.id, now.view, now.score)
     return committed.items() >= now.labels.items()
 
 

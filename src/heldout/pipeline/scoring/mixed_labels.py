@@ -64,9 +64,7 @@ def scored_with(
     """
     for view in spec.views if scores.held_out else ():
         if view.name in submission.evidence and view.name in scores.views:
-            made_with = make_evidence(submission.id, view, scores).labels
-            # A key never changes: scores from before there was one are no others.
-            labels = {name: digest for name, digest in made_with.items() if not is_key(name)}
+            labels = make_evidence(submission.id, view, scores).scored_with
             names = {name for name in names_of_view(view) if not is_key(name)}
             last = {name: digest for name, digest in history.labels.items() if name in names}
             yield ScoredWith(id=submission.id, view=view.name, labels=labels, last=labels == last)

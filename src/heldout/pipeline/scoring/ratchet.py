@@ -101,7 +101,7 @@ def has_labels_in_force(evidence: Evidence, view: View, history: History) -> boo
     """
     names = {name for name in names_of_view(view) if not is_key(name)}
     now = {name: digest for name, digest in history.labels.items() if name in names}
-    return now == {n: digest for n, digest in evidence.labels.items() if not is_key(n)}
+    return now == evidence.scored_with
 
 
 def best_of(runs: Iterable[Evidence]) -> Evidence:
