@@ -195,6 +195,7 @@ def test_nothing_about_the_best_run_leaves(board: ScoredBoard) -> None:
     rebuild(desk)
     spec = desk.spec()
     standings = make_standings(public, spec, now=desk.now)
+    assert standings == make_standings(desk.vault.entries(), spec, now=desk.now)
     exact = text(hidden)
     pages = (board.root / "board" / "leaderboard").rglob("*.html")
     texts = [
@@ -495,6 +496,12 @@ def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(telling, "find_best", lower)
 
 
+def mix_labels(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
+    """Labels have changed, and the runs before are not scored by them."""
+    board.relabel()
+    patch.setattr(ratchet, "_are_in_force", lambda *_: True)
+
+
 def say_best(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """The event says what the score is not above."""
     honest = telling.tell
@@ -511,6 +518,7 @@ FRAUDS: Mapping[str, tuple[Change, Row, str]] = {
     "published": (publish_all, nudge(LOW, 1, 0.3), f'right is "{NOT_CLEAR}"'),
     "withheld": (publish_none, HIGH, f'told "{NOT_CLEAR}", right is "{text(HIGH)}"'),
     "lower bar": (begin_low, above(HIGH, 0.1), f'compared with "{BASE}", right is "{ONE}"'),
+    "mixed labels": (mix_labels, HIGH, f'"{BASE}" was not scored with the labels of that day'),
     "the bar in public": (say_best, nudge(LOW, 1, 0.3), f'right is "{NOT_CLEAR}"'),
 }
 
