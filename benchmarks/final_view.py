@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from heldout.board.rules.final_view import decide_final
 from heldout.cli import main as heldout
-from heldout.redteam.exchange import Exchange, Run, coins, exchange, guess, resample
+from heldout.redteam.exchange import Exchange, Run, coins, exchange, guess
 
 __all__ = ["Cell", "Mean", "carry_vote", "find_luck", "plant", "read_systems"]
 
@@ -70,6 +70,12 @@ class Cell:
     excess: Mean
     printed: Mean
     winners: Mean
+
+
+def _draw(pair: Exchange, queries: int, rng: np.random.Generator) -> Exchange:
+    """The same systems on so many queries, with replacement if there are fewer."""
+    chosen = rng.choice(pair.queries, queries, replace=queries > pair.queries)
+    return exchange(pair.a[chosen], pair.b[chosen])
 
 
 def read_systems(demo: Path) -> Exchange:
@@ -146,7 +152,7 @@ def _lines(pair: Exchange, games: int, seed: int) -> Iterator[str]:
     for queries in QUERIES:
         for count in FINALISTS:
             rng = np.random.default_rng([seed, queries, count])
-            some = resample(pair, queries, rng=rng)
+            some = _draw(pair, queries, rng)
             cell = find_luck(some, count, games=games, rng=rng)
             share = plant(some, count, games=games, rng=rng)
             printed = f"{cell.printed.mean:.3f} | {cell.printed.mean * some.unit:.4f}"
@@ -157,7 +163,7 @@ def _lines(pair: Exchange, games: int, seed: int) -> Iterator[str]:
     yield "| --: | --: | --: | --- |"
     for queries in QUERIES:
         rng = np.random.default_rng([seed, queries])
-        season, final = carry_vote(resample(pair, queries, rng=rng), games=games // 4, rng=rng)
+        season, final = carry_vote(_draw(pair, queries, rng), games=games // 4, rng=rng)
         inside = "yes" if abs(final.mean) <= final.half else "no"
         yield f"| {queries:,} | {season} | {final} | {inside} |"
 

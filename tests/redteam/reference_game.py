@@ -1,16 +1,24 @@
 """The game once more, written to be read and not to be fast: plain lists, exact fractions.
 
-It shares with the program only the draws: the same generators, asked in the same order.
+It shares with the program the draws (the same generators, asked in the same order, and the jitter)
+and the attackers, who know no rule; board, rule and what comes of a game are built a second time.
 """
 
-from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
 
+from heldout.board.rules.release import draw_jitter
+from heldout.redteam.attacks import Attack, Target
+from heldout.redteam.boards import Answer
+
 Row = list[Fraction]
 Choices = list[int]
+
+PLANTED = (4.5, 6.0)
 
 
 def generator(seed: int, game: int, part: int) -> np.random.Generator:
@@ -26,58 +34,106 @@ def mean(row: Row) -> Fraction:
     return sum(row, Fraction(0)) / len(row)
 
 
-class Board:
-    """What one team is told; `rule` is exact, rounded, or a number of standard errors."""
+def variance(row: Row) -> Fraction:
+    middle = mean(row)
+    return sum(((value - middle) ** 2 for value in row), Fraction(0)) / (len(row) - 1)
 
-    def __init__(self, rule: str | float) -> None:
-        self.rule = rule
-        self.best: Row | None = None
-        self.shown: Fraction | None = None
 
-    def tell(self, row: Row) -> Fraction | None:
-        score = mean(row)
-        if self.rule == "exact":
-            return Fraction(float(score))
-        shown = Fraction(f"{float(score):.3f}")
-        if isinstance(self.rule, float):
-            if self.best is not None and not self.rises(row, shown, self.rule):
-                return None
-            self.best, self.shown = row, shown
-        return shown
+def text_of(row: Row) -> Fraction:
+    return Fraction(f"{float(mean(row)):.3f}")
 
-    def rises(self, row: Row, shown: Fraction, z: float) -> bool:
-        assert self.best is not None
-        assert self.shown is not None
-        gaps = [new - old for new, old in zip(row, self.best, strict=True)]
-        middle = mean(gaps)
-        spread = sum(((gap - middle) ** 2 for gap in gaps), Fraction(0)) / (len(gaps) - 1)
-        # middle > z * sqrt(spread / n), without a root
-        above = middle > 0 and middle**2 * len(gaps) > Fraction(z) ** 2 * spread
-        return above and shown > self.shown
+
+def standard_error(row: Row) -> float:
+    return sqrt(variance(row) / len(row))
 
 
 def ladder(submissions: int) -> float:
+    """Standard errors that a Ladder of so many submissions asks for."""
     return NormalDist().inv_cdf(1 - 0.05 / submissions)
 
 
+@dataclass
+class Board:
+    """What a board remembers: `rule` is rounded, ratchet, or a number of standard errors."""
+
+    rule: str | float
+    baseline: Row
+    key: bytes
+
+    def __post_init__(self) -> None:
+        self.bar = self.baseline
+        self.best: dict[int, tuple[Row, Fraction]] = {}
+
+    def publishes(self, name: int, row: Row) -> bool:
+        if self.rule == "rounded":
+            return True
+        if self.rule == "ratchet":
+            gaps = [new - old for new, old in zip(row, self.bar, strict=True)]
+            floats = [[float(x) for x in one] for one in (row, self.baseline)]
+            jitter = draw_jitter(self.key, "redteam", *floats)
+            return float(mean(gaps)) > 2 * standard_error(gaps) + jitter
+        before, shown = self.best.get(name, (self.baseline, text_of(self.baseline)))
+        gaps = [new - old for new, old in zip(row, before, strict=True)]
+        rise = mean(gaps)
+        # rise > z * sqrt(variance / n), without a root
+        above = rise > 0 and rise**2 * len(gaps) > Fraction(self.rule) ** 2 * variance(gaps)
+        return above and text_of(row) > shown
+
+    def send(self, name: int, row: Row) -> Fraction | None:
+        published = self.publishes(name, row)
+        if published:
+            self.best[name] = row, text_of(row)
+        if mean(row) > mean(self.bar):
+            self.bar = row
+        return text_of(row) if published else None
+
+
+@dataclass
+class Result:
+    gain: float
+    worth: float
+    records: int
+    planted: tuple[bool, ...]
+
+
 class Game:
-    """One game: the labels, the ten published runs, the attacker's board."""
+    """One game: the labels, the baseline, the board."""
 
     def __init__(
-        self, a: list[float], b: list[float], rule: str | float, *, seed: int, game: int
+        self,
+        a: list[float],
+        b: list[float],
+        rule: str | float,
+        *,
+        gap: float,
+        weak: float,
+        seed: int,
+        game: int,
     ) -> None:
         self.a, self.b = [Fraction(x) for x in a], [Fraction(x) for x in b]
-        self.count = len(a)
+        self.seed, self.game, self.count = seed, game, len(a)
+        pairs = list(zip(self.a, self.b, strict=True))
+        self.middle = [(x + y) / 2 for x, y in pairs]
+        self.truth = mean(self.middle)
+        gaps = np.array([float(x) - float(y) for x, y in pairs])
+        # as the program does, for the jitter is drawn from every bit of the planted scores
+        self.unit = float(np.sqrt(np.mean(gaps**2) / self.count))
         self.heads = toss(generator(seed, game, 0), self.count)
-        others = generator(seed, game, 1)
-        self.published = []
-        for _ in range(10):
-            run = toss(others, self.count)
-            self.published.append((run, Board(rule).tell(self.score(run))))
-        self.rng = generator(seed, game, 2)
-        self.board = Board(rule)
-        self.heard: Fraction | None = None
-        self.standing = Fraction(0)
+        baseline = self.make_baseline(gap * self.unit, Fraction(weak))
+        self.board = Board(rule, baseline, generator(seed, game, 2).bytes(32))
+
+    def make_baseline(self, loss: float, weak: Fraction) -> Row:
+        """A run of coins, of which some queries score as the weak system does, or nothing."""
+        rng = generator(self.seed, self.game, 1)
+        run = self.score(toss(rng, self.count))
+        if not loss:
+            return run
+        most = float(self.truth - weak)
+        if most < loss:
+            share, lower, upper = (loss - most) / float(weak), Fraction(0), [weak] * self.count
+        else:
+            share, lower, upper = loss / most, weak, run
+        return [lower if rng.random() < share else score for score in upper]
 
     def score(self, run: Choices) -> Row:
         rows = zip(run, self.heads, self.a, self.b, strict=True)
@@ -86,148 +142,57 @@ class Game:
             for choice, head, x, y in rows
         ]
 
-    def send(self, run: Choices) -> Fraction | None:
-        row = self.score(run)
-        said = self.board.tell(row)
-        if said is not None and (self.heard is None or said > self.heard):
-            self.heard, self.standing = said, mean(row)
-        return said
+    def answered(self, run: Choices) -> Row:
+        """The scores of a run, some of which may be copies of the baseline's."""
+        own = self.score([1 if choice == 2 else choice for choice in run])
+        rows = zip(run, own, self.board.baseline, strict=True)
+        return [copied if choice == 2 else score for choice, score, copied in rows]
 
-    def gain(self) -> Fraction:
-        return self.standing - (mean(self.a) + mean(self.b)) / 2
+    def newcomer(self) -> list[float]:
+        """As the program has it, to the last bit."""
+        sides = toss(generator(self.seed, self.game, 4), self.count)
+        rows = zip(sides, map(float, self.a), map(float, self.b), strict=True)
+        return [(x + y) / 2 + side * sqrt(3) / 2 * (x - y) for side, x, y in rows]
 
-    def vote(self, weights: list[float], runs: list[Choices], fallback: Choices) -> Choices:
-        chosen = []
-        for query in range(self.count):
-            total = sum(weight * run[query] for weight, run in zip(weights, runs, strict=True))
-            chosen.append(fallback[query] if total == 0 else 1 if total > 0 else -1)
-        return chosen
+    def target(self, submissions: int) -> Target:
+        """What the attacker is given: no labels."""
+        best = max(self.a)
+        sure = [q for q in range(self.count) if self.a[q] == self.b[q] == best]
+        gaps = [x - y for x, y in zip(self.middle, self.board.baseline, strict=True)]
+        spread = sqrt(standard_error(gaps) ** 2 + (self.unit / 2) ** 2)
 
-    def signs(self, told: list[Fraction | None]) -> list[float]:
-        known = [score for score in told if score is not None]
-        # as the program does: a mean of floats
-        middle = float(np.array([float(score) for score in known]).mean())
-        return [
-            0.0 if score is None else float((float(score) > middle) - (float(score) < middle))
-            for score in told
-        ]
+        def margin(error: float) -> float:
+            if self.board.rule == "ratchet":
+                return 2 * error + 0.6931471805599453 / 2 * spread
+            return error if isinstance(self.board.rule, str) else self.board.rule * error
 
-
-def play_none(game: Game, submissions: int) -> None:
-    run = toss(game.rng, game.count)
-    for _ in range(submissions):
-        game.send(run)
-
-
-def play_best_of_n(game: Game, submissions: int) -> None:
-    for _ in range(submissions):
-        game.send(toss(game.rng, game.count))
-
-
-def play_boosting(game: Game, submissions: int) -> None:
-    runs, told = [], []
-    for _ in range(submissions - 1):
-        runs.append(toss(game.rng, game.count))
-        told.append(game.send(runs[-1]))
-    game.send(game.vote(game.signs(told), runs, runs[0]))
-
-
-def climb(game: Game, run: Choices, changes: Iterable[list[int]]) -> None:
-    best = game.send(run)
-    for change in changes:
-        tried = [-x if query in change else x for query, x in enumerate(run)]
-        said = game.send(tried)
-        if said is not None and (best is None or said > best):
-            run, best = tried, said
-
-
-def draw_changes(game: Game, count: int) -> Iterator[list[int]]:
-    size = max(1, round(0.02 * game.count))
-    return (
-        [int(q) for q in game.rng.choice(game.count, size, replace=False)] for _ in range(count)
-    )
-
-
-def play_hill_climbing(game: Game, submissions: int) -> None:
-    run = toss(game.rng, game.count)
-    climb(game, run, draw_changes(game, submissions - 1))
-
-
-def play_decoding(game: Game, submissions: int) -> None:
-    run = toss(game.rng, game.count)
-    order = [int(query) for query in game.rng.permutation(game.count)]
-    climb(game, run, [[order[i % len(order)]] for i in range(submissions - 1)])
-
-
-def play_alone(game: Game, submissions: int) -> None:
-    run = toss(game.rng, game.count)
-    order = [int(query) for query in game.rng.permutation(game.count)]
-    asked = (submissions - 1) // 2
-    for i in range(asked):
-        query = order[i % len(order)]
-        said = []
-        for choice in (1, -1):
-            probe = [0] * game.count
-            probe[query] = choice
-            said.append(game.send(probe))
-        first, second = said
-        if first is not None and second is not None and first != second:
-            run[query] = 1 if first > second else -1
-    for _ in range(submissions - 2 * asked):
-        game.send(run)
-
-
-def play_sandbagging(game: Game, submissions: int) -> None:
-    steps = min(30, submissions - 1)
-    order = [int(query) for query in game.rng.permutation(game.count)]
-    choice = toss(game.rng, game.count)
-    runs, told = [[0] * game.count], [0.0]
-    for step in range(1, steps + 1):
-        fresh, renewed = toss(game.rng, game.count), toss(game.rng, game.count)
-        choice = [
-            new if r == 1 else old for r, new, old in zip(renewed, fresh, choice, strict=True)
-        ]
-        answered = set(order[: round(0.9 * game.count * step / steps)])
-        run = [choice[query] if query in answered else 0 for query in range(game.count)]
-        said = game.send(run)
-        if said is not None:
-            runs.append(run)
-            told.append(float(said))
-    sizes = [sum(map(abs, run)) for run in runs]
-    growth = told[-1] / max(sizes[-1], 1)
-    final = []
-    for query in range(game.count):
-        vote = sum(
-            (told[i] - told[i - 1] - growth * (sizes[i] - sizes[i - 1]))
-            * (runs[i][query] - runs[i - 1][query])
-            for i in range(1, len(runs))
+        return Target(
+            submissions=submissions,
+            typical=np.array([float(x) for x in self.middle]),
+            sure=np.array(sure, np.intp),
+            unit=self.unit,
+            baseline=float(mean(self.board.baseline)),
+            noise=float("inf"),  # of a number beside the score, which there is none of
+            margin=margin,
         )
-        final.append(choice[query] if vote == 0 else 1 if vote > 0 else -1)
-    climb(game, final, draw_changes(game, submissions - 1 - steps))
 
-
-def play_blending(game: Game, submissions: int) -> None:
-    runs = [run for run, _ in game.published]
-    weights = game.signs([told for _, told in game.published])
-    scale = max(map(abs, weights)) or 1.0
-    fallback = toss(game.rng, game.count)
-    best = game.send(game.vote(weights, runs, fallback))
-    for _ in range(submissions - 1):
-        tried = list(weights)
-        tried[int(game.rng.integers(len(runs)))] += scale * float(game.rng.normal())
-        said = game.send(game.vote(tried, runs, fallback))
-        if said is not None and (best is None or said > best):
-            weights, best = tried, said
-
-
-PLAYS = {
-    "none": play_none,
-    "best of n": play_best_of_n,
-    "boosting": play_boosting,
-    "hill-climbing": play_hill_climbing,
-    "decoding": play_decoding,
-    "partial runs": play_alone,
-    "spoilt runs": play_alone,
-    "sandbagging": play_sandbagging,
-    "blending": play_blending,
-}
+    def play(self, attack: Attack, submissions: int) -> Result:
+        moves = attack.moves(self.target(submissions), generator(self.seed, self.game, 3))
+        standing, shown, records = self.truth, Fraction(-1), 0
+        move = next(moves)
+        for number in range(submissions):
+            row = self.answered([int(choice) for choice in move.run])
+            said = self.board.send(move.name, row)
+            records += said is not None
+            if said is not None and said > shown:
+                shown, standing = said, mean(row)
+            if number < submissions - 1:
+                move = moves.send(Answer(None if said is None else float(said)))
+        newcomer = self.newcomer()
+        better = [[Fraction(x + more * self.unit) for x in newcomer] for more in PLANTED]
+        return Result(
+            gain=float(standing - self.truth) / self.unit,
+            worth=float(mean(row) - self.truth) / self.unit,
+            records=records,
+            planted=tuple(self.board.publishes(-1, system) for system in better),
+        )

@@ -24,11 +24,15 @@ from heldout.trec.queries import read_queries
 QUERIES = 40
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SMALL = ("--seeds", "3", "--submissions", "6")
-RELEASES = ["exact", "rounded", "ladder z=2.39", "ladder z=1", "step 0.01"]
+RELEASES = [
+    *("rounded", "step 0.01", "ladder z=2.39", "ratchet"),
+    *("ratchet+feedback", "ratchet+noise"),
+]
 KEYS = {
     *("attack", "release", "submissions", "seeds", "mean_gain", "mean_gain_se"),
     *("false_release_share", "utility"),
 }
+ONE = ("--attack", "many names", "--release", "ratchet")
 
 
 def run_text(seed: int) -> str:
@@ -105,81 +109,227 @@ def found(files: Path, *, baselines: tuple[str, ...] = ()) -> None:
         add_baseline(desk, f"20261120-{name}", runs, description=name)
 
 
+def write_run(name: str, place: int, *, last: int | None = None) -> None:
+    """A run whose relevant documents all stand at one rank, or at `last` in half of the queries."""
+    rows = []
+    for query in range(QUERIES):
+        at = last if last and query % 2 else place
+        rows += [
+            f"q{query}\t{'right' if rank == at else f'other{rank}'}\t{rank}\n"
+            for rank in range(1, 6)
+        ]
+    Path(f"{name}.tsv").write_text("".join(rows))
+
+
+def write_rules(files: Path, release: str, *, decimals: int = 3) -> None:
+    """Another `[release]` in the board's rules."""
+    rules = files / "board" / "board.toml"
+    text = rules.read_text().replace("decimals = 3", f"decimals = {decimals}")
+    text = re.sub(r"(?ms)^\[release\].*?(?=^\[|\Z)", "", text)
+    rules.write_text(f"{text}\n[release]\n{release}\n")
+
+
 @pytest.mark.usefixtures("files")
 def test_the_json_has_the_keys_of_the_contract() -> None:
     value = json_of(play(*SMALL, "--json"))
     assert value["queries"] == QUERIES
     assert value["systems"] == ["a", "b"]
     assert value["measure"] == "RR@10"
-    assert [(row["attack"], row["release"]) for row in value["attacks"]] == [
-        (attack, release) for attack in ATTACKS for release in RELEASES
+    played = [row for row in value["attacks"] if not row["fresh"]]
+    assert [(row["attack"], row["release"]) for row in played] == [
+        (attack, release) for release in RELEASES for attack in ATTACKS
     ]
+    again = [row for row in value["attacks"] if row["fresh"]]
+    assert [row["release"] for row in again] == RELEASES
     for row in value["attacks"]:
         assert row.keys() >= KEYS
         assert (row["submissions"], row["seeds"]) == (6, 3)
         assert row["mean_gain"] == pytest.approx(row["mean_gain_se"] * value["se"])
+    assert [row["release"] for row in value["honest"]] == RELEASES
+    assert {row["years"] for row in value["honest"]} == {1}
+    assert value["conclusion"].startswith("Of the rules played, ")
 
 
 @pytest.mark.usefixtures("files")
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
-    one, again, other = (
-        play(*SMALL, "--queries", "30", "--seed", seed, "--json").stdout for seed in "778"
-    )
+    few = ("--queries", "30", "--attack", "many names", "--json", "--seed")
+    one, again, other = (play(*SMALL, *few, seed).stdout for seed in "778")
     assert one == again
     assert json.loads(one)["attacks"] != json.loads(other)["attacks"]
 
 
 @pytest.mark.usefixtures("files")
+def test_one_core_and_two_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = ("--seeds", "40", "--submissions", "4", "--attack", "none", "--attack", "many names")
+    found = []
+    for cores in (1, 2):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        found.append(play(*many, "--release", "ratchet", "--json").stdout)
+    assert json.loads(found[0])["attacks"][0]["seeds"] == 40
+    assert found[0] == found[1]
+
+
+@pytest.mark.usefixtures("files")
 def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
-    done = play(*SMALL, "--release", "ladder", "--release", "exact")
+    done = play(*SMALL, "--release", "ladder", "--release", "ratchet")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "systems   a and b: RR@10" in done.stdout
     assert "3 games of 6 submissions, seed 0" in done.stdout
-    rows = [line.split("  ")[0] for line in done.stdout.splitlines()]
-    assert [row for row in rows if row in ATTACKS] == [name for name in ATTACKS for _ in "le"]
+    every, again = done.stdout.split("The worst attack for each rule and baseline")
+    rows = [line.split("  ")[0] for line in every.splitlines()]
+    assert [row for row in rows if row in ATTACKS] == [*ATTACKS, *ATTACKS]
+    worst, honest = again.split("Honest teams, 1 year of each kind")
+    rows = [line.split("  ")[0] for line in worst.splitlines()]
+    assert sum(row in ATTACKS for row in rows) == 2
+    rows = [line.split("  ")[0] for line in honest.splitlines()]
+    assert [row for row in rows if row in RELEASES] == ["ladder z=2.39", "ratchet"]
     assert "0 is right" in done.stdout
 
 
 @pytest.mark.usefixtures("files")
-def test_markdown_is_a_table_and_nothing_else() -> None:
-    lines = play(*SMALL, "--attack", "boosting", "--markdown").stdout.splitlines()
-    assert len(lines) == 2 + len(RELEASES)
-    assert {line.count("|") for line in lines} == {10}
-
-
-@pytest.mark.usefixtures("files")
-def test_partial_runs_are_refused_unless_the_board_takes_them() -> None:
-    small = (*SMALL, "--attack", "partial runs", "--release", "rounded")
-    asked, taken = (json_of(play(*small, flag, "--json")) for flag in ("--complete", "--partial"))
-    assert [value["complete"] for value in (asked, taken)] == [True, False]
-    assert [value["attacks"][0]["refused"] for value in (asked, taken)] == [4, 0]
-    assert "refused   partial runs: 4 of 6 runs that leave queries out" in play(*small).stdout
+def test_markdown_is_three_tables_and_nothing_else() -> None:
+    lines = play(*SMALL, "--attack", "sign vote", "--markdown").stdout.splitlines()
+    titles = [line for line in lines if line and not line.startswith("|")]
+    assert [title.split(",")[0] for title in titles] == [
+        *("Every attack", "The worst attack for each rule and baseline", "Honest teams")
+    ]
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 3 * (2 + len(RELEASES))
+    assert {line.count("|") for line in rows[: 2 * (2 + len(RELEASES))]} == {12}
+    assert {line.count("|") for line in rows[2 * (2 + len(RELEASES)) :]} == {10}
 
 
 @pytest.mark.usefixtures("files")
 def test_more_queries_than_there_are_come_more_than_once() -> None:
-    small = (*SMALL, "--attack", "none", "--json", "--queries")
+    small = (*SMALL, *ONE, "--json", "--queries")
     assert json_of(play(*small, "500"))["queries"] == 500
     assert json_of(play(*small, "12"))["queries"] == 12
 
 
+@pytest.mark.usefixtures("files")
+def test_two_queries_are_enough_for_every_attack_and_rule() -> None:
+    value = json_of(play(*SMALL, "--queries", "2", "--json"))
+    assert len(value["attacks"]) == len(RELEASES) * (len(ATTACKS) + 1)
+    assert np.isfinite([row["mean_gain"] + row["worth"] for row in value["attacks"]]).all()
+
+
+# baselines
+
+
+@pytest.mark.usefixtures("files")
+def test_a_baseline_that_would_score_below_nothing_is_left_out_and_said() -> None:
+    value = json_of(play(*SMALL, *ONE, "--gap", "2", "--gap", "50", "--json"))
+    assert [row["baseline"] for row in value["attacks"]] == ["2 u below"] * 2
+    shown = play(*SMALL, *ONE, "--gap", "2", "--gap", "50").stdout
+    assert "left out  a baseline 50 u below: the systems do not score so high" in shown
+
+
+@pytest.mark.usefixtures("files")
+def test_where_no_baseline_can_be_made_that_is_an_error() -> None:
+    truth, unit = (json_of(play(*SMALL, *ONE, "--json"))[key] for key in ("truth", "se"))
+    done = play(*SMALL, *ONE, "--gap", "50", "--gap", "30")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "error  redteam-gap  --gap" in done.stderr
+    assert f"30 u, where the systems score {truth:.4f}" in done.stderr
+    assert f"at most {truth / unit:.1f} u" in done.stderr
+
+
+@pytest.mark.usefixtures("files")
+def test_named_baselines_are_played_beside_the_made_ones() -> None:
+    write_run("weak", 5)
+    write_run("weakest", 4, last=5)
+    named = ("--baseline", "weakest.tsv", "--baseline", "weak.tsv")
+    value = json_of(play(*SMALL, *ONE, *named, "--json"))
+    assert value["baselines"] == {"weakest": pytest.approx(0.225), "weak": pytest.approx(0.2)}
+    own = "the board's own"
+    assert [row["baseline"] for row in value["attacks"]] == ["equal", own] * 2
+    below = (value["truth"] - 0.225) / value["se"]
+    shown = play(*SMALL, *ONE, *named).stdout
+    assert f"the board's own best one lies {below:.1f} u below the systems" in shown
+    fixed = json_of(play(*SMALL, *ONE, *named, "--gap", "1", "--json"))
+    assert [row["baseline"] for row in fixed["attacks"]] == ["1 u below"] * 2
+
+
+@pytest.mark.usefixtures("files")
+def test_a_ratchet_begins_at_the_board_s_own_baseline() -> None:
+    """One that is far above the systems, and above which nothing is published."""
+    write_run("perfect", 1)
+    value = json_of(play(*SMALL, *ONE, "--baseline", "perfect.tsv", "--json"))
+    found = {row["baseline"]: row["utility_6"] for row in value["attacks"]}
+    assert found["the board's own"] == 0
+    assert found["equal"] == 1
+
+
+def test_the_vault_s_baselines_are_the_board_s_own(files: Path) -> None:
+    found(files, baselines=("a", "b", "c"))
+    small = ("--board", "board", "--vault", "vault", "--seeds", "5", "--submissions", "6", *ONE)
+    value = json_of(call(*small, "--json"))
+    means = {f"20261120-{name}": mean_rr(seed) for name, seed in (("a", 1), ("b", 2), ("c", 3))}
+    nearest = min(combinations(means, 2), key=lambda pair: abs(means[pair[0]] - means[pair[1]]))
+    assert value["systems"] == list(nearest)
+    assert value["truth"] == pytest.approx(sum(means[name] for name in nearest) / 2)
+    assert value["queries"] == QUERIES
+    assert value["baselines"] == {name: pytest.approx(mean) for name, mean in means.items()}
+    assert "the board's own" in {row["baseline"] for row in value["attacks"]}
+
+
+# the board
+
+
 def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     found(files)
-    rules = files / "board" / "board.toml"
-    text = rules.read_text().replace("decimals = 3", "decimals = 2")
-    text = re.sub(r"(?ms)^\[release\].*?(?=^\[|\Z)", "", text)
-    rules.write_text(text + '\n[release]\nrule = "ladder"\nz = 2.5\nsubmissions = 7\n')
-    small = ("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "2", "--attack", "none")
+    write_rules(files, 'rule = "ladder"\nz = 2.5\nsubmissions = 7', decimals=2)
+    small = ("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "10", "--attack", "none")
     value = json_of(call(*small, "--json"))
     assert value["own_release"] == "ladder z=2.5"
-    assert value["attacks"][0]["submissions"] == 7
-    assert [row["release"] for row in value["attacks"]] == [
-        *("exact", "rounded", "ladder z=2.45", "ladder z=1", "step 0.01", "ladder z=2.5")
-    ]
+    assert {row["submissions"] for row in value["attacks"]} == {7}
+    first = [row for row in value["attacks"] if not row["fresh"]]
+    own = "ladder z=2.5"
+    others = ["rounded", "step 0.01", "ladder z=2.45", *RELEASES[3:]]
+    assert [row["release"] for row in first] == [own, *others]
+    # the board's own rule has all games from the start, every other one when it is played again
+    assert [row["seeds"] for row in first] == [10, *[2] * 6]
+    again = [(row["release"], row["seeds"]) for row in value["attacks"] if row["fresh"]]
+    assert again == [(name, 10) for name in (own, *others)]
+    assert [row["release"] for row in value["honest"]] == [own, *others]
     shown = call(*small).stdout
     assert "release   the board's own: ladder z=2.5" in shown
     assert "7 submissions at 2 in 30 days take one team 0.3 years" in shown
     assert "runs.complete" not in shown
+
+
+def test_a_board_with_noise_is_attacked_through_it(files: Path) -> None:
+    found(files, baselines=("a", "b"))
+    write_rules(files, 'rule = "ratchet"\nsubmissions = 7')
+    rules = files / "board" / "board.toml"
+    text = rules.read_text()
+    view = '[[views]]\nname = "noisy"\nset = "eval"\nmeasure = "RR@10"\nnoise = 8\n'
+    rules.write_text(text.replace("[[views]]", f"{view}\n[[views]]", 1))
+    value = json_of(call("--board", "board", "--vault", "vault", "--seeds", "2", *ONE, "--json"))
+    assert value["own_release"] == "ratchet+noise"
+
+
+def test_a_ladder_that_is_named_holds_over_the_views_of_the_board(files: Path) -> None:
+    """As the board's own would: z for as many chances as a submission has."""
+    found(files)
+    write_rules(files, 'rule = "rounded"\nz = 1\nsubmissions = 300')
+    rules = files / "board" / "board.toml"
+    text = rules.read_text()
+    view = '[[views]]\nname = "second"\nset = "eval"\nmeasure = "RR@5"\n'
+    rules.write_text(text.replace("[[views]]", f"{view}\n[[views]]", 1))
+    small = ("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "1", "--attack", "none")
+    value = json_of(call(*small, "--submissions", "6", "--release", "ladder", "--json"))
+    assert {row["release"] for row in value["attacks"]} == {"ladder z=2.64"}
+
+
+@pytest.mark.parametrize("declared", [1, 2])
+def test_a_board_that_declares_a_run_or_two_is_attacked_with_three(
+    files: Path, declared: int
+) -> None:
+    found(files)
+    write_rules(files, f'rule = "ratchet"\nsubmissions = {declared}')
+    done = call("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "1", "--json")
+    assert {row["submissions"] for row in json_of(done)["attacks"]} == {3}
 
 
 def test_a_board_that_takes_partial_runs_is_warned(files: Path) -> None:
@@ -188,37 +338,26 @@ def test_a_board_that_takes_partial_runs_is_warned(files: Path) -> None:
     text = rules.read_text()
     assert "complete = true" in text
     rules.write_text(text.replace("complete = true", "complete = false"))
-    shown = call("--board", "board", "--runs", "a.tsv", "b.tsv", *SMALL, "--attack", "none").stdout
+    shown = call("--board", "board", "--runs", "a.tsv", "b.tsv", *SMALL, *ONE).stdout
     assert "a run that answers one query" in shown
-
-
-def test_the_two_nearest_baselines_of_the_vault_are_the_systems(files: Path) -> None:
-    found(files, baselines=("a", "b", "c"))
-    value = json_of(call("--board", "board", "--vault", "vault", *SMALL, "--json"))
-    means = {f"20261120-{name}": mean_rr(seed) for name, seed in (("a", 1), ("b", 2), ("c", 3))}
-    nearest = min(combinations(means, 2), key=lambda pair: abs(means[pair[0]] - means[pair[1]]))
-    assert value["systems"] == list(nearest)
-    assert value["truth"] == pytest.approx(sum(means[name] for name in nearest) / 2)
-    assert value["queries"] == QUERIES
 
 
 @pytest.mark.usefixtures("files")
 def test_two_systems_that_are_not_about_equally_good_are_warned_of() -> None:
-    for name, place in (("best", 1), ("worst", 4)):
-        lists = [["right" if p == place else f"other{p}" for p in range(1, 6)]] * QUERIES
-        rows = [f"q{q}\t{d}\t{p}\n" for q, one in enumerate(lists) for p, d in enumerate(one, 1)]
-        Path(f"{name}.tsv").write_text("".join(rows))
-    assert "warning" not in play(*SMALL).stdout
-    told = call("--runs", "best.tsv", "worst.tsv", "--qrels", "dev.qrels", "-m", "RR@10", *SMALL)
-    assert told.exit_code == 0
-    assert f"the systems differ by {QUERIES**0.5:.1f} u; take two" in told.stdout
+    write_run("best", 1)
+    write_run("worst", 4)
+    assert "warning" not in play(*SMALL, *ONE).stdout
+    runs = ("--runs", "best.tsv", "worst.tsv", "--qrels", "dev.qrels", "-m", "RR@10")
+    shown = call(*runs, *SMALL, *ONE)
+    assert shown.exit_code == 0
+    assert f"the systems differ by {QUERIES**0.5:.1f} u; take two" in shown.stdout
 
 
 def test_a_vault_with_one_baseline_plays_it_against_its_scores_in_another_order(
     files: Path,
 ) -> None:
     found(files, baselines=("a",))
-    value = json_of(call("--board", "board", "--vault", "vault", *SMALL, "--json"))
+    value = json_of(call("--board", "board", "--vault", "vault", *SMALL, *ONE, "--json"))
     assert value["systems"] == [
         "20261120-a",
         "20261120-a, its scores in another order of the queries",
@@ -234,51 +373,100 @@ def test_a_vault_without_dev_scores_says_what_to_do(files: Path) -> None:
     assert "no dev scores of a baseline or a published entry; name two runs" in done.stderr
 
 
+# the last line
+
+
 def test_the_last_line_says_the_strongest_attack_and_the_rule_to_set(files: Path) -> None:
     found(files, baselines=("a", "b"))
-    shown = call("--board", "board", "--vault", "vault", *SMALL).stdout
-    assert shown.splitlines()[-1].startswith("Your rule, rounded: the strongest of ")
+    few = (*SMALL, "--attack", "none", "--attack", "many names")
+    shown = call("--board", "board", "--vault", "vault", *few).stdout
+    last = shown.splitlines()[-1]
+    own = json_of(call("--board", "board", "--vault", "vault", *few, "--json"))
+    assert last == own["conclusion"]
+    assert last.startswith(f"Your rule, {own['own_release']}: the strongest attack, ")
 
 
-def line(attack: str, release: str, gain: float, *, told: float = 1.0) -> Line:
+def line(
+    attack: str,
+    release: str,
+    gain: float,
+    *,
+    worth: float = 0.0,
+    utility: float = 1.0,
+    baseline: str = "8 u below",
+) -> Line:
     return Line(
         attack=attack,
         release=release,
+        baseline=baseline,
         submissions=300,
-        seeds=2,
-        mean_gain=gain,
-        mean_gain_se=gain * 40,
+        seeds=100,
+        mean_gain=gain / 40,
+        mean_gain_se=gain,
         gain_sd=1.0,
+        worth=worth,
+        worth_sd=2.0,
         false_release_share=0,
-        labels=0,
-        refused=0,
-        utility=told,
-        planted_above=told,
+        record_share=1,
+        records=1,
+        utility=utility,
+        utility_6=1,
+        fresh=True,
     )
 
 
-def test_the_conclusion_names_a_rule_under_which_better_systems_are_told() -> None:
-    played = [
-        *(line("none", r, 0.0) for r in ("exact", "rounded", "ladder z=3.59")),
-        *(line("boosting", r, g) for r, g in (("exact", 0.05), ("rounded", 0.044))),
-        line("boosting", "ladder z=3.59", 0.0001, told=0.6),
-        line("none", "step 0.5", -0.1, told=0.1),
-        line("boosting", "step 0.5", -0.1, told=0.1),
-    ]
-    assert conclude(played, "RR@10", own="rounded") == (
-        "Your rule, rounded: the strongest of 2 attacks, boosting, gains 0.0440 RR@10 (1.8 u). "
-        "With ladder z=3.59 the strongest, boosting, gains 0.0001 RR@10 (0.0 u), and a system that "
-        'is really better gets its score in 80% of the games: set rule = "ladder" in '
-        "[release]. This holds for one team and a baseline as good as its systems; with a weaker "
-        "baseline or many names an attacker gains more (docs/redteam.md)."
+WORST = [
+    line("many names", "rounded", 4.25, baseline="equal"),
+    line("weighted vote", "rounded", 4.5),
+    line("10 names", "ladder z=3.59", 1.5),
+    line("jumps", "ratchet", 0.1, worth=0.35, utility=0.8),
+    line("none", "ratchet", 0.0, baseline="equal", utility=0.9),
+    line("none", "step 0.5", 0.0, utility=0.1),
+]
+
+
+def test_the_conclusion_names_a_rule_under_which_better_systems_get_a_score() -> None:
+    assert conclude(WORST, own="rounded") == (
+        "Your rule, rounded: the strongest attack, weighted vote, gains 4.50 u (4.30 to 4.70) on "
+        "the board, with a baseline 8 u below. With ratchet the strongest attack, jumps, gains "
+        "0.35 u (-0.04 to 0.74) in what the attacker knows, with a baseline 8 u below, and a "
+        "system better by 4.5 u gets a score in 80% of the games even then: set "
+        'rule = "ratchet" in [release].'
     )
-    assert conclude(played, "RR@10", own="ladder z=3.59").endswith(
-        "No other rule that was played leaves less: keep it."
+
+
+def test_the_conclusion_keeps_a_rule_that_leaves_least_of_those_played() -> None:
+    said = conclude(WORST, own="ratchet")
+    assert said.startswith("Your rule, ratchet: the strongest attack, jumps, ")
+    assert said.endswith(" No other rule that was played leaves less: keep it.")
+
+
+def test_without_a_board_the_conclusion_says_which_rule_leaves_least() -> None:
+    assert conclude(WORST, own="").startswith("Of the rules played, ratchet leaves least: ")
+    assert conclude(WORST[:3], own="").endswith('Set rule = "ladder" and z = 3.59 in [release].')
+    assert conclude(WORST[5:], own="").endswith('Set rule = "step" and step = 0.5 in [release].')
+    assert conclude([], own="") == ""
+
+
+@pytest.mark.parametrize(
+    ("baseline", "said"),
+    [
+        ("equal", "with a baseline as good as its systems"),
+        ("the board's own", "with the board's own baseline"),
+        ("16 u below", "with a baseline 16 u below"),
+    ],
+)
+def test_the_conclusion_says_with_which_baseline(baseline: str, said: str) -> None:
+    assert said in conclude([line("jumps", "ratchet+noise", 1.0, baseline=baseline)], own="")
+
+
+def test_what_is_sent_beside_is_a_view_and_no_key_of_the_rule() -> None:
+    assert conclude([line("jumps", "ratchet+noise", 1.0)], own="").endswith(
+        'Set rule = "ratchet", with a noise view, in [release].'
     )
-    assert conclude(played, "RR@10", own="").startswith(
-        "Of the rules played here, ladder z=3.59 leaves least: the strongest of 2 attacks"
-    )
-    assert conclude(played[:1], "RR@10", own="") == ""
+
+
+# errors
 
 
 @pytest.mark.usefixtures("files")
@@ -286,11 +474,14 @@ def test_the_conclusion_names_a_rule_under_which_better_systems_are_told() -> No
     ("arguments", "code"),
     [
         (("--release", "none"), "redteam-release"),
+        (("--release", "ratchet+nothing"), "redteam-release"),
         (("-m", "FirstRel"), "redteam-measure"),
         (("--runs", "a.tsv", "a.tsv"), "redteam-runs"),
         (("--runs", "a.tsv", "absent.tsv"), "unreadable-file"),
+        (("--baseline", "absent.tsv"), "unreadable-file"),
         (("--qrels", "absent.qrels"), "unreadable-file"),
         (("--runs", "a.tsv", "queries.tsv"), "rank-zero"),
+        (("--gap", "100"), "redteam-gap"),
     ],
 )
 def test_what_cannot_be_played(arguments: tuple[str, ...], code: str) -> None:
@@ -308,8 +499,13 @@ def test_what_cannot_be_played(arguments: tuple[str, ...], code: str) -> None:
         (("--qrels", "dev.qrels", "-m", "RR@10"), "which two systems?"),
         (("--qrels", "dev.qrels", "--runs", "a.tsv", "b.tsv"), "which measure?"),
         (("--runs", "a.tsv", "b.tsv", "-m", "RR@10"), "no board.toml"),
-        (("--submissions", "1"), "--submissions"),
+        (
+            ("--baseline", "c.tsv", "--qrels", "dev.qrels", "-m", "RR@10"),
+            "--baseline goes with --runs A B",
+        ),
+        (("--submissions", "2"), "--submissions"),
         (("--seeds", "0"), "--seeds"),
+        (("--gap", "-1"), "--gap"),
         (("--runs", "a.tsv", "--seeds", "3"), "two runs are needed, --runs A B; found a.tsv --se"),
         (("--attack", "bribery"), "--attack"),
     ],
@@ -330,19 +526,28 @@ def test_a_board_without_open_labels_says_so(files: Path) -> None:
     assert "no labels in the open" in done.stderr
 
 
+# the chart
+
+
 @pytest.mark.usefixtures("files")
-def test_the_chart_is_the_same_each_time_and_shows_every_attack() -> None:
+def test_the_chart_is_the_same_each_time_and_shows_the_worst_attack_on_each_rule() -> None:
     pytest.importorskip("vl_convert")
+    some = ("--attack", "none", "--attack", "many names", "--gap", "0", "--gap", "3")
     for name in ("one.svg", "two.svg"):
-        assert play(*SMALL, "--release", "exact", "--chart", name).exit_code == 0
+        assert play(*SMALL, *some, "--chart", name).exit_code == 0
     assert Path("one.svg").read_bytes() == Path("two.svg").read_bytes()
     texts = [e.text for e in ET.parse("one.svg").iter() if e.tag.endswith("text")]  # noqa: S314 - ours
-    assert [text for text in texts if text in ATTACKS] == list(ATTACKS)
-    assert "exact" in texts
+    assert [text for text in texts if text in RELEASES] == RELEASES
+    rows = json_of(play(*SMALL, *some, "--json"))["attacks"]
+    again = [row for row in rows if row["fresh"]]
+    bars = [f"{row['baseline']}: {row['attack']}" for row in again]
+    values = [f"{max(row['mean_gain_se'], row['worth']) + 0.0:.2f}" for row in again]
+    assert [text for text in texts if text and ": " in text] == bars
+    assert [text for text in texts if text and re.fullmatch(r"-?\d\.\d\d", text)] == values
 
 
 @pytest.mark.usefixtures("files")
 def test_a_chart_that_cannot_be_written_is_an_error() -> None:
-    done = play(*SMALL, "--attack", "none", "--chart", "absent/one.svg")
+    done = play(*SMALL, *ONE, "--chart", "absent/one.svg")
     assert done.exit_code == 2
     assert "absent/one.svg" in done.stderr

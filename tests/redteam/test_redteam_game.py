@@ -1,20 +1,20 @@
 """The game: exchangeable means nothing gained, and the attacks do what their authors say."""
 
-from statistics import NormalDist
-from typing import get_args
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from reference_game import PLAYS, Game, ladder
+from reference_game import Game, ladder
 
 from heldout.board.rules.release import ReleaseRule
 from heldout.redteam.attacks import ATTACKS
+from heldout.redteam.boards import NamedRule, parse_rule
 from heldout.redteam.exchange import Exchange, exchange
-from heldout.redteam.game import Outcome, Plan, State, play
-from heldout.redteam.releases import Release, parse_release
-from heldout.redteam.report import play_table, summarise
+from heldout.redteam.game import Outcome, Plan, Weak, begin, play
+from heldout.redteam.report import Case, play_cases, play_worst_again, summarise
 
 RR = np.array([0.0, 0.1, 0.2, 0.25, 0.5, 1.0])
+EVERY = ("rounded", "ladder", "ladder=1", "step=0.02", "ratchet", "ratchet+feedback")
 
 
 def pair_of(queries: int, *, seed: int = 1) -> Exchange:
@@ -24,202 +24,330 @@ def pair_of(queries: int, *, seed: int = 1) -> Exchange:
     return exchange(a, np.where(rng.random(queries) < 0.5, a, b))
 
 
-def release_of(name: str, *, submissions: int = 20) -> Release:
+def opposites(queries: int) -> Exchange:
+    """Where the one has 1 the other has 0, so that labels are coins."""
+    a = np.random.default_rng(5).integers(0, 2, queries).astype(np.float64)
+    return exchange(a, 1 - a)
+
+
+def rule_of(name: str, *, submissions: int = 20, decimals: int = 3) -> NamedRule:
     rule = ReleaseRule(submissions=submissions)
-    return parse_release(name, rule, decimals=3, path="").answer
+    return parse_rule(name, rule, decimals=decimals, path="")
 
 
-def gains(
+def weak(pair: Exchange, gap: float) -> Weak:
+    return Weak(gap=gap, scores=0.2 * pair.middle)
+
+
+def outcomes(
     attack: str,
-    release: str,
+    rule: str,
     pair: Exchange,
     *,
     submissions: int,
     games: int,
-    state: State = "team",
-) -> np.ndarray:
-    """Gains in units of u."""
-    plan = Plan(submissions=submissions, seed=3, state=state)
-    answer = release_of(release, submissions=submissions)
-    played = [play(ATTACKS[attack], answer, pair, plan, number=n) for n in range(games)]
-    return np.array([outcome.gain for outcome in played]) / pair.unit
+    gap: float = 0.0,
+    decimals: int = 3,
+) -> list[Outcome]:
+    plan = Plan(submissions=submissions, seed=3)
+    named = rule_of(rule, submissions=submissions, decimals=decimals)
+    baseline = weak(pair, gap)
+    return [play(ATTACKS[attack], named, pair, baseline, plan, number=n) for n in range(games)]
 
 
-@pytest.mark.parametrize("release", ["exact", "rounded", "ladder", "ladder=1", "step=0.1"])
-def test_whoever_does_not_look_gains_nothing(release: str) -> None:
-    found = gains("none", release, pair_of(400), submissions=2, games=300)
-    assert abs(found.mean()) < 4 * found.std() / 300**0.5
-    assert found.std() == pytest.approx(0.5, abs=0.08)  # half of u: that is what u means
+def gains(played: Sequence[Outcome]) -> np.ndarray:
+    return np.array([outcome.gain for outcome in played])
 
 
-def test_a_vote_of_boosted_runs_gains_like_the_root_of_their_number() -> None:
-    rng = np.random.default_rng(5)
-    a = rng.integers(0, 2, 4000).astype(np.float64)
-    pair = exchange(a, 1 - a)
-    found = {k: gains("boosting", "exact", pair, submissions=k, games=8) for k in (25, 100, 400)}
-    assert found[100].mean() / found[25].mean() == pytest.approx(2, rel=0.15)
-    assert found[400].mean() / found[100].mean() == pytest.approx(2, rel=0.1)
-    assert found[100].mean() == pytest.approx(100**0.5 / np.pi, rel=0.1)  # in the limit
+def worths(played: Sequence[Outcome]) -> np.ndarray:
+    return np.array([outcome.worth for outcome in played])
+
+
+# what the game is
+
+
+@pytest.mark.parametrize("gap", [0.0, 2.0, 5.0])
+@pytest.mark.parametrize("rule", ["rounded", "ladder", "ladder=1", "ratchet"])
+def test_the_game_is_that_of_a_slow_straightforward_one(rule: str, gap: float) -> None:
+    submissions, seed = 12, 7
+    pair = pair_of(37)
+    low = 0.25 * pair.truth  # 5 u are more than the weak system loses: zeros beyond it
+    slow_rule: str | float = {"ladder": ladder(submissions), "ladder=1": 1.0}.get(rule, rule)
+    plan = Plan(submissions=submissions, seed=seed)
+    baseline = Weak(gap=gap, scores=np.full(37, low))
+    for name, attack in ATTACKS.items():
+        for number in range(4):
+            named = rule_of(rule, submissions=submissions)
+            fast = play(attack, named, pair, baseline, plan, number=number)
+            systems = pair.a.tolist(), pair.b.tolist()
+            game = Game(*systems, slow_rule, gap=gap, weak=low, seed=seed, game=number)
+            slow = game.play(attack, submissions)
+            assert fast.gain == pytest.approx(slow.gain, abs=1e-9), (name, number)
+            assert fast.worth == pytest.approx(slow.worth, abs=1e-9), (name, number)
+            assert (fast.records, fast.planted) == (slow.records, slow.planted), (name, number)
+
+
+@pytest.mark.parametrize("rule", EVERY)
+def test_whoever_does_not_look_learns_nothing(rule: str) -> None:
+    found = outcomes("none", rule, pair_of(400), submissions=3, games=300, gap=8)
+    assert abs(worths(found).mean()) < 4 * 0.5 / 300**0.5
+    assert worths(found).std() == pytest.approx(0.5, abs=0.08)  # half of u: that is what u means
+
+
+def test_of_a_single_run_that_is_published_nothing_is_gained() -> None:
+    found = outcomes("none", "rounded", pair_of(400), submissions=3, games=300)
+    assert all(outcome.gain == outcome.worth for outcome in found)
+    assert all(outcome.records == 3 for outcome in found)
+
+
+def test_a_board_on_which_nothing_is_published_has_no_gain() -> None:
+    found = outcomes("best of n", "step=0.5", pair_of(400), submissions=30, games=5)
+    assert all((outcome.gain, outcome.records) == (0, 0) for outcome in found)
+
+
+def test_the_same_seed_plays_the_same_games_and_more_leave_the_first_as_they_were() -> None:
+    for attack in ATTACKS:
+        found = outcomes(attack, "ratchet+noise", pair_of(50), submissions=6, games=5, gap=4)
+        again = outcomes(attack, "ratchet+noise", pair_of(50), submissions=6, games=3, gap=4)
+        assert found[:3] == again
+
+
+def test_every_rule_and_attack_is_played_on_the_same_boards() -> None:
+    pair, plan = pair_of(60), Plan(submissions=3, seed=3)
+    # Of a part of the queries u is larger, and the baseline lies lower.
+    whole = [name for name in EVERY if "feedback" not in name]
+    boards = [begin(rule_of(r), pair, weak(pair, 4), plan, number=9) for r in whole]
+    first, labels = boards[0]
+    for board, other in boards:
+        assert board.baseline.tolist() == first.baseline.tolist()
+        assert (board.key, other.first.tolist()) == (first.key, labels.first.tolist())
+    other_board, other_labels = begin(rule_of("ratchet"), pair, weak(pair, 4), plan, number=8)
+    assert other_board.key != first.key
+    assert other_labels.first.tolist() != labels.first.tolist()
+    split, _ = begin(rule_of("ratchet+feedback"), pair, weak(pair, 4), plan, number=9)
+    assert split.key == first.key
+    assert split.baseline.mean() < first.baseline.mean()
+
+
+def test_the_baseline_can_be_the_board_s_own() -> None:
+    pair = pair_of(60)
+    own = np.linspace(0, 0.5, 60)
+    board, _ = begin(rule_of("ratchet"), pair, own, Plan(submissions=3, seed=0), number=4)
+    assert board.baseline.tolist() == own.tolist()
+
+
+def test_where_the_systems_never_differ_on_what_ranks_nothing_is_gained() -> None:
+    """Their only difference may lie in the feedback part: no division by a unit of 0."""
+    a = np.full(8, 0.5)
+    pair = exchange(a, [1.0, *a[1:]])
+    plan = Plan(submissions=3, seed=0)
+    found = [
+        play(ATTACKS["none"], rule_of("rounded+feedback"), pair, 0.5 * a, plan, number=n)
+        for n in range(20)
+    ]
+    assert np.isfinite(gains(found)).all()
+    assert 0 in gains(found)
+
+
+# what attacks gain
+
+
+@pytest.mark.parametrize("attack", ["weighted vote", "many names"])
+def test_numbers_that_vote_gain_like_the_root_of_their_count(attack: str) -> None:
+    """In the limit E|N| / 2 = .4 sqrt(K) u: the price of `rounded` (docs/release.md)."""
+    pair, found = opposites(4000), {}
+    for count in (26, 101, 401):
+        played = outcomes(attack, "rounded", pair, submissions=count, games=8, decimals=6)
+        found[count] = gains(played).mean() / (count - 1) ** 0.5
+    assert found[26] == pytest.approx(0.4, rel=0.1)
+    assert found[101] == pytest.approx(0.4, rel=0.06)
+    assert found[401] == pytest.approx(0.4, rel=0.06)
+
+
+def test_signs_gain_less_than_numbers() -> None:
+    """By the correlation of a normal draw with its sign, sqrt(2 / pi)."""
+    pair = opposites(4000)
+    signs, numbers = (
+        gains(outcomes(attack, "rounded", pair, submissions=101, games=12, decimals=6)).mean()
+        for attack in ("sign vote", "weighted vote")
+    )
+    assert signs / numbers == pytest.approx((2 / np.pi) ** 0.5, abs=0.06)
 
 
 def test_the_best_of_n_gains_what_the_best_of_n_normal_draws_does() -> None:
-    found = gains("best of n", "exact", pair_of(500), submissions=100, games=50)
+    found = outcomes("best of n", "rounded", pair_of(500), submissions=100, games=60)
     draws = np.random.default_rng(0).normal(size=(20_000, 100)).max(axis=1) / 2
-    assert found.mean() == pytest.approx(draws.mean(), abs=0.12)
+    assert gains(found).mean() == pytest.approx(draws.mean(), abs=0.12)
+    assert abs(worths(found).mean()) < 4 * 0.5 / 60**0.5  # and its last run is worth nothing
 
 
 def test_exact_scores_decode_every_label_that_is_asked_for() -> None:
     pair = pair_of(30)
-    outcome = play(
-        ATTACKS["decoding"], release_of("exact"), pair, Plan(submissions=31, seed=0), number=0
+    for attack, submissions in (("decoding", 32), ("single queries", 61)):
+        (found,) = outcomes(attack, "rounded", pair, submissions=submissions, games=1, decimals=6)
+        best = np.maximum(pair.a, pair.b).mean()
+        assert found.worth * pair.unit + pair.truth == pytest.approx(best)
+
+
+def test_a_single_number_is_worth_two_fifths_of_u() -> None:
+    """The floor of every rule that publishes a number: its run, or the opposite of it.
+
+    E|N| u/2 = .4 u; docs/redteam.md, the ratchet at a baseline 8 u below.
+    """
+    found = outcomes(
+        "weighted vote", "ratchet", opposites(3000), submissions=20, games=250, gap=8, decimals=6
     )
-    best = np.maximum(pair.a, pair.b).mean()
-    assert outcome.gain + pair.truth == pytest.approx(best)
+    alone = [outcome for outcome in found if outcome.records == 1]
+    assert len(alone) > 0.9 * len(found)
+    spread = 0.5 * (1 - 2 / np.pi) ** 0.5
+    assert worths(alone).mean() == pytest.approx(
+        (2 / np.pi) ** 0.5 / 2, abs=4 * spread / len(alone) ** 0.5
+    )
+    assert abs(gains(found).mean()) < 0.15  # what stands on the board is the first run
 
 
-def one(attack: str, release: str, pair: Exchange, *, submissions: int, complete: bool) -> Outcome:
-    plan = Plan(submissions=submissions, seed=3, complete=complete)
-    answer = release_of(release, submissions=submissions)
-    return play(ATTACKS[attack], answer, pair, plan, number=0)
+# what the rules do
 
 
-def test_a_board_that_asks_for_every_query_refuses_partial_runs_and_tells_nothing() -> None:
-    pair = pair_of(60)
-    refused = one("partial runs", "exact", pair, submissions=61, complete=True)
-    guessed = one("none", "exact", pair, submissions=2, complete=True)
-    assert refused.refused == 60
-    assert refused.gain == guessed.gain  # the whole run at the end is its first guess
-    assert one("partial runs", "exact", pair, submissions=61, complete=False).refused == 0
+@pytest.mark.parametrize("attack", ["many names", "names at the edge", "10 names"])
+def test_a_ratchet_takes_many_names_for_one_and_a_ladder_does_not(attack: str) -> None:
+    found = {
+        rule: gains(outcomes(attack, rule, pair_of(1000), submissions=100, games=25, gap=8))
+        for rule in ("ladder", "ratchet")
+    }
+    assert found["ladder"].mean() > 0.8
+    assert abs(found["ratchet"].mean()) < 0.35
 
 
-def test_partial_runs_read_a_label_for_every_two_submissions() -> None:
-    pair = pair_of(60)
-    taken = one("partial runs", "exact", pair, submissions=121, complete=False)
-    assert taken.labels == (pair.a != pair.b).sum()
-    assert taken.gain + pair.truth == pytest.approx(np.maximum(pair.a, pair.b).mean())
-
-
-@pytest.mark.parametrize("release", ["exact", "rounded", "ladder", "ladder=1"])
-def test_complete_runs_that_spoil_the_other_queries_read_what_partial_ones_do(
-    release: str,
+@pytest.mark.parametrize("attack", ["best of n", "weighted vote", "hill-climbing", "decoding"])
+@pytest.mark.parametrize("rule", ["ladder", "ratchet"])
+def test_what_rounded_scores_give_away_a_ladder_and_a_ratchet_do_not(
+    attack: str, rule: str
 ) -> None:
-    """All queries required is no defence against who fills a run up with documents beside them."""
-    pair = pair_of(60)
-    partial = one("partial runs", release, pair, submissions=40, complete=False)
-    spoilt = one("spoilt runs", release, pair, submissions=40, complete=True)
-    assert (spoilt.gain, spoilt.labels) == (partial.gain, partial.labels)
-    assert spoilt.refused == 0
-
-
-@pytest.mark.parametrize("attack", ["best of n", "boosting", "hill-climbing", "decoding"])
-def test_a_ladder_stops_what_raw_scores_do_not(attack: str) -> None:
     pair = pair_of(1000)
-    raw = gains(attack, "exact", pair, submissions=100, games=10)
-    ladder_ = gains(attack, "ladder", pair, submissions=100, games=10)
-    assert raw.mean() > ladder_.mean() + 0.5
-    assert ladder_.mean() < 0.4
+    rounded = gains(outcomes(attack, "rounded", pair, submissions=100, games=10))
+    held = gains(outcomes(attack, rule, pair, submissions=100, games=25))
+    assert held.mean() < 0.2
+    assert attack == "decoding" or rounded.mean() > held.mean() + 0.5
 
 
-@pytest.mark.parametrize("attack", ["blending", "sandbagging"])
-def test_first_scores_and_low_ones_leak_unless_a_team_begins_at_what_stands(attack: str) -> None:
+def test_feedback_is_worth_nothing_on_what_ranks_and_everything_where_it_does() -> None:
     pair = pair_of(1000)
     found = {
-        state: gains(attack, "ladder", pair, submissions=32, games=25, state=state).mean()
-        for state in get_args(State)
+        rule: worths(outcomes("many names", rule, pair, submissions=150, games=20)).mean()
+        for rule in ("rounded", "ratchet+feedback", "ratchet+noise")
     }
-    assert found["team"] > 0.4
-    assert abs(found["baseline"]) < 0.2
-    assert abs(found["board"]) < 0.2
+    assert found["rounded"] > 2
+    assert abs(found["ratchet+feedback"]) < 4 * 0.5 / 20**0.5
+    assert found["ratchet+noise"] < 0.7  # noise hides most, and not all
 
 
-@pytest.mark.parametrize("rule", ["exact", "rounded", "ladder", "ladder=1"])
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_the_game_is_that_of_a_slow_straightforward_one(attack: str, rule: str) -> None:
-    submissions = 12
-    pair = pair_of(37)
-    slow_rule: str | float = {"ladder": ladder(submissions), "ladder=1": 1.0}.get(rule, rule)
-    answer = release_of(rule, submissions=submissions)
-    for number in range(5):
-        plan = Plan(submissions=submissions, seed=7, complete=False)
-        fast = play(ATTACKS[attack], answer, pair, plan, number=number)
-        slow = Game(pair.a.tolist(), pair.b.tolist(), slow_rule, seed=7, game=number)
-        PLAYS[attack](slow, submissions)
-        assert fast.gain == pytest.approx(float(slow.gain()), abs=1e-12)
+@pytest.mark.parametrize("rule", [rule for rule in EVERY if "step" not in rule])
+def test_a_system_that_is_plainly_better_is_always_published(rule: str) -> None:
+    """6 u, after thirty runs that are equally good."""
+    found = outcomes("best of n", rule, pair_of(500), submissions=30, games=40)
+    least = {"rounded": 1.0, "ladder=1": 1.0}.get(rule, 0.9)
+    assert np.mean([outcome.planted[1] for outcome in found]) >= least
+    assert np.mean([outcome.planted[0] for outcome in found]) >= least - 0.2
 
 
-@pytest.mark.parametrize("release", ["ladder", "rounded", "step=0.1"])
-@pytest.mark.parametrize("state", get_args(State))
-def test_a_system_that_is_plainly_better_is_always_released(release: str, state: State) -> None:
-    plan = Plan(submissions=5, seed=0, planted=40, state=state)
-    for number in range(20):
-        outcome = play(ATTACKS["best of n"], release_of(release), pair_of(300), plan, number=number)
-        assert outcome.planted_released
-        assert outcome.planted_above
+def test_a_ladder_publishes_a_planted_system_as_often_as_its_power_says() -> None:
+    found = outcomes("none", "ladder=3.5", pair_of(1000), submissions=3, games=300)
+    share = [np.mean([outcome.planted[i] for outcome in found]) for i in (0, 1)]
+    # against the baseline, or against the run that was published above it
+    assert share[0] == pytest.approx(0.84, abs=0.07)  # P(N < 4.5 - 3.5)
+    assert share[1] == pytest.approx(0.994, abs=0.015)
 
 
-def test_the_ladder_releases_a_planted_system_as_often_as_its_power_says() -> None:
-    plan = Plan(submissions=2, seed=0)
-    answer = release_of("ladder", submissions=300)
-    pair = pair_of(1000)
-    found = [play(ATTACKS["none"], answer, pair, plan, number=n) for n in range(300)]
-    power = NormalDist().cdf(4.5 - 3.59)
-    assert np.mean([o.planted_released for o in found]) == pytest.approx(power, abs=0.07)
+# lines
 
 
-def test_a_worse_planted_system_is_not_released() -> None:
-    plan = Plan(submissions=2, seed=0, planted=-10)
-    outcome = play(ATTACKS["none"], release_of("ladder"), pair_of(300), plan, number=0)
-    assert not outcome.planted_released
+def nothing() -> None:
+    """No progress is shown."""
 
 
-def test_the_same_seed_plays_the_same_games_and_more_leave_the_first_as_they_were() -> None:
-    pair = pair_of(50)
-    for attack in ATTACKS:
-        first = gains(attack, "rounded", pair, submissions=6, games=3)
-        again = gains(attack, "rounded", pair, submissions=6, games=5)
-        assert first.tobytes() == again[:3].tobytes()
+def case_of(attack: str, rule: str, pair: Exchange, gap: float = 0.0) -> Case:
+    return Case(attack=attack, named=rule_of(rule), baseline=weak(pair, gap))
 
 
-def test_another_seed_plays_other_games() -> None:
-    pair = pair_of(50)
-    one, other = (
-        play(ATTACKS["none"], release_of("exact"), pair, Plan(submissions=2, seed=s), number=0)
-        for s in (0, 1)
-    )
-    assert one.gain != other.gain
+def outcome(gain: float, *, worth: float = 0.0, records: int = 1, told: bool = True) -> Outcome:
+    return Outcome(gain=gain, worth=worth, records=records, planted=(told, True))
 
 
-def test_every_attack_stands_in_the_table_with_every_release() -> None:
-    chosen = [parse_release(name, ReleaseRule(), decimals=3, path="") for name in ("exact", "step")]
-    count = 0
+def test_a_line_is_what_its_games_are() -> None:
+    pair = pair_of(9)
+    games = [
+        outcome(2, worth=1),
+        outcome(1, worth=0.5, records=4),
+        outcome(-1, worth=0, records=0, told=False),
+    ]
+    line = summarise(games, case_of("none", "step", pair, 8), pair, Plan(submissions=5, seed=0))
+    assert (line.attack, line.release, line.baseline) == ("none", "step 0.01", "8 u below")
+    assert (line.submissions, line.seeds) == (5, 3)
+    assert line.mean_gain_se == pytest.approx(2 / 3)
+    assert line.mean_gain == pytest.approx(2 / 3 * pair.unit)
+    assert line.gain_sd == pytest.approx(np.std([2, 1, -1], ddof=1))
+    assert (line.worth, line.worth_sd) == (0.5, 0.5)
+    assert line.false_release_share == 2 / 3
+    assert (line.record_share, line.records) == (2 / 3, 5 / 3)
+    assert (line.utility, line.utility_6) == (2 / 3, 1)
+    assert line.harm == line.mean_gain_se
+    assert line.error == pytest.approx(np.std([2, 1, -1], ddof=1) / 3**0.5)
+
+
+def test_the_harm_is_what_the_attacker_knows_where_that_is_more() -> None:
+    pair = pair_of(9)
+    games = [outcome(0, worth=1), outcome(0, worth=2)]
+    line = summarise(games, case_of("none", "step", pair), pair, Plan(submissions=3, seed=0))
+    assert line.harm == 1.5
+    assert line.error == pytest.approx(0.5)
+    assert line.baseline == "equal"
+
+
+def test_one_game_has_no_spread() -> None:
+    pair = pair_of(9)
+    case = Case(attack="none", named=rule_of("rounded"), baseline=np.zeros(9))
+    line = summarise([outcome(1)], case, pair, Plan(submissions=3, seed=0))
+    assert (line.gain_sd, line.worth_sd, line.error) == (None, None, None)
+    assert line.baseline == "the board's own"
+
+
+def test_every_case_has_its_line_in_order_with_one_process_and_with_two() -> None:
+    pair, plan, count = pair_of(30), Plan(submissions=4, seed=2), 0
+    cases = [case_of(attack, rule, pair, 2) for attack in ATTACKS for rule in ("step", "ratchet")]
 
     def done() -> None:
         nonlocal count
         count += 1
 
-    plan = Plan(submissions=2, seed=0)
-    lines = list(play_table(pair_of(9), list(ATTACKS), chosen, plan, games=2, done=done))
-    assert [(line.attack, line.release) for line in lines] == [
-        (attack, release) for attack in ATTACKS for release in ("exact", "step 0.01")
+    one, two = (
+        list(play_cases(cases, pair, plan, games=5, done=done, processes=p)) for p in (1, 2)
+    )
+    assert one == two
+    assert [(line.attack, line.release) for line in one] == [
+        (case.attack, case.named.name) for case in cases
     ]
-    assert count == 2 * len(lines)
-    assert {(line.submissions, line.seeds) for line in lines} == {(2, 2)}
+    assert count == 2 * len(cases)
 
 
-def test_a_line_is_what_its_games_are() -> None:
-    outcomes = [
-        Outcome(gain=gain, labels=3, refused=2, planted_released=told, planted_above=above)
-        for gain, told, above in [(0.2, True, True), (0.1, True, False), (-0.1, False, False)]
+def test_the_worst_attack_is_played_again_on_seeds_that_did_not_choose_it() -> None:
+    pair, plan = pair_of(60), Plan(submissions=10, seed=0)
+    cases = [
+        case_of(attack, rule, pair, gap)
+        for rule in ("rounded", "ratchet")
+        for gap in (0.0, 3.0)
+        for attack in ("none", "best of n", "weighted vote")
     ]
-    line = summarise(outcomes, unit=0.1, attack="a", release="r", submissions=9)
-    assert line.mean_gain == pytest.approx(0.2 / 3)
-    assert line.mean_gain_se == pytest.approx(2 / 3)
-    assert line.gain_sd == pytest.approx(np.std([2, 1, -1], ddof=1))
-    assert (line.labels, line.refused) == (3, 2)
-    assert (line.false_release_share, line.utility, line.planted_above) == (2 / 3, 2 / 3, 1 / 3)
 
-
-def test_one_game_has_no_spread() -> None:
-    outcome = Outcome(gain=0.0, labels=0, refused=0, planted_released=True, planted_above=True)
-    line = summarise([outcome], unit=0.1, attack="a", release="r", submissions=2)
-    assert line.gain_sd is None
+    first = list(play_cases(cases, pair, plan, games=6, done=nothing))
+    fresh = play_worst_again(first, cases, pair, plan, games=6, done=nothing)
+    assert [(line.release, line.baseline) for line in fresh] == [
+        (rule, gap) for rule in ("rounded", "ratchet") for gap in ("equal", "3 u below")
+    ]
+    assert all(line.fresh and line.seeds == 6 for line in fresh)
+    assert not any(line.fresh for line in first)
+    for line in fresh:
+        rivals = [x for x in first if (x.release, x.baseline) == (line.release, line.baseline)]
+        worst = max(rivals, key=lambda x: x.harm)
+        assert line.attack == worst.attack
+        assert line.harm != worst.harm

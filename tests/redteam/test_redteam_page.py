@@ -1,4 +1,4 @@
-"""docs/redteam.md says what the code does, and the advice says what the page says."""
+"""docs/redteam.md says what the code does."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,7 @@ from xml.etree import ElementTree as ET
 from heldout.board.rules.release import ReleaseRule
 from heldout.cli.redteam import redteam
 from heldout.redteam.attacks import ATTACKS
-from heldout.redteam.releases import COMPARED, parse_release
-from heldout.redteam.report import ADVICE
+from heldout.redteam.boards import COMPARED, parse_rule
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "redteam.md").read_text("utf-8")
@@ -17,57 +16,47 @@ CELLS = [
     for line in PAGE.splitlines()
     if line.startswith("|")
 ]
-TABLE = {(row[0], row[1]): row[2:] for row in reversed(CELLS) if len(row) == 9}
-"""The first table of results: attack and release -> the other columns."""
+WORST = {(row[0], row[1], row[2]): row[3:] for row in CELLS if len(row) == 8 and row[0][0] in "15"}
+"""The strongest attacks: n, rule, baseline -> attack, harm, gain, planted told twice."""
 
-AROUND = ("sandbagging", "blending")
-"""The attacks that no Ladder stops that begins at a team's first score."""
+RATCHET = {row[0]: row[1:] for row in CELLS if len(row) == 7 and row[0] in ATTACKS}
+GAPS = ("equal", "8 u below", "16 u below")
 
 
 def names() -> list[str]:
-    return [parse_release(n, ReleaseRule(), decimals=3, path="").name for n in COMPARED]
+    rule = ReleaseRule()
+    return [parse_rule(name, rule, decimals=3, path="").name for name in COMPARED]
 
 
-def test_the_page_explains_every_attack_once() -> None:
-    explained = [row[0].strip("`") for row in CELLS if len(row) == 2 and row[0].startswith("`")]
-    assert explained == list(ATTACKS)
+def test_the_page_explains_every_attack_once_as_the_code_does() -> None:
+    explained = {row[0].strip("`"): row[1] for row in CELLS if len(row) == 2 and row[0][0] == "`"}
+    assert explained == {name: attack.about for name, attack in ATTACKS.items()}
 
 
-def test_the_table_has_every_attack_against_every_release() -> None:
-    rows = [(row[0], row[1]) for row in CELLS if len(row) == 9 and row[0] in ATTACKS]
-    full = [(attack, release) for attack in ATTACKS for release in names()]
-    assert rows[: len(full)] == full
+def test_the_tables_have_every_rule_every_baseline_and_every_attack() -> None:
+    sizes = ("1,000", "5,793")
+    assert list(WORST) == [(n, name, gap) for n in sizes for name in names() for gap in GAPS]
+    assert list(RATCHET) == list(ATTACKS)
+    assert {row[0] for row in WORST.values()} <= set(ATTACKS)
 
 
-def test_the_chart_shows_the_figures_of_the_table() -> None:
+def test_nothing_that_stands_on_a_ratchet_s_board_is_above_what_the_page_says() -> None:
+    (most,) = re.findall(r"no attack has a mean gain above\s+(\d\.\d\d) u", PAGE)
+    gains = [float(cell.split(" / ")[0]) for row in RATCHET.values() for cell in row]
+    assert max(gains) <= float(most)
+
+
+def test_a_system_that_is_really_better_is_told_after_the_worst_attack_on_a_ratchet() -> None:
+    told = [row[3:] for (_, rule, _), row in WORST.items() if rule.startswith("ratchet")]
+    assert min(float(row[0].rstrip("%")) for row in told) >= 60
+    assert min(float(row[1].rstrip("%")) for row in told) >= 90
+
+
+def test_the_chart_shows_the_strongest_attacks() -> None:
     texts = [e.text for e in ET.parse(DOCS / "images" / "redteam.svg").iter() if e.text]  # noqa: S314 - ours
-    shown = [text for text in texts if re.fullmatch(r"-?\d\.\d\d", text)]
-    assert shown == [TABLE[attack, release][1] for release in names() for attack in ATTACKS]
-
-
-def test_the_advice_repeats_the_figures_of_the_page() -> None:
-    advice = " ".join(ADVICE.split())
-    by_count = next(row for row in CELLS if row[0] == "boosting" and len(row) == 7)
-    ladder = {attack: TABLE[attack, "ladder z=3.59"] for attack in ATTACKS}
-    around = {attack: f"({float(ladder.pop(attack)[1]):.1f})" for attack in AROUND}
-    assert f"{float(TABLE['boosting', 'rounded'][1]):.1f} standard errors" in advice
-    assert f"24 of them into {float(by_count[4]):.1f}." in advice
-    assert f"step by step {around['sandbagging']}" in advice
-    alone = TABLE["spoilt runs", "rounded"]
-    assert f"{float(alone[6]):.0f} single labels ({float(alone[1]):.1f})" in advice
-    assert f"first scores of ten teams {around['blending']}" in advice
-    assert all(abs(float(row[1])) < 0.1 for row in ladder.values())
-    del ladder["spoilt runs"]  # its best is not what it began with; the page says so
-    assert min(float(row[4].rstrip("%")) for row in ladder.values()) >= 80  # 4 of 5 cases
-
-
-def test_a_board_that_takes_partial_runs_is_one_that_is_asked_with_spoilt_ones() -> None:
-    open_board = {row[0]: row[1:] for row in CELLS if len(row) == 4 and row[0] in names()}
-    assert list(open_board) == names()
-    for release, (gain, labels, bits) in open_board.items():
-        spoilt = TABLE["spoilt runs", release]
-        assert (gain, labels) == (spoilt[1], spoilt[6])
-        assert float(bits) == round(float(labels) / 300, 2)
+    bars = [text for text in texts if re.fullmatch(r"-?\d\.\d\d", text)]
+    harms = [row[1].split()[0] for (n, _, _), row in WORST.items() if n == "1,000"]
+    assert bars == harms
 
 
 def test_the_commands_of_the_page_name_options_that_exist() -> None:
@@ -76,6 +65,7 @@ def test_the_commands_of_the_page_name_options_that_exist() -> None:
         for parameter in redteam.params
         for name in (*parameter.opts, *parameter.secondary_opts)
     }
-    used = set(re.findall(r"(?<![\w-])--[a-z]+", PAGE))
+    lines = [line for line in PAGE.splitlines() if line.startswith("    heldout redteam")]
+    used = set(re.findall(r"(?<![\w-])--[a-z]+", "\n".join(lines)))
     assert used
     assert used <= known

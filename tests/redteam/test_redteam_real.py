@@ -1,4 +1,4 @@
-"""The targets of the Ladder on real runs: TREC DL 2021 passages, resampled to 1,000 queries."""
+"""The release rules on real runs: TREC DL 2021 passages, resampled to 1,000 queries."""
 
 import json
 from collections.abc import Callable
@@ -15,38 +15,57 @@ GAMES = 16
 FOLDER = "trec-dl-2021-passage"
 
 
-def play(data: Callable[[str], Path], release: str, *attacks: str) -> list[dict[str, Any]]:
-    """Lines of games on two runs of different teams with nearly the same mean."""
+def play(
+    data: Callable[[str], Path], release: str, *attacks: str, gap: int = 8
+) -> list[dict[str, Any]]:
+    """The first lines, on two runs of different teams with nearly the same mean."""
     runs = [str(data(f"{FOLDER}/runs/{name}.gz")) for name in ("NLE_P_V1andV2", "p_f10_mt53b")]
     qrels = str(data(f"{FOLDER}/qrels.dl21-passage.txt.gz"))
-    size = ("--queries", "1000", "--seeds", str(GAMES))
-    fixed = ("-m", "RR(rel=2)@10", *size, "--state", "team", "--json")
+    size = ("--queries", "1000", "--seeds", str(GAMES), "--submissions", "300", "--gap", str(gap))
     chosen = [word for attack in attacks for word in ("--attack", attack)]
     done = CliRunner().invoke(
-        redteam, ["--runs", *runs, "--qrels", qrels, *fixed, "--release", release, *chosen]
+        redteam,
+        [
+            *("--runs", *runs, "--qrels", qrels, "-m", "RR(rel=2)@10", *size),
+            *("--json", "--release", release, *chosen),
+        ],
     )
     assert done.exit_code == 0, done.stderr
     lines: list[dict[str, Any]] = json.loads(done.stdout)["attacks"]
-    return lines
-
-
-def test_at_300_submissions_the_ladder_holds_against_a_team_s_own_probing(
-    data: Callable[[str], Path],
-) -> None:
-    probing = ("best of n", "boosting", "hill-climbing", "decoding")
-    for line in play(data, "ladder", *probing):
-        assert line["release"] == "ladder z=3.59"
-        assert line["mean_gain_se"] <= 0.2 + 3 * line["gain_sd"] / GAMES**0.5
-        assert line["false_release_share"] <= 0.08 + 3 * (0.08 * 0.92 / GAMES) ** 0.5
-        assert line["utility"] >= 0.82 - 3 * (0.82 * 0.18 / GAMES) ** 0.5
+    return [line for line in lines if not line["fresh"]]
 
 
 @pytest.mark.parametrize(
     ("attack", "release", "least"),
-    [("boosting", "exact", 3), ("hill-climbing", "ladder=1", 2)],
+    [
+        ("many names", "rounded", 4),
+        ("hill-climbing", "rounded", 2.5),
+        ("hill-climbing", "ladder=1", 2),
+        ("many names", "ladder", 4),
+        ("10 names", "ladder", 1),
+    ],
 )
 def test_the_attacks_bite_where_the_release_is_weak(
     data: Callable[[str], Path], attack: str, release: str, least: float
 ) -> None:
     (line,) = play(data, release, attack)
     assert line["mean_gain_se"] >= least
+
+
+def test_a_ladder_holds_against_a_team_s_own_probing_where_the_baseline_is_as_good(
+    data: Callable[[str], Path],
+) -> None:
+    probing = ("best of n", "weighted vote", "hill-climbing", "decoding")
+    for line in play(data, "ladder", *probing, gap=0):
+        assert line["release"] == "ladder z=3.59"
+        assert line["mean_gain_se"] <= 0.2 + 3 * line["gain_sd"] / GAMES**0.5
+        assert line["utility"] >= 0.82 - 3 * (0.82 * 0.18 / GAMES) ** 0.5
+
+
+def test_names_together_gain_nothing_on_a_ratchet_s_board(data: Callable[[str], Path]) -> None:
+    attacks = ("10 names", "20 names", "many names")
+    for line in play(data, "ratchet", *attacks):
+        # One run of 300 is published, the first: its luck is what stands, sd u/2.
+        assert abs(line["mean_gain_se"]) <= 0.2 + 3 * 0.5 / GAMES**0.5, line["attack"]
+        assert line["worth"] <= 0.5 + 3 * 0.5 / GAMES**0.5, line["attack"]
+        assert line["utility_6"] >= 0.9 - 3 * (0.9 * 0.1 / GAMES) ** 0.5, line["attack"]

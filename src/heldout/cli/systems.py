@@ -1,8 +1,8 @@
 """Two systems with their scores per query: from run files, or from a board's vault."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from heldout.errors import InputError, Problem, SetupError
 from heldout.measures.evaluate import prepare
 from heldout.measures.spec import Measure, parse_measure
 from heldout.pipeline.scoring.score_files import read_scores
-from heldout.redteam.exchange import Exchange, Scores, exchange, resample
+from heldout.redteam.exchange import Exchange, Scores, exchange
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 from heldout.trec.accelerators import find_accelerators
@@ -39,11 +39,13 @@ class Systems:
         names: theirs.
         pair: their scores.
         measure: of what.
+        baselines: name -> scores of the board's baselines, where they are known.
     """
 
     names: tuple[str, str]
     pair: Exchange
     measure: str
+    baselines: Mapping[str, Scores] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,7 @@ class Source:
         spec: its rules, `None` likewise.
         vault: the board's vault, for its scores.
         runs: two run files, `None` for two systems of the vault.
+        baselines: run files of baselines; none, those of the vault.
         qrels: file of the judgments; by default those of the first set with open labels.
         measure: name of the measure; by default that of the primary view.
         order: how documents are ordered.
@@ -64,6 +67,7 @@ class Source:
     spec: BoardSpec | None = None
     vault: Path | None = None
     runs: tuple[str, str] | None = None
+    baselines: tuple[str, ...] = ()
     qrels: str | None = None
     measure: str | None = None
     order: Order | None = None
@@ -79,23 +83,31 @@ def find_systems(source: Source) -> Systems:
     """
     measure = _choose_measure(source)
     if source.runs is None:
+        if source.baselines:
+            raise click.UsageError("--baseline goes with --runs A B, scored by the same judgments")
         return _find_scored(source, measure)
-    rows = _score_runs(source.runs, _read_qrels(source), measure, _choose_order(source))
-    return Systems(names=_names(*source.runs), pair=_pair(*rows), measure=str(measure))
+    files = (*source.runs, *source.baselines)
+    a, b, *rows = _score_runs(files, _read_qrels(source), measure, _choose_order(source))
+    baselines = dict(zip(map(run_name, source.baselines), rows, strict=True))
+    names = _names(*source.runs)
+    return Systems(names=names, pair=_pair(a, b), measure=str(measure), baselines=baselines)
 
 
 def draw(systems: Systems, queries: int, *, seed: int) -> Systems:
-    """The same systems on a number of their queries, drawn at random.
+    """The same systems on queries drawn at random, with replacement if there are fewer.
 
     Raises:
         InputError: they do not differ on any of those.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_DRAW,)))
+    known = systems.pair.queries
+    chosen = rng.choice(known, queries, replace=queries > known)
     try:
-        pair = resample(systems.pair, queries, rng=rng)
+        pair = exchange(systems.pair.a[chosen], systems.pair.b[chosen])
     except ValueError:
         raise InputError(_equal(f"on any of the {queries:,} queries drawn")) from None
-    return Systems(names=systems.names, pair=pair, measure=systems.measure)
+    baselines = {name: scores[chosen] for name, scores in systems.baselines.items()}
+    return replace(systems, pair=pair, baselines=baselines)
 
 
 def _choose_measure(source: Source) -> Measure:
@@ -141,7 +153,7 @@ def _dev_set(spec: BoardSpec) -> str:
 
 
 def _score_runs(
-    runs: tuple[str, str], qrels: Qrels, measure: Measure, order: Order | None
+    runs: Sequence[str], qrels: Qrels, measure: Measure, order: Order | None
 ) -> list[Scores]:
     work = Work(
         qrels=qrels,
@@ -175,7 +187,8 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
     baselines = {name: every[name] for name, s in vault.history().submissions.items() if s.baseline}
     pair = _nearest(baselines) or _nearest(every)
     if pair is not None:
-        return replace(pair, measure=str(measure))
+        queries = sorted(every[pair.names[0]].keys() & every[pair.names[1]].keys())
+        return replace(pair, measure=str(measure), baselines=_rows(baselines, queries))
     for name, scores in every.items():
         values = np.array(list(scores.values()))
         shuffled = np.random.default_rng(0).permutation(values)
@@ -186,6 +199,15 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
         "the vault has no dev scores of a baseline or a published entry; name two runs: "
         "--runs A B, or add a baseline: heldout board baseline"
     )
+
+
+def _rows(found: Mapping[str, Mapping[str, float]], queries: Sequence[str]) -> Mapping[str, Scores]:
+    """The scores of those that have one for every query."""
+    return {
+        name: np.array([scores[query] for query in queries])
+        for name, scores in found.items()
+        if scores.keys() >= set(queries)
+    }
 
 
 def _nearest(found: Mapping[str, Mapping[str, float]]) -> Systems | None:

@@ -1,4 +1,4 @@
-"""The chart of the red team's table: mean gain in u, attack by attack, for each release."""
+"""The chart of the red team's table: the worst attack on each rule, with each baseline."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -10,7 +10,7 @@ from heldout.redteam.report import Line
 __all__ = ["chart_spec", "draw_chart"]
 
 _INK, _MUTED, _HAIR, _RECORD = (f"#00000{n}" for n in (1, 2, 4, 6))
-_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 430, 116, 64, 8, 36
+_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 400, 220, 64, 8, 36
 _ROW, _HEAD, _BAR, _SIZE = 18, 30, 10, 13
 
 
@@ -20,19 +20,21 @@ def draw_chart(lines: Sequence[Line]) -> str:
     Raises:
         SetupError: the `site` extra is not installed.
     """
-    title = "Mean gain of each attack against each release, in standard errors"
+    title = "The strongest attack on each rule with each baseline, in standard errors"
     return stand_alone(chart_spec(lines), title=title)
 
 
 def chart_spec(lines: Sequence[Line]) -> dict[str, Any]:
-    """Bars under the name of each release, in the order of the lines.
+    """Bars under the name of each rule, in the order of the lines.
+
+    A bar is the larger of what stands on the board and what the attacker's last run is worth.
 
     Args:
-        lines: at least one; of each attack and release the last one is drawn.
+        lines: at least one; of each rule and baseline the last one is drawn.
     """
     groups: dict[str, dict[str, float]] = {}
     for line in lines:
-        groups.setdefault(line.release, {})[line.attack] = line.mean_gain_se
+        groups.setdefault(line.release, {})[f"{line.baseline}: {line.attack}"] = line.harm
     gains = [gain for group in groups.values() for gain in group.values()]
     low, high = min(0.0, *gains), max(1, ceil(max(gains)))
     height = sum(_HEAD + _ROW * len(group) for group in groups.values())

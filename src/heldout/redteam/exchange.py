@@ -12,10 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Exchange", "Labels", "Run", "Scores", "coins", "exchange", "guess", "resample"]
+__all__ = [
+    "COPIED",
+    "Exchange",
+    "Labels",
+    "Run",
+    "Scores",
+    "coins",
+    "exchange",
+    "guess",
+    "newcomer",
+    "weaken",
+]
 
 Run = NDArray[np.int8]
-"""What answers each query: 1 the first system, -1 the second, 0 documents that are beside it."""
+"""What answers each query: 1 the first system, -1 the second, 0 documents that are beside it, 2 the
+documents of the board's best baseline, which anybody can make."""
+
+COPIED = 2
+"""A query that is answered as the best baseline answers it."""
 
 Scores = NDArray[np.float64]
 """A score for every query."""
@@ -32,10 +47,16 @@ class Labels:
     first: Scores
     second: Scores
 
-    def score(self, run: Run) -> Scores:
-        """The scores per query of a run."""
+    def score(self, run: Run, *, baseline: Scores | None = None) -> Scores:
+        """The scores per query of a run.
+
+        Args:
+            run: what answers each query.
+            baseline: per-query scores of the best baseline, where a run may copy it.
+        """
         answered = np.where(run > 0, self.first, self.second)
-        return np.where(run == 0, 0.0, answered)
+        scores = np.where(run == 0, 0.0, answered)
+        return scores if baseline is None else np.where(run == COPIED, baseline, scores)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,6 +88,11 @@ class Exchange:
         the differences over the root of their number.
         """
         return float(np.sqrt(np.mean((self.a - self.b) ** 2) / self.queries))
+
+    @property
+    def middle(self) -> Scores:
+        """The expected score of every query before the coins fall."""
+        return np.asarray((self.a + self.b) / 2, np.float64)
 
     def toss(self, rng: np.random.Generator) -> Labels:
         """Throw the coins of one game."""
@@ -100,16 +126,37 @@ def exchange(a: ArrayLike, b: ArrayLike) -> Exchange:
     return Exchange(a=one, b=other)
 
 
-def resample(pair: Exchange, queries: int, *, rng: np.random.Generator) -> Exchange:
-    """The same systems on another number of queries.
+def newcomer(pair: Exchange, rng: np.random.Generator) -> Scores:
+    """Scores of an independent system, as good as the two, before anything is added to them.
+
+    Its paired standard error against a run of coins is u: a quarter of the variance of A - B is
+    that run's, three quarters are its own.
+    """
+    sides = np.where(coins(rng, pair.queries), 1.0, -1.0)
+    return np.asarray(pair.middle + sides * np.sqrt(3) / 2 * (pair.a - pair.b), np.float64)
+
+
+def weaken(
+    pair: Exchange, values: Scores, weak: Scores, loss: float, *, rng: np.random.Generator
+) -> Scores:
+    """A baseline: the scores of a run, on some queries those of a weak system.
 
     Args:
-        pair: the systems.
-        queries: at least 1; drawn without replacement, or with it if there are not so many.
-        rng: what is drawn with.
+        pair: the systems that the run chooses from.
+        values: the run's scores.
+        weak: a weak system's; where it is not weak enough 0 takes its place.
+        loss: how far the baseline shall lie below, in the expected mean; at least 0.
+        rng: draws the queries.
 
     Raises:
-        ValueError: the systems do not differ on any query that was drawn.
+        ValueError: not even a run that finds nothing lies so far below.
     """
-    chosen = rng.choice(pair.queries, queries, replace=queries > pair.queries)
-    return exchange(pair.a[chosen], pair.b[chosen])
+    if loss <= 0:
+        return values
+    if loss > pair.truth:
+        raise ValueError(f"a score of {pair.truth:.4f} has no room for a baseline {loss:.4f} below")
+    lost = float((pair.middle - weak).mean())
+    if lost < loss:
+        share = (loss - lost) / (pair.truth - lost)
+        return np.where(rng.random(pair.queries) < share, 0.0, weak)
+    return np.where(rng.random(pair.queries) < loss / lost, weak, values)

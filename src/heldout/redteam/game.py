@@ -1,36 +1,47 @@
-"""The game: an attacker against a release, played many times on exchangeable systems.
+"""The game: an attacker against a release rule, played many times on exchangeable systems.
 
 The systems are exchangeable, so the truth is known: no run gains anything (see `exchange`). What
-stands on the board above the truth after an attack was fitted to the labels. A game is one board:
-its labels, the runs that other teams published, the attacker's submissions, and at the end a
-system of the same team that really is better. All randomness of a game comes from the seed and the
-game's number, so that every attack and every release is played on the same boards, and more games
-leave the earlier ones as they were.
+stands on the board above the truth after an attack was fitted to the labels. All randomness of a
+game comes from the seed and the game's number, so that every attack and every rule is played on the
+same boards, and more games leave the earlier ones as they were.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from heldout.board.rules.release import Released, Told
-from heldout.redteam.attacks import Attack, Heard, Moves, Published, Target
-from heldout.redteam.exchange import Exchange, Labels, Scores, coins, guess
-from heldout.redteam.releases import Release
+from heldout.redteam.attacks import Attack, Target
+from heldout.redteam.boards import Board, NamedRule
+from heldout.redteam.exchange import Exchange, Labels, Scores, guess, newcomer, weaken
 
-__all__ = ["PLANTED", "PUBLISHED", "Outcome", "Plan", "State", "play"]
+__all__ = ["PLANTED", "Baseline", "Outcome", "Plan", "Weak", "begin", "play", "rng_of"]
 
-PLANTED = 4.5
-"""How much better the planted system is, in its own paired standard errors."""
+PLANTED = (4.5, 6.0)
+"""How much better the planted systems are, in units of u."""
 
-PUBLISHED = 10
-"""Runs that other teams have published, one each, before the attack."""
+_LABELS, _BASELINE, _KEY, _ATTACKER, _PLANTED = range(5)
 
-State = Literal["team", "baseline", "board"]
-"""Whose best a Ladder goes by: `team`, what the team itself was told; `baseline`, the same, but a
-team begins from a baseline of the organisers; `board`, what anybody was told."""
 
-_LABELS, _OTHERS, _ATTACKER, _PLANTED, _BASELINE = range(5)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Weak:
+    """A baseline that lies so far below the attacker's systems.
+
+    Attributes:
+        gap: how far, in units of u over the queries that rank; at least 0.
+        scores: per-query scores of a weak system, of which the baseline is made.
+    """
+
+    gap: float
+    scores: Scores
+
+    @property
+    def name(self) -> str:
+        """As the table has it: `8 u below`."""
+        return f"{self.gap:g} u below" if self.gap else "equal"
+
+
+Baseline = Weak | Scores
+"""How the best baseline of a game is made, or its own per-query scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,173 +49,122 @@ class Plan:
     """How the game is played.
 
     Attributes:
-        submissions: of the attacker, at least 2.
+        submissions: of the attacker, at least 3, under any number of names.
         seed: of all draws.
-        state: whose best a Ladder goes by.
-        complete: whether the board refuses a run that leaves queries out.
-        published: how many runs other teams have published, at least 1.
-        planted: how much better the planted system is, in units of u.
     """
 
     submissions: int
     seed: int
-    state: State = "team"
-    complete: bool = True
-    published: int = PUBLISHED
-    planted: float = PLANTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one game.
+    """What came of one game; in units of u over the queries that rank, if the systems differ there.
 
     Attributes:
-        gain: the score per query of the run that stands as the attacker's best, less the truth, in
-            units of the measure; 0 if nothing was released.
-        labels: queries on which that run takes the better of the two systems, less those on which
-            it takes the worse: a label that was read counts 1, one that was guessed 0 on average.
-        refused: how many of the attacker's runs were refused unscored.
-        planted_released: whether the planted system gets a score.
-        planted_above: whether that score is above all that the team was told before.
+        gain: score of the best run that stands for the attacker on the board, above the truth; 0 if
+            none does.
+        worth: score of its last run above the truth, published or not: what it has learnt.
+        records: how many of its runs got a score that ranks.
+        planted: for each of `PLANTED`, whether a system that is so much better than the attacker's,
+            sent afterwards, gets a score.
     """
 
     gain: float
-    labels: int
-    refused: int
-    planted_released: bool
-    planted_above: bool
+    worth: float
+    records: int
+    planted: tuple[bool, ...]
 
 
-@dataclass(slots=True, kw_only=True)
-class _Team:
-    """What a release remembers of a team, and what stands on the board for it.
+def rng_of(plan: Plan, number: int, part: int) -> np.random.Generator:
+    """The generator for a part of a game."""
+    return np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(number, part)))
 
-    Attributes:
-        release: the rule.
-        told: what its next run is measured by.
-        heard: the best score that the team was told.
-        standing: the scores per query of the run that this score was released for.
+
+def begin(
+    named: NamedRule, pair: Exchange, baseline: Baseline, plan: Plan, *, number: int
+) -> tuple[Board, Labels]:
+    """The board of a game, before anybody has sent a run, and its labels.
+
+    Args:
+        named: the rule.
+        pair: the systems.
+        baseline: the best one of the board.
+        plan: the seed.
+        number: of the game, from 0.
+
+    Raises:
+        ValueError: the systems score too low for a baseline so far below.
     """
-
-    release: Release
-    told: Told | None = None
-    heard: Heard = None
-    standing: Scores | None = None
-
-    def submit(self, values: Scores) -> Released:
-        """Send a run, by its scores per query."""
-        released = self.release(values, self.told)
-        self.told = released.told
-        said = _hear(released)
-        if said is not None and (self.heard is None or said > self.heard):
-            self.heard, self.standing = said, values
-        return released
+    labels = pair.toss(rng_of(plan, number, _LABELS))
+    rng = rng_of(plan, number, _BASELINE)
+    if isinstance(baseline, Weak):
+        run = labels.score(guess(rng, pair.queries))
+        loss = baseline.gap * pair.unit / named.ranking_share**0.5
+        scores = weaken(pair, run, baseline.scores, loss, rng=rng)
+    else:
+        scores = baseline
+    key = rng_of(plan, number, _KEY).bytes(32)
+    return Board(named=named, baseline=scores, key=key), labels
 
 
-def _hear(released: Released) -> Heard:
-    return None if released.text is None else float(released.text)
-
-
-def play(attack: Attack, release: Release, pair: Exchange, plan: Plan, *, number: int) -> Outcome:
+def play(
+    attack: Attack,
+    named: NamedRule,
+    pair: Exchange,
+    baseline: Baseline,
+    plan: Plan,
+    *,
+    number: int,
+) -> Outcome:
     """Play one game.
 
     Args:
         attack: how the attacker plays.
-        release: what it plays against.
+        named: the rule that it plays against.
         pair: the exchangeable systems.
+        baseline: the best one of the board.
         plan: how often, and with what seed.
         number: of the game, from 0; its labels and draws follow from it and the seed.
+
+    Raises:
+        ValueError: the systems score too low for a baseline so far below.
     """
-    labels = pair.toss(_rng(plan, number, _LABELS))
-    told = _begin(release, labels, plan, number)
-    published, last = _publish(release, labels, plan, told, _rng(plan, number, _OTHERS))
-    team = _Team(release=release, told=last if plan.state == "board" else told)
-    target = Target(queries=pair.queries, submissions=plan.submissions, published=published)
-    whole = attack.partial and plan.complete
-    moves = attack.moves(target, _rng(plan, number, _ATTACKER))
-    start, refused = _attack(moves, target, labels, team, whole=whole)
-    best, standing = team.heard, team.standing
-    said = _hear(team.submit(_plant(pair, start, plan, _rng(plan, number, _PLANTED))))
+    board, labels = begin(named, pair, baseline, plan, number=number)
+    moves = attack.moves(_target(pair, board, plan), rng_of(plan, number, _ATTACKER))
+    records, last, move = 0, pair.middle, next(moves)
+    for sent in range(plan.submissions):
+        last = labels.score(move.run, baseline=board.baseline)
+        answer = board.submit(move.name, last)
+        records += answer.score is not None
+        if sent + 1 < plan.submissions:
+            move = moves.send(answer)
+    truth = float(board.ranking(pair.middle).mean())
+    differences = board.ranking(pair.a - pair.b)
+    unit = float(np.sqrt(np.mean(differences**2) / len(differences))) or pair.unit
+    best = truth if board.best is None else float(board.best[1].mean())
+    planted = newcomer(pair, rng_of(plan, number, _PLANTED))
     return Outcome(
-        gain=0.0 if standing is None else float(standing.mean()) - pair.truth,
-        labels=0 if standing is None else _count_labels(standing, labels),
-        refused=refused,
-        planted_released=said is not None,
-        planted_above=said is not None and (best is None or said > best),
+        gain=(best - truth) / unit,
+        worth=(float(board.ranking(last).mean()) - truth) / unit,
+        records=records,
+        planted=tuple(board.would_publish(-1, planted + more * unit) for more in PLANTED),
     )
 
 
-def _rng(plan: Plan, number: int, part: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(number, part)))
-
-
-def _begin(release: Release, labels: Labels, plan: Plan, number: int) -> Told | None:
-    """What every team starts from."""
-    if plan.state != "baseline":
-        return None
-    baseline = guess(_rng(plan, number, _BASELINE), len(labels.first))
-    return release(labels.score(baseline), None).told
-
-
-def _publish(
-    release: Release, labels: Labels, plan: Plan, told: Told | None, rng: np.random.Generator
-) -> tuple[list[Published], Told | None]:
-    """Other teams' runs, and what was told to the last of those teams."""
-    published: list[Published] = []
-    last = told
-    for _ in range(plan.published):
-        run = guess(rng, len(labels.first))
-        other = _Team(release=release, told=last if plan.state == "board" else told)
-        published.append(Published(run=run, heard=_hear(other.submit(labels.score(run)))))
-        last = other.told
-    return published, last
-
-
-def _attack(
-    moves: Moves, target: Target, labels: Labels, team: _Team, *, whole: bool
-) -> tuple[Scores, int]:
-    """Let the attacker send its runs.
-
-    Args:
-        moves: what it sends.
-        target: how often.
-        labels: of the game.
-        team: the attacker's.
-        whole: whether a run with a query unanswered is refused: it is not scored, nothing is told.
-
-    Returns:
-        Scores per query of what the team began with: its first run that was scored, with nothing
-        spoilt, or the run that this was not above. And how many runs were refused.
-
-    Raises:
-        ValueError: all of them were.
-    """
-    run, heard, refused = next(moves), None, 0
-    start: Scores | None = None
-    for number in range(target.submissions):
-        run = run if number == 0 else moves.send(heard)
-        if whole and (run == 0).any():
-            heard, refused = None, refused + 1
-            continue
-        released = team.submit(labels.score(run))
-        heard = _hear(released)
-        if start is None:
-            unspoilt = labels.score(np.where(run == 0, np.int8(1), run))
-            start = unspoilt if released.text is not None else released.told.values
-    if start is None:
-        raise ValueError("every run was refused")
-    return start, refused
-
-
-def _count_labels(standing: Scores, labels: Labels) -> int:
-    """Queries with the higher of the two scores, less those with the lower."""
-    differ = labels.first != labels.second
-    best = np.maximum(labels.first, labels.second)
-    worst = np.minimum(labels.first, labels.second)
-    return int((differ & (standing == best)).sum()) - int((differ & (standing == worst)).sum())
-
-
-def _plant(pair: Exchange, start: Scores, plan: Plan, rng: np.random.Generator) -> Scores:
-    """Scores of a system that differs from a run as A from B, and is better on the whole."""
-    swapped = np.where(coins(rng, pair.queries), pair.a - pair.b, pair.b - pair.a)
-    return start + swapped + plan.planted * pair.unit
+def _target(pair: Exchange, board: Board, plan: Plan) -> Target:
+    middle, baseline = pair.middle, board.baseline
+    share = board.named.ranking_share
+    unit = pair.unit / share**0.5
+    spread = float((middle - baseline).std(ddof=1)) / np.sqrt(pair.queries * share)
+    spread = float(np.hypot(spread, unit / 2))  # and the attacker's own coins
+    return Target(
+        submissions=plan.submissions,
+        typical=middle,
+        sure=np.flatnonzero((pair.a == pair.b) & (pair.a >= pair.a.max())),
+        unit=unit,
+        share=share,
+        baseline=float(baseline.mean()),
+        noise=board.noise,
+        margin=lambda error: board.margin(error, spread),
+    )

@@ -1,180 +1,267 @@
-"""What the games amount to: a line for each attack against each release."""
+"""What the games amount to: a line for each attack against each rule, and one sentence."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heldout.redteam.attacks import ATTACKS
+from heldout.redteam.boards import NamedRule
 from heldout.redteam.exchange import Exchange
-from heldout.redteam.game import Outcome, Plan, play
-from heldout.redteam.releases import NamedRelease, name_ladder
+from heldout.redteam.game import Baseline, Outcome, Plan, Weak, play
 
-__all__ = ["ADVICE", "Line", "conclude", "play_table", "summarise"]
+__all__ = [
+    "Case",
+    "Line",
+    "conclude",
+    "describe_line",
+    "play_case",
+    "play_cases",
+    "play_worst_again",
+    "summarise",
+]
 
-ADVICE = """\
-Rounding is no defence: an attacker makes 300 rounded scores into a gain of 4.2 standard errors
-that is not there, and 24 of them into 1.5. With rule = "ladder" in [release] guessing gains
-nothing, and a system that is better by 4.5 still gets its score in 4 of 5 cases. Two ways around
-it remain where a team begins at nothing: spoilt runs that rise step by step (0.7), and the first
-scores of ten teams (0.9). So a first score has to be above your best baseline, unless you say
-otherwise (begin): show one that is as good as you can make it, and look at who the teams are.
-Keep runs.complete = true in [runs]: on a board that takes partial runs, 300 rounded scores read
-15 single labels (0.5). Alone it is not enough, as spoilt runs read as many: see who begins low."""
-"""What an organiser should know before a board opens; the figures are those of docs/redteam.md."""
+OWN = "the board's own"
+"""Name of a baseline that is the board's."""
+
+_FRESH = 1_000_003
+_FEW = 64
+"""Games that are not worth another process."""
+_LEAST_TOLD = 0.5
+"""A rule under which fewer better systems than this share get a score is not advised."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Case:
+    """An attack against a rule and a baseline.
+
+    Attributes:
+        attack: a name of `ATTACKS`.
+        named: the rule.
+        baseline: how the best one of the board is made.
+    """
+
+    attack: str
+    named: NamedRule
+    baseline: Baseline
+
+    @property
+    def baseline_name(self) -> str:
+        """As the table has it."""
+        return self.baseline.name if isinstance(self.baseline, Weak) else OWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Many games of one attack against one release.
+    """Many games of one attack against one rule.
 
     Attributes:
         attack: a name of `ATTACKS`.
-        release: name of what it was played against.
+        release: name of the rule.
+        baseline: name of the baseline.
         submissions: how many runs the attacker sent.
         seeds: how many games were played.
-        mean_gain: mean gain over the truth, in units of the measure.
-        mean_gain_se: the same in units of u, the standard error of A - B.
-        gain_sd: standard deviation of the gains, in units of u; `None` for a single game.
-        false_release_share: share of the games with a release of u or more above the truth.
-        labels: mean of `Outcome.labels`: labels that the attacker has read.
-        refused: mean number of its runs that were refused.
-        utility: share of the games in which the planted system gets a score.
-        planted_above: share in which that score is above all that the team was told before.
+        mean_gain: mean gain on the board over the truth, in units of the measure.
+        mean_gain_se: the same in units of u.
+        gain_sd: standard deviation of the gains, in u; `None` for a single game.
+        worth: mean worth of the attacker's last run, published or not, in u.
+        worth_sd: its standard deviation, likewise.
+        false_release_share: share of the games in which a score of u or more above the truth
+            stands on the board.
+        record_share: share of the games in which the attacker got any score that ranks.
+        records: their mean number.
+        utility: share of the games in which a system better by 4.5 u gets a score afterwards.
+        utility_6: the same for one better by 6 u.
+        fresh: whether this is the worst attack, played again on seeds that did not choose it.
     """
 
     attack: str
     release: str
+    baseline: str
     submissions: int
     seeds: int
     mean_gain: float
     mean_gain_se: float
     gain_sd: float | None
+    worth: float
+    worth_sd: float | None
     false_release_share: float
-    labels: float
-    refused: float
+    record_share: float
+    records: float
     utility: float
-    planted_above: float
+    utility_6: float
+    fresh: bool = False
+
+    @property
+    def harm(self) -> float:
+        """The larger of the mean gain and the mean worth, in u."""
+        return max(self.mean_gain_se, self.worth)
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the harm; `None` for a single game."""
+        sd = self.gain_sd if self.mean_gain_se >= self.worth else self.worth_sd
+        return None if sd is None else sd / self.seeds**0.5
 
 
-def play_table(
+def play_case(case: Case, pair: Exchange, plan: Plan, games: range) -> list[Outcome]:
+    """Play some games of a case."""
+    attack = ATTACKS[case.attack]
+    return [play(attack, case.named, pair, case.baseline, plan, number=number) for number in games]
+
+
+def play_cases(
+    cases: Sequence[Case],
     pair: Exchange,
-    attacks: Sequence[str],
-    releases: Sequence[NamedRelease],
     plan: Plan,
     *,
     games: int,
     done: Callable[[], None],
+    processes: int | None = None,
 ) -> Iterator[Line]:
-    """Play every attack against every release.
+    """Play every case, in order.
 
     Args:
+        cases: attacks against rules and baselines.
         pair: the exchangeable systems.
-        attacks: names of `ATTACKS`.
-        releases: what they are played against.
         plan: how a game is played.
         games: how many of each, at least 1; game i has the same labels everywhere.
-        done: called after each game.
+        done: called after each case.
+        processes: how many work side by side; as many as there are cores, if not given.
+
+    Raises:
+        ValueError: the systems score too low for a baseline so far below.
     """
-    for attack in attacks:
-        for release in releases:
-            outcomes: list[Outcome] = []
-            for number in range(games):
-                outcomes.append(play(ATTACKS[attack], release.answer, pair, plan, number=number))
-                done()
-            yield summarise(
-                outcomes,
-                unit=pair.unit,
-                attack=attack,
-                release=release.name,
-                submissions=plan.submissions,
-            )
+    count = (os.cpu_count() or 1) if processes is None else processes
+    if count == 1 or games * len(cases) < _FEW:
+        for case in cases:
+            outcomes = play_case(case, pair, plan, range(games))
+            done()
+            yield summarise(outcomes, case, pair, plan)
+        return
+    with ProcessPoolExecutor(count) as pool:
+        parts = [range(games)[start::count] for start in range(count)]
+        waiting = [
+            [pool.submit(play_case, case, pair, plan, part) for part in parts] for case in cases
+        ]
+        for case, futures in zip(cases, waiting, strict=True):
+            played = [future.result() for future in futures]
+            outcomes = [played[i % count][i // count] for i in range(games)]
+            done()
+            yield summarise(outcomes, case, pair, plan)
 
 
-def summarise(
-    outcomes: Sequence[Outcome], *, unit: float, attack: str, release: str, submissions: int
-) -> Line:
-    """A line from its games.
+def play_worst_again(
+    lines: Sequence[Line],
+    cases: Sequence[Case],
+    pair: Exchange,
+    plan: Plan,
+    *,
+    games: int,
+    done: Callable[[], None],
+) -> list[Line]:
+    """The worst attack on each rule with each baseline, on seeds that did not choose it.
+
+    The worst of many noisy means is too high, for it was chosen by its noise.
 
     Args:
-        outcomes: at least one.
-        unit: u, in units of the measure.
-        attack: name of the attack.
-        release: name of the release.
-        submissions: how many runs the attacker sent.
+        lines: what `play_cases` gave for `cases`, in this order.
+        cases: what was played.
+        pair: the exchangeable systems.
+        plan: how the games were played; the seed changes.
+        games: how many of each.
+        done: called after each case.
     """
+    worst: dict[tuple[str, str], int] = {}
+    for place, line in enumerate(lines):
+        key = (line.release, line.baseline)
+        if key not in worst or line.harm > lines[worst[key]].harm:
+            worst[key] = place
+    again = [cases[place] for place in worst.values()]
+    fresh = replace(plan, seed=plan.seed + _FRESH)
+    return [
+        replace(line, fresh=True) for line in play_cases(again, pair, fresh, games=games, done=done)
+    ]
+
+
+def summarise(outcomes: Sequence[Outcome], case: Case, pair: Exchange, plan: Plan) -> Line:
+    """A line from its games, at least one."""
     gains = np.array([outcome.gain for outcome in outcomes])
+    worths = np.array([outcome.worth for outcome in outcomes])
+    planted = np.array([outcome.planted for outcome in outcomes]).mean(axis=0)
+    several = len(outcomes) > 1
     return Line(
-        attack=attack,
-        release=release,
-        submissions=submissions,
+        attack=case.attack,
+        release=case.named.name,
+        baseline=case.baseline_name,
+        submissions=plan.submissions,
         seeds=len(outcomes),
-        mean_gain=float(gains.mean()),
-        mean_gain_se=float(gains.mean()) / unit,
-        gain_sd=float(gains.std(ddof=1)) / unit if len(gains) > 1 else None,
-        false_release_share=float((gains >= unit).mean()),
-        labels=float(np.mean([outcome.labels for outcome in outcomes])),
-        refused=float(np.mean([outcome.refused for outcome in outcomes])),
-        utility=float(np.mean([outcome.planted_released for outcome in outcomes])),
-        planted_above=float(np.mean([outcome.planted_above for outcome in outcomes])),
+        mean_gain=float(gains.mean()) * pair.unit,
+        mean_gain_se=float(gains.mean()),
+        gain_sd=float(gains.std(ddof=1)) if several else None,
+        worth=float(worths.mean()),
+        worth_sd=float(worths.std(ddof=1)) if several else None,
+        false_release_share=float((gains >= 1).mean()),
+        record_share=float(np.mean([outcome.records > 0 for outcome in outcomes])),
+        records=float(np.mean([outcome.records for outcome in outcomes])),
+        utility=float(planted[0]),
+        utility_6=float(planted[1]),
     )
 
 
-_LEAST_TOLD = 0.5
-"""A rule under which fewer better systems than this share get their score is not advised."""
-
-
-def conclude(lines: Sequence[Line], measure: str, *, own: str) -> str:
-    """The strongest attack on a board's rule, and which rule that was played leaves the least.
+def conclude(fresh: Sequence[Line], *, own: str) -> str:
+    """One sentence: the strongest attack on the board's rule, what it gains, which rule to set.
 
     Args:
-        lines: one for each attack and release.
-        measure: what the gains are in.
-        own: name of the board's own release; "" without a board, or where it was not played.
+        fresh: the worst attack for each rule and baseline, on fresh seeds; of one or more rules.
+        own: name of the board's own rule; "" without a board, or where it was not played.
     """
     worst: dict[str, Line] = {}
-    for line in lines:
-        if line.release != "exact":
-            worst[line.release] = max(
-                worst.get(line.release, line), line, key=lambda one: one.mean_gain
-            )
+    published: dict[str, float] = {}
+    for line in fresh:
+        if line.release not in worst or line.harm > worst[line.release].harm:
+            worst[line.release] = line
+        published[line.release] = min(published.get(line.release, 1.0), line.utility)
     if not worst:
         return ""
-    told = {
-        name: float(np.mean([one.utility for one in lines if one.release == name]))
-        for name in worst
-    }
-    usable = [name for name in worst if told[name] >= _LEAST_TOLD] or [*worst]
-    best = min(usable, key=lambda name: worst[name].mean_gain)
-    found = own if own in worst else best
-    start = (
-        f"Your rule, {own}" if own in worst else f"Of the rules played here, {best} leaves least"
-    )
-    said = (
-        f"{start}: the strongest of {len({one.attack for one in lines})} attacks, "
-        f"{worst[found].attack}, gains {_say_gain(worst[found], measure)}."
-    )
-    if found == best:
-        keep = " No other rule that was played leaves less: keep it."
-        return said + keep * (own in worst and len(worst) > 1)
+    usable = [name for name in worst if published[name] >= _LEAST_TOLD] or [*worst]
+    best = min(usable, key=lambda name: worst[name].harm)
+    if own not in worst:
+        start = f"Of the rules played, {best} leaves least: {describe_line(worst[best])}."
+        return f"{start} Set {_say_setting(best)} in [release]."
+    said = f"Your rule, {own}: {describe_line(worst[own])}."
+    if best == own:
+        return f"{said} No other rule that was played leaves less: keep it."
     return (
-        f"{said} With {best} the strongest, {worst[best].attack}, gains "
-        f"{_say_gain(worst[best], measure)}, and a system that is really better gets its score in "
-        f"{told[best]:.0%} of the games: set {_say_setting(worst[best])} in [release]. This holds "
-        "for one team and a baseline as good as its systems; with a weaker baseline or many names "
-        "an attacker gains more (docs/redteam.md)."
+        f"{said} With {best} {describe_line(worst[best])}, and a system better by 4.5 u gets "
+        f"a score in {published[best]:.0%} of the games even then: set {_say_setting(best)} in "
+        "[release]."
     )
 
 
-def _say_gain(line: Line, measure: str) -> str:
-    gain, units = round(line.mean_gain, 4) + 0.0, round(line.mean_gain_se, 1) + 0.0
-    return f"{gain:.4f} {measure} ({units:.1f} u)"
+def describe_line(line: Line) -> str:
+    """The strongest attack, what it is worth, and with which baseline."""
+    error = line.error
+    reach = (
+        ""
+        if error is None
+        else (f" ({line.harm - 1.96 * error:.2f} to {line.harm + 1.96 * error:.2f})")
+    )
+    what = "on the board" if line.mean_gain_se >= line.worth else "in what the attacker knows"
+    where = "the board's own baseline" if line.baseline == OWN else f"a baseline {line.baseline}"
+    if line.baseline == "equal":
+        where = "a baseline as good as its systems"
+    return (
+        f"the strongest attack, {line.attack}, gains {line.harm:.2f} u{reach} {what}, with {where}"
+    )
 
 
-def _say_setting(line: Line) -> str:
-    """The keys of board.toml for a line's release; z is left out where it follows from K."""
-    if line.release == name_ladder(line.submissions):
-        return 'rule = "ladder"'
-    name, _, number = line.release.partition(" ")
+def _say_setting(release: str) -> str:
+    """The keys of board.toml for a rule's name."""
+    rule, _, beside = release.partition("+")
+    name, _, number = rule.partition(" ")
     key, value = ("z", number.removeprefix("z=")) if name == "ladder" else ("step", number)
-    return f'rule = "{name}"' + (f" and {key} = {value}" if number else "")
+    said = f'rule = "{name}"' + (f" and {key} = {value}" if number else "")
+    return said + (f", with a {beside} view," if beside else "")

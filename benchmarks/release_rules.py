@@ -1,0 +1,186 @@
+"""What attackers gain against each release rule, and what it costs honest teams: docs/redteam.md.
+
+    heldout demo demo
+    python benchmarks/release_rules.py demo                the tables of docs/redteam.md
+    python benchmarks/release_rules.py demo --seeds 20     a first look, two minutes
+
+The systems are two rankers of the demo that are about equally good, on its dev queries with the
+best known answer each (RR@10): BM25 with stemming, and a fusion. The weak baseline is tf-idf,
+mixed with them until it lies 0, 8 or 16 u below. More queries than there are come by drawing with
+replacement. Every attack plays `--seeds` games against the ratchet and an eighth of that against
+the other rules; the worst of each is played again, `--seeds` games on fresh seeds.
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from heldout.board.rules.release import ReleaseRule
+from heldout.cli.systems import Source, Systems, draw, find_systems
+from heldout.redteam.attacks import ATTACKS
+from heldout.redteam.boards import COMPARED, NamedRule, parse_rule
+from heldout.redteam.exchange import Scores
+from heldout.redteam.game import Plan, Weak
+from heldout.redteam.honest import play_honest
+from heldout.redteam.report import Case, Line, play_cases, play_worst_again
+
+DECIMALS = 3
+GAPS = (0.0, 8.0, 16.0)
+OTHERS = 8
+BOARDS = 1000
+EQUAL_RUNS = (30, 300)
+YEARS = 200
+_LEFT = ("attack", "rule", "baseline", "n")
+
+
+def find(demo: Path, queries: int) -> tuple[Systems, Scores]:
+    """The systems on so many queries, and the weak one."""
+    runs = {name: str(demo / "runs" / name / "dev.tsv.bz2") for name in ("bm25-stem", "fusion")}
+    source = Source(
+        runs=(runs["bm25-stem"], runs["fusion"]),
+        baselines=(str(demo / "runs" / "tfidf" / "dev.tsv.bz2"),),
+        qrels=str(demo / "board" / "qrels" / "dev.qrels"),
+        measure="RR@10",
+        order="msmarco",
+    )
+    systems = draw(find_systems(source), queries, seed=0)
+    (weak,) = systems.baselines.values()
+    return systems, weak
+
+
+def rules(names: Iterable[str], submissions: int) -> list[NamedRule]:
+    """Rules by their names."""
+    rule = ReleaseRule(submissions=submissions)
+    return [parse_rule(name, rule, decimals=DECIMALS, path="--release") for name in names]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table in Markdown."""
+    left = sum(name in _LEFT for name in header)
+    aligned = ["---"] * left + ["--:"] * (len(header) - left)
+    for row in (header, aligned, *rows):
+        print(f"| {' | '.join(row)} |")
+    print(flush=True)
+
+
+def harm(line: Line) -> str:
+    """The larger of gain and worth, with a 95% interval."""
+    error = 1.96 * (line.error or 0.0)
+    return f"{_zero(line.harm)} ({_zero(line.harm - error)} to {_zero(line.harm + error)})"
+
+
+def _zero(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def every_attack(lines: Sequence[Line], named: NamedRule, queries: int) -> None:
+    """Gain and worth of every attack on one rule, gap by gap."""
+    print(f"{named.name}, {queries:,} queries: gain on the board / worth of the last run, in u\n")
+    gaps = list(dict.fromkeys(line.baseline for line in lines))
+    own = [line for line in lines if line.release == named.name]
+    found = {(line.attack, line.baseline): line for line in own}
+
+    def rows() -> Iterator[list[str]]:
+        for attack in ATTACKS:
+            cells = [found[attack, gap] for gap in gaps]
+            yield [attack, *(f"{_zero(c.mean_gain_se)} / {_zero(c.worth)}" for c in cells)]
+
+    table(["attack", *gaps], rows())
+
+
+def play_attacks(demo: Path, queries: int, names: Sequence[str], plan: Plan, games: int) -> None:
+    """The tables of one number of queries."""
+    systems, weak = find(demo, queries)
+    pair = systems.pair
+    print(f"{queries:,} queries: u = {pair.unit:.5f}, {pair.truth:.4f} {systems.measure}\n")
+    worst: list[Line] = []
+    for named in rules(names, plan.submissions):
+        cases = [
+            Case(attack=attack, named=named, baseline=Weak(gap=gap, scores=weak))
+            for gap in GAPS
+            for attack in ATTACKS
+        ]
+        own = games if named.name == "ratchet" else max(2, games // OTHERS)
+        lines = list(play_cases(cases, pair, plan, games=own, done=_nothing))
+        every_attack(lines, named, queries)
+        worst += play_worst_again(lines, cases, pair, plan, games=games, done=_nothing)
+    print(f"{queries:,} queries: the strongest attack of each kind, on {games} fresh seeds\n")
+    header = [
+        "rule",
+        "baseline",
+        "attack",
+        "harm, u",
+        "gain, u",
+        "4.5 u published",
+        "6 u published",
+    ]
+    table(header, map(_worst_cells, worst))
+
+
+def _worst_cells(line: Line) -> list[str]:
+    return [
+        *(line.release, line.baseline, line.attack, harm(line), _zero(line.mean_gain_se)),
+        *(f"{line.utility:.0%}", f"{line.utility_6:.0%}"),
+    ]
+
+
+def play_equal(demo: Path, queries: int, names: Sequence[str], seed: int) -> None:
+    """Boards on which nobody attacks and all runs are equally good."""
+    systems, weak = find(demo, queries)
+    print(f"{queries:,} queries: equally good runs, and then a better one; {BOARDS:,} boards\n")
+    rows = []
+    for named in rules(names, max(EQUAL_RUNS)):
+        case = Case(attack="best of n", named=named, baseline=Weak(gap=0.0, scores=weak))
+        for count in EQUAL_RUNS:
+            plan = Plan(submissions=count, seed=seed)
+            (line,) = play_cases([case], systems.pair, plan, games=BOARDS, done=_nothing)
+            shares = (line.record_share, line.utility, line.utility_6)
+            rows.append([named.name, str(count), *(f"{share:.1%}" for share in shares)])
+    table(["rule", "equal runs", "any published", "4.5 u published", "6 u published"], rows)
+
+
+def play_years(demo: Path, queries: int, names: Sequence[str], seed: int, years: int) -> None:
+    """Years without an attacker."""
+    systems, weak = find(demo, queries)
+    print(f"{queries:,} queries: {years} years of 60 honest teams, baseline 8 u below\n")
+    rows = []
+    for named in rules(names, max(EQUAL_RUNS)):
+        plan = Plan(submissions=3, seed=seed)
+        line = play_honest(named, systems.pair, Weak(gap=8.0, scores=weak), plan, years=years)
+        shares = [line.seen, line.false_records, line.at_once, line.in_time]
+        cells = ["-" if share is None else f"{share:.1%}" for share in shares]
+        days = "-" if line.days is None else f"{line.days:.1f}"
+        missed = [f"{line.unpublished:.1f} u", f"{line.creeping:.1f} u"]
+        rows.append([named.name, cells[0], f"{line.records:.1f}", *cells[1:], days, *missed])
+    header = ["rule", "see a score", "records", "false", "3 u at once", "by the end", "days"]
+    table([*header, "unpublished", "small steps unpublished"], rows)
+
+
+def _nothing() -> None:
+    """No progress is shown."""
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("demo", type=Path, help="folder of `heldout demo`")
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--submissions", type=int, default=300)
+    parser.add_argument("--queries", type=int, nargs="*", default=[1000, 5793])
+    parser.add_argument("--release", nargs="*", default=list(COMPARED))
+    given = parser.parse_args()
+    plan = Plan(submissions=given.submissions, seed=given.seed)
+    for queries in given.queries:
+        play_attacks(given.demo, queries, given.release, plan, given.seeds)
+    few = min(given.seeds, YEARS)
+    for queries in given.queries:
+        play_equal(given.demo, queries, given.release, given.seed)
+    play_years(given.demo, given.queries[0], given.release, given.seed, few)
+
+
+if __name__ == "__main__":
+    np.seterr(all="raise", under="ignore")
+    main()

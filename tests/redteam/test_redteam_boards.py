@@ -1,0 +1,360 @@
+"""What attackers play against is what leaves the vault: names, answers, the second number."""
+
+from contextlib import suppress
+from datetime import date
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout.board.rules.parts import feedback_queries
+from heldout.board.rules.release import ReleaseRule, RuleName, Told, draw_jitter, release
+from heldout.board.rules.spec import BoardSpec, QuerySet, View
+from heldout.errors import InputError
+from heldout.redteam.boards import COMPARED, Answer, Beside, Board, NamedRule, own_rule, parse_rule
+from heldout.redteam.exchange import Scores
+
+RULE = ReleaseRule(submissions=300)
+KEY = bytes(range(32))
+RULES: tuple[RuleName, ...] = ("rounded", "ladder", "step", "ratchet")
+seeds = st.integers(0, 2**32)
+
+
+def parse(text: str, rule: ReleaseRule = RULE) -> NamedRule:
+    return parse_rule(text, rule, decimals=3, path="--release")
+
+
+def board_of(text: str, *, queries: int = 40, rule: ReleaseRule = RULE) -> Board:
+    rng = np.random.default_rng(queries)
+    return Board(named=parse(text, rule), baseline=rng.random(queries) / 2, key=KEY)
+
+
+def runs_of(seed: int, *, queries: int, count: int) -> list[Scores]:
+    """Runs that are better and better, for the most part."""
+    rng = np.random.default_rng(seed)
+    return [rng.random(queries) * (0.4 + rng.random() * n / count) for n in range(count)]
+
+
+# names
+
+
+def test_a_rule_is_named_with_its_number_and_what_is_sent_beside() -> None:
+    assert [parse(text).name for text in COMPARED] == [
+        *("rounded", "step 0.01", "ladder z=3.59", "ratchet"),
+        *("ratchet+feedback", "ratchet+noise"),
+    ]
+    assert parse("ladder=2.5").name == "ladder z=2.5"
+    assert parse("step=0.05+noise").name == "step 0.05+noise"
+
+
+def test_what_the_name_leaves_open_is_that_of_the_board() -> None:
+    assert parse("ladder", ReleaseRule(submissions=24)).name == "ladder z=2.87"
+    assert parse("ladder", ReleaseRule(z=1.25)).name == "ladder z=1.25"
+    assert parse("ladder=2", ReleaseRule(z=1.25)).name == "ladder z=2"
+    assert parse("step", ReleaseRule(step=0.02)).name == "step 0.02"
+    assert parse("ratchet+feedback", ReleaseRule(feedback=0.4)).rule.feedback == 0.4
+
+
+def test_a_rule_has_no_settings_of_another_rule() -> None:
+    """As board.toml may not have them: a board under a Ladder can be compared with a ratchet."""
+    board = ReleaseRule(rule="ladder", submissions=90, z=1, begin="first", step=0.02, feedback=0.3)
+    for text in ("ratchet", "ratchet+noise", "rounded"):
+        found = parse(text, board).rule
+        assert (found.submissions, found.feedback) == (90, 0.3)
+        assert (found.z, found.begin, found.step) == (None, "baseline", ReleaseRule().step)
+    assert (parse("ladder", board).rule.begin, parse("step", board).rule.begin) == ("first",) * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "Ladder", "ladder=", "ladder=nan", "ladder=inf", "ladder=-1", "ladder=11"),
+        *("step=0", "step=0.03", "step=1e-9", "rounded=2", "ratchet=2", "exact", "ladder=1=2"),
+        *("ratchet+", "ratchet+noise+noise", "ratchet+feedback+noise", "ratchet+Noise", "+noise"),
+        *("ladder+noise=2", "\x1b[2Jladder", "z" * 10_000),
+    ],
+)
+def test_a_name_of_no_rule(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    (problem,) = caught.value.problems
+    assert problem.code == "redteam-release"
+    assert problem.path == "--release"
+    assert problem.found.isprintable()
+    assert len(problem.found) < 200
+
+
+@given(st.text() | st.from_regex(r"(rounded|ladder|step|ratchet)(=[\d.e-]*)?(\+\w*)?"))
+def test_any_text_is_a_rule_or_a_problem(text: str) -> None:
+    with suppress(InputError):
+        assert parse(text).name.split("+")[0].split()[0] in RULES
+
+
+# the score that ranks
+
+
+def submit_by_hand(
+    board: Board, runs: list[tuple[int, Scores]], rule: ReleaseRule
+) -> list[float | None]:
+    """The scores that `release` publishes, with what it remembers in the hands of this test."""
+    told: dict[int, Told] = {}
+    start = Told(text=f"{board.baseline.mean():.3f}", values=board.baseline)
+    found = []
+    for name, values in runs:
+        row = 0 if rule.rule == "ratchet" else name
+        jitter = 0.0
+        if rule.rule == "ratchet":
+            jitter = draw_jitter(board.key, "redteam", values, board.baseline)
+        begins = rule.rule == "ratchet" or rule.begin == "baseline"
+        before = told.get(row, start if begins else None)
+        out = release(values, before, rule, decimals=3, jitter=jitter)
+        told[row] = out.told
+        found.append(None if out.text is None else float(out.text))
+    return found
+
+
+@pytest.mark.parametrize("begin", ["baseline", "first"])
+@pytest.mark.parametrize("rule", RULES)
+@given(seeds)
+def test_a_board_answers_as_the_vault_does(
+    rule: RuleName, begin: Literal["baseline", "first"], seed: int
+) -> None:
+    given_rule = ReleaseRule(rule=rule, z=0.5, step=0.05, begin=begin)
+    board = board_of(rule, queries=12, rule=given_rule)
+    names = np.random.default_rng(seed).integers(0, 3, 8).tolist()
+    runs = list(zip(names, runs_of(seed, queries=12, count=8), strict=True))
+    expected = submit_by_hand(board, runs, given_rule)
+    assert [board.submit(*run) for run in runs] == [Answer(score) for score in expected]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_some_runs_of_these_tests_get_a_score_and_under_all_rules_but_one_some_do_not(
+    rule: RuleName,
+) -> None:
+    board = board_of(rule, rule=ReleaseRule(z=0.5, step=0.05))
+    runs = runs_of(1, queries=40, count=30)
+    scores = [board.submit(number % 3, run).score for number, run in enumerate(runs)]
+    assert any(score is not None for score in scores)
+    assert (None in scores) == (rule != "rounded")
+
+
+def test_the_jitter_of_a_ratchet_is_the_board_s_and_asks_for_more() -> None:
+    """Without it a rise of a little more than two standard errors has a score."""
+    board = board_of("ratchet", queries=100)
+    signs = np.resize([1.0, -1.0], 100)
+    error = 0.1 * signs.std(ddof=1) / 10
+    published = [
+        board.would_publish(0, board.baseline + 0.1 * signs + error * (2 + above / 10))
+        for above in range(1, 60)
+    ]
+    assert not all(published)
+    assert all(published[40:])
+
+
+@pytest.mark.parametrize("text", ["ratchet", "ratchet+feedback", "ratchet+noise"])
+@given(seeds, st.lists(st.integers(-3, 10**6), min_size=10, max_size=10))
+def test_a_ratchet_knows_no_names(text: str, seed: int, names: list[int]) -> None:
+    one, many = board_of(text), board_of(text)
+    runs = runs_of(seed, queries=40, count=10)
+    alone = [one.submit(0, run) for run in runs]
+    assert [many.submit(name, run) for name, run in zip(names, runs, strict=True)] == alone
+
+
+@pytest.mark.parametrize("text", ["ladder=0.5", "step=0.05"])
+def test_other_rules_answer_each_name_by_itself(text: str) -> None:
+    board, run = board_of(text), np.full(40, 0.9)
+    assert [board.submit(name, run).score for name in (0, 0, 1)] == [0.9, None, 0.9]
+
+
+@pytest.mark.parametrize("text", COMPARED)
+@given(seeds)
+def test_to_ask_what_would_be_published_changes_nothing(text: str, seed: int) -> None:
+    asked, plain = board_of(text), board_of(text)
+    for number, run in enumerate(runs_of(seed, queries=40, count=8)):
+        would = [asked.would_publish(number % 2, run + 0.3), asked.would_publish(number % 2, run)]
+        answer = asked.submit(number % 2, run)
+        assert answer == plain.submit(number % 2, run)
+        assert would[1] == (answer.score is not None)
+    assert repr(asked.best) == repr(plain.best)
+
+
+def test_the_best_is_the_first_with_the_highest_published_score() -> None:
+    board = board_of("rounded", queries=4)
+    assert board.best is None
+    runs = [np.full(4, score) for score in (0.2, 0.7001, 0.7004, 0.1)]
+    for name, run in enumerate(runs):
+        board.submit(name, run)
+    assert board.best is not None
+    assert (board.best[0], board.best[1].tolist()) == (0.7, runs[1].tolist())
+
+
+def test_what_is_published_half_the_time_is_at_the_margin() -> None:
+    """A run that lies so far above the one before, whose luck is normal with that error."""
+    rng = np.random.default_rng(5)
+    for text, expected in (("ladder=2", 0.5), ("ratchet", 0.5), ("step=0.05", 0.5)):
+        published = []
+        for number in range(400):
+            baseline = rng.random(200) / 4
+            key = number.to_bytes(32)
+            board = Board(named=parse(text), baseline=baseline, key=key)
+            luck = rng.choice([-0.3, 0.3], 200)
+            error = spread = 0.3 / 200**0.5
+            run = baseline + luck + board.margin(error, spread)
+            published.append(board.would_publish(0, run))
+        assert np.mean(published) == pytest.approx(expected, abs=0.1), text
+
+
+# the second number
+
+
+@pytest.mark.parametrize(("queries", "share", "size"), [(40, 0.25, 10), (37, 0.4, 15), (9, 0.5, 4)])
+def test_the_feedback_part_has_its_share_and_the_rest_ranks(
+    queries: int, share: float, size: int
+) -> None:
+    board = board_of("ratchet+feedback", queries=queries, rule=ReleaseRule(feedback=share))
+    numbers = np.arange(queries, dtype=np.float64)
+    rank = {int(number) for number in board.ranking(numbers)}
+    part = feedback_queries(KEY, map(str, range(queries)), share)
+    assert len(part) == size
+    assert rank == set(range(queries)) - set(map(int, part))
+
+
+def test_the_feedback_is_the_rounded_score_of_its_part_and_the_other_part_ranks() -> None:
+    board = board_of("ratchet+feedback")
+    run = np.random.default_rng(1).random(40) / 2 + 0.5
+    part = [int(query) for query in feedback_queries(KEY, map(str, range(40)), 0.25)]
+    answer = board.submit(0, run)
+    assert answer.other == float(f"{run[part].mean():.3f}")
+    assert answer.score == float(f"{np.delete(run, part).mean():.3f}")
+    again = board.submit(1, run)
+    assert again == Answer(score=None, other=answer.other)
+
+
+def test_another_key_splits_the_queries_in_another_way() -> None:
+    board = Board(named=parse("ratchet+feedback"), baseline=np.zeros(40), key=bytes(32))
+    numbers = np.arange(40.0)
+    assert board.ranking(numbers).tolist() != board_of("ratchet+feedback").ranking(numbers).tolist()
+
+
+@given(seeds)
+def test_what_a_run_scores_on_the_feedback_part_does_not_move_its_score(seed: int) -> None:
+    one, other = board_of("ratchet+feedback"), board_of("ratchet+feedback")
+    part = [int(query) for query in feedback_queries(KEY, map(str, range(40)), 0.25)]
+    for run in runs_of(seed, queries=40, count=6):
+        changed = run.copy()
+        changed[part] = 1 - changed[part]
+        found, expected = other.submit(0, changed), one.submit(0, run)
+        assert found.score == expected.score
+        assert found.other == pytest.approx(1 - (expected.other or 0), abs=0.0011)
+
+
+@given(seeds)
+def test_noise_is_the_same_each_time(seed: int) -> None:
+    board, again = board_of("ratchet+noise"), board_of("ratchet+noise")
+    for run in runs_of(seed, queries=40, count=6):
+        number = board.submit(0, run).other
+        assert number is not None
+        assert board.submit(1, run).other == number  # to send it again averages nothing out
+        assert again.submit(2, run).other == number
+
+
+def test_noise_has_the_size_that_the_rule_says_and_is_never_none() -> None:
+    rng = np.random.default_rng(2)
+    baseline = rng.random(50)
+    named = NamedRule(rule=ReleaseRule(rule="ratchet"), decimals=6, beside="noise", noise=4)
+    board = Board(named=named, baseline=baseline, key=KEY)
+    runs = [rng.random(50) for _ in range(800)]
+    errors = [
+        4 * max(row.std(ddof=1), baseline.std(ddof=1)) / 50**0.5
+        for row in runs  # the larger of the two is the unit
+    ]
+    found = [board.submit(0, run).other for run in runs]
+    drawn = [
+        ((number or 0) - run.mean()) / error
+        for number, run, error in zip(found, runs, errors, strict=True)
+    ]
+    assert min(map(abs, drawn)) > 0  # with six digits the true score is never among them
+    assert np.mean(drawn) == pytest.approx(0, abs=4 / 800**0.5)
+    assert np.std(drawn) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "queries"), [("ratchet+feedback", 2), ("ratchet+noise", 6), ("ratchet", 6)]
+)
+def test_where_there_is_no_second_number_none_is_sent(text: str, queries: int) -> None:
+    """A quarter of two queries is none; a baseline that finds nothing gives no noise."""
+    board = Board(named=parse(text), baseline=np.zeros(queries), key=KEY)
+    run = np.linspace(0.8, 0.9, queries)
+    assert board.submit(0, run) == Answer(score=0.85, other=None)
+
+
+def test_what_is_known_of_the_noise_is_its_size_and_that_of_a_number_on_other_queries_none() -> (
+    None
+):
+    board = board_of("ratchet+noise", queries=50)
+    assert board.noise == pytest.approx(10 * board.baseline.std(ddof=1) / 50**0.5)
+    assert board_of("ratchet+feedback").noise == np.inf
+    assert board_of("rounded").noise == np.inf
+
+
+# the board's own rule
+
+
+def spec_of(*views: View, rule: ReleaseRule) -> BoardSpec:
+    files = {
+        "dev": QuerySet(queries="q/dev.tsv", qrels="qrels/dev.qrels"),
+        "eval": QuerySet(queries="q/eval.tsv"),
+    }
+    return BoardSpec(
+        name="kb",
+        title="KB",
+        task="Find it.",
+        opens=date(2026, 11, 1),
+        primary="eval",
+        decimals=4,
+        recipients=(),
+        sets=files,
+        views=views,
+        release=rule,
+    )
+
+
+def own(*views: View, rule: ReleaseRule) -> tuple[str, NamedRule]:
+    found = own_rule(spec_of(*views, rule=rule))
+    return found.name, found
+
+
+DECIDING = View(name="eval", set="eval", measure="RR@10", part="deciding")
+PLAIN = View(name="eval", set="eval", measure="RR@10")
+DEV = View(name="dev", set="dev", measure="RR@10")
+
+
+def beside(**keys: object) -> View:
+    return View(name="beside", set="eval", measure="RR@10", **keys)  # type: ignore[arg-type] # by hand
+
+
+@pytest.mark.parametrize(
+    ("views", "expected", "noise"),
+    [
+        ((DEV, PLAIN), "", 10.0),
+        ((DEV, DECIDING, beside(part="feedback")), "feedback", 10.0),
+        ((DEV, PLAIN, beside(noise=7.5)), "noise", 7.5),
+        ((DEV, PLAIN, beside(noise=7.5, public=False)), "", 10.0),
+    ],
+)
+def test_the_board_s_own_rule_has_what_its_views_send_beside(
+    views: tuple[View, ...], expected: Beside, noise: float
+) -> None:
+    name, found = own(*views, rule=ReleaseRule(rule="ratchet", submissions=90, feedback=0.3))
+    assert name == ("ratchet" + (f"+{expected}" if expected else ""))
+    assert (found.beside, found.noise, found.decimals) == (expected, noise, 4)
+    assert (found.rule.submissions, found.rule.feedback) == (90, 0.3)
+
+
+def test_the_board_s_own_ladder_holds_over_all_of_its_held_out_views() -> None:
+    rule = ReleaseRule(rule="ladder")
+    other = View(name="other", set="eval", measure="RR@5")
+    assert own(DEV, PLAIN, rule=rule)[0] == "ladder z=3.59"
+    assert own(DEV, PLAIN, other, rule=rule)[0] == "ladder z=3.76"
