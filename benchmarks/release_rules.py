@@ -1,7 +1,7 @@
 """What attackers gain against each release rule, and what it costs honest teams: docs/redteam.md.
 
     heldout demo demo
-    python benchmarks/release_rules.py demo                the tables of docs/redteam.md
+    python benchmarks/release_rules.py demo --chart docs/images/redteam.svg     docs/redteam.md
     python benchmarks/release_rules.py demo --seeds 20     a first look, two minutes
 
 The systems are two rankers of the demo that are about equally good, on its dev queries with the
@@ -21,6 +21,7 @@ from heldout.board.rules.release import ReleaseRule
 from heldout.cli.systems import Source, Systems, draw, find_systems
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, parse_rule
+from heldout.redteam.chart import draw_chart
 from heldout.redteam.exchange import Scores
 from heldout.redteam.game import Plan, Weak
 from heldout.redteam.honest import play_honest
@@ -90,8 +91,10 @@ def every_attack(lines: Sequence[Line], named: NamedRule, queries: int) -> None:
     table(["attack", *gaps], rows())
 
 
-def play_attacks(demo: Path, queries: int, names: Sequence[str], plan: Plan, games: int) -> None:
-    """The tables of one number of queries."""
+def play_attacks(
+    demo: Path, queries: int, names: Sequence[str], plan: Plan, games: int
+) -> list[Line]:
+    """The tables of one number of queries; the strongest attacks are given back."""
     systems, weak = find(demo, queries)
     pair = systems.pair
     print(f"{queries:,} queries: u = {pair.unit:.5f}, {pair.truth:.4f} {systems.measure}\n")
@@ -117,6 +120,7 @@ def play_attacks(demo: Path, queries: int, names: Sequence[str], plan: Plan, gam
         "6 u published",
     ]
     table(header, map(_worst_cells, worst))
+    return worst
 
 
 def _worst_cells(line: Line) -> list[str]:
@@ -170,11 +174,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--submissions", type=int, default=300)
     parser.add_argument("--queries", type=int, nargs="*", default=[1000, 5793])
+    parser.add_argument("--chart", type=Path, help="SVG of the strongest attacks, first number")
     parser.add_argument("--release", nargs="*", default=list(COMPARED))
     given = parser.parse_args()
     plan = Plan(submissions=given.submissions, seed=given.seed)
-    for queries in given.queries:
+    strongest = [
         play_attacks(given.demo, queries, given.release, plan, given.seeds)
+        for queries in given.queries
+    ]
+    if given.chart is not None:
+        given.chart.write_text(draw_chart(strongest[0]), "utf-8")
     few = min(given.seeds, YEARS)
     for queries in given.queries:
         play_equal(given.demo, queries, given.release, given.seed)
