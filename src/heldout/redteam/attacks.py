@@ -330,6 +330,7 @@ def _edge(target: Target, rng: np.random.Generator, *, height: float, sure: bool
     choice = guess(rng, target.queries)
     before = spoiling.spoil(choice, closed)
     votes, changes, published = _Votes(), list[Run](), list[bool]()
+    numbers: list[tuple[Run, float]] = []
     while closed > 0 and len(published) < target.submissions - 1:
         closed = _open(target, spoiling, closed, height=height, fresh=fresh)
         redrawn = rng.random(target.queries) < fresh
@@ -338,12 +339,28 @@ def _edge(target: Target, rng: np.random.Generator, *, height: float, sure: bool
         answer = yield Move(run, len(published))
         published.append(answer.score is not None)
         changes.append(np.where(before == 0, np.int8(0), run - before))
-        votes.add(run, target.luck(answer, target.level - float(spoiling.costs[closed])) or 0.0)
+        luck = target.luck(answer, target.level - float(spoiling.costs[closed]))
+        numbers += [] if luck is None else [(run, luck)]
         before = run
     share = sum(published) / max(1, len(published))
+    for run, luck in _against_each_other(target, numbers):
+        votes.add(run, luck)
     for change, was in zip(changes, published, strict=True):
         votes.add(change, was - share)
     yield from _finish(target, rng, votes, len(published))
+
+
+def _against_each_other(
+    target: Target, numbers: Sequence[tuple[Run, float]]
+) -> list[tuple[Run, float]]:
+    """Runs with their luck; where nobody knows which queries rank, less the mean of all.
+
+    The systems' level on the queries that rank is not known there, but it is in every number.
+    """
+    if target.share == 1 or len(numbers) == 1:
+        return list(numbers)
+    middle = sum(luck for _, luck in numbers) / max(1, len(numbers))
+    return [(run, luck - middle) for run, luck in numbers]
 
 
 def _open(target: Target, spoiling: _Spoiling, closed: int, *, height: float, fresh: float) -> int:
