@@ -15,7 +15,7 @@ it.
   earliest that is not clearly below the best.
 - `4.5 u wins`: one finalist, at a random place in the order of receipt, is better by 4.5 u; its
   paired standard error against an equal one is 1 u.
-- `carried`: on the season's queries an attacker is told 299 exact scores of random runs, and votes
+- `carried`: on the season's queries an attacker reads 299 exact scores of random runs, and votes
   by them (Blum and Hardt 2015). The vote is then its finalist: its gain on queries of their own.
 """
 
@@ -81,8 +81,15 @@ def _draw(pair: Exchange, queries: int, rng: np.random.Generator) -> Exchange:
 def read_systems(demo: Path) -> Exchange:
     """RR@10 by query of the two systems on the demo's dev set."""
     runs = [str(demo / "runs" / name / "dev.tsv.bz2") for name in SYSTEMS]
-    told = ("--qrels", str(demo / "board/qrels/dev.qrels"), "-m", "RR@10", "--per-query", "--json")
-    done = CliRunner().invoke(heldout, ["evaluate", *runs, *told, "--no-cache"])
+    asked = (
+        "--qrels",
+        str(demo / "board/qrels/dev.qrels"),
+        "-m",
+        "RR@10",
+        "--per-query",
+        "--json",
+    )
+    done = CliRunner().invoke(heldout, ["evaluate", *runs, *asked, "--no-cache"])
     if done.exit_code:
         raise SystemExit(done.stderr)
     rows = [run["per_query"] for run in json.loads(done.stdout)["runs"]]
@@ -129,12 +136,12 @@ def carry_vote(pair: Exchange, *, games: int, rng: np.random.Generator) -> tuple
 
 
 def _vote(pair: Exchange, rng: np.random.Generator, gains: list[float]) -> Run:
-    """Runs above the mean of what was told vote for themselves, those below against."""
+    """Runs above the mean of all scores vote for themselves, those below against."""
     labels = pair.toss(rng)
     runs = np.array([guess(rng, pair.queries) for _ in range(_ASKED)])
     rise, base = (labels.first - labels.second) / 2, (labels.first + labels.second) / 2
-    told = base.mean() + runs @ rise / pair.queries
-    votes = np.sign(told - told.mean()) @ runs
+    scores = base.mean() + runs @ rise / pair.queries
+    votes = np.sign(scores - scores.mean()) @ runs
     vote = np.where(votes >= 0, np.int8(1), np.int8(-1))
     gains.append(float(labels.score(vote).mean()) - pair.truth)
     return vote
@@ -156,8 +163,8 @@ def _lines(pair: Exchange, games: int, seed: int) -> Iterator[str]:
             cell = find_luck(some, count, games=games, rng=rng)
             share = plant(some, count, games=games, rng=rng)
             printed = f"{cell.printed.mean:.3f} | {cell.printed.mean * some.unit:.4f}"
-            told = f"{cell.excess} | {printed} | {cell.winners} | {share:.1%}"
-            yield f"| {queries:,} | {count} | {told} |"
+            cells = f"{cell.excess} | {printed} | {cell.winners} | {share:.1%}"
+            yield f"| {queries:,} | {count} | {cells} |"
     yield ""
     yield "| n | vote on the season's queries, u | carried onto the final's, u | contains 0 |"
     yield "| --: | --: | --: | --- |"
@@ -174,9 +181,9 @@ def main() -> None:
     parser.add_argument("demo", type=Path, help="What `heldout demo` left.")
     parser.add_argument("--games", type=int, default=2_000, help="Of a kind.")
     parser.add_argument("--seed", type=int, default=0, help="Random seed.")
-    told = parser.parse_args()
-    pair = read_systems(told.demo)
-    for line in _lines(pair, told.games, told.seed):
+    given = parser.parse_args()
+    pair = read_systems(given.demo)
+    for line in _lines(pair, given.games, given.seed):
         print(line, flush=True)
 
 

@@ -1,6 +1,7 @@
 """Who wins a final, and how much of the highest score is luck."""
 
 import math
+from random import Random
 from statistics import median
 
 import numpy as np
@@ -63,14 +64,14 @@ def test_the_outcome_is_that_of_the_definition(scores: Scores) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(finals(), st.randoms(use_true_random=False), grades)
-def test_what_holds_of_every_final(scores: Scores, random: object, shift: float) -> None:
+def test_what_holds_of_every_final(scores: Scores, random: Random, shift: float) -> None:
     found = decide_final(scores)
     assert found.best not in found.below
     assert found.winner not in found.below
     assert set(range(found.winner)) <= set(found.below)
     assert found.means[found.best] == max(found.means)
     order = list(range(len(scores[0])))
-    random.shuffle(order)  # type: ignore[attr-defined]
+    random.shuffle(order)
     shuffled = decide_final([[row[q] for q in order] for row in scores])
     assert (shuffled.best, shuffled.below, shuffled.winner) == (
         found.best,

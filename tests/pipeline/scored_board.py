@@ -53,7 +53,7 @@ def view_score(query_set: str, values: Values, *, measure: str = "nDCG@10") -> V
         unanswered=0,
         without_relevant=0,
         per_query=dict(zip(query_ids(query_set), columns, strict=True)),
-        seeds=tuple(math.fsum(row) / len(row) for row in rows) if len(rows) > 1 else (),  # type: ignore[arg-type]
+        seeds=tuple(math.fsum(row) / len(row) for row in rows) if len(rows) > 1 else (),  # type: ignore[arg-type] # rows of floats by now
     )
 
 

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 
 from heldout.board.rules.parts import add_noise, draw_noise, feedback_queries
 from heldout.board.rules.release import (
+    CLEARLY,
+    JITTER,
     ReleaseRule,
     Told,
     check_rule,
     draw_jitter,
     release,
     release_score,
+    standard_error,
 )
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import InputError, Problem, quote
@@ -232,7 +235,7 @@ class Board:
         """
         if self.named.beside != "noise":
             return math.inf
-        return self.named.noise * float(self.baseline.std(ddof=1)) / math.sqrt(len(self.baseline))
+        return self.named.noise * standard_error(self.baseline)
 
     def margin(self, error: float, spread: float) -> float:
         """How far above the run before one has to lie to be published half the time.
@@ -250,6 +253,6 @@ class Board:
             case "step":
                 return rule.step
             case "ratchet":
-                return 2 * error + _MIDDLE / 2 * spread
+                return CLEARLY * error + JITTER * _MIDDLE * spread
             case "rounded":
                 return error

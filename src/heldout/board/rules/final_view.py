@@ -15,8 +15,9 @@ from statistics import median
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.board.rules.release import CLEARLY, standard_error
+
 __all__ = [
-    "CLEARLY",
     "MOST_FINALISTS",
     "FinalOutcome",
     "decide_final",
@@ -25,9 +26,6 @@ __all__ = [
 
 MOST_FINALISTS = 10
 """The most finalists that a view may have."""
-
-CLEARLY = 2.0
-"""Paired standard errors by which a finalist is clearly below the best."""
 
 _TIE = 1e-9
 _STEP = 1 / 32
@@ -78,7 +76,7 @@ def decide_final(scores: Sequence[ArrayLike]) -> FinalOutcome:
     rows = [np.asarray(row, np.float64) for row in scores]
     if not rows or any(row.ndim != 1 or row.shape != rows[0].shape for row in rows):
         raise ValueError("finalists have scores for the same queries, and there is at least one")
-    if rows[0].size < 2 or not all(np.isfinite(row).all() for row in rows):  # noqa: PLR2004 - sd
+    if rows[0].size < 2 or not all(np.isfinite(row).all() for row in rows):  # noqa: PLR2004 - one query has no deviation
         raise ValueError("a final has two queries or more, and finite scores")
     means = tuple(math.fsum(row.tolist()) / row.size for row in rows)
     best = means.index(max(means))
@@ -116,15 +114,11 @@ def _share(x: float) -> float:
 def _find_luck(rows: Sequence[NDArray[np.float64]]) -> float | None:
     if len(rows) == 1:
         return None
-    error = median(_paired_error(a - b) for a, b in combinations(rows, 2))
+    error = median(standard_error(a - b) for a, b in combinations(rows, 2))
     return expected_maximum(len(rows)) * error / math.sqrt(2)
 
 
 def _is_clearly_above(best: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     rise = best - other
     mean = math.fsum(rise.tolist()) / rise.size
-    return mean > _TIE and mean > CLEARLY * _paired_error(rise) * (1 + _TIE)
-
-
-def _paired_error(difference: NDArray[np.float64]) -> float:
-    return float(difference.std(ddof=1)) / math.sqrt(difference.size)
+    return mean > _TIE and mean > CLEARLY * standard_error(rise) * (1 + _TIE)

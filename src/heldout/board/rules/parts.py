@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.board.rules.release import release_score
+from heldout.board.rules.release import release_score, standard_error
 from heldout.board.rules.spec import View
 
 __all__ = ["add_noise", "draw_noise", "feedback_queries", "say_part"]
@@ -86,10 +86,10 @@ def add_noise(
         ValueError: there is no standard error, or it is 0: the score would leave without noise.
     """
     scores, baseline = np.asarray(values, np.float64), np.asarray(first, np.float64)
-    own = _standard_error(baseline)
+    own = _checked_error(baseline)
     if own == 0:
         raise ValueError("the first baseline scores every query alike; add another one first")
-    unit = max(own, _standard_error(scores))
+    unit = max(own, _checked_error(scores))
     mean = math.fsum(scores.tolist()) / scores.size
     text = release_score(mean + errors * unit * drawn, decimals=decimals)
     return text if float(text) else release_score(0.0, decimals=decimals)
@@ -104,7 +104,7 @@ def say_part(view: View) -> str:
     )
 
 
-def _standard_error(values: NDArray[np.float64]) -> float:
+def _checked_error(values: NDArray[np.float64]) -> float:
     if values.ndim != 1 or values.size < _FEWEST or not np.isfinite(values).all():
         raise ValueError("it takes finite scores of at least two queries")
-    return float(values.std(ddof=1)) / math.sqrt(values.size)
+    return standard_error(values)

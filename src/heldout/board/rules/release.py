@@ -32,6 +32,8 @@ from heldout.board.log.joined_names import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 
 __all__ = [
+    "CLEARLY",
+    "JITTER",
     "NOT_CLEAR",
     "UNTOLD",
     "ReleaseRule",
@@ -49,6 +51,7 @@ __all__ = [
     "release_spread",
     "say_withheld",
     "score_vector",
+    "standard_error",
 ]
 
 RuleName = Literal["rounded", "ladder", "step", "ratchet"]
@@ -60,9 +63,9 @@ NOT_CLEAR = "not clearly above the best run that was sent"
 """What is said, under the ratchet, of an entry whose score stays in the vault."""
 
 _LEVEL = 0.05
-_CLEAR = 2.0
-"""Standard errors that the ratchet asks for."""
-_JITTER = 0.5
+CLEARLY = 2.0
+"""Paired standard errors that make a clear difference: for the ratchet, and in a final."""
+JITTER = 0.5
 """Standard errors of the difference from the baseline that it asks for besides, in the mean."""
 _DECIMALS = range(1, 7)
 _MOST_SUBMISSIONS = 1_000_000
@@ -308,7 +311,7 @@ def draw_jitter(key: bytes, view: str, values: ArrayLike, baseline: ArrayLike) -
     message = b"\0".join((b"heldout ratchet", view.encode(), scores.tobytes()))
     drawn = hmac.new(key, message, hashlib.sha256).digest()
     draw = -math.log1p(-(int.from_bytes(drawn[:8]) >> 11) / 2**53)
-    return _JITTER * draw * _standard_error(scores - np.asarray(baseline, np.float64))
+    return JITTER * draw * standard_error(scores - np.asarray(baseline, np.float64))
 
 
 def release(
@@ -362,7 +365,7 @@ def _ratchet(
     rise = scores - bar.values
     text = None
     # One query has no standard error, so it never shows a rise.
-    needed = (_CLEAR * _standard_error(rise) + jitter) * (1 + _TIE)
+    needed = (CLEARLY * standard_error(rise) + jitter) * (1 + _TIE)
     if rise.size > 1 and float(rise.mean()) > needed:
         text = release_score(_mean(scores), decimals=decimals)
     if not is_higher(scores, bar.values):
@@ -383,7 +386,7 @@ def is_higher(scores: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
     return mean > 0 if abs(mean) > _TIE else _mean(scores) > _mean(before)
 
 
-def _standard_error(values: NDArray[np.float64]) -> float:
+def standard_error(values: NDArray[np.float64]) -> float:
     """Of the mean; 0 for a single query."""
     return float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else 0.0
 
@@ -405,7 +408,7 @@ def _is_above(scores: NDArray[np.float64], told: Told, rule: ReleaseRule) -> boo
     if scores.size == 1:
         return False
     rise = scores - told.values
-    return float(rise.mean()) > rule.threshold * _standard_error(rise) * (1 + _TIE)
+    return float(rise.mean()) > rule.threshold * standard_error(rise) * (1 + _TIE)
 
 
 def _mean(scores: NDArray[np.float64]) -> float:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from heldout.board.log.history import History, Submission
 from heldout.board.log.joined_names import list_renamed, names_of
 from heldout.board.ranking.comparable import FEWEST_DIFFERENT
+from heldout.board.rules.release import standard_error
 from heldout.board.rules.spec import BoardSpec
 from heldout.pipeline.scoring.score_files import read_scores
 from heldout.store.vault import Vault
@@ -175,7 +176,7 @@ def find_unit(scored: Mapping[str, Mapping[str, float | None]]) -> Unit | None:
         apart = apart[np.isfinite(apart)]
         if np.count_nonzero(apart) < FEWEST_DIFFERENT:
             continue
-        size = float(apart.std(ddof=1)) / math.sqrt(apart.size)
+        size = standard_error(apart)
         if size > 0:
             found.append((abs(float(apart.mean())) / size, Unit(size=size, a=a, b=b)))
     return min(found, key=lambda one: one[0])[1] if found else None
