@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from heldout.board.log.events import Draft, Entry, format_entry, link
-from heldout.board.log.history import History, identity_fields, read_history
-from heldout.board.log.manifest import Manifest, team_key
+from heldout.board.log.history import History, read_history
+from heldout.board.log.manifest import Manifest, identity_fields, team_key
 from heldout.board.log.signers import Signature, event_message
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
@@ -79,7 +79,7 @@ def make_manifest(team: str = "Lighthouse", **changes: Any) -> Manifest:
     manifest = Manifest(
         team=team,
         institution=f"Institute of {team}",
-        model_description=f"BM25 by {team}",
+        description=f"BM25 by {team}",
         paper=f"https://example.org/papers/{team_key(team)}".replace(" ", "-"),
         code=f"https://example.org/code/{team_key(team)}".replace(" ", "-"),
         training_data="none",

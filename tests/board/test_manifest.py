@@ -23,10 +23,11 @@ plain = st.text(st.characters(categories=["L", "N", "P", "Zs"], max_codepoint=0x
 manifests = st.builds(
     Manifest,
     team=plain,
-    model_description=plain,
+    description=plain,
     type=plain,
     institution=plain,
     paper=st.sampled_from(["", "https://example.org/a?b=c#d", "http://example.org:8080/"]),
+    code=st.just(""),
     training_data=plain,
     embargo_until=st.none() | st.dates(),
     open_runs=st.none() | st.booleans(),

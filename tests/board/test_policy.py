@@ -99,8 +99,8 @@ def test_at_a_one_shot_board_a_team_has_its_runs_for_all_days_together() -> None
         ({"team": "Anonymous Testing Group"}, "team-named"),
         ({"institution": ""}, "institution-named"),
         ({"institution": "unknown"}, "institution-named"),
-        ({"model_description": ""}, "description"),
-        ({"model_description": " "}, "description"),
+        ({"description": ""}, "description"),
+        ({"description": " "}, "description"),
         ({"type": "ensemble"}, "type-known"),
         ({"type": "Full Ranking"}, "type-known"),
         ({"type": ""}, "type-known"),
@@ -190,7 +190,7 @@ def test_candidates_have_a_rule_of_their_own() -> None:
 
 def test_findings_come_in_the_order_of_the_table() -> None:
     findings = judge_one(
-        make_manifest("", institution="CWI", type="x", model_description=""),
+        make_manifest("", institution="CWI", type="x", description=""),
         name="20250101-a",
         problems={"eval": [problem("nul-byte")]},
     )

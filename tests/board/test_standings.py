@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from heldout.board.log.efficiency import Efficiency
 from heldout.board.log.events import Entry, format_entry, parse_log
-from heldout.board.log.history import identity_fields
+from heldout.board.log.manifest import identity_fields
 from heldout.board.ranking.standings import ANONYMOUS, Row, best_so_far, make_standings, project
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError

@@ -12,8 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from heldout.board.log.history import Identity, identity_fields
-from heldout.board.log.manifest import Manifest
+from heldout.board.log.manifest import Identity, Manifest, identity_fields
 from heldout.board.rules.label_views import add_label_views
 from heldout.board.rules.template import NewBoard
 from heldout.ids import digest_bytes
@@ -138,7 +137,9 @@ class ScoredBoard:
         manifest = Manifest(
             team=team,
             institution=f"University of {team}",
-            model_description=name,
+            description=name,
+            paper="",
+            code="",
             type="full ranking",
             training_data="none",
             embargo_until=until,

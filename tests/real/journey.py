@@ -227,7 +227,7 @@ def send(board: Board, entry: Entry, *, now: datetime, way: Way) -> SubmissionId
         read_metadata(clone, name),
         team=entry.team,
         institution=board.collection.title.split(",")[0],
-        model_description=entry.run,
+        description=entry.run,
         type=entry.type,
         training_data="not told in the official table",
     )

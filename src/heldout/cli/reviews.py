@@ -125,7 +125,7 @@ def _who(result: Review) -> list[tuple[str, str]]:
     links = [link for link in (manifest.paper, manifest.code) if link]
     return [
         ("team", f"{team}; {used}"),
-        ("system", f"{manifest.model_description}; {manifest.type}; {embargo}"),
+        ("system", f"{manifest.description}; {manifest.type}; {embargo}"),
         *[("link", link) for link in links],
         ("trained", manifest.training_data or "not said"),
         ("open runs", _OPEN_RUNS[manifest.open_runs]),

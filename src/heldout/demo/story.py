@@ -432,9 +432,10 @@ def _send(folder: Path, part: Part, moment: datetime) -> SubmissionId:
     manifest = Manifest(
         team=part.team,
         institution=part.institution,
-        model_description=part.system,
+        description=part.system,
         type="full ranking",
         paper=part.paper,
+        code="",
         training_data="none",
         embargo_until=until,
     )

@@ -93,7 +93,7 @@ def check_efficiency(value: object, *, path: str) -> Iterator[Problem]:
                 path=path,
                 found=quote(name),
                 expected="one of " + ", ".join(Efficiency.__struct_fields__),
-                hint="remove it, or mend its spelling",
+                hint="remove it, or correct its spelling",
             )
     yield from _check_numbers(value, path)
 

@@ -14,13 +14,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from heldout.board.log.efficiency import Efficiency
 from heldout.board.log.events import Entry
 from heldout.board.log.figures import Figures, LeftOut
+from heldout.board.log.manifest import Identity
 from heldout.board.log.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
 
-__all__ = ["FIELDS", "EventFields", "IdentityFields", "check_fields", "place_of"]
+__all__ = ["FIELDS", "EventFields", "check_fields", "place_of"]
 
 _Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _Score = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,12}(\.[0-9]{1,12})?\Z")]
@@ -34,19 +34,6 @@ _Names = tuple[str, ...]
 
 class _Fields(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of an event; one without a default has to be there."""
-
-
-class IdentityFields(_Fields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`identity`: who and what; those with a default came with later versions."""
-
-    team: str
-    institution: str
-    description: str
-    paper: str
-    code: str
-    training_data: str
-    efficiency: Efficiency | None = None
-    open_runs: bool | None = None
 
 
 class _Final(_Fields, frozen=True, kw_only=True):
@@ -93,7 +80,7 @@ class _Received(_Fields, frozen=True, kw_only=True):
 
 
 class _Metadata(_Fields, frozen=True, kw_only=True):
-    identity: IdentityFields | None = None
+    identity: Identity | None = None
     embargo_until: date | None = None
     revision: int = 0
     signature: SubmissionSignature | None = None
@@ -139,7 +126,7 @@ class _Corrected(_Scored, frozen=True, kw_only=True):
 
 class _Proposed(_Fields, frozen=True, kw_only=True):
     files: _Digests
-    identity: IdentityFields
+    identity: Identity
     revision: int
     fingerprint: str = ""
     source: str = ""
@@ -169,7 +156,7 @@ class _Imported(_Fields, frozen=True, kw_only=True):
     day: date
     trophy: bool
     baseline: bool
-    identity: IdentityFields
+    identity: Identity
     type: str
     scores: _Scores
     line: int = 0

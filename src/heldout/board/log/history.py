@@ -17,12 +17,10 @@ from heldout.board.log.final import Final, fold_final
 from heldout.board.log.measured import Measured, read_measured
 from heldout.board.log.signers import Signers, signers_after
 from heldout.board.log.submission import (
-    Identity,
     Proposal,
     Status,
     Submission,
     apply_event,
-    identity_fields,
 )
 from heldout.board.log.teams import Agreement, Team, fold_team, read_agreement
 from heldout.errors import StoreError
@@ -32,13 +30,11 @@ __all__ = [
     "MOST_DOTS",
     "Commitment",
     "History",
-    "Identity",
     "Proposal",
     "Status",
     "Submission",
     "find_recipients",
     "follow_history",
-    "identity_fields",
     "read_history",
 ]
 

@@ -17,12 +17,15 @@ from heldout.board.log.efficiency import Efficiency, check_efficiency, read_effi
 from heldout.errors import InputError, Problem, quote
 
 __all__ = [
+    "Identity",
     "Manifest",
     "empty_manifest",
     "format_manifest",
+    "identity_fields",
     "is_link",
     "parse_day",
     "parse_manifest",
+    "read_identity",
     "read_manifest",
     "team_key",
 ]
@@ -37,21 +40,42 @@ _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
 )
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
-    """A submission's metadata, version 1.
+class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who sent a submission, what it is and what its team agrees to: all that an embargo hides.
+
+    This is the one list of these fields: the metadata file has them beside its own, events hold
+    them as `identity`, and a row of the leaderboard has this value, or `None` under an embargo. A
+    field with a default came with a later version of the log.
 
     Attributes:
         team: the group and those in it, so that a web search finds them.
         institution: the university, company or other organisation of the team.
-        model_description: the system, as it stands on the page.
+        description: the system, as it stands on the page.
         paper: http(s) address or "".
         code: http(s) address or "".
-        type: one of the board's submission types.
         training_data: what the system was trained or tuned on; "none" is an answer.
         efficiency: what the system cost, `None` where nothing is stated.
-        embargo_until: the day on which the identity is revealed, or `None`.
         open_runs: whether the team agrees that its runs are opened at the board's end; `None`
             where it has not said, which is no agreement.
+    """
+
+    team: str
+    institution: str
+    description: str
+    paper: str
+    code: str
+    training_data: str
+    efficiency: Efficiency | None = None
+    open_runs: bool | None = None
+
+
+class Manifest(Identity, frozen=True, kw_only=True):
+    """A submission's metadata, version 1: the identity, and what binds the file to its runs.
+
+    Attributes:
+        description: `model_description` in the file, as on the MS MARCO boards.
+        type: one of the board's submission types.
+        embargo_until: the day on which the identity is revealed, or `None`.
         revision: 1, then higher with each update.
         withdrawn: true in an update that takes the submission back.
         id: the submission it belongs to; "" where the MS MARCO boards' own scripts sealed it.
@@ -59,16 +83,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
         schema: version of this format.
     """
 
-    team: str
-    model_description: str
+    description: str = msgspec.field(name="model_description")
     type: str
-    institution: str = ""
-    paper: str = ""
-    code: str = ""
-    training_data: str = ""
-    efficiency: Efficiency | None = None
     embargo_until: date | None = None
-    open_runs: bool | None = None
     revision: int = 1
     withdrawn: bool = False
     id: str = ""
@@ -76,21 +93,34 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
     schema: int = 1
 
 
-_TEXTS = ("team", "institution", "model_description", "paper", "code", "type", "training_data")
-_OTHERS = (
-    *("efficiency", "embargo_until", "open_runs", "revision", "withdrawn", "id", "digests"),
-    *("schema", "date"),
-)
-_KNOWN = frozenset((*_TEXTS, *_OTHERS))
+_FIELDS = msgspec.structs.fields(Manifest)
+_KNOWN = (*(field.encode_name for field in _FIELDS), "date")
+_TEXTS = tuple(field.encode_name for field in _FIELDS if field.type is str)
+_NEEDED = ("team", "model_description", "type")
+
+
+def identity_fields(who: Identity) -> dict[str, Any]:
+    """An identity, or that of a manifest, as events hold it."""
+    return {name: msgspec.to_builtins(getattr(who, name)) for name in Identity.__struct_fields__}
+
+
+def read_identity(fields: Mapping[str, Any]) -> Identity:
+    """The identity that a checked event holds; older ones lack what could not be stated yet."""
+    efficiency = read_efficiency(fields.get("efficiency"))
+    return Identity(**{**fields, "efficiency": efficiency})
 
 
 def empty_manifest(*, types: tuple[str, ...], embargo_until: date | None) -> Manifest:
     """What `draft` writes for a team to fill in; only the type is guessed."""
     return Manifest(
         team="",
-        model_description="",
-        type=types[0],
+        institution="",
+        description="",
+        paper="",
+        code="",
+        training_data="",
         efficiency=Efficiency(),
+        type=types[0],
         embargo_until=embargo_until,
     )
 
@@ -101,7 +131,7 @@ def format_manifest(manifest: Manifest) -> bytes:
 
 
 def parse_manifest(data: bytes, *, path: str = "metadata.json") -> Manifest:
-    """Read and check a metadata file; every problem is told at once.
+    """Read and check a metadata file; every problem is in the error.
 
     Args:
         data: the file's bytes.
@@ -131,12 +161,12 @@ def read_manifest(
     problems += check_efficiency(fields.get("efficiency"), path=f"{path}:efficiency")
     places = (problem.path.removeprefix(f"{path}:") for problem in problems)
     wrong = {"date", *(place.partition(".")[0] for place in places)}
-    known = {name: value for name, value in fields.items() if name in _KNOWN - wrong}
+    known: dict[str, Any] = dict.fromkeys(_TEXTS, "")
+    known |= {n: value for n, value in fields.items() if n in _KNOWN and n not in wrong}
     day = known.get("embargo_until") or None
     known["embargo_until"] = parse_day(day) if day else None
     known["efficiency"] = read_efficiency(known.get("efficiency"))
-    empty = {"team": "", "model_description": "", "type": ""}
-    return Manifest(**{**empty, **known}), tuple(problems)
+    return Manifest(description=known.pop("model_description"), **known), tuple(problems)
 
 
 def parse_day(text: str) -> date:
@@ -187,7 +217,7 @@ def _explain(error: Exception, data: bytes) -> tuple[int | None, str]:
 
 
 def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    unknown = [name for name in fields if name not in _TEXTS and name not in _OTHERS]
+    unknown = [name for name in fields if name not in _KNOWN]
     found = [quote(name) for name in unknown[:_MOST_UNKNOWN]]
     if len(unknown) > _MOST_UNKNOWN:
         found.append(f"{len(unknown) - _MOST_UNKNOWN:,} more unknown fields")
@@ -196,10 +226,10 @@ def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
             code="unknown-field",
             path=path,
             found=name,
-            expected="one of " + ", ".join((*_TEXTS, *_OTHERS)),
-            hint="remove it, or mend its spelling",
+            expected="one of " + ", ".join(_KNOWN),
+            hint="remove it, or correct its spelling",
         )
-    for name in ("team", "model_description", "type"):
+    for name in _NEEDED:
         if name not in fields:
             yield Problem(
                 code="missing-field", path=f"{path}:{name}", found="nothing", expected="some text"
@@ -207,7 +237,7 @@ def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 
 def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    texts = {name: fields[name] for name in (*_TEXTS, "id", "date") if name in fields}
+    texts = {name: fields[name] for name in (*_TEXTS, "date") if name in fields}
     efficiency = fields.get("efficiency")
     if isinstance(efficiency, dict) and "hardware" in efficiency:
         texts["efficiency.hardware"] = efficiency["hardware"]

@@ -11,28 +11,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from heldout.board.log.efficiency import Efficiency, read_efficiency
 from heldout.board.log.events import Entry
-from heldout.board.log.manifest import Manifest
+from heldout.board.log.manifest import Identity, read_identity
 from heldout.board.log.registration import SubmissionSignature
 
-__all__ = ["Identity", "Proposal", "Status", "Submission", "apply_event", "identity_fields"]
+__all__ = ["Proposal", "Status", "Submission", "apply_event"]
 
 Status = Literal["received", "reviewed", "asked", "withdrawn", "rejected", "published", "imported"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Who sent a submission, what it is and what its team agrees to: all that an embargo hides."""
-
-    team: str
-    institution: str
-    description: str
-    paper: str
-    code: str
-    training_data: str
-    efficiency: Efficiency | None = None
-    open_runs: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,20 +155,6 @@ class Submission:
         return self.status in ("received", "reviewed", "asked")
 
 
-def identity_fields(manifest: Manifest) -> dict[str, Any]:
-    """The part of a manifest that an embargo hides, as events hold it."""
-    return {
-        "team": manifest.team,
-        "institution": manifest.institution,
-        "description": manifest.model_description,
-        "paper": manifest.paper,
-        "code": manifest.code,
-        "training_data": manifest.training_data,
-        "efficiency": msgspec.to_builtins(manifest.efficiency),
-        "open_runs": manifest.open_runs,
-    }
-
-
 def apply_event(before: Submission | None, entry: Entry, name: str) -> Submission:
     """A submission after an event about it.
 
@@ -308,7 +279,7 @@ def _kept(entry: Entry) -> dict[str, Any]:
 def _metadata(entry: Entry) -> dict[str, Any]:
     """What the event says of who and what; a field that it lacks, or that is sealed, stays."""
     identity = entry.get("identity")
-    changes: dict[str, Any] = {"identity": _identity(identity)} if identity else {}
+    changes: dict[str, Any] = {"identity": read_identity(identity)} if identity else {}
     for name in ("type", "revision"):
         if entry.get(name) is not None:
             changes[name] = entry.get(name)
@@ -317,12 +288,6 @@ def _metadata(entry: Entry) -> dict[str, Any]:
     if "embargo_until" in entry.event.public or "embargo_until" in entry.opened:
         changes["embargo_until"] = _day(entry.get("embargo_until"))
     return changes
-
-
-def _identity(fields: Mapping[str, Any]) -> Identity:
-    """Who and what, from an event; older ones lack what could not be stated yet."""
-    efficiency = read_efficiency(fields.get("efficiency"))
-    return Identity(**{**fields, "efficiency": efficiency})
 
 
 def _signature(fields: Mapping[str, Any] | None) -> SubmissionSignature | None:

@@ -182,7 +182,7 @@ def check_institution(case: Case) -> Iterator[str]:
 
 def check_description(case: Case) -> Iterator[str]:
     """The system is described."""
-    if not case.manifest.model_description.strip():
+    if not case.manifest.description.strip():
         yield "model_description is empty"
 
 

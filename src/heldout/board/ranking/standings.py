@@ -8,8 +8,9 @@ from decimal import Decimal
 from heldout.board.log.efficiency import Efficiency
 from heldout.board.log.events import Entry, redact
 from heldout.board.log.final import Final
-from heldout.board.log.history import History, Identity, Submission, read_history
+from heldout.board.log.history import History, Submission, read_history
 from heldout.board.log.joined_names import hides_tie, list_renamed
+from heldout.board.log.manifest import Identity
 from heldout.board.log.measured import Measured
 from heldout.board.ranking.rank_ranges import RankRange, find_measured, is_stale, list_ranges
 from heldout.board.ranking.training import list_reasons

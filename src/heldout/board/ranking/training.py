@@ -7,7 +7,7 @@ fostering-coopetition, section 5.
 
 from collections.abc import Iterable, Mapping
 
-from heldout.board.log.history import Identity
+from heldout.board.log.manifest import Identity
 from heldout.board.rules.spec import View
 
 __all__ = ["list_reasons"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from heldout.board.log.history import Identity
+from heldout.board.log.manifest import Identity
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import InputError, Problem
 from heldout.ids import parse_submission_id

@@ -7,11 +7,12 @@ crash after the event costs nothing: the next call finds it in the log and goes 
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from heldout.board.log.history import Identity, Proposal, Submission, identity_fields
+from heldout.board.log.history import Proposal, Submission
+from heldout.board.log.manifest import Identity, identity_fields
 from heldout.board.policy.checks import add_months
 from heldout.board.rules.label_views import add_label_views
 from heldout.errors import InputError, Problem, StoreError
@@ -145,7 +146,7 @@ def publish_baseline(desk: Desk, name: str, scored: ScoredBaseline, identity: Id
         name,
         public={**public, "type": "baseline", "embargo_until": None},
         sealed={
-            "identity": asdict(identity),
+            "identity": identity_fields(identity),
             "runs": kept,
             "evidence": keep_told(desk.vault, name, spec, scored.scores),
             "kept": desk.vault.kept(name),

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
 
-from heldout.board.log.manifest import Manifest
-from heldout.board.log.submission import Identity, Submission
+from heldout.board.log.manifest import Identity
+from heldout.board.log.submission import Submission
 from heldout.board.policy.disclosure import mentions
 from heldout.errors import InputError, Problem, TrustError, quote
 from heldout.pipeline.organiser.desk import Desk
@@ -85,9 +85,7 @@ def _find(desk: Desk, text: str, submission: Submission) -> Problem | None:
     return None
 
 
-def _senders(
-    desk: Desk, submission: Submission
-) -> Iterator[tuple[Identity | Manifest, date | None]]:
+def _senders(desk: Desk, submission: Submission) -> Iterator[tuple[Identity, date | None]]:
     """Who sent it, by reviews and by what is not reviewed yet, and until when that is hidden."""
     if submission.identity is not None:
         yield submission.identity, submission.embargo_until

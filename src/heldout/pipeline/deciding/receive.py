@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from heldout.board.log.history import Submission, identity_fields
-from heldout.board.log.manifest import Manifest, parse_manifest
+from heldout.board.log.history import Submission
+from heldout.board.log.manifest import Manifest, identity_fields, parse_manifest
 from heldout.board.log.registration import SubmissionSignature, split_signature
 from heldout.board.policy.case import Case
 from heldout.board.policy.registered import is_signed

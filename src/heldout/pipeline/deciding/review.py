@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from heldout.board.log.amendments import Amendment, list_amendments, list_proposed
-from heldout.board.log.history import Submission, identity_fields
-from heldout.board.log.manifest import Manifest
+from heldout.board.log.history import Submission
+from heldout.board.log.manifest import Manifest, identity_fields
 from heldout.board.policy.case import Case
 from heldout.board.policy.quota import QuotaState, quota_state
 from heldout.board.policy.seeds import compare_seeds

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from heldout.board.log.events import Entry
-from heldout.board.log.history import Identity
+from heldout.board.log.manifest import Identity, identity_fields
 from heldout.board.old_boards.legacy import OldEntry, OldTable
 from heldout.board.old_boards.record import record_files
 from heldout.board.ranking.standings import Standings, make_standings
@@ -204,7 +204,7 @@ def _entry_fields(entry: OldEntry) -> dict[str, object]:
         "day": entry.day.isoformat(),
         "trophy": entry.mark == "trophy",
         "baseline": entry.mark == "baseline",
-        "identity": asdict(identity),
+        "identity": identity_fields(identity),
         "type": entry.type,
         "scores": dict(entry.scores),
     }
