@@ -5,10 +5,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from hashlib import sha256
 from io import StringIO
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 
-__all__ = ["ScoreTable", "parse_scores", "table_of"]
+__all__ = ["Better", "ScoreTable", "cut_table", "parse_scores", "table_of"]
 
 _SHOWN = 5
 _COUNT = re.compile(r"[0-9]{1,15}")
@@ -25,6 +27,10 @@ _QUERY = frozenset(("query", "queryid", "qid", "topic", "topicid", "topicnumber"
 """What heads a column of query ids; letters and digits alone, in lower case."""
 _SUMMARY = frozenset(("all", "amean", "gmean", "mean", "average", "avg", "overall"))
 """What a row of means is called, as in the outputs of other tools: no query."""
+
+
+Better = Literal["higher", "lower"]
+"""Which scores are better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,6 +90,23 @@ def table_of(
     systems = tuple(scores)
     digest = _digest(systems, order, values, known)
     return ScoreTable(systems=systems, queries=order, values=values, known=known, digest=digest)
+
+
+def cut_table(table: ScoreTable, queries: AbstractSet[str]) -> ScoreTable:
+    """The same systems on some of the queries, in the order of the table."""
+    columns = [place for place, query in enumerate(table.queries) if query in queries]
+    names = [table.queries[place] for place in columns]
+    values = np.where(table.known[:, columns], table.values[:, columns], np.nan).tolist()
+    return table_of(
+        {
+            system: {
+                query: None if np.isnan(value) else value
+                for query, value in zip(names, row, strict=True)
+            }
+            for system, row in zip(table.systems, values, strict=True)
+        },
+        queries=names,
+    )
 
 
 def _digest(

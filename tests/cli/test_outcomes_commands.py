@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.answers.table import format_p
 from heldout.cli.analyses.outcomes import outcomes
 from heldout.cli.comparison import compare
-from heldout.report.table import format_p
 
 QUERIES = 60
 FIXED = {"k", "queries", "neither", "a_only", "b_only", "both", "esl", "rr", "p", "p_corrected"}

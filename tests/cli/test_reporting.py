@@ -10,10 +10,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.answers.answer import Answer
+from heldout.answers.table import Column, Table
 from heldout.cli.console import waiting
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
-from heldout.report.table import Column, Table
+from heldout.cli.reporting import Output, output_options, print_answer
 
 TABLE = Table(
     title="Two systems",

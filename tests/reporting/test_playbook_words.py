@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from heldout.answers.table import to_markdown
 from heldout.measures.spec import parse_measure
 from heldout.rankers.fine_tuning import Advice, CurveBaseline, CurvePoint, LearningCurve
 from heldout.rankers.label_places import FittedLabels, LabelPlaces
@@ -14,7 +15,6 @@ from heldout.report.playbook import (
     comparison_tables,
     fine_tuning_facts,
 )
-from heldout.report.table import to_markdown
 
 FOUND = Comparison(
     measure=parse_measure("nDCG@10"),

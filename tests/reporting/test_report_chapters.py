@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from heldout.answers.table import Column, Table
 from heldout.errors import InputError
 from heldout.report import facets as report_facets
 from heldout.report import power as report_power
 from heldout.report.chapters import Chapter, Draws, Findings, Kinds, write_chapters
-from heldout.report.table import Column, Table
 from heldout.scores import table_of
 from heldout.site.private_report import Heading, render_report
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores

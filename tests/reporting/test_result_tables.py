@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.report.table import Column, Table, format_cell, format_p, to_latex, to_markdown
+from heldout.answers.table import Column, Table, format_cell, format_p, to_latex, to_markdown
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 from statsmodels.stats.multitest import multipletests
 
+from heldout.answers.table import to_latex, to_markdown
 from heldout.report.mean_differences import mean_facts, mean_tables, mean_values
-from heldout.report.table import to_latex, to_markdown
-from heldout.scores import ScoreTable, table_of
+from heldout.scores import Better, ScoreTable, table_of
 from heldout.stats.tests import run_test
 from heldout.validity.first_ranks import Side
 from heldout.validity.mean_differences import (
@@ -24,7 +24,6 @@ from heldout.validity.mean_differences import (
     Measured,
     compare_means,
 )
-from heldout.validity.score_matrix import Better
 from heldout.validity.verdicts import Correction
 
 A = Side(name="a", runs=("a",))

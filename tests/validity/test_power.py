@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.answers.table import to_latex, to_markdown
 from heldout.board.query_sets.resolution import measure_spread, resolve
 from heldout.cli.analyses.power import power as command
 from heldout.errors import InputError
 from heldout.report import power as report
-from heldout.report.table import to_latex, to_markdown
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.power import queries_needed
 from heldout.validity.power import plan_power

@@ -12,17 +12,17 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.analyses.facets import facets as command
 from heldout.errors import InputError
 from heldout.report import facets as report
-from heldout.report.table import to_latex, to_markdown
-from heldout.scores import ScoreTable, parse_scores, table_of
+from heldout.scores import ScoreTable, cut_table, parse_scores, table_of
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
 from heldout.validity.entries import ViewScores
 from heldout.validity.facets import Facets, compare_facets
 from heldout.validity.query_facets import by_length, by_question, by_words
-from heldout.validity.subsets import cut_queries, cut_subset, cut_table, cut_view, format_scores
+from heldout.validity.subsets import cut_queries, cut_subset, cut_view, format_scores
 
 
 def seeded(seed: int = 0) -> np.random.Generator:

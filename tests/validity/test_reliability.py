@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.analyses.reliability import reliability
 from heldout.errors import InputError
 from heldout.report import reliability as report
-from heldout.report.table import to_latex, to_markdown
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.all_pairs import PairOptions
 from heldout.stats.tests import run_test

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heldout.answers.table import to_latex, to_markdown
 from heldout.cli.analyses.scales import scales as command
 from heldout.cli.analyses.stability import stability
 from heldout.cli.score_source import Source, load_measures, load_scores
@@ -21,7 +22,6 @@ from heldout.measures.hits import Hits
 from heldout.measures.ranked import summarise
 from heldout.measures.spec import parse_measure
 from heldout.report import scales as report
-from heldout.report.table import to_latex, to_markdown
 from heldout.scores import table_of
 from heldout.validity.attainable import Universe, find_values, universe_of
 from heldout.validity.interval_transform import to_interval

@@ -9,7 +9,6 @@ from typing import Self
 from heldout.cli.files import run_name
 from heldout.cli.run_files import find_runs, name_paths
 from heldout.cli.score_source import (
-    Scores,
     Source,
     load_measures,
     queries_with_several,
@@ -17,6 +16,7 @@ from heldout.cli.score_source import (
 )
 from heldout.errors import InputError, Problem
 from heldout.measures.spec import parse_measure
+from heldout.scoring.scores import Scores
 from heldout.trec.ranking import Order
 from heldout.validity.first_ranks import Side
 

@@ -5,6 +5,7 @@ from itertools import chain
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.cli.compared_runs import ComparedScores, find_compared, load_compared
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
@@ -12,17 +13,16 @@ from heldout.cli.files import order_option, tell_orders
 from heldout.cli.options import level_option
 from heldout.cli.outcome_options import rules_options
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, seed_option
-from heldout.cli.score_source import Scores
+from heldout.cli.reporting import Output, output_options, seed_option
 from heldout.measures.spec import parse_measure
 from heldout.report.mean_differences import mean_facts, mean_tables, mean_values
 from heldout.report.outcome_charts import curves_spec, curves_title
 from heldout.report.outcomes import compared_facts, fit_facts, tables, value, verdict_facts
+from heldout.scoring.scores import Scores
 from heldout.trec.ranking import Order
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.mean_differences import Measured, compare_means
 from heldout.validity.outcomes import analyse_outcomes
-from heldout.validity.score_matrix import Better
 from heldout.validity.success_curves import Band, success_curves
 from heldout.validity.verdicts import Rules
 
@@ -151,5 +151,4 @@ def compare(
 
 
 def _measured(scores: Scores) -> Measured:
-    better: Better = "lower" if scores.better == "lower" else "higher"
-    return Measured(measure=scores.measure, table=scores.table, better=better)
+    return Measured(measure=scores.measure, table=scores.table, better=scores.better)

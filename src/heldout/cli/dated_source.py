@@ -13,7 +13,7 @@ from heldout.cli.files import read_table_text, tell_orders
 from heldout.cli.options import one_argument
 from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.pipeline.scoring.board_scores import scores_of_old_table
-from heldout.scores import ScoreTable
+from heldout.scores import Better, ScoreTable
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 from heldout.validity.entries import BoardScores, ViewScores
@@ -173,7 +173,7 @@ def _join(source: DatedSource, second: Path | None, name: str, *, held_out: bool
 
 
 def _as_view(
-    name: str, table: ScoreTable, measure: str, better: str, *, held_out: bool
+    name: str, table: ScoreTable, measure: str, better: Better, *, held_out: bool
 ) -> ViewScores:
     means = {system: table.mean(system) for system in table.systems}
     return ViewScores(

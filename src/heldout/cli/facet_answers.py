@@ -7,12 +7,13 @@ from typing import Any, Protocol, Self, TypeVar
 
 import click
 
+from heldout.answers.answer import Answer
+from heldout.answers.table import Column, Table
 from heldout.charts.labels import cut as shorten
 from heldout.cli.console import waiting
 from heldout.cli.facet_source import FacetSource, check_size, load_facet, load_only
-from heldout.cli.reporting import Answer, Output, print_answer
+from heldout.cli.reporting import Output, print_answer
 from heldout.errors import InputError, printable
-from heldout.report.table import Column, Table
 
 __all__ = ["Splittable", "keep_only", "print_each"]
 

@@ -14,8 +14,8 @@ from heldout.cli.printing import messages
 from heldout.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from heldout.answers.answer import Answer
     from heldout.cli.collection_source import SourcedCollection
-    from heldout.cli.reporting import Answer
     from heldout.measures.spec import Measure
     from heldout.rankers.fine_tuning import LearningCurve
     from heldout.rankers.label_places import FittedLabels
@@ -175,7 +175,7 @@ def answer_questions(
         name: of the ranker.
         seed: of the bootstrap.
     """
-    from heldout.cli.reporting import Answer  # noqa: PLC0415 - heavy
+    from heldout.answers.answer import Answer  # noqa: PLC0415 - heavy
     from heldout.rankers.fine_tuning import advise  # noqa: PLC0415 - heavy
     from heldout.report.playbook import fine_tuning_facts, fine_tuning_value  # noqa: PLC0415 - heavy
 
@@ -192,7 +192,7 @@ def answer_questions(
 def _compare(questions: Questions, run: "Run", task: "Task", name: str, seed: int) -> "Answer":
     from numpy.random import PCG64, Generator  # noqa: PLC0415 - heavy
 
-    from heldout.cli.reporting import Answer  # noqa: PLC0415 - heavy
+    from heldout.answers.answer import Answer  # noqa: PLC0415 - heavy
     from heldout.rankers.bm25 import Bm25Settings, rank_bm25  # noqa: PLC0415 - heavy
     from heldout.rankers.playbook import compare  # noqa: PLC0415 - heavy
     from heldout.report import playbook as report  # noqa: PLC0415 - heavy

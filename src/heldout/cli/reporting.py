@@ -1,13 +1,13 @@
 """How an analysis answers: tables on the terminal, JSON, Markdown, LaTeX, a chart in a file."""
 
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
+from heldout.answers.answer import Answer
+from heldout.answers.table import format_cells, to_latex, to_markdown
 from heldout.charts.files import SUFFIXES
 from heldout.cli.options import one_argument
 from heldout.cli.printing import (
@@ -19,10 +19,8 @@ from heldout.cli.printing import (
     print_table,
 )
 from heldout.errors import printable
-from heldout.report.table import Table, format_cells, to_latex, to_markdown
 
 __all__ = [
-    "Answer",
     "Output",
     "TableOutput",
     "output_options",
@@ -68,25 +66,6 @@ class Output(TableOutput):
     """
 
     chart: Path | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What an analysis found, in every form.
-
-    Attributes:
-        facts: the answer first: lines of `name      what there is to say`.
-        tables: the evidence.
-        value: for JSON.
-        chart: gives the Vega-Lite dict of the picture; called only where a chart is asked for.
-        title: what the picture shows, for those who do not see it.
-    """
-
-    facts: Sequence[tuple[str, str]]
-    tables: Sequence[Table]
-    value: Mapping[str, Any]
-    chart: Callable[[], Mapping[str, Any]] | None = None
-    title: str = ""
 
 
 def _check_form(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:

@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import get_args
 
 import click
 
@@ -20,16 +19,15 @@ from heldout.cli.transforms import Transform, prefer_scores, rank_scores
 from heldout.errors import InputError, Problem
 from heldout.measures.evaluate import prepare
 from heldout.measures.spec import Measure, parse_measure
-from heldout.scores import ScoreTable, parse_scores, table_of
+from heldout.scores import Better, ScoreTable, parse_scores, table_of
+from heldout.scoring.scores import Scores
 from heldout.store.cache import code_version, find_cache
 from heldout.trec.accelerators import find_accelerators
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
-from heldout.validity.subsets import cut_table
 
 __all__ = [
-    "Scores",
     "Source",
     "load_measures",
     "load_scores",
@@ -67,42 +65,6 @@ class Source:
     jobs: int | None = None
     transform: Transform | None = None
     preferences: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
-    """What an analysis is given.
-
-    Attributes:
-        table: systems by queries; every system has a score for every query.
-        measure: what was measured, "" where a table does not say.
-        better: whether `higher` or `lower` scores are better.
-        orders: of the runs' documents, each once; none where scores are no runs'.
-        facts: where it comes from, in lines of `name      what there is to say`.
-        zeros: the sentences of these that say which queries count 0 for want of an answer, or of
-            anything to be found.
-    """
-
-    table: ScoreTable
-    measure: str
-    facts: tuple[tuple[str, str], ...]
-    better: str = "higher"
-    orders: tuple[Order, ...] = ()
-    zeros: tuple[str, ...] = ()
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """What JSON says of them."""
-        return {"measure": self.measure, "orders": list(self.orders)}
-
-    @property
-    def size(self) -> int:
-        """How many queries."""
-        return len(self.table.queries)
-
-    def cut(self, queries: AbstractSet[str]) -> Self:
-        """The same on some of the queries."""
-        return replace(self, table=cut_table(self.table, queries))
 
 
 source_options = one_argument(
@@ -234,7 +196,8 @@ def _transform(scores: Scores, qrels: Qrels, source: Source) -> Scores:
         table, told = rank_scores(scores.table, measure, qrels)
     else:
         table, told = prefer_scores(scores.table, measure, qrels, source.preferences)
-    return replace(scores, table=table, facts=(*scores.facts, ("transform", told)))
+    facts = (*scores.facts, ("transform", told))
+    return replace(scores, table=table, facts=facts, transformed=True)
 
 
 def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:
@@ -258,6 +221,7 @@ def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str,
             facts=(*facts, *lines, ("measure", str(measure)), *told),
             orders=orders,
             zeros=zeros,
+            judgments=qrels,
         )
 
     return {name: tabulate(measure) for name, measure in parsed.items()}
@@ -325,7 +289,7 @@ def _read_table(path: str, measure: str | None) -> Scores:
     wanted = None if measure is None else parse_measure(measure, path="-m")
     if wanted is not None and wanted.largest is not None:
         _refuse_range(table, wanted, path)
-    better = "higher" if wanted is None else wanted.kind.better
+    better: Better = "higher" if wanted is None else wanted.kind.better
     facts = (
         ("systems", f"{len(table.systems):,}"),
         ("queries", f"{len(table.queries):,}, in {path}"),

@@ -5,15 +5,16 @@ from pathlib import Path
 
 import click
 
+from heldout.answers.answer import Answer
+from heldout.answers.table import Column, Table
 from heldout.cli.facet_source import FacetSource, load_only, load_texts
 from heldout.cli.printing import plural
-from heldout.cli.reporting import Answer
 from heldout.cli.score_source import Source, load_scores
-from heldout.report.table import Column, Table
+from heldout.scores import cut_table
 from heldout.store.files import write_whole
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.streams import open_input
-from heldout.validity.subsets import Subset, cut_subset, cut_table, format_scores
+from heldout.validity.subsets import Subset, cut_subset, format_scores
 
 __all__ = ["Writing", "write_subset"]
 

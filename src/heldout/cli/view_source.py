@@ -10,12 +10,12 @@ import click
 from heldout.cli.board_source import BoardSource, board_options, load_board
 from heldout.cli.files import order_option, tell_orders
 from heldout.cli.options import jobs_option, one_argument
-from heldout.cli.score_source import Scores, Source, load_measures, load_scores
+from heldout.cli.score_source import Source, load_measures, load_scores
+from heldout.scoring.scores import Scores
 from heldout.trec.ranking import Order
 from heldout.validity.subsets import cut_known
 
 if TYPE_CHECKING:
-    from heldout.validity.score_matrix import Better
     from heldout.validity.views import View
 
 __all__ = ["LoadedViews", "ViewSource", "load_views", "view_options"]
@@ -187,8 +187,7 @@ def _read_board(source: BoardSource) -> LoadedViews:
 def _as_view(name: str, scores: Scores) -> "View":
     from heldout.validity.views import View  # noqa: PLC0415 - the same
 
-    better: Better = "lower" if scores.better == "lower" else "higher"
-    return View.of(name, scores.table, better=better)
+    return View.of(name, scores.table, better=scores.better)
 
 
 def _cut(view: "View", queries: AbstractSet[str]) -> "View":

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.errors import plural
 from heldout.report.agreement_chart import matrix_spec
-from heldout.report.table import Cell, Column, Table
 from heldout.stats.agreement import Agreement
 from heldout.validity.agreement import FEWEST, Interval, JudgeAgreement, JudgePair
 

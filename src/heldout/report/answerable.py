@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.errors import plural
 from heldout.report.annotators import agreement_value, share_value
-from heldout.report.table import Cell, Column, Table
 from heldout.survivorship.discarded.answerable import Answered, SystemPair, SystemReach
 from heldout.survivorship.discarded.passage_judging import PassageJudging
 from heldout.survivorship.discarded.shares import Share

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from heldout.answers.table import UNDEFINED, Cell, Column, Table, format_p
 from heldout.preferences.calibration import ENOUGH, LEADS, Calibration
 from heldout.preferences.model_judgments import ModelJudgment
 from heldout.preferences.win_rates import WinRate
-from heldout.report.table import UNDEFINED, Cell, Column, Table, format_p
 from heldout.stats.clustered import MeanFit
 from heldout.stats.prediction_powered import PredictionPowered
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.preferences.category_results import CategoryResult
-from heldout.report.table import Cell, Column, Table
 
 __all__ = ["facts", "tables", "value"]
 

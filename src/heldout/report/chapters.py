@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.random import PCG64, Generator
 
+from heldout.answers.table import Table
 from heldout.errors import InputError, Problem
 from heldout.measures.spec import parse_measure
 from heldout.report import (
@@ -30,7 +31,6 @@ from heldout.report import (
     views,
 )
 from heldout.report.outcome_charts import bars_spec, bars_title
-from heldout.report.table import Table
 from heldout.scores import ScoreTable
 from heldout.validity.attainable import universe_of
 from heldout.validity.drift import find_drift
@@ -43,7 +43,6 @@ from heldout.validity.progress import trace_progress
 from heldout.validity.ranges import rank_ranges
 from heldout.validity.reliability import measure_reliability
 from heldout.validity.scales import describe_scale
-from heldout.validity.score_matrix import Better
 from heldout.validity.stability import bootstrap_stability
 from heldout.validity.teams import AlikeRuns, look_at_teams
 from heldout.validity.verdicts import Rules
@@ -181,12 +180,11 @@ def _attempt(name: str, title: str, make: Callable[[], Findings]) -> Chapter:
 
 def _stability(view: ViewScores, draws: Draws) -> Findings:
     table = _by_query(view)
-    better: Better = "lower" if view.better == "lower" else "higher"
     found = bootstrap_stability(
-        table, draws.rng(), better=better, trials=draws.trials, executor=draws.executor
+        table, draws.rng(), better=view.better, trials=draws.trials, executor=draws.executor
     )
     ranges = rank_ranges(
-        table, draws.rng(), better=better, flips=draws.flips, executor=draws.executor
+        table, draws.rng(), better=view.better, flips=draws.flips, executor=draws.executor
     )
     return Findings(
         facts=stability.facts(found, ranges),
@@ -224,14 +222,13 @@ def _outcomes(view: ViewScores, draws: Draws) -> Findings:
 
 
 def _facets(kinds: Kinds, view: ViewScores, draws: Draws) -> Findings:
-    better: Better = "lower" if view.better == "lower" else "higher"
     found = compare_facets(
         _by_query(view),
         kinds.queries,
         draws.rng(),
         least=kinds.least,
         draws=draws.permutations,
-        better=better,
+        better=view.better,
         executor=draws.executor,
     )
     return Findings(

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from heldout.answers.table import UNDEFINED, Cell, Column, Form, Table
 from heldout.errors import plural
 from heldout.report.outlook import outlook_facts, outlook_tables
-from heldout.report.table import UNDEFINED, Cell, Column, Form, Table
 from heldout.survivorship.depths.depth_study import NO_QUERY, DepthStudy
 from heldout.survivorship.depths.depth_tests import DepthTest
 from heldout.survivorship.depths.shown import SHOWN, SHOWN_IS_FAVOURED

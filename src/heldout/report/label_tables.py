@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from heldout.answers.table import Column, Table
 from heldout.preferences.labels import Pairings
 from heldout.preferences.leave_out import LeftOut
-from heldout.report.table import Column, Table
 
 __all__ = ["left_out_table", "pairings_table"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.preferences.contests import PERFECT
 from heldout.preferences.label_scores import SpreadLabels
 from heldout.preferences.labels import Pairings
@@ -16,7 +17,6 @@ from heldout.preferences.strengths import PASSAGE_PRIOR
 from heldout.preferences.tau_ranges import TauRange
 from heldout.preferences.versions import Made
 from heldout.report.label_tables import left_out_table, pairings_table
-from heldout.report.table import Cell, Column, Table
 
 __all__ = ["Relabelled", "facts", "tables", "value"]
 

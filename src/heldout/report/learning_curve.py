@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import log10
 from typing import Any
 
+from heldout.answers.table import Column, Table
 from heldout.charts.labels import Label
 from heldout.charts.layers import (
     INK,
@@ -20,7 +21,6 @@ from heldout.charts.layers import (
 from heldout.charts.ticks import log_ticks, score_span, score_ticks
 from heldout.errors import plural
 from heldout.rankers.fine_tuning import CurveBaseline, CurvePoint, LearningCurve
-from heldout.report.table import Column, Table
 from heldout.survivorship.training.learning_curve import Curve, ShareScores
 
 __all__ = ["facts", "kept", "spec", "tables", "title", "value"]

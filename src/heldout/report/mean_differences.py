@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table, format_p
 from heldout.errors import plural
-from heldout.report.table import Cell, Column, Table, format_p
 from heldout.stats.exact import DECIMALS
 from heldout.validity.mean_differences import MeanDifference, MeanDifferences
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.errors import plural
 from heldout.report.outcome_choice import telling_pairs
 from heldout.report.outcome_words import declare, tell_family, tell_rules
 from heldout.report.outcomes import pair_value
-from heldout.report.table import Cell, Column, Table
 from heldout.validity.outcome_tests import Line
 from heldout.validity.outcomes import Outcomes, fits_labels
 from heldout.validity.run_order import RunOrder

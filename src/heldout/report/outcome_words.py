@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from heldout.report.table import format_p
+from heldout.answers.table import format_p
 from heldout.stats.result import TestResult
 from heldout.validity.outcomes import Outcomes
 from heldout.validity.verdicts import Verdict

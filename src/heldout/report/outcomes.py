@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.errors import plural
 from heldout.report.outcome_words import declare, tell_family, tell_p, tell_rules, tell_ties
-from heldout.report.table import Cell, Column, Table
 from heldout.stats.result import TestResult
 from heldout.validity.outcome_tests import FOUND, LINES, Line
 from heldout.validity.outcomes import Outcomes, fits_labels

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from heldout.answers.table import UNDEFINED, Cell, Column, Table
 from heldout.errors import plural
-from heldout.report.table import UNDEFINED, Cell, Column, Table
 from heldout.survivorship.depths.depth_study import DepthStudy
 from heldout.survivorship.depths.extrapolation import Backtest, Outlook, Predicted
 

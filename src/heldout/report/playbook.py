@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from typing import Any
 
+from heldout.answers.table import Column, Table
 from heldout.errors import plural
 from heldout.rankers.fine_tuning import Advice, LearningCurve
 from heldout.rankers.label_places import TOP, FittedLabels
 from heldout.rankers.playbook import DEVIATIONS, FEWEST, Comparison, likely_detectable
-from heldout.report.table import Column, Table
 
 __all__ = [
     "ask_for_labels",

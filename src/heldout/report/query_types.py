@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from heldout.report.table import UNDEFINED, Column, Table, format_p
+from heldout.answers.table import UNDEFINED, Column, Table, format_p
 from heldout.survivorship.discarded.query_types import QueryTypes, TypeShare
 
 __all__ = ["facts", "tables", "value"]

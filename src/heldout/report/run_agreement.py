@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from heldout.answers.table import Column, Table
 from heldout.report.agreement_chart import matrix_spec
-from heldout.report.table import Column, Table
 from heldout.validity.run_agreement import QueryMean, RunAgreement, RunPair
 
 __all__ = ["facts", "spec", "tables", "title", "value"]

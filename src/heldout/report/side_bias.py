@@ -3,9 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.preferences.bias import Effect, SideBias
 from heldout.preferences.judge_care import CrowdCare
-from heldout.report.table import Cell, Column, Table
 
 __all__ = ["facts", "tables", "value"]
 

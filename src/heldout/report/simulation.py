@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from heldout.answers.table import Column, Table
 from heldout.preferences.simulation import Found
-from heldout.report.table import Column, Table
 
 __all__ = ["facts", "tables", "value"]
 

@@ -3,8 +3,8 @@
 from math import isnan
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.errors import plural
-from heldout.report.table import Cell, Column, Table
 from heldout.validity.ranges import RankRanges
 from heldout.validity.stability import Stability
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.charts.labels import Label, cut
 from heldout.charts.layers import (
     INK,
@@ -18,7 +19,6 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import score_ticks
 from heldout.preferences.strengths import CLOSE, Ends, RunDifference, RunStrengths
-from heldout.report.table import Cell, Column, Table
 
 __all__ = ["facts", "spec", "tables", "title", "value"]
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.charts.labels import cut
 from heldout.errors import plural
-from heldout.report.table import Cell, Column, Table
 from heldout.validity.team_slopes import Slope
 from heldout.validity.teams import Group, Teams
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table, format_p
 from heldout.errors import plural
-from heldout.report.table import Cell, Column, Table, format_p
 from heldout.stats.result import TestResult
 from heldout.survivorship.training.conditions import ALL
 from heldout.survivorship.training.experiment import CellRecord

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.errors import plural
 from heldout.report.annotators import agreement_value, share_value
-from heldout.report.table import Cell, Column, Table
 from heldout.survivorship.discarded.shares import Share
 from heldout.survivorship.discarded.triage import TriageAgreement, TriageCounts, TriageResult
 

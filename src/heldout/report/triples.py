@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heldout.answers.table import Column, Table
 from heldout.errors import plural
-from heldout.report.table import Column, Table
 from heldout.survivorship.training.triple_filter import Written
 
 __all__ = ["TripleReport", "facts", "tables", "value"]

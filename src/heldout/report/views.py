@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.errors import plural
-from heldout.report.table import Cell, Column, Table
 from heldout.validity.transfer import Transfer, ViewAgreement
 from heldout.validity.views import Views
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import msgspec
 
+from heldout.answers.table import to_latex, to_markdown
 from heldout.charts.files import stand_alone
 from heldout.report.judging.examples import Example, tell
 from heldout.report.judging.section import Section
-from heldout.report.table import to_latex, to_markdown
 from heldout.site.report_files import facts_markdown, plain_markdown, render_alone, table_csv
 from heldout.site.wording import clean
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from heldout.answers.table import to_markdown
 from heldout.charts.files import stand_alone
 from heldout.report.chapters import Chapter, Findings
-from heldout.report.table import to_markdown
 from heldout.site.report_files import facts_markdown, plain_markdown, render_alone, table_csv
 from heldout.site.wording import clean
 

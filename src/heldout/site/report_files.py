@@ -8,10 +8,10 @@ from importlib import resources
 from types import ModuleType
 from typing import Any
 
+from heldout.answers.table import Table, format_cells
 from heldout.charts.extras import need
 from heldout.charts.svg import draw
 from heldout.preferences.csv_files import defuse
-from heldout.report.table import Table, format_cells
 from heldout.site.wording import clean
 
 __all__ = ["facts_markdown", "plain_markdown", "render_alone", "table_csv"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
-from heldout.scores import ScoreTable
+from heldout.scores import Better, ScoreTable
 
 __all__ = ["BoardEntry", "BoardScores", "ViewScores"]
 
@@ -76,7 +76,7 @@ class ViewScores:
     held_out: bool
     means: Mapping[str, float]
     table: ScoreTable | None = None
-    better: str = "higher"
+    better: Better = "higher"
     ranks_nobody: bool = False
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.scores import ScoreTable
+from heldout.scores import Better, ScoreTable
 from heldout.stats.crossed import crossed_t
 from heldout.stats.exact import DECIMALS, differences
 from heldout.stats.multiple import bonferroni, holm
@@ -22,7 +22,6 @@ from heldout.stats.result import TestResult
 from heldout.stats.sign_flips import flip_test
 from heldout.stats.tests import run_test
 from heldout.validity.first_ranks import Side
-from heldout.validity.score_matrix import Better
 from heldout.validity.verdicts import Correction
 
 __all__ = ["MeanDifference", "MeanDifferences", "Measured", "SignFlips", "compare_means"]

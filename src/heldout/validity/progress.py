@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
+from heldout.scores import Better
 from heldout.stats.multiple import holm
 from heldout.stats.result import TestResult
 from heldout.stats.tests import run_test
@@ -111,7 +112,7 @@ class Progress:
     board: str
     view: str
     measure: str
-    better: str
+    better: Better
     entries: tuple[BoardEntry, ...]
     scores: Mapping[str, float]
     line: tuple[Step, ...]

@@ -5,19 +5,17 @@ same draws. Scores of which lower ones are better change their sign.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest
-from heldout.scores import ScoreTable
+from heldout.scores import Better, ScoreTable
 from heldout.stats.whole import mean_of_sums, whole_numbers
 
-__all__ = ["Better", "ScoreMatrix", "score_matrix"]
+__all__ = ["ScoreMatrix", "score_matrix"]
 
-Better = Literal["higher", "lower"]
 """Which scores are better."""
 
 _SHOWN = 3

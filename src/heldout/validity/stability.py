@@ -14,9 +14,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.ids import Digest
-from heldout.scores import ScoreTable
+from heldout.scores import Better, ScoreTable
 from heldout.stats.resample import TieRule, bootstrap_ranks
-from heldout.validity.score_matrix import Better, score_matrix
+from heldout.validity.score_matrix import score_matrix
 
 __all__ = ["Stability", "bootstrap_stability"]
 

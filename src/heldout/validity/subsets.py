@@ -11,10 +11,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from io import StringIO
 
-import numpy as np
-
 from heldout.errors import InputError, Problem
-from heldout.scores import ScoreTable, table_of
+from heldout.scores import ScoreTable, cut_table
 from heldout.trec.qrels import format_qrels
 from heldout.trec.queries import format_queries
 from heldout.validity.entries import ViewScores
@@ -24,7 +22,6 @@ __all__ = [
     "cut_known",
     "cut_queries",
     "cut_subset",
-    "cut_table",
     "cut_view",
     "format_pairs",
     "format_scores",
@@ -103,23 +100,6 @@ def cut_queries(
     """
     cuts = {name: cut_table(table, queries) for name, queries in facets.items()}
     return {name: cut for name, cut in cuts.items() if len(cut.queries) >= max(least, 1)}
-
-
-def cut_table(table: ScoreTable, queries: AbstractSet[str]) -> ScoreTable:
-    """The same systems on some of the queries, in the order of the table."""
-    columns = [place for place, query in enumerate(table.queries) if query in queries]
-    names = [table.queries[place] for place in columns]
-    values = np.where(table.known[:, columns], table.values[:, columns], np.nan).tolist()
-    return table_of(
-        {
-            system: {
-                query: None if np.isnan(value) else value
-                for query, value in zip(names, row, strict=True)
-            }
-            for system, row in zip(table.systems, values, strict=True)
-        },
-        queries=names,
-    )
 
 
 def format_scores(table: ScoreTable) -> bytes:

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from heldout.errors import InputError, Problem, quote
-from heldout.scores import ScoreTable, table_of
+from heldout.scores import Better, ScoreTable, table_of
 from heldout.stats.resample import TieRule
 from heldout.validity.entries import BoardScores
-from heldout.validity.score_matrix import Better
 from heldout.validity.stability import Stability, bootstrap_stability
 from heldout.validity.transfer import Transfer, compare_rankings
 
@@ -54,11 +53,10 @@ def views_of_board(board: BoardScores) -> tuple[View, ...]:
     """Every view of a board, the reserve views too."""
     views = []
     for view in board.views.values():
-        better: Better = "lower" if view.better == "lower" else "higher"
         if view.table is None:
-            one = View(name=view.title, means=view.means, table=None, better=better)
+            one = View(name=view.title, means=view.means, table=None, better=view.better)
         else:
-            one = View.of(view.title, view.table, better=better)
+            one = View.of(view.title, view.table, better=view.better)
         views.append(one)
     return tuple(views)
 

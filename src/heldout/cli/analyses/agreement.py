@@ -9,13 +9,14 @@ from typing import Self, TypeVar, get_args
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.cli.console import progress
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.files import order_option, run_name, scan_file, tell_orders
 from heldout.cli.options import SHARE, level_option, trials_option
 from heldout.cli.printing import messages, print_problems, reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, seed_option
+from heldout.cli.reporting import Output, output_options, seed_option
 from heldout.cli.run_files import find_runs
 from heldout.cli.scoring import other_spelling
 from heldout.errors import InputError, Problem

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.cli.board_source import tell_view
 from heldout.cli.computing import dask_option
 from heldout.cli.dated_source import DatedSource, DatedViews, dated_options, load_dated
@@ -13,7 +14,7 @@ from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.options import trials_option
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, seed_option
+from heldout.cli.reporting import Output, output_options, seed_option
 from heldout.report import drift as report
 from heldout.store.compute import open_executor
 from heldout.validity.drift import find_drift

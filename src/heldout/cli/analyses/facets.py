@@ -6,18 +6,19 @@ from pathlib import Path
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options, load_facet
 from heldout.cli.options import level_option
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
-from heldout.cli.score_source import Scores, Source, load_scores, source_options
+from heldout.cli.reporting import Output, output_options, print_answer, seed_option
+from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.cli.subset_writing import Writing, write_subset
 from heldout.report.facets import facts, spec, tables, title, value
+from heldout.scoring.scores import Scores
 from heldout.store.compute import open_executor
 from heldout.validity.facets import compare_facets
-from heldout.validity.score_matrix import Better
 
 __all__ = ["facets"]
 
@@ -86,7 +87,6 @@ def facets(
     kinds = load_facet(facets.facet, facets)
 
     def analyse(scores: Scores) -> Answer:
-        better: Better = "lower" if scores.better == "lower" else "higher"
         result = compare_facets(
             scores.table,
             kinds,
@@ -96,7 +96,7 @@ def facets(
             least=facets.least,
             level=level,
             draws=draws,
-            better=better,
+            better=scores.better,
             executor=executor,
         )
         return Answer(

@@ -2,15 +2,15 @@
 
 import click
 
+from heldout.answers.answer import Answer
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.options import level_option
 from heldout.cli.outcome_options import rules_options
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options
+from heldout.cli.reporting import Output, output_options
 from heldout.cli.score_source import (
-    Scores,
     Source,
     load_scores,
     queries_with_several,
@@ -21,6 +21,7 @@ from heldout.measures.spec import parse_measure
 from heldout.report.outcome_charts import bars_spec, bars_title
 from heldout.report.outcome_pairs import facts, tables, value
 from heldout.report.outcomes import fit_facts
+from heldout.scoring.scores import Scores
 from heldout.store.compute import open_executor
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.outcomes import all_pairs, analyse_outcomes, pairs_with

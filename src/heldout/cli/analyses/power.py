@@ -5,15 +5,17 @@ from typing import get_args
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.options import SHARE, level_option, trials_option
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, seed_option
-from heldout.cli.score_source import Scores, Source, load_scores, source_options
+from heldout.cli.reporting import Output, output_options, seed_option
+from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.measures.spec import parse_measure
 from heldout.report.power import facts, spec, tables, title, value
+from heldout.scoring.scores import Scores
 from heldout.store.compute import open_executor
 from heldout.validity.power import plan_power
 from heldout.validity.power_simulation import SimulatedTest

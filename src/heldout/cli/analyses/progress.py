@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from heldout.answers.answer import Answer
 from heldout.cli.board_source import tell_view
 from heldout.cli.dated_source import DatedSource, DatedViews, dated_options, load_dated
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.printing import plural, reports_errors
-from heldout.cli.reporting import Answer, Output, output_options
+from heldout.cli.reporting import Output, output_options
 from heldout.report import progress as report
 from heldout.validity.progress import trace_progress
 

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from heldout.answers.answer import Answer
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.options import SHARE, DecimalRange
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, seed_option
-from heldout.cli.score_source import Scores, Source, load_scores, source_options
+from heldout.cli.reporting import Output, output_options, seed_option
+from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.report import reliability as report
+from heldout.scoring.scores import Scores
 from heldout.stats.all_pairs import PairOptions
 from heldout.store.compute import open_executor
 from heldout.validity.reliability import measure_reliability

@@ -4,8 +4,9 @@ import re
 
 import click
 
+from heldout.answers.answer import Answer
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.measures.spec import parse_measure
 from heldout.report.scales import facts, spec, tables, title, value
 from heldout.validity.attainable import universe_of

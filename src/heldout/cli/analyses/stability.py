@@ -3,19 +3,20 @@
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.options import SHARE, ties_option, trials_option
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, seed_option
-from heldout.cli.score_source import Scores, Source, load_scores, source_options
+from heldout.cli.reporting import Output, output_options, seed_option
+from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.report.stability import facts, tables, value
 from heldout.report.stability_charts import spec, title
+from heldout.scoring.scores import Scores
 from heldout.stats.resample import TieRule
 from heldout.store.compute import open_executor
 from heldout.validity.ranges import rank_ranges
-from heldout.validity.score_matrix import Better
 from heldout.validity.stability import bootstrap_stability
 
 __all__ = ["stability"]
@@ -77,11 +78,10 @@ def stability(
     most = None if every or output.markdown or output.latex else _MOST
 
     def analyse(scores: Scores) -> Answer:
-        better: Better = "lower" if scores.better == "lower" else "higher"
         found = bootstrap_stability(
             scores.table,
             Generator(PCG64(seed)),
-            better=better,
+            better=scores.better,
             trials=trials,
             size=size,
             ties=ties,
@@ -90,7 +90,7 @@ def stability(
         ranges = rank_ranges(
             scores.table,
             Generator(PCG64(seed)),
-            better=better,
+            better=scores.better,
             level=level,
             flips=flips,
             step_down=not single_step,

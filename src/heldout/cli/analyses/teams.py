@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.cli.board_source import load_alike, tell_view
 from heldout.cli.computing import dask_option
 from heldout.cli.dated_source import DatedSource, DatedViews, dated_options, load_dated
@@ -13,7 +14,7 @@ from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.options import alike_option, trials_option
 from heldout.cli.printing import plural, reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, seed_option
+from heldout.cli.reporting import Output, output_options, seed_option
 from heldout.report import team_charts
 from heldout.report import teams as report
 from heldout.store.compute import open_executor

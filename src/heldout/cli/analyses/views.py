@@ -6,13 +6,14 @@ from pathlib import Path
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
 from heldout.cli.files import read_table_text
 from heldout.cli.options import ties_option, trials_option
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import Output, output_options, print_answer, seed_option
 from heldout.cli.view_source import LoadedViews, ViewSource, load_views, view_options
 from heldout.report import transfer_charts, view_charts
 from heldout.report import views as report

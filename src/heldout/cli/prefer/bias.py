@@ -2,10 +2,11 @@
 
 import click
 
+from heldout.answers.answer import Answer
 from heldout.cli.options import level_option
 from heldout.cli.prefer.judged import JudgedSource, judged_options, load_judged
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.preferences.bias import measure_bias, text_lengths
 from heldout.preferences.judge_care import measure_care
 from heldout.preferences.judgments import counted

@@ -2,6 +2,7 @@
 
 import click
 
+from heldout.answers.answer import Answer
 from heldout.cli.options import level_option
 from heldout.cli.prefer.judged import (
     Judged,
@@ -12,7 +13,7 @@ from heldout.cli.prefer.judged import (
     read_first,
 )
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.errors import InputError, Problem
 from heldout.preferences.categories import split_queries
 from heldout.preferences.category_results import count_preferences

@@ -13,11 +13,13 @@ from typing import Any
 import click
 import numpy as np
 
+from heldout.answers.answer import Answer
+from heldout.answers.table import Column, Table
 from heldout.cli.console import progress
 from heldout.cli.context import reports_disk
 from heldout.cli.options import DecimalRange, level_option, one_argument
 from heldout.cli.prefer.campaign import campaign_argument
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import Output, output_options, print_answer, seed_option
 from heldout.errors import InputError, Problem
 from heldout.preferences.calibration import ENOUGH, Calibration, Verdict, calibrate, reach_verdicts
 from heldout.preferences.contests import stand_for
@@ -30,7 +32,6 @@ from heldout.preferences.pools import Pool
 from heldout.preferences.votes import Votes, count_votes
 from heldout.preferences.win_rates import WinRate, estimate_win_rates
 from heldout.report import calibration as calibration_report
-from heldout.report.table import Column, Table
 from heldout.store.campaign_files import CampaignFolder
 from heldout.store.model_answers import ask_model, open_rows, read_rows
 from heldout.store.model_client import ModelClient, completions_url, new_client, read_key

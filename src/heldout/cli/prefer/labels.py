@@ -8,6 +8,7 @@ from typing import get_args
 import click
 import msgspec
 
+from heldout.answers.answer import Answer
 from heldout.cli.prefer.board_runs import PublishedSource, load_board_runs, published_options
 from heldout.cli.prefer.judged import (
     Judged,
@@ -24,7 +25,7 @@ from heldout.cli.prefer.relabelling import (
     scoring_options,
 )
 from heldout.cli.printing import answers, messages, plural, print_facts, print_json, reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.preferences.strengths import PASSAGE_PRIOR
 from heldout.preferences.versions import (
     Algorithm,

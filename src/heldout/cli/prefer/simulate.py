@@ -3,10 +3,11 @@
 import click
 import numpy as np
 
+from heldout.answers.answer import Answer
 from heldout.cli.console import progress
 from heldout.cli.options import DecimalRange
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import Output, output_options, print_answer, seed_option
 from heldout.preferences.simulation import DESIGNS, SPREAD, simulate_design
 from heldout.report import simulation as report
 

@@ -3,6 +3,7 @@
 import click
 import numpy as np
 
+from heldout.answers.answer import Answer
 from heldout.cli.options import DecimalRange, level_option
 from heldout.cli.prefer.judged import (
     JudgedSource,
@@ -12,7 +13,7 @@ from heldout.cli.prefer.judged import (
     read_first,
 )
 from heldout.cli.printing import reports_errors
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import Output, output_options, print_answer, seed_option
 from heldout.preferences.contests import first_documents, stand_for
 from heldout.preferences.judged_pools import pooled_tops
 from heldout.preferences.strengths import compare_runs

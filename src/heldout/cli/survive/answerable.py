@@ -7,6 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
+from heldout.answers.answer import Answer
 from heldout.cli.context import reports_disk
 from heldout.cli.files import order_option
 from heldout.cli.given_options import refuse_other_options
@@ -14,7 +15,6 @@ from heldout.cli.options import level_option, one_argument
 from heldout.cli.printing import answers as answers_console
 from heldout.cli.printing import messages, plural, print_facts, print_json, print_problems
 from heldout.cli.reporting import (
-    Answer,
     TableOutput,
     print_answer,
     seed_option,

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.cli.console import progress
 from heldout.cli.context import reports_disk
 from heldout.cli.files import order_option
 from heldout.cli.options import level_option, one_argument
 from heldout.cli.printing import messages, print_facts
-from heldout.cli.reporting import Answer, Output, output_options, print_answer, seed_option
+from heldout.cli.reporting import Output, output_options, print_answer, seed_option
 from heldout.cli.run_files import name_runs
 from heldout.cli.survive.annotation_source import (
     AnnotationSource,

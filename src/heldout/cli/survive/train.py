@@ -11,11 +11,12 @@ from typing import Any
 
 import click
 
+from heldout.answers.answer import Answer
 from heldout.cli.console import messages, progress
 from heldout.cli.context import reports_disk
 from heldout.cli.given_options import refuse_other_options
 from heldout.cli.printing import plural, print_facts
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.cli.survive.places import CollectionReader
 from heldout.cli.survive.training_material import (

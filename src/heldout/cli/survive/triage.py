@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 import numpy as np
 
+from heldout.answers.answer import Answer
 from heldout.cli.context import reports_disk
 from heldout.cli.given_options import refuse_other_options
 from heldout.cli.options import level_option
 from heldout.cli.printing import answers as answers_console
 from heldout.cli.printing import messages, plural, print_facts, print_json, print_problems
 from heldout.cli.reporting import (
-    Answer,
     TableOutput,
     print_answer,
     seed_option,

@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 import numpy as np
 
+from heldout.answers.answer import Answer
 from heldout.cli.context import reports_disk
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.cli.survive.common_documents import no_common_document
 from heldout.errors import StoreError

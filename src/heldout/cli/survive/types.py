@@ -2,9 +2,10 @@
 
 import click
 
+from heldout.answers.answer import Answer
 from heldout.cli.context import reports_disk
 from heldout.cli.options import level_option
-from heldout.cli.reporting import Answer, Output, output_options, print_answer
+from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
 from heldout.report.query_type_chart import spec, title
 from heldout.report.query_types import facts, tables, value

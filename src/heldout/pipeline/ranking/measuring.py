@@ -25,13 +25,12 @@ from heldout.pipeline.ranking.measured_ranks import (
     measure_shares,
 )
 from heldout.pipeline.ranking.ranked_facets import QueryFacet
-from heldout.scores import ScoreTable, table_of
+from heldout.scores import Better, ScoreTable, table_of
 from heldout.validity.drift import find_drift
 from heldout.validity.entries import BoardScores
 from heldout.validity.first_ranks import Side, first_ranks
 from heldout.validity.outcomes import analyse_outcomes
 from heldout.validity.progress import trace_progress
-from heldout.validity.score_matrix import Better
 from heldout.validity.verdicts import Judged, Rules
 
 __all__ = [
@@ -147,7 +146,7 @@ def _say(error: InputError) -> str:
 
 
 def _better(compared: Compared) -> Better:
-    return "lower" if compared.board.view().better == "lower" else "higher"
+    return compared.board.view().better
 
 
 def _add_ranges(figures: Figures, compared: Compared, rng: Generator) -> Figures:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+from heldout.answers.table import Column, Table
 from heldout.preferences.agreement import STUDY_ACCURACY, JudgeAgreement, expected_alpha
 from heldout.preferences.bias import SideBias
 from heldout.preferences.judge_care import CrowdCare
 from heldout.report import side_bias
-from heldout.report.table import Column, Table
 
 __all__ = ["Judges", "facts", "implied_accuracy", "tables", "value"]
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from heldout.answers.table import Column, Table
 from heldout.charts.boxes import LINK, RULE, draw_box
 from heldout.charts.labels import Label
 from heldout.charts.layers import MUTED, Canvas, Frame, Layer, draw_line, draw_texts, join_layers
 from heldout.charts.ticks import Tick, score_ticks
 from heldout.preferences.pools import PoolSizes
-from heldout.report.table import Column, Table
 
 __all__ = ["histogram", "table", "value"]
 

@@ -5,6 +5,7 @@ Shallow-pooling, table 3 and figure 5.
 
 from typing import Any
 
+from heldout.answers.table import Cell, Column, Table
 from heldout.charts.labels import Box, Label, Spot, cut, place_labels
 from heldout.charts.layers import (
     INK,
@@ -21,7 +22,6 @@ from heldout.charts.ticks import score_span, score_ticks
 from heldout.preferences.contests import PERFECT
 from heldout.preferences.rescoring import Rescored
 from heldout.preferences.sample_scores import SampleScores
-from heldout.report.table import Cell, Column, Table
 
 __all__ = ["facts", "run_table", "spec", "tau_table", "title", "value"]
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from heldout.answers.table import Table
 from heldout.errors import InputError
 from heldout.report.judging.examples import Example
-from heldout.report.table import Table
 
 __all__ = ["Drawing", "Section", "attempt"]
 

@@ -1,0 +1,1 @@
+"""Can a ranking be believed? One module for each analysis, one table of all."""

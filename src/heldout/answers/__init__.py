@@ -1,0 +1,1 @@
+"""What a service answers: facts, tables, a JSON document, a picture; and how these are written."""

@@ -1,0 +1,63 @@
+"""The answer of a service: what it says first, its tables, its JSON document and its picture."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from heldout.answers.table import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a service has to say, in every form; `cli` prints it.
+
+    Attributes:
+        facts: the answer first: lines of `name      what there is to say`.
+        tables: the evidence.
+        value: the JSON document.
+        chart: draws the picture; called only where a picture is asked for.
+        title: what the picture shows, for those who do not see it.
+    """
+
+    facts: Sequence[tuple[str, str]]
+    tables: Sequence[Table]
+    value: Mapping[str, Any]
+    chart: Callable[[], Mapping[str, Any]] | None = None
+    title: str = ""
+
+
+def to_document(result: object, *properties: str) -> dict[str, Any]:
+    """A result as a JSON document: its fields as they are, arrays as lists, NaN as null.
+
+    Args:
+        result: a dataclass or a struct.
+        properties: names of its properties that belong to the document too.
+
+    Raises:
+        TypeError: it holds what JSON cannot.
+    """
+    fields = msgspec.to_builtins(result, enc_hook=_to_list, str_keys=True)
+    more = {
+        name: msgspec.to_builtins(getattr(result, name), enc_hook=_to_list, str_keys=True)
+        for name in properties
+    }
+    document: dict[str, Any] = _without_nan(fields | more)
+    return document
+
+
+def _to_list(value: Any) -> Any:
+    """An array or a number of numpy; it knows itself how."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"no JSON form of {type(value).__name__}")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

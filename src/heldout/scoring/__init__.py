@@ -1,0 +1,1 @@
+"""From run files or frames to a table of scores."""
