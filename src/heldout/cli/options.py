@@ -1,25 +1,21 @@
-"""Options that several commands share, and how several options become one argument."""
+"""Options that are declared once (`heldout.options`), as options of the command line."""
 
 import functools
 import math
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import MISSING, fields
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
 
-__all__ = [
-    "SHARE",
-    "DecimalRange",
-    "alike_option",
-    "jobs_option",
-    "level_option",
-    "one_argument",
-    "ties_option",
-    "trials_option",
-]
+from heldout.options import Declared, Jobs, Level, Nested, option_of, options_of, parameters_of
 
-Decorator = Callable[[Callable[..., object]], Callable[..., object]]
+Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
+
+_TIMES = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
 
 
 class DecimalRange(click.FloatRange):
@@ -35,20 +31,148 @@ class DecimalRange(click.FloatRange):
         return number
 
 
+class _UtcTime(click.DateTime):
+    """A day, or a time of a day, in UTC."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        time: datetime = super().convert(value, param, ctx)
+        return time.replace(tzinfo=UTC)
+
+
+def with_options(command: Function) -> Function:
+    """Make options of a command's own parameters: options classes, and types with an `Opt`.
+
+    Other parameters are left to other decorators.
+    """
+    return _attach(command, tuple(parameters_of(command)))
+
+
+def add_options(name: str, made_of: type[Any]) -> Decorator:
+    """Pass a value of an options class to a command whose own parameters do not declare it.
+
+    Args:
+        name: of the command's parameter.
+        made_of: the options class.
+    """
+    return functools.partial(_attach, options=(Nested(name, made_of, options_of(made_of)),))
+
+
+def add_option(name: str, declared: Any, default: object = MISSING) -> Decorator:
+    """Pass one option to a command whose own parameters do not declare it.
+
+    Args:
+        name: of the command's parameter.
+        declared: its type, such as `heldout.options.Level`.
+        default: what is passed if it is not given.
+    """
+    option = option_of(name, declared, default)
+    return functools.partial(_attach, options=() if option is None else (option,))
+
+
+def _attach(command: Function, options: Sequence[Declared | Nested]) -> Function:
+    @functools.wraps(command)
+    def called(*args: Any, **given: Any) -> Any:
+        own = {option.field: _take(option, given) for option in options}
+        return command(*args, **own, **given)
+
+    for one in reversed([one for option in options for one in _flat(option)]):
+        _parameter(one)(called)
+    return called
+
+
+def _flat(option: Declared | Nested) -> Iterator[Declared]:
+    if isinstance(option, Declared):
+        yield option
+    else:
+        for one in option.options:
+            yield from _flat(one)
+
+
+def _take(option: Declared | Nested, given: MutableMapping[str, Any]) -> Any:
+    if isinstance(option, Declared):
+        return given.pop(option.field)
+    values = {one.field: _take(one, given) for one in option.options}
+    try:
+        return option.made_of(**values)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _parameter(option: Declared) -> Decorator:
+    opt, default = option.opt, option.default
+    settings: dict[str, Any] = {
+        "type": _type(option),
+        "nargs": option.values,
+        "metavar": opt.metavar,
+        "envvar": opt.env,
+        "required": default is MISSING,
+        "callback": _checked(option) if opt.check else None,
+    }
+    if default is not MISSING:
+        settings["default"] = default
+    if opt.argument:
+        if option.many:
+            settings["nargs"] = -1
+        return click.argument(option.field, **settings)
+    name = option.field.replace("_", "-")
+    names = opt.names or ((f"--{name}/--no-{name}",) if default is True else (f"--{name}",))
+    if option.type is bool:
+        settings |= {"type": click.BOOL, "is_flag": True}
+        if default is True and names[0].startswith("--no-"):
+            settings |= {"flag_value": False}
+    shown = default not in (MISSING, None, False, "", ()) and settings.get("flag_value") is None
+    return click.option(
+        *names, option.field, multiple=option.many, show_default=shown, help=opt.help, **settings
+    )
+
+
+def _type(option: Declared) -> click.ParamType[Any]:
+    opt, kind = option.opt, option.type
+    if isinstance(kind, tuple):
+        return click.Choice(kind)
+    bounds: dict[str, Any] = {
+        "min": opt.least if opt.above is None else opt.above,
+        "max": opt.most if opt.below is None else opt.below,
+        "min_open": opt.above is not None,
+        "max_open": opt.below is not None,
+    }
+    if kind is float:
+        return DecimalRange(**bounds)
+    if kind is int:
+        return click.IntRange(**bounds)
+    if kind is Path:
+        return click.Path(
+            path_type=Path,
+            exists=opt.exists,
+            file_okay=opt.path != "folder",
+            dir_okay=opt.path != "file",
+        )
+    return _UtcTime(_TIMES) if kind is datetime else click.types.convert_type(kind)
+
+
+def _checked(option: Declared) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    def check(_context: click.Context, _parameter: click.Parameter, value: Any) -> Any:
+        try:
+            if option.opt.check is not None and value is not None:
+                option.opt.check(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+        return value
+
+    return check
+
+
+# What commands use that do not declare their options as parameters yet.
+
 SHARE = DecimalRange(0, 1, min_open=True, max_open=True)
 """A number between 0 and 1, neither of them."""
 
-level_option = click.option(
-    "--level", type=SHARE, default=0.95, show_default=True, help="Of intervals."
-)
+level_option = add_option("level", Level, 0.95)
 """`--level`."""
 
-jobs_option = click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Processes side by side [up to one for each core, where that pays].",
-)
+jobs_option = add_option("jobs", Jobs, None)
 """`--jobs`."""
 
 ties_option = click.option(
@@ -56,7 +180,7 @@ ties_option = click.option(
     type=click.Choice(["earlier", "shared"]),
     default="earlier",
     show_default=True,
-    help="Of equal means the earlier system has the better rank, or all share the best.",
+    help="Rank of systems with equal means: the earlier one is better, or all share the best.",
 )
 """`--ties`; a `stats.resample.TieRule`."""
 
@@ -64,7 +188,7 @@ alike_option = click.option(
     "--alike/--no-alike",
     default=True,
     show_default=True,
-    help="Whether to compare the runs of different teams; half a minute for a hundred entries.",
+    help="Comparison of the runs of different teams; half a minute for a hundred entries.",
 )
 """`--alike`."""
 
@@ -92,13 +216,13 @@ def one_argument(name: str, made_of: type[Any], *options: Decorator) -> Decorato
     """
     names = [field.name for field in fields(made_of)]
 
-    def decorate(function: Callable[..., object]) -> Callable[..., object]:
+    def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def called(*args: Any, **given: Any) -> object:
+        def called(*args: Any, **given: Any) -> Any:
             own = {one: given.pop(one) for one in names}
             return function(*args, **{name: made_of(**own)}, **given)
 
-        decorated: Callable[..., object] = called
+        decorated: Function = called
         for option in reversed(options):
             decorated = option(decorated)
         return decorated

@@ -3,13 +3,14 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import format_cells, to_latex, to_markdown
 from heldout.charts.files import SUFFIXES
-from heldout.cli.options import one_argument
+from heldout.cli.options import add_option, add_options
 from heldout.cli.printing import (
     Console,
     answers,
@@ -19,6 +20,7 @@ from heldout.cli.printing import (
     print_table,
 )
 from heldout.errors import printable
+from heldout.options import Opt, Seed
 
 __all__ = [
     "Output",
@@ -29,78 +31,49 @@ __all__ = [
     "table_options",
 ]
 
-seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of every draw."
-)
+seed_option = add_option("seed", Seed, 0)
 """`--seed`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOutput:
-    """How a command was asked to answer that has no picture.
+    """The form in which a command answers that has no picture.
 
     Raises:
-        click.UsageError: two forms at once.
-
-    Attributes:
-        as_json: one JSON document instead of tables.
-        markdown: tables in Markdown.
-        latex: tables in LaTeX.
+        ValueError: two forms at once.
     """
 
-    as_json: bool
-    markdown: bool
-    latex: bool
+    as_json: Annotated[bool, Opt("One JSON document.", names=("--json",))] = False
+    markdown: Annotated[bool, Opt("Tables in Markdown.")] = False
+    latex: Annotated[bool, Opt("Tables in LaTeX, with booktabs and longtable.")] = False
 
     def __post_init__(self) -> None:
         if self.as_json + self.markdown + self.latex > 1:
-            raise click.UsageError("--json, --markdown and --latex exclude each other")
+            raise ValueError("--json, --markdown and --latex exclude each other")
+
+
+def _check_chart(path: Path) -> None:
+    """Refuse what cannot be written before an analysis takes its time, not after."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{path.name} ends in none of {', '.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {printable(str(path.parent))}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output(TableOutput):
-    """The same of a command that has one.
+    """The same of a command that has one."""
 
-    Attributes:
-        chart: file for the chart, `None` for none.
-    """
-
-    chart: Path | None
-
-
-def _check_form(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse what cannot be written before an analysis takes its time, not after."""
-    del context, option
-    if path is None:
-        return None
-    if path.suffix.lower() not in SUFFIXES:
-        raise click.BadParameter(f"{path.name} ends in none of {', '.join(SUFFIXES)}")
-    if not path.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {printable(str(path.parent))}")
-    return path
+    chart: Annotated[
+        Path | None,
+        Opt("Picture, as .svg or .png.", metavar="FILE", path="file", check=_check_chart),
+    ] = None
 
 
-_TABLES = (
-    click.option("--json", "as_json", is_flag=True, help="One JSON document."),
-    click.option("--markdown", is_flag=True, help="Tables in Markdown."),
-    click.option("--latex", is_flag=True, help="Tables in LaTeX, with booktabs and longtable."),
-)
-
-table_options = one_argument("output", TableOutput, *_TABLES)
+table_options = add_options("output", TableOutput)
 """`--json`, `--markdown` and `--latex`, as one `output` argument."""
 
-output_options = one_argument(
-    "output",
-    Output,
-    *_TABLES,
-    click.option(
-        "--chart",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        callback=_check_form,
-        help="Write the picture, as .svg or .png.",
-    ),
-)
+output_options = add_options("output", Output)
 """`--json`, `--markdown`, `--latex` and `--chart FILE`, as one `output` argument."""
 
 
