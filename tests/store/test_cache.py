@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from io import BytesIO
@@ -12,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.errors import SetupError
 from heldout.ids import Digest, digest_bytes
 from heldout.measures.evaluate import Evaluation, prepare, score
 from heldout.measures.spec import parse_measure
-from heldout.store.cache import ScoreCache, code_version, digest_file, find_cache
+from heldout.store.cache import CODE, ScoreCache, code_version, digest_file, find_cache
 from heldout.store.scored import Key, StoredRun
 from heldout.trec.ranking import Order
 from heldout.trec.runs import scan_run
@@ -254,6 +257,29 @@ def test_the_code_version_changes_with_any_byte_of_the_code(tmp_path: Path) -> N
     assert _version(package) == seen[-1]
     assert len(set(seen)) == len(seen)
     assert code_version() not in seen
+
+
+@pytest.mark.parametrize("room", ["trec", "measures"])
+def test_a_missing_folder_of_code_is_an_error(tmp_path: Path, room: str) -> None:
+    package = tmp_path / "heldout"
+    other = {"trec": "measures", "measures": "trec"}[room]
+    (package / other).mkdir(parents=True)
+    (package / other / "one.py").write_text("x = 1\n", encoding="utf-8")
+    with pytest.raises(SetupError, match=room):
+        _version(package)
+    (package / room / "__pycache__").mkdir(parents=True)  # what a move leaves behind
+    with pytest.raises(SetupError, match=room):
+        _version(package)
+
+
+def test_all_code_that_scores_lies_in_the_hashed_folders() -> None:
+    script = (
+        "import sys, heldout.measures.evaluate, heldout.trec.runs\n"
+        "print(*(name for name in sys.modules if name.startswith('heldout.')))"
+    )
+    command = [sys.executable, "-c", script]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert {name.split(".")[1] for name in loaded} == {*CODE, "errors", "ids"}
 
 
 def _version(package: Path) -> str:

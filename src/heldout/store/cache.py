@@ -23,16 +23,16 @@ from pathlib import Path
 import numpy as np
 
 import heldout
-from heldout.errors import StoreError
+from heldout.errors import SetupError, StoreError
 from heldout.ids import Digest
 from heldout.measures.spec import Measure
 from heldout.store.scored import Key, StoredRun
 
-__all__ = ["ScoreCache", "code_version", "digest_file", "find_cache"]
+CODE = ("trec", "measures")
+"""The folders whose code decides a score."""
 
 _FOLDER = "scores-1"
 _LIMIT = 256 << 20
-_CODE = ("trec", "measures")
 _SUFFIXES = (".py", ".c", ".h", ".so", ".pyd")
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -130,9 +130,15 @@ def code_version(package: Path = Path(heldout.__file__).parent) -> str:
 
     Args:
         package: folder of the code.
+
+    Raises:
+        SetupError: one of its folders is missing. Without it, stored scores would outlive changes
+            of the code.
     """
     code = hashlib.sha256()
-    for room in _CODE:
+    for room in CODE:
+        if not any((package / room).rglob("*.py")):
+            raise SetupError(f"{package / room} has no code; install heldout again")
         for path in sorted((package / room).rglob("*")):
             if path.suffix in _SUFFIXES:
                 data = path.read_bytes()
