@@ -21,8 +21,8 @@ import numpy as np
 from harm_errors import ALPHA, MARGINS, WORLDS, World, draw
 from numpy.typing import NDArray
 
-from heldout.stats.bounded_mean import bounded_mean_p
-from heldout.stats.samples import gather_samples
+from heldout.stats.exact import gather_samples
+from heldout.stats.student import bounded_mean_p
 
 __all__ = ["COMPARED", "alike_needed", "bet_mixed", "bet_plug_in", "reject"]
 

@@ -6,7 +6,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.rankers.fine_tuning import Advice, CurveBaseline, CurvePoint, LearningCurve, advise
-from heldout.stats.intervals import mean_interval
+from heldout.stats.resampling import mean_interval
 from heldout.stats.tests import run_test
 from heldout.survivorship.discarded.shares import wilson
 

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from heldout.pipeline.ranking.measured_ranks import measure_facets
 from heldout.pipeline.ranking.ranked_facets import QueryFacet
 from heldout.scores import ScoreTable, table_of
-from heldout.stats.crossed import crossed_t
-from heldout.stats.intervals import IntervalMethod, mean_interval
-from heldout.stats.resample import bootstrap_ranks
-from heldout.stats.spread import middle_spread
+from heldout.stats.power import middle_spread
+from heldout.stats.resampling import IntervalMethod, bootstrap_ranks, mean_interval
+from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
 from heldout.validity.drift import Drift, Trend, find_drift
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores

@@ -20,7 +20,7 @@ from heldout.preferences.judgments import Judgment
 from heldout.preferences.ordering import order_agreement
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.votes import PairVotes
-from heldout.stats.clustered import clustered_share
+from heldout.stats.regression import clustered_share
 from heldout.trec.places import Places
 
 __all__ = ["WORLDS", "Held", "cover"]

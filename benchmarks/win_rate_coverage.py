@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import PCG64, Generator
 
 from heldout.preferences.win_rates import share_of
-from heldout.stats.prediction_powered import estimate_mean
+from heldout.stats.student import estimate_mean
 
 __all__ = ["World", "coverage"]
 

@@ -11,7 +11,7 @@ from heldout.preferences.bias import measure_bias, text_lengths
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.simulation import SPREAD, SimulatedJudge
-from heldout.stats.side_effects import Choices, _cost, _derivatives, fit_effects
+from heldout.stats.regression import Choices, _cost, _derivatives, fit_effects
 
 
 def judge_all(

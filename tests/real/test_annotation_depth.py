@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from heldout.cli.program import main
 from heldout.cli.score_source import Source, load_measures
 from heldout.scores import ScoreTable, table_of
-from heldout.stats.multiple import bonferroni
+from heldout.stats.results import bonferroni
 from heldout.stats.tests import run_test
 from heldout.validity.first_ranks import Side, first_ranks
 from heldout.validity.success_curves import SuccessCurves, success_curves

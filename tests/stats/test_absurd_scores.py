@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import InputError
-from heldout.stats.result import TestResult
+from heldout.stats.results import TestResult
 from heldout.stats.tests import TESTS, compare_counts, run_test
 
 NAN, INFINITE = float("nan"), float("inf")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.stats.exact import differences, scale_of
-from heldout.stats.result import Alternative, Ask
-from heldout.stats.signed_rank import Method, Zeros, rank_differences
+from heldout.stats.rank_tests import Method, Zeros, rank_differences
+from heldout.stats.results import Alternative, Ask
 from heldout.stats.tests import compare_counts, run_test
 
 Scores = NDArray[np.float64]

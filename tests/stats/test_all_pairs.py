@@ -18,10 +18,10 @@ from heldout.stats.all_pairs import (
     compare_pairs,
     count_outcomes,
     find_medians,
+    has_compiled,
     split_scores,
     tile_pairs,
 )
-from heldout.stats.midranks import has_compiled
 from heldout.stats.tests import run_test
 
 CLOSE = 1e-11

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from heldout.stats.batch_tests import mean_above_p, signed_rank_tests, t_tests
-from heldout.stats.result import Alternative, TestResult
-from heldout.stats.samples import gather_samples
+from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
+from heldout.stats.exact import gather_samples
+from heldout.stats.results import Alternative, TestResult
 from heldout.stats.tests import run_test
 
 Floats = NDArray[np.float64]

@@ -9,9 +9,8 @@ import pytest
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
-from heldout.stats import blocks
-from heldout.stats.blocks import add_blocks, map_blocks
-from heldout.stats.resample import bootstrap_ranks
+from heldout.stats import resampling
+from heldout.stats.resampling import add_blocks, bootstrap_ranks, map_blocks
 from heldout.stats.sign_flips import flip_test, max_t
 
 SYSTEMS = 100
@@ -50,7 +49,7 @@ def test_memory_does_not_grow_with_the_number_of_draws(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each block of these counts 4,950 pairs or more: 300 of them side by side are 12 MB."""
-    monkeypatch.setattr(blocks, "_DRAWS", BLOCK)
+    monkeypatch.setattr(resampling, "_DRAWS", BLOCK)
     values = 1 / np.random.default_rng(1).integers(1, 11, (SYSTEMS, 20))
     DRAWS[name](values, BLOCK)  # what is loaded once is no memory of the draws
     few, many = (peak(DRAWS[name], values, BLOCK * count) for count in (4, 300))

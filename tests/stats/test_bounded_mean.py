@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.stats.bounded_mean import bounded_mean_p
-from heldout.stats.samples import gather_samples
+from heldout.stats.exact import gather_samples
+from heldout.stats.student import bounded_mean_p
 
 Floats = NDArray[np.float64]
 NULL = 0.5

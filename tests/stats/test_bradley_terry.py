@@ -12,13 +12,14 @@ from scipy.optimize import minimize
 from heldout.errors import InputError
 from heldout.stats.bradley_terry import (
     Comparisons,
+    Model,
     _pulls,
     _tables,
     bootstrap_differences,
     fit_strengths,
     sandwich_differences,
+    slopes,
 )
-from heldout.stats.davidson import Model, slopes
 
 
 def compared(

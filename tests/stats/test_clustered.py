@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from heldout.stats.clustered import clustered_share, fit_logistic
+from heldout.stats.regression import clustered_share, fit_logistic
 
 
 def draw(seed: int, groups: int = 40, each: int = 8) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

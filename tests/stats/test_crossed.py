@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heldout.stats.crossed import crossed_t
+from heldout.stats.student import crossed_t
 
 
 def _ones(shape: tuple[int, int, int]) -> np.ndarray:

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.stats import kendalltau, spearmanr
 
-from heldout.stats.bradley_terry import Comparisons, fit_strengths
-from heldout.stats.crowd_bradley_terry import (
+from heldout.stats.bradley_terry import (
+    Comparisons,
     CrowdAnswers,
     CrowdPriors,
     crowd_cost,
     fit_crowd,
+    fit_strengths,
 )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heldout.stats.intervals import (
+from heldout.stats.resampling import (
     IntervalMethod,
     bca_interval,
     mean_interval,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from heldout.stats.result import SMALLEST, TestResult
+from heldout.stats.results import SMALLEST, TestResult
 from heldout.stats.tests import TESTS, run_test
 
 Scores = NDArray[np.float64]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.stats.multiple import bonferroni, holm
+from heldout.stats.results import bonferroni, holm
 
 PS = st.lists(st.none() | st.floats(1e-300, 1), max_size=20)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from heldout.stats.paired_shares import share_not_lower_p
+from heldout.stats.rank_tests import share_not_lower_p
 
 
 def _oracle(a_only: int, b_only: int, *, size: int, margin: float) -> float:

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from scipy.stats import nct, ttest_1samp
 from scipy.stats import t as student
 
-from heldout.stats.power import detectable_difference, power_of_t, queries_needed
-from heldout.stats.spread import middle_spread, pair_deviations
+from heldout.stats.power import (
+    detectable_difference,
+    middle_spread,
+    pair_deviations,
+    power_of_t,
+    queries_needed,
+)
 
 
 @pytest.mark.parametrize("queries", [2, 3, 4, 50, 500])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import InputError
-from heldout.stats.prediction_powered import estimate_mean
+from heldout.stats.student import estimate_mean
 
 
 def draw(n: int, rest: int, seed: int, right: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

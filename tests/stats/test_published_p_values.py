@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from heldout.scores import parse_scores
-from heldout.stats.result import Alternative, Ask
-from heldout.stats.signed_rank import rank_differences
+from heldout.stats.rank_tests import rank_differences
+from heldout.stats.results import Alternative, Ask
 from heldout.stats.tests import run_test
 
 Scores = NDArray[np.float64]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from heldout.board.policy.similarity import _overlap
 from heldout.errors import InputError
-from heldout.stats import rbo
-from heldout.stats.rbo import RboTies, rank_biased_overlap
+from heldout.stats import rank_correlation
+from heldout.stats.rank_correlation import RboTies, rank_biased_overlap
 
 TIES: tuple[RboTies, ...] = ("w", "a", "b")
 Groups = list[tuple[int, ...]]
@@ -127,9 +127,11 @@ def test_rankings_of_one_length_without_ties_need_no_row_for_each_item(
     order: list[int], length: int, ties: RboTies
 ) -> None:
     x, y = ([(item,) for item in items[:length]] for items in (range(12), order))
-    short, long = rbo._look_untied(x, y), rbo._look(x, y, ties)
+    short, long = rank_correlation._look_untied(x, y), rank_correlation._look(x, y, ties)
 
     assert (short.shorter, short.longer) == (long.shorter, long.longer)
     assert short.common == pytest.approx(long.common)
     assert np.array(short.sizes) == pytest.approx(np.array(long.sizes))
-    assert rbo._most_unseen(short) == pytest.approx(rbo._most_unseen(long))
+    assert rank_correlation._most_unseen(short) == pytest.approx(
+        rank_correlation._most_unseen(long)
+    )

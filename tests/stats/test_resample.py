@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from heldout.stats.blocks import block_size
-from heldout.stats.resample import bootstrap_means, bootstrap_ranks, rank_rows
+from heldout.stats.resampling import block_size, bootstrap_means, bootstrap_ranks, rank_rows
 
 Scores = NDArray[np.float64]
 RR = st.sampled_from([0.0, *(1 / rank for rank in range(1, 11))])

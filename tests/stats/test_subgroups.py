@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind
 
-from heldout.stats.subgroups import compare_subgroups
+from heldout.stats.regression import compare_subgroups
 
 
 def seeded(seed: int) -> np.random.Generator:

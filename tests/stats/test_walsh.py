@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.stats.walsh import WalshAverages
+from heldout.stats.rank_tests import WalshAverages
 
 values = st.one_of(st.floats(-3, 3, allow_subnormal=False), st.integers(-4, 4).map(float))
 

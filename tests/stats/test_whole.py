@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
-from heldout.stats.whole import whole_numbers
+from heldout.stats.exact import whole_numbers
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from heldout.scores import table_of
-from heldout.stats.paired_shares import share_not_lower_p
-from heldout.stats.result import TestResult
+from heldout.stats.rank_tests import share_not_lower_p
+from heldout.stats.results import TestResult
 from heldout.stats.tests import compare_counts, run_test
 from heldout.validity.first_ranks import FirstRanks, first_ranks
 from heldout.validity.outcome_tests import Line, Margins, PairTests, compare_runs

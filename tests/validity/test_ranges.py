@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.scores import ScoreTable, table_of
-from heldout.stats.resample import bootstrap_ranks
+from heldout.stats.resampling import bootstrap_ranks
 from heldout.validity.ranges import RankRanges, rank_ranges
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.pools import Pool, normalise
 from heldout.preferences.simulation import SPREAD
-from heldout.stats.side_effects import Choices, Effects, fit_effects
+from heldout.stats.regression import Choices, Effects, fit_effects
 from heldout.stats.tests import compare_counts
 
 __all__ = ["LEFT_OUT", "Effect", "SideBias", "measure_bias", "text_lengths"]

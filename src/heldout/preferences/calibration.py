@@ -17,7 +17,7 @@ from heldout.preferences.model_judgments import ModelJudgment
 from heldout.preferences.pools import Pool
 from heldout.preferences.votes import PairVotes, Votes
 from heldout.stats.agreement import Agreement, cohen_interval, cohen_kappa
-from heldout.stats.clustered import LogisticFit, MeanFit, clustered_share, fit_logistic
+from heldout.stats.regression import LogisticFit, MeanFit, clustered_share, fit_logistic
 from heldout.stats.tests import compare_counts
 
 __all__ = [

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from heldout.preferences.pools import Pool
 from heldout.preferences.votes import Votes
-from heldout.stats.multiple import bonferroni, holm
+from heldout.stats.results import bonferroni, holm
 from heldout.stats.tests import compare_counts
 from heldout.trec.tops import Tops
 

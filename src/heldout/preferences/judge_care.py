@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.preferences.judgments import Judgment, failed_tests, last_answers
-from heldout.stats.crowd_bradley_terry import CrowdAnswers, fit_crowd
+from heldout.stats.bradley_terry import CrowdAnswers, fit_crowd
 
 __all__ = ["CrowdCare", "JudgeCare", "measure_care"]
 

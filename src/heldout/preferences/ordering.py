@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heldout.preferences.votes import Votes
-from heldout.stats.clustered import clustered_share
+from heldout.stats.regression import clustered_share
 from heldout.trec.places import Places
 
 __all__ = ["OrderAgreement", "fold_places", "order_agreement"]

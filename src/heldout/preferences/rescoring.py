@@ -20,9 +20,8 @@ from heldout.ids import find_near, say_near
 from heldout.preferences.contests import PERFECT
 from heldout.preferences.label_scores import ScoredLabels, score_each, score_labels
 from heldout.preferences.tau_ranges import Both, Noise, TauRange, find_taus, noise_of, tails
-from heldout.stats.intervals import bca_interval
-from heldout.stats.resample import DIGITS
-from heldout.stats.result import Ask
+from heldout.stats.resampling import DIGITS, bca_interval
+from heldout.stats.results import Ask
 from heldout.stats.student import compare_mean
 from heldout.trec.places import Places
 

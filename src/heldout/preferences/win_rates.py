@@ -16,7 +16,7 @@ from heldout.preferences.contests import PERFECT
 from heldout.preferences.drawing import Pair
 from heldout.preferences.pools import Pool
 from heldout.preferences.votes import Votes
-from heldout.stats.prediction_powered import PredictionPowered, estimate_mean
+from heldout.stats.student import PredictionPowered, estimate_mean
 
 __all__ = ["Share", "WinRate", "estimate_win_rates", "share_of"]
 

@@ -21,8 +21,8 @@ from heldout.measures.spec import Measure
 from heldout.rankers.label_places import TOP, LabelPlaces, Labels, find_places
 from heldout.rankers.run import Hit, Run
 from heldout.stats import exact
-from heldout.stats.intervals import mean_interval
 from heldout.stats.power import detectable_difference, queries_needed
+from heldout.stats.resampling import mean_interval
 from heldout.stats.tests import run_test
 from heldout.trec.ranking import JudgedRanking
 

@@ -8,8 +8,8 @@ from heldout.answers.table import UNDEFINED, Cell, Column, Table, format_p
 from heldout.preferences.calibration import ENOUGH, LEADS, Calibration
 from heldout.preferences.model_judgments import ModelJudgment
 from heldout.preferences.win_rates import WinRate
-from heldout.stats.clustered import MeanFit
-from heldout.stats.prediction_powered import PredictionPowered
+from heldout.stats.regression import MeanFit
+from heldout.stats.student import PredictionPowered
 
 __all__ = ["asked_facts", "asked_value", "facts", "tables", "value"]
 

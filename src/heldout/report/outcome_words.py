@@ -3,7 +3,7 @@
 from typing import Any
 
 from heldout.answers.table import format_p
-from heldout.stats.result import TestResult
+from heldout.stats.results import TestResult
 from heldout.validity.outcomes import Outcomes
 from heldout.validity.verdicts import Verdict
 

@@ -6,7 +6,7 @@ from typing import Any
 from heldout.answers.table import Cell, Column, Table
 from heldout.errors import plural
 from heldout.report.outcome_words import declare, tell_family, tell_p, tell_rules, tell_ties
-from heldout.stats.result import TestResult
+from heldout.stats.results import TestResult
 from heldout.validity.outcome_tests import FOUND, LINES, Line
 from heldout.validity.outcomes import Outcomes, fits_labels
 from heldout.validity.success_curves import SuccessCurves

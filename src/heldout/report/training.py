@@ -6,7 +6,7 @@ from typing import Any
 
 from heldout.answers.table import Cell, Column, Table, format_p
 from heldout.errors import plural
-from heldout.stats.result import TestResult
+from heldout.stats.results import TestResult
 from heldout.survivorship.training.conditions import ALL
 from heldout.survivorship.training.experiment import CellRecord
 from heldout.survivorship.training.training_results import (

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError, quote
-from heldout.stats.checks import problem_of
+from heldout.stats.results import problem_of
 
 __all__ = [
     "Agreement",

@@ -3,36 +3,194 @@
 What a loop over pairs, splits and tests does one call at a time is done here with what pairs and
 splits have in common: queries are sorted once for a pair and ranked in all splits side by side,
 and histograms of a system's scores serve all of its pairs. The p-values are those of `tests`.
+
+Rank sums: elements stand in order of a key, equal keys share their mean rank, and the ranks of
+labelled elements are added. For the signed-rank test elements are the differences that are not
+zero, in order of size, labelled where they are positive; for the rank-sum test they are the scores
+of both systems, labelled where they are the second's. Sums of ranks are doubled, so all figures are
+whole numbers.
+
+Histograms: two samples' ranks and a sample's median follow from how often each value occurs, and
+sums over all pairs of histograms are matrix products. Counts are whole numbers below 2^53, so
+products of float64 are exact.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
-from heldout.stats.batch_p import rank_sum_p, sign_p, signed_rank_p, t_p
-from heldout.stats.elements import MidrankSums
-from heldout.stats.exact import DECIMALS, ValueScale, scale_of
-from heldout.stats.histograms import Histograms, count_values
-from heldout.stats.midranks import sort_elements, sum_midranks
-from heldout.stats.rank_sum import Corrections
-from heldout.stats.signed_rank import Zeros
+from heldout.stats.batches import rank_sum_p, sign_p, signed_rank_p, t_p
+from heldout.stats.exact import DECIMALS, MidrankSums, Sorted, ValueScale, scale_of
+from heldout.stats.rank_tests import Corrections, Zeros
 
-__all__ = [
-    "PAIRED_TESTS",
-    "Halves",
-    "OutcomeCounts",
-    "PairOptions",
-    "PairTests",
-    "PairedTest",
-    "compare_pairs",
-    "count_outcomes",
-    "find_medians",
-    "split_scores",
-    "tile_pairs",
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Histograms:
+    """Counts of values.
+
+    Attributes:
+        codes: int32, shape (systems, queries): place of each score among the values.
+        counts: int32, shape (2, systems, values, splits): of the first half, then of the second.
+    """
+
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+    def rank_sums(
+        self, a: NDArray[np.intp], b: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Twice the sums of B's ranks among the scores of A and B, and the sums of t³ - t.
+
+        Args:
+            a: places of the systems A.
+            b: places of the systems B.
+
+        Returns:
+            Shape (2, pairs, splits) each.
+        """
+        systems_a, row = np.unique(a, return_inverse=True)
+        systems_b, column = np.unique(b, return_inverse=True)
+        ours, theirs = self._of(systems_a), self._of(systems_b).swapaxes(2, 3)
+        below = 2 * np.cumsum(ours, axis=3) - ours  # twice those of A below a value, ties half
+        size = ours[:, :, :1].sum(axis=3)
+        cubes = (ours**3).sum(axis=3)[:, :, row] + (theirs**3).sum(axis=2)[:, :, column]
+        mixed = (ours * ours) @ theirs + ours @ (theirs * theirs)
+        return (
+            _whole((below @ theirs)[:, :, row, column] + size * (size + 1)),
+            _whole(cubes + 3 * mixed[:, :, row, column] - 2 * size),
+        )
+
+    def medians(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The median of each system, shape (2, systems, splits).
+
+        Args:
+            values: what the codes stand for, ascending.
+        """
+        below = np.cumsum(self.counts, axis=2)
+        size = below[:, :, -1:]
+        low, high = (values[(below <= place).sum(axis=2)] for place in ((size - 1) // 2, size // 2))
+        middle: NDArray[np.float64] = (low + high) / 2
+        return middle
+
+    def _of(self, systems: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Counts of some systems, shape (2, splits, systems, values)."""
+        chosen = self.counts[:, systems].transpose(0, 3, 1, 2)
+        return np.ascontiguousarray(chosen, dtype=np.float64)
+
+
+def count_values(codes: NDArray[np.int32], member: NDArray[np.uint8]) -> Histograms:
+    """Count the values of every system.
+
+    Args:
+        codes: shape (systems, queries), from 0.
+        member: shape (queries, splits): 1 where a query is in the first half, else 0.
+    """
+    counts = np.zeros((2, len(codes), int(codes.max()) + 1, member.shape[1]), np.int32)
+    for system, row in enumerate(codes):
+        totals = np.bincount(row, minlength=counts.shape[2])
+        present = np.flatnonzero(totals)
+        begins = (np.cumsum(totals) - totals)[present]
+        rows = member[np.argsort(row, kind="stable")]
+        counts[0, system, present] = np.add.reduceat(rows, begins, axis=0, dtype=np.int32)
+        counts[1, system] = totals[:, None] - counts[0, system]
+    return Histograms(codes=codes, counts=counts)
+
+
+def _whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """As whole numbers, the splits last."""
+    return np.rint(numbers).astype(np.int64).swapaxes(1, 2)
+
+
+_DIGITS = 2
+
+
+def sort_elements(
+    keys: NDArray[np.generic], labels: NDArray[np.bool_], *, queries: int, skip: NDArray[np.intp]
+) -> Sorted:
+    """Put the elements of each pair in order.
+
+    Args:
+        keys: shape (pairs, elements), equal where elements are tied.
+        labels: same shape.
+        queries: elements `e`, `e + queries` and so on belong to query `e`.
+        skip: how many of the smallest keys do not take part, shape (pairs,).
+    """
+    # 16 bits are sorted by their digits, but only where the order of equal keys is to be kept
+    places = np.argsort(keys, axis=1, kind="stable" if keys.itemsize <= _DIGITS else None)
+    flat = places + np.arange(len(keys))[:, None] * keys.shape[1]
+    ordered = keys.take(flat)
+    starts = np.ones(keys.shape, np.bool_)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=starts[:, 1:])
+    return Sorted(
+        order=places % queries,
+        labels=labels.take(flat),
+        starts=starts,
+        skip=skip,
+    )
+
+
+def sum_midranks(
+    elements: Sorted, member: NDArray[np.uint8], *, compiled: bool = True
+) -> MidrankSums:
+    """Add up the mean ranks of labelled elements, in both halves of every split.
+
+    Args:
+        elements: in order.
+        member: shape (queries, splits): 1 where a query is in the first half, else 0.
+        compiled: whether numba may be used where it is installed; the answer is the same.
+    """
+    shape = (2, len(elements.order), member.shape[1])
+    sums = MidrankSums(*(np.zeros(shape, np.int64) for _ in MidrankSums._fields))
+    walk = (_compiled_walk() if compiled else None) or walk_plain
+    walk(elements, member, sums)
+    return sums
+
+
+def has_compiled() -> bool:
+    """Whether numba is installed and loads."""
+    return _compiled_walk() is not None
+
+
+@cache
+def _compiled_walk() -> Callable[..., None] | None:
+    try:
+        from heldout.stats.compiled import walk  # noqa: PLC0415 - numba is an extra, slow to load
+    except ImportError:
+        return None
+    return walk
+
+
+def walk_plain(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums) -> None:
+    """Add to sums of 0 what the elements give; `compiled.walk` does the same."""
+    inside = member.astype(np.float64)
+    for pair, first in enumerate(elements.skip.tolist()):
+        queries = elements.order[pair, first:]
+        if not len(queries):
+            continue
+        label = elements.labels[pair, first:]
+        begins = np.flatnonzero(elements.starts[pair, first:])
+        sizes = np.diff(begins, append=len(queries))[:, None]
+        marks = np.add.reduceat(label, begins, dtype=np.int64)[:, None]
+        # A sparse product gathers and adds in one go
+        ends = np.append(begins, len(queries))
+        shape = (len(begins), len(member))
+        tied = csr_array((np.ones(len(queries)), queries, ends), shape=shape) @ inside
+        ours = csr_array((label.astype(np.float64), queries, ends), shape=shape) @ inside
+        for half, (groups, mine) in enumerate(((tied, ours), (sizes - tied, marks - ours))):
+            ranks = np.cumsum(groups, axis=0)
+            total, labelled = ranks[-1].copy(), mine.sum(axis=0)
+            ranks *= 2
+            ranks -= groups
+            sums.doubled[half, pair] = np.einsum("gs,gs->s", mine, ranks) + labelled
+            sums.ties[half, pair] = np.einsum("gs,gs,gs->s", groups, groups, groups) - total
+            sums.labelled[half, pair] = labelled
+            sums.others[half, pair] = total - labelled
+
 
 PairedTest = Literal["sign", "rank-sum", "signed-rank", "t"]
 

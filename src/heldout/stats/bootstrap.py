@@ -6,9 +6,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.exact import differences
-from heldout.stats.orient import ROUNDING, orient
-from heldout.stats.result import Alternative, Ask, Found
+from heldout.stats.exact import ROUNDING, differences, orient
+from heldout.stats.results import Alternative, Ask, Found
 
 __all__ = ["bootstrap_test"]
 

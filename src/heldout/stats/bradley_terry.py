@@ -1,6 +1,6 @@
 """Bradley-Terry strengths from comparisons of two: P(i beats j) = s(theta_i - theta_j).
 
-A small normal prior keeps strengths finite where somebody won or lost everything, or where some
+A small normal prior keeps strengths finite where one won or lost everything, or where some
 were never compared with others: both are normal in pools of passages. There the prior alone says
 how far they are apart, and no interval is given. Ties follow Davidson: P(tie) is in proportion to
 nu times the root of both chances.
@@ -10,8 +10,19 @@ take all comparisons of a cluster (a query, a judge) as one observation. A prior
 towards 0, and the fewer comparisons there are the more; so intervals are for many clusters on few
 items, such as runs over queries, and not for the passages of one query.
 
+`fit_crowd` takes many judges who are not equally attentive. A judge w looks at the pair with chance
+gamma, and otherwise answers by a habit b for the left one:
+
+    P(left preferred) = gamma_w s(theta_left - theta_right) + (1 - gamma_w) s(b_w)
+
+Pairs with a known answer inform about the judge alone: there s(theta_left - theta_right) is 1 or 0.
+Priors: theta normal, gamma Beta, b normal; they decide for a judge of few answers. The result is
+the mode of the posterior from a fixed start; the posterior need not have one mode alone.
+
 Sources: Bradley and Terry 1952; Davidson 1970; White 1982 for the sandwich; Efron and Tibshirani
-1993, chapter 13, for percentiles of the bootstrap.
+1993, chapter 13, for percentiles of the bootstrap; judges after Chen, Bennett, Collins-Thompson and
+Horvitz 2013, "Pairwise ranking aggregation in a crowdsourced setting", with habits of judges in the
+place of reversed answers.
 """
 
 from dataclasses import dataclass
@@ -19,24 +30,138 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import stdtrit
+from scipy.special import expit, log_expit, stdtrit
 
 from heldout.errors import InputError
-from heldout.stats.blocks import block_size, map_blocks
-from heldout.stats.checks import problem_of
-from heldout.stats.davidson import Model, fit, slopes
+from heldout.stats.resampling import block_size, map_blocks
+from heldout.stats.results import problem_of
 
-__all__ = [
-    "PRIOR",
-    "Comparisons",
-    "Differences",
-    "Strengths",
-    "bootstrap_differences",
-    "fit_strengths",
-    "sandwich_differences",
-]
+_STEPS = 200
+_CLOSE = 1e-9
+_HALVINGS = 40
+_LONGEST = 1e6
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """What is fitted.
+
+    Attributes:
+        items: how many strengths there are.
+        prior: precision of a normal prior of every parameter, >= 0.
+        ties: the logarithm of nu is fitted too, and stands behind the strengths.
+    """
+
+    items: int
+    prior: float
+    ties: bool
+
+
+def fit(totals: Floats, model: Model) -> Floats:
+    """The most likely parameters, by Newton's method on all tables at once.
+
+    Args:
+        totals: shape (tables, 2 x items x items): wins by (winner, loser), then ties, each in both
+            orders. Without `ties` in the model a tie is half a win for each.
+        model: what is fitted; without a prior the maximum has to be finite.
+
+    Returns:
+        Shape (tables, parameters); strengths with mean 0.
+    """
+    items = model.items
+    at = np.zeros((len(totals), model.items + model.ties))
+    cost = _cost(at, totals, model)
+    close = _CLOSE * max(1.0, float(totals.sum(axis=1).max(initial=0)))
+    for _ in range(_STEPS):
+        slope, curve = slopes(at, totals, model)
+        if np.abs(slope).max(initial=0) < close:
+            break
+        if not model.prior:
+            curve = curve + np.pad(np.ones((items, items)) / items, (0, int(model.ties)))
+        step = np.linalg.solve(curve, slope[..., np.newaxis])[..., 0].astype(np.float64)
+        at, cost = _descend(at, cost, step, totals, model)
+    at[:, :items] -= at[:, :items].mean(axis=1, keepdims=True)
+    return at
+
+
+def _descend(
+    at: Floats, cost: Floats, step: Floats, totals: Floats, model: Model
+) -> tuple[Floats, Floats]:
+    length = np.ones((len(at), 1))
+    for _ in range(_HALVINGS):
+        tried = at - length * step
+        costs = _cost(tried, totals, model)
+        worse = ~(costs <= cost * (1 + 1e-15) + 1e-12)
+        if not worse.any():
+            return tried, costs
+        length[worse] /= 2
+    keep = worse[:, np.newaxis]
+    return np.where(keep, at, tried), np.where(worse, cost, costs)
+
+
+def _split(totals: Floats, model: Model) -> tuple[Floats, Floats]:
+    """Wins and ties by item; ties that are not modelled are half a win for each."""
+    items = model.items
+    wins, tied = np.moveaxis(totals.reshape(len(totals), 2, items, items), 1, 0)
+    return (wins, tied) if model.ties else (wins + tied / 2, np.zeros_like(tied))
+
+
+def _chances(at: Floats, model: Model) -> tuple[Floats, Floats, Floats]:
+    """Half the differences, and the logarithms of what chances are divided by; log nu."""
+    items = model.items
+    half = (at[:, :items, np.newaxis] - at[:, np.newaxis, :items]) / 2
+    log_nu = at[:, items:, np.newaxis] if model.ties else np.full((len(at), 1, 1), -np.inf)
+    scale = np.logaddexp(np.logaddexp(half, -half), log_nu)
+    return half, scale, log_nu
+
+
+def _cost(at: Floats, totals: Floats, model: Model) -> Floats:
+    wins, tied = _split(totals, model)
+    half, scale, log_nu = _chances(at, model)
+    cost = (wins * (scale - half)).sum(axis=(1, 2))
+    if model.ties:
+        cost += (tied * (scale - log_nu)).sum(axis=(1, 2)) / 2
+    cost += model.prior * (at**2).sum(axis=1) / 2
+    far = np.abs(at).max(axis=1, initial=0) > _LONGEST
+    return np.where(far, np.inf, cost)
+
+
+def slopes(at: Floats, totals: Floats, model: Model) -> tuple[Floats, Floats]:
+    """First and second derivatives of minus the logarithm of likelihood and prior.
+
+    Args:
+        at: parameters, shape (tables, parameters).
+        totals: as `fit` takes them.
+        model: what is fitted.
+    """
+    items = model.items
+    wins, tied = _split(totals, model)
+    half, scale, log_nu = _chances(at, model)
+    win, lose = np.exp(half - scale), np.exp(-half - scale)
+    tie = np.exp(log_nu - scale)
+    count = wins + np.swapaxes(wins, 1, 2) + tied
+    lead = (win - lose) / 2
+    slope = model.prior * at
+    seen = (wins - np.swapaxes(wins, 1, 2)) / 2
+    slope[:, :items] += (count * lead - seen).sum(axis=2)
+    weight = count * ((win + lose) / 4 - lead**2)
+    curve = np.zeros((len(at), at.shape[1], at.shape[1]))
+    curve[:, :items, :items] = -weight
+    diagonal = np.arange(items)
+    curve[:, diagonal, diagonal] += weight.sum(axis=2)
+    if model.ties:
+        slope[:, items] += (count * tie - tied).sum(axis=(1, 2)) / 2
+        mixed = -(count * lead * tie).sum(axis=2)
+        curve[:, :items, items] = curve[:, items, :items] = mixed
+        curve[:, items, items] = (count * tie * (1 - tie)).sum(axis=(1, 2)) / 2
+    everyone = np.arange(at.shape[1])
+    curve[:, everyone, everyone] += model.prior
+    return slope, curve
+
 
 PRIOR = 0.01
 """Precision of the normal prior: a standard deviation of 10, far more than strengths differ."""
@@ -44,7 +169,6 @@ PRIOR = 0.01
 _LEAST_PRIOR = 1e-6
 _LEAST_WIDTH = 1e-6
 _TIE = 0.5
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -283,3 +407,133 @@ def _pulls(comparisons: Comparisons, at: Floats, model: Model) -> Floats:
     if model.ties:
         np.add.at(found[:, -1], comparisons.cluster, (won == _TIE) - np.exp(log_nu - scale))
     return found
+
+
+_START = 1.0
+_CROWD_STEPS = 5000
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CrowdAnswers:
+    """Who was shown what, and chose which side.
+
+    Attributes:
+        items: how many there are.
+        judges: how many there are.
+        left: the item shown left, from 0.
+        right: another item.
+        judge: who answered, from 0.
+        chose_left: whether the left one was preferred.
+        known: 1 where the left one is known to be better, 0 where the right one is, NaN where
+            nobody knows.
+    """
+
+    items: int
+    judges: int
+    left: Places
+    right: Places
+    judge: Places
+    chose_left: NDArray[np.bool_]
+    known: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdPriors:
+    """What is believed before an answer.
+
+    Attributes:
+        strength: precision of normal strengths, > 0.
+        careful: first parameter of the Beta of gamma, >= 1.
+        careless: the second, >= 1.
+        habit: precision of the normal habits, > 0.
+    """
+
+    strength: float = 1.0
+    careful: float = 4.0
+    careless: float = 2.0
+    habit: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CrowdStrengths:
+    """What was found.
+
+    Attributes:
+        values: strength of each item, in logits, with mean 0.
+        care: gamma of each judge, in (0, 1).
+        habit: b of each judge: above 0 the left one.
+        converged: the search came to an end; otherwise the figures are where it stopped.
+    """
+
+    values: Floats
+    care: Floats
+    habit: Floats
+    converged: bool
+
+
+def fit_crowd(answers: CrowdAnswers, *, priors: CrowdPriors | None = None) -> CrowdStrengths:
+    """The most likely strengths and judges.
+
+    Args:
+        answers: at least one item and one judge.
+        priors: `None` for those of `CrowdPriors`.
+    """
+    items, judges = answers.items, answers.judges
+    start = np.zeros(items + 2 * judges)
+    start[items : items + judges] = _START
+    found = minimize(
+        crowd_cost,
+        start,
+        args=(answers, priors or CrowdPriors()),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _CROWD_STEPS, "maxfun": _CROWD_STEPS, "ftol": 1e-13, "gtol": 1e-7},
+    )
+    at = np.asarray(found.x, np.float64)
+    values = at[:items]
+    return CrowdStrengths(
+        values=values - (values.mean() if items else 0.0),
+        care=np.asarray(expit(at[items : items + judges]), np.float64),
+        habit=at[items + judges :],
+        converged=bool(found.success),
+    )
+
+
+def crowd_cost(at: Floats, answers: CrowdAnswers, priors: CrowdPriors) -> tuple[float, Floats]:
+    """Minus the logarithm of the posterior, and its gradient.
+
+    Args:
+        at: strengths, logits of gamma, habits, one after another.
+        answers: what was answered.
+        priors: what was believed.
+    """
+    items, judges = answers.items, answers.judges
+    strength, logit, habit = np.split(at, [items, items + judges])
+    ahead = strength[answers.left] - strength[answers.right]
+    free = np.isnan(answers.known)
+    side = np.where(answers.chose_left, 1.0, -1.0)
+    seen = np.where(free, expit(side * ahead), answers.known == answers.chose_left)
+    guess = expit(side * habit[answers.judge])
+    gamma = expit(logit)[answers.judge]
+    chance = np.maximum(gamma * seen + (1 - gamma) * guess, np.finfo(np.float64).tiny)
+
+    care_prior = (priors.careful - 1) * log_expit(logit) + (priors.careless - 1) * log_expit(-logit)
+    cost = -np.log(chance).sum() - care_prior.sum()
+    cost += (priors.strength * strength @ strength + priors.habit * habit @ habit) / 2
+
+    by_strength = np.where(free, side * gamma * seen * (1 - seen) / chance, 0.0)
+    by_logit = gamma * (1 - gamma) * (seen - guess) / chance
+    by_habit = (1 - gamma) * side * guess * (1 - guess) / chance
+    pull = np.bincount(answers.left, by_strength, items)
+    pull -= np.bincount(answers.right, by_strength, items)
+    share = expit(logit)
+    care_slope = (priors.careful - 1) * (1 - share) - (priors.careless - 1) * share
+    slope = np.concatenate(
+        [
+            priors.strength * strength - pull,
+            -np.bincount(answers.judge, by_logit, judges) - care_slope,
+            priors.habit * habit - np.bincount(answers.judge, by_habit, judges),
+        ]
+    )
+    return float(cost), slope

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.stats.elements import MidrankSums, Sorted
+from heldout.stats.exact import MidrankSums, Sorted
 
 __all__ = ["walk"]
 

@@ -1,11 +1,21 @@
-"""Exact ties of differences: 1/2 - 1/3 is 1/6, which floats do not say.
+"""Arithmetic in which a tie is a tie: exact differences, whole numbers, samples, one order.
 
-A test that ranks differences must know which of them are equal. Reciprocal ranks, precisions and
-the like are rationals of small denominator, stored as the nearest float64. Their differences are
-taken between the rationals and rounded once, so that equal differences are equal floats. Other
-measures take the general path: differences of floats, rounded to 1e-12.
+1/2 - 1/3 is 1/6, which floats do not say. A test that ranks differences must know which of them are
+equal. Reciprocal ranks, precisions and the like are rationals of small denominator, stored as the
+nearest float64. Their differences are taken between the rationals and rounded once, so that equal
+differences are equal floats. Other measures take the general path: differences of floats, rounded
+to 1e-12.
+
+A sum of floats depends on the order in which a machine adds, and so would ties, ranks and
+p-values. Scores that are fractions of a common denominator (RR@10, P@10, Success, or a table with
+four digits) are counted in units of it. Others are counted in units of a power of two, as fine as
+the sums still fit into a float64: on 5,793 queries and scores up to 1 that is 2**-40, about 1e-12.
+
+Whoever swaps the systems or shuffles the queries gets the mirrored or the same result, also from
+random draws of the same seed.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -13,7 +23,41 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["DECIMALS", "ValueScale", "differences", "scale_of", "short_fraction"]
+from heldout.errors import InputError, Problem, quote
+from heldout.stats.results import Alternative
+
+
+class Sorted(NamedTuple):
+    """Elements of several pairs in ascending order of their keys, shape (pairs, elements) each.
+
+    Attributes:
+        order: the query that an element belongs to.
+        labels: whether its rank is added.
+        starts: whether its key differs from that of the element before.
+        skip: shape (pairs,): how many elements at the front do not take part.
+    """
+
+    order: NDArray[np.intp]
+    labels: NDArray[np.bool_]
+    starts: NDArray[np.bool_]
+    skip: NDArray[np.intp]
+
+
+class MidrankSums(NamedTuple):
+    """Whole numbers, int64 of shape (2, pairs, splits): of the first half, then of the second.
+
+    Attributes:
+        doubled: twice the sum of the mean ranks of labelled elements.
+        ties: sum of t³ - t over groups of t equal keys.
+        labelled: labelled elements.
+        others: elements without a label.
+    """
+
+    doubled: NDArray[np.int64]
+    ties: NDArray[np.int64]
+    labelled: NDArray[np.int64]
+    others: NDArray[np.int64]
+
 
 DECIMALS = 12
 """Decimals that count in a difference where no exact scale is known."""
@@ -135,3 +179,256 @@ def _rank_gaps(fractions: list[Fraction]) -> _Ranked | None:
         if not np.array_equal(one[classes], part):
             return None
     return _Ranked(gaps, classes.astype(np.int32))
+
+
+ROUNDING = 1e-12
+"""Means are equal within this, and within this share of the size of what is averaged."""
+
+_TURNED: dict[Alternative, Alternative] = {
+    "two-sided": "two-sided",
+    "greater": "less",
+    "less": "greater",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Oriented:
+    """Differences in ascending order, of the system that is better by mean less the other.
+
+    Attributes:
+        values: the differences; their sum is not negative.
+        mean: the mean of the differences as they were given.
+        alternative: the direction, turned as the differences are.
+    """
+
+    values: NDArray[np.float64]
+    mean: float
+    alternative: Alternative
+
+    def turn(self, low: float | None, high: float | None) -> tuple[float | None, float | None]:
+        """Turn an interval of `values` back."""
+        if self.mean >= 0 or low is None or high is None:
+            return low, high
+        return -high, -low
+
+
+def orient(difference: NDArray[np.float64], alternative: Alternative) -> Oriented:
+    """Order differences, and turn them where A is better by mean."""
+    mean = math.fsum(difference.tolist()) / len(difference)
+    if mean >= 0:
+        return Oriented(values=np.sort(difference), mean=mean, alternative=alternative)
+    return Oriented(values=np.sort(-difference), mean=mean, alternative=_TURNED[alternative])
+
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SignedRanks:
+    """Ranks of the sizes of values, those of 0 left out; ties share their mean rank.
+
+    Attributes:
+        doubled: twice the ranks, one for each group of ties, ascending within a sample.
+        tied: how many values are in a group.
+        owners: the sample of a group.
+        above: twice the rank sum of positive values, for each sample.
+        ties: the sum of t³ - t over groups of t, for each sample.
+        wins: positive values, for each sample.
+        losses: negative values, for each sample.
+    """
+
+    doubled: Integers
+    tied: Integers
+    owners: Integers
+    above: Integers
+    ties: Integers
+    wins: Integers
+    losses: Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Samples:
+    """Samples, of which some may be empty.
+
+    Attributes:
+        values: the distinct values of the first sample, ascending, then those of the second, and
+            so on.
+        counts: how often each occurs in its sample.
+        owners: the place of its sample.
+        sizes: how many values each sample has.
+    """
+
+    values: Floats
+    counts: Integers
+    owners: Integers
+    sizes: Integers
+
+    def sum(self, terms: Floats | Integers) -> Floats:
+        """A sum for each sample, of a term for each distinct value."""
+        return np.asarray(np.bincount(self.owners, terms, len(self.sizes)), np.float64)
+
+    def distinct(self) -> Integers:
+        """How many distinct values each sample has."""
+        return np.bincount(self.owners, minlength=len(self.sizes))
+
+    def means(self) -> Floats:
+        """The mean of each sample; 0 where it is less than 1e-12, and of an empty sample."""
+        means = self.sum(self.counts * self.values) / np.maximum(self.sizes, 1)
+        # Values that cancel out leave a rounding error, and that is no direction
+        return np.where(np.round(means, DECIMALS) == 0, 0.0, means)
+
+    def squares(self, means: Floats) -> Floats:
+        """Sums of squared distances from the means, 0 only where all values are the same."""
+        apart = self.values - means[self.owners]
+        return np.where(self.distinct() > 1, self.sum(self.counts * apart * apart), 0.0)
+
+    def without_zeros(self) -> "Samples":
+        """The samples without their values of 0."""
+        kept = self.values != 0
+        counts, owners = self.counts[kept], self.owners[kept]
+        sizes = np.bincount(owners, weights=counts, minlength=len(self.sizes))
+        return Samples(
+            values=self.values[kept], counts=counts, owners=owners, sizes=sizes.astype(np.int64)
+        )
+
+    def rank_sizes(self) -> SignedRanks:
+        """Rank the sizes of all values, none of which is 0, within each sample."""
+        size = np.abs(self.values)
+        order = np.lexsort((size, self.owners))
+        size, owners, counts = size[order], self.owners[order], self.counts[order]
+        first = _begins(size, owners)
+        tied = np.add.reduceat(counts, first) if len(first) else counts
+        positive = counts * (self.values[order] > 0)
+        wins = np.add.reduceat(positive, first) if len(first) else positive
+        group = owners[first]
+        before = np.cumsum(tied) - tied - (np.cumsum(self.sizes) - self.sizes)[group]
+        doubled = 2 * before + tied + 1
+        above, ties, won = (
+            np.bincount(group, weights=terms, minlength=len(self.sizes)).astype(np.int64)
+            for terms in (wins * doubled, tied**3 - tied, wins)
+        )
+        return SignedRanks(
+            doubled=doubled,
+            tied=tied,
+            owners=group,
+            above=above,
+            ties=ties,
+            wins=won,
+            losses=self.sizes - won,
+        )
+
+
+def gather_samples(values: Floats, present: NDArray[np.bool_]) -> Samples:
+    """Gather the values of each row.
+
+    Args:
+        values: shape (samples, places), finite where present; equal ones are equal floats.
+        present: same shape: whether a value belongs to the sample.
+    """
+    # What is not a number is sorted to the end
+    ordered = np.sort(np.where(present, values + 0.0, np.nan), axis=1)
+    sizes = present.sum(axis=1, dtype=np.int64)
+    flat = ordered[np.arange(values.shape[1]) < sizes[:, None]]
+    owners = np.repeat(np.arange(len(values)), sizes)
+    first = _begins(flat, owners)
+    return Samples(
+        values=flat[first],
+        counts=np.diff(first, append=len(flat)),
+        owners=owners[first],
+        sizes=sizes,
+    )
+
+
+def _begins(values: Floats, owners: Integers) -> Integers:
+    """Where a value differs from the one before, or is of another sample."""
+    begins = np.ones(len(values), np.bool_)
+    begins[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
+    return np.flatnonzero(begins)
+
+
+_LOOKED_AT = 64
+_EXACT_32, _EXACT_64 = 24, 53
+_FINEST = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Whole:
+    """Scores in whole units.
+
+    Attributes:
+        values: whole numbers as float32 or float64, whichever holds every sum exactly.
+        unit: how many units make 1.
+        exact: whether `values / unit` are the scores, and not the nearest multiples.
+    """
+
+    values: NDArray[np.floating]
+    unit: float
+    exact: bool
+
+    @property
+    def nothing(self) -> float:
+        """Differences up to so many units are rounding, and 0: half of 1e-12, or none if exact."""
+        return 0.0 if self.exact else 0.5 * 10.0**-DECIMALS * self.unit
+
+
+def mean_of_sums(sums: NDArray[np.float64], whole: Whole, size: int) -> NDArray[np.float64]:
+    """Means of sums of `size` whole numbers: equal for equal sums.
+
+    Where units are not exact, means are rounded to 1e-12, so that near-equal ones are equal.
+    """
+    means = sums / (whole.unit * size)
+    return means if whole.exact else np.round(means, DECIMALS)
+
+
+def whole_numbers(values: NDArray[np.float64], *, summed: int) -> Whole:
+    """Scores in the units in which they can be added without an error.
+
+    Args:
+        values: finite scores, any shape.
+        summed: how many are added at most, >= 1.
+
+    Raises:
+        InputError: code `not-finite`.
+    """
+    if not np.isfinite(values).all():
+        first = values[~np.isfinite(values)].flat[0]
+        raise InputError(
+            Problem(
+                code="not-finite",
+                path="scores",
+                found=quote(float(first)),
+                expected="finite numbers",
+                hint="a score that is missing or undefined is none: leave its query out",
+            )
+        )
+    # Zero counts as a value: a difference lies within the spread, and so does a sum within
+    # as many times the spread as there are values. The largest floats have no spread, but half.
+    half = float(values.max(initial=0.0) / 2 - values.min(initial=0.0) / 2)
+    found = _fractions(values, most=2**_EXACT_64 / summed)
+    if found is not None:
+        whole, unit = found
+        small = 2 * half * unit * summed <= 2**_EXACT_32
+        return Whole(values=whole.astype(np.float32) if small else whole, unit=unit, exact=True)
+    room = _EXACT_64 - math.frexp(summed)[1] - math.frexp(half)[1] - 1
+    room = min(room, _FINEST)
+    return Whole(values=np.rint(np.ldexp(values, room)), unit=math.ldexp(1.0, room), exact=False)
+
+
+def _fractions(
+    values: NDArray[np.float64], *, most: float
+) -> tuple[NDArray[np.float64], int] | None:
+    """Whole numbers of at most `most` and their common denominator, where there is one."""
+    unit = 1
+    largest = float(np.abs(values).max(initial=0.0))
+    while largest * unit <= most:
+        whole = np.rint(values * unit)
+        others = values[whole / unit != values][:_LOOKED_AT].tolist()
+        if not others:
+            return whole + 0.0, unit
+        for value in others:
+            fraction = short_fraction(value)
+            if fraction is None:
+                return None
+            unit = math.lcm(unit, fraction.denominator)
+    return None

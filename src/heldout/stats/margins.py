@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
 from heldout.stats.exact import DECIMALS, differences
-from heldout.stats.result import Alternative, Ask, Found
-from heldout.stats.signed_rank import rank_differences
+from heldout.stats.rank_tests import compare_wins, count_signs, rank_differences, wins_p
+from heldout.stats.results import Alternative, Ask, Found
 from heldout.stats.student import compare_mean
-from heldout.stats.wins import compare_wins, count_signs, wins_p
 
 __all__ = ["By", "equivalence_test", "non_inferiority_test"]
 

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.exact import differences
-from heldout.stats.orient import ROUNDING, Oriented, orient
-from heldout.stats.result import Ask, Found
+from heldout.stats.exact import ROUNDING, Oriented, differences, orient
+from heldout.stats.results import Ask, Found
 
 __all__ = ["ENUMERATED", "permutation_test"]
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.blocks import add_blocks, block_size
-from heldout.stats.whole import Whole, whole_numbers
+from heldout.stats.exact import Whole, whole_numbers
+from heldout.stats.resampling import add_blocks, block_size
 
 __all__ = ["flip_test", "max_t"]
 

@@ -12,13 +12,10 @@ from typing import ClassVar
 
 from heldout.stats.bootstrap import bootstrap_test
 from heldout.stats.margins import equivalence_test, non_inferiority_test
-from heldout.stats.options import Option, choice, count, number, switch
 from heldout.stats.permutation import permutation_test
-from heldout.stats.rank_sum import rank_sum_test
-from heldout.stats.result import Alternative, Found
-from heldout.stats.signed_rank import signed_rank_test
+from heldout.stats.rank_tests import binomial_test, rank_sum_test, sign_test, signed_rank_test
+from heldout.stats.results import Alternative, Found, Option, choice, count, number, switch
 from heldout.stats.student import paired_t_test, unpaired_t_test
-from heldout.stats.wins import binomial_test, sign_test
 
 __all__ = ["TESTS", "Test"]
 

@@ -9,11 +9,18 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from heldout.errors import InputError, quote
-from heldout.stats.checks import check_ask, check_scores, problem_of
-from heldout.stats.options import check_options
-from heldout.stats.result import Alternative, Ask, Found, TestResult
+from heldout.stats.rank_tests import compare_wins
+from heldout.stats.results import (
+    Alternative,
+    Ask,
+    Found,
+    TestResult,
+    check_ask,
+    check_options,
+    check_scores,
+    problem_of,
+)
 from heldout.stats.table import TESTS, Test
-from heldout.stats.wins import compare_wins
 
 __all__ = ["TESTS", "Test", "compare_counts", "run_test"]
 

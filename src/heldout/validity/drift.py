@@ -20,7 +20,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.ids import Digest
-from heldout.stats.intervals import percentile_interval
+from heldout.stats.resampling import percentile_interval
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
 from heldout.validity.view_pairs import ViewPair, pair_views
 

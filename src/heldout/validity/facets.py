@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest
 from heldout.scores import Better, ScoreTable
-from heldout.stats.subgroups import compare_subgroups
+from heldout.stats.regression import compare_subgroups
 from heldout.stats.tests import run_test
 from heldout.validity.score_matrix import ScoreMatrix, score_matrix
 from heldout.validity.subsets import cut_queries

@@ -7,10 +7,9 @@ of B, and compared across seeds and queries at once (`stats.crossed`).
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.stats.bounded_mean import bounded_mean_p
-from heldout.stats.crossed import crossed_t
-from heldout.stats.result import Alternative
-from heldout.stats.samples import gather_samples
+from heldout.stats.exact import gather_samples
+from heldout.stats.results import Alternative
+from heldout.stats.student import bounded_mean_p, crossed_t
 from heldout.validity.first_ranks import FirstRanks, Side
 from heldout.validity.outcome_tests import Margins, Means, PairTests
 

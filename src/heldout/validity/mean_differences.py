@@ -15,11 +15,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.scores import Better, ScoreTable
-from heldout.stats.crossed import crossed_t
 from heldout.stats.exact import DECIMALS, differences
-from heldout.stats.multiple import bonferroni, holm
-from heldout.stats.result import TestResult
+from heldout.stats.results import TestResult, bonferroni, holm
 from heldout.stats.sign_flips import flip_test
+from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
 from heldout.validity.first_ranks import Side
 from heldout.validity.verdicts import Correction

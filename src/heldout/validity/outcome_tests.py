@@ -16,12 +16,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.stats.batch_tests import mean_above_p, signed_rank_tests, t_tests
-from heldout.stats.bounded_mean import bounded_mean_p
-from heldout.stats.exact import DECIMALS
-from heldout.stats.paired_shares import share_not_lower_p
-from heldout.stats.result import TestResult
-from heldout.stats.samples import Samples, gather_samples
+from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
+from heldout.stats.exact import DECIMALS, Samples, gather_samples
+from heldout.stats.rank_tests import share_not_lower_p
+from heldout.stats.results import TestResult
+from heldout.stats.student import bounded_mean_p
 from heldout.stats.tests import compare_counts
 from heldout.validity.first_ranks import FirstRanks, Side
 

@@ -23,8 +23,13 @@ from numpy.random import Generator
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.scores import ScoreTable
-from heldout.stats.power import detectable_difference, queries_needed
-from heldout.stats.spread import Spread, middle_spread, pair_deviations
+from heldout.stats.power import (
+    Spread,
+    detectable_difference,
+    middle_spread,
+    pair_deviations,
+    queries_needed,
+)
 from heldout.validity.power_simulation import Simulated, SimulatedTest, simulate_power
 from heldout.validity.score_matrix import score_matrix
 

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from heldout.stats.blocks import map_blocks
+from heldout.stats.resampling import map_blocks
 from heldout.stats.tests import run_test
 
 __all__ = ["MOST_QUERIES", "Simulated", "SimulatedTest", "simulate_power"]

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 from heldout.scores import Better
-from heldout.stats.multiple import holm
-from heldout.stats.result import TestResult
+from heldout.stats.results import TestResult, holm
 from heldout.stats.tests import run_test
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
 

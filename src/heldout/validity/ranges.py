@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 from heldout.scores import Better, ScoreTable
-from heldout.stats.bounded_mean import bounded_mean_p
-from heldout.stats.samples import gather_samples
+from heldout.stats.exact import gather_samples
 from heldout.stats.sign_flips import max_t
+from heldout.stats.student import bounded_mean_p
 from heldout.validity.score_matrix import score_matrix
 
 __all__ = ["RankRanges", "rank_ranges"]

@@ -13,9 +13,8 @@ import numpy as np
 
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
-from heldout.stats.rank_correlation import kendall, tau_ap_b
-from heldout.stats.rbo import RboTies, rank_biased_overlap
-from heldout.stats.result import Ask
+from heldout.stats.rank_correlation import RboTies, kendall, rank_biased_overlap, tau_ap_b
+from heldout.stats.results import Ask
 from heldout.stats.student import compare_mean
 from heldout.trec.tied_tops import TiedTops
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest
 from heldout.scores import Better, ScoreTable
-from heldout.stats.whole import mean_of_sums, whole_numbers
+from heldout.stats.exact import mean_of_sums, whole_numbers
 
 __all__ = ["ScoreMatrix", "score_matrix"]
 

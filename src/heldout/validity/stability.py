@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heldout.ids import Digest
 from heldout.scores import Better, ScoreTable
-from heldout.stats.resample import TieRule, bootstrap_ranks
+from heldout.stats.resampling import TieRule, bootstrap_ranks
 from heldout.validity.score_matrix import score_matrix
 
 __all__ = ["Stability", "bootstrap_stability"]

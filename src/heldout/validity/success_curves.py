@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from heldout.ids import Digest
-from heldout.stats.blocks import block_size, map_blocks
-from heldout.stats.crossed import crossed_t
+from heldout.stats.resampling import block_size, map_blocks
+from heldout.stats.student import crossed_t
 from heldout.validity.first_ranks import FirstRanks, Side
 
 __all__ = ["Band", "SuccessCurves", "success_curves"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from heldout.stats.intervals import percentile_interval
+from heldout.stats.resampling import percentile_interval
 
 __all__ = ["FEWEST", "Slope", "fit_slopes"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from heldout.ids import Digest
 from heldout.scores import ScoreTable
 from heldout.stats.rank_correlation import kendall, tau_ap_b
-from heldout.stats.resample import DIGITS
+from heldout.stats.resampling import DIGITS
 
 __all__ = ["Transfer", "ViewAgreement", "compare_rankings"]
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from heldout.stats.multiple import bonferroni, holm
+from heldout.stats.results import bonferroni, holm
 from heldout.validity.outcome_tests import FOUND, Line, Margins, PairTests, line_of
 
 __all__ = [

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.resample import bootstrap_means
+from heldout.stats.resampling import bootstrap_means
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
 
 __all__ = ["ViewPair", "pair_views"]

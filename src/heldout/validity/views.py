@@ -13,7 +13,7 @@ from numpy.random import PCG64, Generator
 
 from heldout.errors import InputError, Problem, quote
 from heldout.scores import Better, ScoreTable, table_of
-from heldout.stats.resample import TieRule
+from heldout.stats.resampling import TieRule
 from heldout.validity.entries import BoardScores
 from heldout.validity.stability import Stability, bootstrap_stability
 from heldout.validity.transfer import Transfer, compare_rankings

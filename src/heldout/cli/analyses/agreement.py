@@ -24,7 +24,7 @@ from heldout.ids import find_near
 from heldout.report import agreement as judge_report
 from heldout.report import run_agreement as run_report
 from heldout.stats.agreement import KappaWeights, Scale
-from heldout.stats.rbo import RboTies
+from heldout.stats.rank_correlation import RboTies
 from heldout.trec.preferences import read_preferences
 from heldout.trec.qrels import read_qrels
 from heldout.trec.ranking import Order

@@ -20,8 +20,7 @@ from heldout.store.compute import open_executor
 from heldout.validity.reliability import measure_reliability
 
 if TYPE_CHECKING:
-    from heldout.stats.rank_sum import Corrections
-    from heldout.stats.signed_rank import Zeros
+    from heldout.stats.rank_tests import Corrections, Zeros
     from heldout.validity.reliability import Equal
 
 __all__ = ["reliability"]

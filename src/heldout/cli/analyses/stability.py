@@ -14,7 +14,7 @@ from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.report.stability import facts, tables, value
 from heldout.report.stability_charts import spec, title
 from heldout.scoring.scores import Scores
-from heldout.stats.resample import TieRule
+from heldout.stats.resampling import TieRule
 from heldout.store.compute import open_executor
 from heldout.validity.ranges import rank_ranges
 from heldout.validity.stability import bootstrap_stability

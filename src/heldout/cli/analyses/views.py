@@ -18,7 +18,7 @@ from heldout.cli.view_source import LoadedViews, ViewSource, load_views, view_op
 from heldout.report import transfer_charts, view_charts
 from heldout.report import views as report
 from heldout.scores import ScoreTable, parse_scores
-from heldout.stats.resample import TieRule
+from heldout.stats.resampling import TieRule
 from heldout.store.compute import open_executor
 from heldout.validity.transfer import compare_rankings
 from heldout.validity.views import bootstrap_views

@@ -16,7 +16,7 @@ from heldout.board.ranking.comparable import FEWEST_DIFFERENT
 from heldout.errors import InputError, Problem
 from heldout.pipeline.ranking.ranked_facets import QueryFacet
 from heldout.scores import Better, ScoreTable, cut_table
-from heldout.stats.resample import bootstrap_means, rank_rows
+from heldout.stats.resampling import bootstrap_means, rank_rows
 from heldout.validity.ranges import rank_ranges
 
 __all__ = ["Apart", "find_near_scores", "measure_facets", "measure_ranges", "measure_shares"]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from heldout.stats.rank_correlation import kendall
-from heldout.stats.result import Ask
+from heldout.stats.results import Ask
 from heldout.stats.student import Variances, unpaired_t_test
 from heldout.survivorship.depths.depth_scores import DepthScores
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from heldout.errors import InputError, Problem, plural
 from heldout.preferences.pools import Pool, build_pools
-from heldout.stats.multiple import holm
-from heldout.stats.result import Ask
-from heldout.stats.wins import compare_wins
+from heldout.stats.rank_tests import compare_wins
+from heldout.stats.results import Ask, holm
 from heldout.survivorship.discarded.passage_judging import Judged
 from heldout.survivorship.discarded.questions import Question, ShownPassage
 from heldout.survivorship.discarded.shares import Share, share_of

@@ -17,8 +17,7 @@ from scipy.special import ndtr
 from scipy.stats import chi2_contingency
 
 from heldout.errors import InputError, Problem, plural
-from heldout.stats.multiple import holm
-from heldout.stats.result import SMALLEST
+from heldout.stats.results import SMALLEST, holm
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.discarded.shares import wilson
 

@@ -22,10 +22,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.stats.crossed import crossed_t
-from heldout.stats.multiple import bonferroni
 from heldout.stats.power import detectable_difference
-from heldout.stats.result import TestResult
+from heldout.stats.results import TestResult, bonferroni
+from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
 from heldout.survivorship.training.conditions import ALL, Condition
 

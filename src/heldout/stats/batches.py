@@ -1,30 +1,131 @@
-"""The t and the signed-rank test of many samples of differences at once.
+"""The tests of two systems for many samples at once, from their counts and sums.
 
-What `tests.run_test` says of two systems by `t` and by `signed-rank`, with the options that these
-have where none are given, is said here of many pairs, from samples in which values and counts are
-gathered (`samples`). The answers are the same, up to the rounding of sums.
+What `tests.run_test` says of two systems by `t` and by `signed-rank`, with the default options, is
+said here of many pairs, from samples with their values counted (`exact.gather_samples`). The
+answers are the same, up to the rounding of sums. Arrays of p-values have any common shape; NaN
+stands for undefined, and a p is never 0.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import bdtr, ndtr, stdtr, stdtrit
 
-from heldout.stats.batch_p import signed_rank_p, t_p
-from heldout.stats.options import check_options
-from heldout.stats.pseudomedians import estimate_pseudomedians
-from heldout.stats.result import SMALLEST, TestResult
-from heldout.stats.samples import Samples
-from heldout.stats.signed_rank import EXACT_AT_MOST
+from heldout.stats.exact import Samples
+from heldout.stats.rank_tests import EXACT_AT_MOST, Corrections, Zeros, estimate_pseudomedians
+from heldout.stats.results import SMALLEST, TestResult, check_options
 from heldout.stats.table import TESTS
 
-__all__ = ["mean_above_p", "signed_rank_tests", "t_tests"]
+_Numbers = NDArray[Any]
+Ps = NDArray[np.float64]
+
+
+def sign_p(wins: _Numbers, losses: _Numbers) -> Ps:
+    """The exact binomial test of wins against losses; undefined where there are none."""
+    fewer = np.minimum(wins, losses).astype(np.float64)
+    return _p(2 * bdtr(fewer, wins + losses, 0.5), wins + losses > 0)
+
+
+def signed_rank_p(
+    doubled: _Numbers,
+    ties: _Numbers,
+    *,
+    wins: _Numbers,
+    losses: _Numbers,
+    size: _Numbers | int,
+    zeros: Zeros = "wilcox",
+    continuity: bool = True,
+) -> Ps:
+    """Wilcoxon's signed-rank test by the normal approximation.
+
+    Args:
+        doubled: twice the sum of ranks of positive differences, ranked without those of 0.
+        ties: sum of t³ - t over equal differences that are not 0.
+        wins: positive differences.
+        losses: negative differences.
+        size: all differences.
+        zeros: `wilcox` drops differences of 0 before ranking, `pratt` after it, `zsplit` gives
+            half of their ranks to each side.
+        continuity: whether the statistic is brought half a rank nearer to its mean.
+
+    Returns:
+        Undefined where every difference is 0.
+    """
+    used = (wins + losses).astype(np.float64)
+    dropped = 0.0 if zeros == "wilcox" else size - used
+    above = doubled / 2 + wins * dropped
+    total = used + dropped
+    mean = (total * (total + 1) - dropped * (dropped + 1)) / 4
+    squares = _squares(total) - ties / 12
+    # As in scipy, zsplit leaves the ranks of zeros in the variance
+    shared = (dropped**3 - dropped) / 12 if zeros == "zsplit" else _squares(dropped)
+    return _normal_p(above - mean, squares / 4 - shared / 4, continuity=continuity, some=used > 0)
+
+
+def rank_sum_p(
+    doubled: _Numbers,
+    ties: _Numbers,
+    *,
+    size: _Numbers | int,
+    kind: Corrections = "mann-whitney",
+) -> Ps:
+    """The rank-sum test of two samples of one size.
+
+    Args:
+        doubled: twice the sum of the second sample's ranks among both.
+        ties: sum of t³ - t over equal scores.
+        size: of each sample.
+        kind: `mann-whitney` corrects for ties and continuity, `ranksums` for neither.
+
+    Returns:
+        Undefined where all scores are the same.
+    """
+    each = np.asarray(size, np.float64)
+    both = 2 * each
+    corrected = kind == "mann-whitney"
+    spread = both + 1 - (ties / (both * (both - 1)) if corrected else 0.0)
+    deviation = doubled / 2 - each * (both + 1) / 2
+    some = ties < both**3 - both
+    return _normal_p(deviation, each * each / 12 * spread, continuity=corrected, some=some)
+
+
+def t_p(mean: _Numbers, squares: _Numbers, *, size: _Numbers | int) -> Ps:
+    """The paired t test.
+
+    Args:
+        mean: of the differences.
+        squares: sum of their squared distances from it.
+        size: of each sample, >= 2.
+
+    Returns:
+        Undefined where `squares` is 0: every difference is the same.
+    """
+    each = np.asarray(size, np.float64)
+    some = squares > 0
+    error = np.sqrt(np.where(some, squares, 1.0) / (each - 1) / each)
+    return _p(2 * stdtr(each - 1, -np.abs(mean) / error), some)
+
+
+def _squares(count: _Numbers | float) -> _Numbers:
+    """1² + 2² + … + count²."""
+    return np.asarray(count * (count + 1) * (2 * count + 1) / 6)
+
+
+def _normal_p(deviation: Ps, variance: Ps, *, continuity: bool, some: NDArray[np.bool_]) -> Ps:
+    distance = np.abs(deviation) - (0.5 if continuity else 0.0)
+    error = np.sqrt(np.where(some, variance, 1.0))
+    return _p(2 * ndtr(-distance / error), some)
+
+
+def _p(values: Ps, some: NDArray[np.bool_]) -> Ps:
+    return np.where(some, np.clip(values, SMALLEST, 1.0), np.nan)
+
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Numbers = Sequence[float | None]
+_OptionalNumbers = Sequence[float | None]
 
 _EMPTY = "no query"
 _SINGLE = "a single query says nothing of others"
@@ -62,7 +163,7 @@ def t_tests(samples: Samples, *, level: float) -> tuple[TestResult, ...]:
     )
 
 
-def mean_above_p(samples: Samples, *, null: float, below: bool = False) -> Numbers:
+def mean_above_p(samples: Samples, *, null: float, below: bool = False) -> _OptionalNumbers:
     """One-sided p of the t test: is the mean difference above a null?
 
     Args:
@@ -164,7 +265,7 @@ def _exact_p(doubled: Sequence[int], above: int) -> float:
     return float(min(1.0, min(at_least, at_most) / (1 << (width - 2))))
 
 
-def _where(some: Flags, values: Floats) -> Numbers:
+def _where(some: Flags, values: Floats) -> _OptionalNumbers:
     """Numbers where they are defined, else `None`."""
     pairs = zip(some.tolist(), values.tolist(), strict=True)
     return [value if defined else None for defined, value in pairs]
@@ -175,11 +276,11 @@ class _Columns(NamedTuple):
 
     n: Sequence[int]
     used: Sequence[int]
-    difference: Numbers
-    low: Numbers
-    high: Numbers
-    statistic: Numbers
-    p: Numbers
+    difference: _OptionalNumbers
+    low: _OptionalNumbers
+    high: _OptionalNumbers
+    statistic: _OptionalNumbers
+    p: _OptionalNumbers
     why: Sequence[str | None]
 
 

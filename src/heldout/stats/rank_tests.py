@@ -1,0 +1,607 @@
+"""Tests of wins and ranks: sign, binomial, rank-sum, Wilcoxon's signed-rank with its interval.
+
+The pseudomedian of differences is the median of their Walsh averages, the means of all pairs.
+Whole numbers, such as differences of ranks, have few different Walsh averages: a histogram folded
+with itself counts them for all samples at once. Of small samples all averages are laid out, and in
+large ones they are looked for.
+
+`share_not_lower_p` asks whether a share of queries is lower by less than a margin. Two systems that
+differ on a few queries only, or on none, have no usable standard error of the difference; the score
+test takes the error under the null instead, where it is never 0.
+"""
+
+import math
+from functools import cache, cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
+
+from heldout.errors import InputError, Problem
+from heldout.stats.exact import DECIMALS, Samples, differences
+from heldout.stats.rank_correlation import midranks
+from heldout.stats.results import SMALLEST, Alternative, Ask, Found, choose_tail, normal_p
+from heldout.stats.student import welch_freedom
+
+
+def share_not_lower_p(a_only: int, b_only: int, *, size: int, margin: float) -> float:
+    """The p-value against: B answers a share of queries that is lower by the margin or more.
+
+    Args:
+        a_only: queries that A alone answers.
+        b_only: those that B alone answers.
+        size: all queries, at least 1 and at least those of both kinds.
+        margin: between 0 and 1, in shares of all queries.
+
+    Returns:
+        In [2.2e-308, 1], by the normal approximation.
+
+    Source:
+        Tango 1998, Statistics in Medicine 17, section 3.
+    """
+    if not 0 < margin < 1:
+        raise ValueError(margin)
+    if not (min(a_only, b_only) >= 0 and size >= max(1, a_only + b_only)):
+        raise ValueError((a_only, b_only, size))
+    share = _share_of_a_only(a_only, b_only, size=size, margin=margin)
+    error = math.sqrt(size * (2 * share - margin * (1 + margin)))
+    return max(SMALLEST, float(ndtr(-(b_only - a_only + size * margin) / error)))
+
+
+def _share_of_a_only(a_only: int, b_only: int, *, size: int, margin: float) -> float:
+    """The likeliest share of queries that A alone answers, where B's is lower by the margin."""
+    # The likelihood's derivative under p(B alone) = p(A alone) - margin, times its denominators
+    square = 2 * size
+    linear = -(a_only + b_only + (2 * size + a_only - b_only) * margin)
+    constant = a_only * margin * (1 + margin)
+    root = math.sqrt(max(0.0, linear * linear - 4 * square * constant))
+    return (root - linear) / (2 * square)
+
+
+_LAID_OUT = 4096
+_BINS = (64, 2048)
+_MARGIN = 0.25
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class _Cut(NamedTuple):
+    """Where a limit cuts the averages.
+
+    Attributes:
+        limit: averages up to this are counted.
+        ends: for each of the smallest values, how many values make an average up to the limit
+            with it.
+        total: how many averages there are up to the limit.
+    """
+
+    limit: float
+    ends: Integers
+    total: int
+
+
+class _Stretch(NamedTuple):
+    """Averages that follow each other.
+
+    Attributes:
+        before: how many averages come before them.
+        sums: twice the averages, ascending.
+        reached: how many averages there are up to each.
+    """
+
+    before: int
+    sums: Floats
+    reached: Integers
+
+
+class WalshAverages:
+    """The averages (x + y) / 2 of all pairs of values, each value with itself too, in order.
+
+    There are n (n + 1) / 2 of them. They are never all laid out: a histogram of the values,
+    folded with itself, says between which limits one lies, and few lie there with it.
+
+    Attributes:
+        count: how many there are.
+    """
+
+    def __init__(self, values: Floats, counts: Integers | None = None) -> None:
+        """Take the values.
+
+        Args:
+            values: finite, at least one; where there are counts, distinct and ascending.
+            counts: how often each occurs; `None` where `values` has each as often.
+        """
+        if counts is None:
+            values, counts = np.unique(values, return_counts=True)
+        self._values, self._counts = values, counts
+        self._before = np.concatenate(([0], np.cumsum(counts)))
+        # Pairs are counted at the smaller value, a value with itself once
+        twice = counts * self._before[1:] - counts * (counts + 1) // 2
+        self._twice = np.concatenate(([0], np.cumsum(twice)))
+        self._found = _Stretch(0, np.zeros(0), np.zeros(1, np.int64))
+        size = int(self._before[-1])
+        self.count = size * (size + 1) // 2
+
+    def find(self, place: int) -> float:
+        """The average at a place in ascending order, rounded to 1e-12.
+
+        Args:
+            place: 1 to `count`.
+        """
+        if not self._found.before < place <= self._found.reached[-1]:
+            self._found = self._look_for(place)
+        found = self._found.sums[self._found.reached.searchsorted(place)] / 2
+        return float(np.round(found, DECIMALS)) + 0.0
+
+    def median(self) -> float:
+        """The pseudomedian: the Hodges-Lehmann estimate of the values' centre."""
+        lower, upper = (self.count + 1) // 2, self.count // 2 + 1
+        first = self.find(lower)
+        return first if lower == upper else (first + self.find(upper)) / 2
+
+    def _look_for(self, place: int) -> _Stretch:
+        """Few averages that follow each other, among them the one at a place."""
+        size = len(self._values)
+        first, last = float(self._values[0]), float(self._values[-1])
+        low = _Cut(float(np.nextafter(first, -np.inf)), np.zeros(0, np.int64), 0)
+        high = _Cut(last, np.full(size, size), self.count)
+        if size * (size + 1) // 2 > _LAID_OUT:
+            for limit in self._guess(place):
+                low, high = self._narrow(low, high, limit, place)
+        while self._starts_and_lengths(low, high)[1].sum() > _LAID_OUT:
+            middle = (low.limit + high.limit) / 2
+            if not low.limit < middle < high.limit:
+                return _Stretch(low.total, np.array([2 * high.limit]), np.array([high.total]))
+            low, high = self._narrow(low, high, middle, place)
+        return self._lay_out(low, high)
+
+    def _narrow(self, low: _Cut, high: _Cut, limit: float, place: int) -> tuple[_Cut, _Cut]:
+        cut = self._cut(limit)
+        return (low, cut) if cut.total >= place else (cut, high)
+
+    def _cut(self, limit: float) -> _Cut:
+        own = int(self._values.searchsorted(limit, "right"))
+        ends = self._values.searchsorted(2 * limit - self._values[:own], "right")
+        pairs = self._counts[:own] @ self._before[ends]
+        return _Cut(limit, ends, int(pairs - self._twice[own]))
+
+    def _starts_and_lengths(self, low: _Cut, high: _Cut) -> tuple[Integers, Integers]:
+        """For each smaller value the first partner between the limits, and how many there are."""
+        starts = np.arange(len(high.ends))
+        starts[: len(low.ends)] = low.ends
+        return starts, high.ends - starts
+
+    def _lay_out(self, low: _Cut, high: _Cut) -> _Stretch:
+        starts, lengths = self._starts_and_lengths(low, high)
+        smaller = np.repeat(np.arange(len(lengths)), lengths)
+        larger = np.arange(len(smaller)) + (starts - np.cumsum(lengths) + lengths)[smaller]
+        sums = self._values[smaller] + self._values[larger]
+        counts = self._counts[smaller] * self._counts[larger]
+        itself = smaller == larger
+        counts[itself] = (counts[itself] + self._counts[smaller[itself]]) // 2
+        order = np.argsort(sums)
+        return _Stretch(low.total, sums[order], low.total + np.cumsum(counts[order]))
+
+    def _guess(self, place: int) -> tuple[float, float]:
+        """Limits between which an average probably lies, by a histogram of the values."""
+        first, width, reached = self._folded
+        at = int(reached.searchsorted(place))
+        # The bins of x and y add up to that of x + y, or to the one before
+        return first + (at - _MARGIN) * width / 2, first + (at + 2 + _MARGIN) * width / 2
+
+    @cached_property
+    def _folded(self) -> tuple[float, float, Integers]:
+        """The smallest value, the width of a bin, and how many pairs are up to each sum of bins."""
+        least, most = _BINS
+        bins = min(max(least, 1 << (2 * len(self._values)).bit_length()), most)
+        first, last = float(self._values[0]), float(self._values[-1])
+        width = last / bins - first / bins
+        places = ((self._values - first) / width).astype(np.int64).clip(max=bins - 1)
+        histogram = np.bincount(places, self._counts, bins)
+        return first, width, fold_histograms(histogram[np.newaxis])[0]
+
+
+def fold_histograms(counts: Integers) -> Integers:
+    """How many pairs of values have a sum of places up to each, each value with itself too.
+
+    Args:
+        counts: of values at each place, shape (samples, places); up to 1e7 of each sample.
+
+    Returns:
+        Shape (samples, 2 × places): column s counts the pairs with sums up to s.
+    """
+    size = 2 * counts.shape[1]
+    # The product is exact: sums are whole numbers, and errors are far below a half
+    ordered = np.fft.irfft(np.fft.rfft(counts, size) ** 2, size)
+    ordered[:, ::2] += counts  # each value with itself
+    return np.cumsum(np.rint(ordered).astype(np.int64), axis=1) // 2
+
+
+def sort_averages(values: Floats) -> Floats:
+    """All Walsh averages of small samples, in ascending order, rounded to 1e-12.
+
+    Args:
+        values: finite, shape (samples, size).
+
+    Returns:
+        Shape (samples, size (size + 1) / 2).
+    """
+    first, second = np.triu_indices(values.shape[1])
+    averages = (values[:, first] + values[:, second]) / 2
+    averages.sort(axis=1)
+    return np.round(averages, DECIMALS) + 0.0
+
+
+Zeros = Literal["wilcox", "pratt", "zsplit"]
+Method = Literal["auto", "exact", "approximate"]
+Scores = NDArray[np.float64]
+
+EXACT_AT_MOST = 50
+"""Differences up to which `auto` is exact."""
+
+_EXACT_LIMIT = 500
+
+
+def signed_rank_test(
+    a: Scores, b: Scores, ask: Ask, *, zeros: Zeros, continuity: bool, method: Method
+) -> Found:
+    """The signed-rank test of two systems; see `rank_differences`."""
+    return rank_differences(
+        differences(a, b), ask, zeros=zeros, continuity=continuity, method=method
+    )
+
+
+def rank_differences(
+    difference: Scores, ask: Ask, *, zeros: Zeros, continuity: bool, method: Method
+) -> Found:
+    """Are the differences symmetric about 0?
+
+    Args:
+        difference: of the queries; equal ones are equal floats.
+        ask: direction and level.
+        zeros: `wilcox` drops differences of 0 before ranking, `pratt` after it, `zsplit` gives
+            half of their ranks to each side.
+        continuity: of the normal approximation.
+        method: `exact` is the distribution of the given ranks, tied ones too, under all signs;
+            `auto` is that up to 50 differences that are not 0.
+
+    Raises:
+        InputError: code `test-option`: `exact` with more than 500 differences.
+
+    Returns:
+        The difference is the pseudomedian of the differences that are not 0, under `zsplit` of
+        all. Its interval counts Walsh averages as if no two differences were tied, which is
+        conservative.
+    """
+    moved = difference[difference != 0]
+    used = len(moved)
+    if not used:
+        centre = 0.0 if zeros == "zsplit" else None
+        return Found(used=0, difference=centre, why="every difference is 0")
+    if method == "exact" and used > _EXACT_LIMIT:
+        raise InputError(
+            Problem(
+                code="test-option",
+                path="test signed-rank",
+                found=f"method exact with {used} differences",
+                expected=f"at most {_EXACT_LIMIT}",
+                hint="with so many the normal approximation is as good",
+            )
+        )
+    kept = moved if zeros == "wilcox" else difference
+    ranks = midranks(np.abs(kept))
+    signed = ranks[kept != 0]
+    above = float(signed[moved > 0].sum())
+    if method == "exact" or (method == "auto" and used <= EXACT_AT_MOST):
+        p = _exact_p(signed, above, ask.alternative)
+    else:
+        # scipy's zsplit leaves the ranks of zeros in the variance, and so does this
+        spread = ranks if zeros == "zsplit" else signed
+        error = math.sqrt(float(np.sum(spread**2))) / 2
+        deviation = above - float(signed.sum()) / 2
+        p = normal_p(deviation, error=error, continuity=continuity, alternative=ask.alternative)
+    estimate, low, high = _estimate(difference if zeros == "zsplit" else moved, ask.level)
+    return Found(
+        used=used,
+        difference=estimate,
+        low=low,
+        high=high,
+        statistic=above,
+        p=p,
+        why=None if low is not None else f"too few differences for an interval: {used}",
+    )
+
+
+def _exact_p(ranks: Scores, above: float, alternative: Alternative) -> float:
+    """The chance of such a sum of positive ranks when every sign is tossed."""
+    doubled = np.rint(2 * ranks).astype(np.int64)
+    chances = _sum_chances(doubled)
+    place = round(2 * above)
+    return choose_tail(
+        greater=float(chances[place:].sum()),
+        less=float(chances[: place + 1].sum()),
+        alternative=alternative,
+    )
+
+
+def _sum_chances(weights: NDArray[np.int64]) -> Scores:
+    """Chance of each sum, from 0, of weights that are each in or out by a fair coin."""
+    chances = np.zeros(int(weights.sum()) + 1)
+    chances[0], top = 1.0, 0
+    for weight in weights.tolist():
+        top += weight
+        chances[weight : top + 1] += chances[: top + 1 - weight].copy()
+        chances[: top + 1] /= 2
+    return chances
+
+
+def _estimate(values: Scores, level: float) -> tuple[float, float | None, float | None]:
+    """The pseudomedian and the ends of its interval."""
+    averages = WalshAverages(values)
+    place = place_of_end(len(values), (1 - level) / 2)
+    if place < 1:
+        return averages.median(), None, None
+    return averages.median(), averages.find(place), averages.find(averages.count + 1 - place)
+
+
+def place_of_end(size: int, tail: float) -> int:
+    """Place of the Walsh average that is an interval's lower end; below 1 where there is none.
+
+    Args:
+        size: differences, at least 1.
+        tail: chance that is left below the interval, above 0 and at most 0.5.
+    """
+    if size <= EXACT_AT_MOST:
+        return int(_untied_chances(size).searchsorted(tail, "right"))
+    mean = size * (size + 1) / 4
+    error = math.sqrt(size * (size + 1) * (2 * size + 1) / 24)
+    return math.floor(mean + 0.5 + float(ndtri(tail)) * error)
+
+
+@cache
+def _untied_chances(size: int) -> Scores:
+    """Chance of each sum of positive ranks, or of a smaller one, where no two are tied."""
+    return np.cumsum(_sum_chances(np.arange(1, size + 1)))
+
+
+_SPAN = 4096
+Indices = NDArray[np.intp]
+
+
+class Pseudomedians(NamedTuple):
+    """Centres of samples, and the ends of their intervals.
+
+    Attributes:
+        centre: `None` where a sample is empty.
+        low: `None` where it is too small for an interval.
+        high: likewise.
+    """
+
+    centre: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+
+
+def estimate_pseudomedians(samples: Samples, *, level: float) -> Pseudomedians:
+    """Estimate the centre of each sample.
+
+    Args:
+        samples: some may be empty.
+        level: of the intervals, between 0 and 1.
+    """
+    none: list[float | None] = [None] * len(samples.sizes)
+    found = Pseudomedians(none, none.copy(), none.copy())
+    whole = _has_whole_numbers(samples)
+    reached = _fold(samples) if whole else None
+    for size in np.unique(samples.sizes[samples.sizes > 0]).tolist():
+        rows = np.flatnonzero(samples.sizes == size)
+        count = size * (size + 1) // 2
+        place = max(0, place_of_end(size, (1 - level) / 2))
+        places = [(count + 1) // 2, count // 2 + 1]
+        places += [place, count + 1 - place] if place else []
+        if reached is not None:
+            least = float(samples.values.min())
+            averages = _look_up(reached[rows], places) / 2 + least
+        elif size <= EXACT_AT_MOST:
+            averages = _lay_out(samples, rows, size)[:, np.array(places) - 1]
+        else:
+            averages = _look_for(samples, rows, places)
+        _keep(found, rows, averages)
+    return found
+
+
+def _has_whole_numbers(samples: Samples) -> bool:
+    """Whether all values are whole numbers that lie close together."""
+    if not len(samples.values):
+        return False
+    close = samples.values.max() - samples.values.min() < _SPAN
+    return bool(close and np.array_equal(samples.values, np.rint(samples.values)))
+
+
+def _fold(samples: Samples) -> NDArray[np.int64]:
+    """How many averages of each sample are up to each half of a whole number."""
+    places = (samples.values - samples.values.min()).astype(np.int64)
+    span = int(places.max()) + 1
+    cells = len(samples.sizes) * span
+    histograms = np.bincount(samples.owners * span + places, samples.counts, cells)
+    return fold_histograms(histograms.reshape(-1, span))
+
+
+def _look_up(reached: NDArray[np.int64], places: list[int]) -> Floats:
+    columns = [(reached < place).sum(axis=1) for place in places]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def _lay_out(samples: Samples, rows: Indices, size: int) -> Floats:
+    inside = (samples.sizes == size)[samples.owners]
+    values = np.repeat(samples.values[inside], samples.counts[inside])
+    return sort_averages(values.reshape(len(rows), size))
+
+
+def _look_for(samples: Samples, rows: Indices, places: list[int]) -> Floats:
+    ends = np.searchsorted(samples.owners, [rows, rows + 1]).T.tolist()
+    found = []
+    for start, end in ends:
+        averages = WalshAverages(samples.values[start:end], samples.counts[start:end])
+        found.append([averages.find(place) for place in places])
+    return np.array(found)
+
+
+def _keep(found: Pseudomedians, rows: Indices, averages: Floats) -> None:
+    """Take the centre, between the two averages in the middle, and the ends where there are."""
+    first, second = averages[:, 0], averages[:, 1]
+    centres = np.where(first == second, first, (first + second) / 2)
+    for into, column in zip(found, (centres, *averages.T[2:]), strict=False):
+        for row, value in zip(rows.tolist(), column.tolist(), strict=True):
+            into[row] = value
+
+
+Corrections = Literal["mann-whitney", "ranksums"]
+
+
+def rank_sum_test(a: Scores, b: Scores, ask: Ask, *, kind: Corrections) -> Found:
+    """Does a score of B exceed one of A as often as the other way round?
+
+    Args:
+        a: scores of A.
+        b: scores of B, not necessarily on the same queries.
+        ask: direction and level.
+        kind: `mann-whitney` corrects for ties and continuity, `ranksums` for neither.
+
+    Returns:
+        The difference is P(B > A) - P(A > B), its interval by the variance of placements
+        (Brunner and Munzel), which takes the samples as independent.
+    """
+    used = len(a) + len(b)
+    pooled = np.concatenate((a, b))
+    if np.ptp(pooled) == 0:
+        return Found(used=used, difference=0.0, why="all scores are the same")
+    ranks = midranks(pooled)
+    mean = len(a) * len(b) / 2
+    above = float(ranks[len(a) :].sum()) - len(b) * (len(b) + 1) / 2
+    corrected = kind == "mann-whitney"
+    placed = _place(a, b, ranks, ask.level)
+    return Found(
+        used=used,
+        difference=(above - mean) / mean,
+        low=placed.low,
+        high=placed.high,
+        statistic=above,
+        p=normal_p(
+            above - mean,
+            error=_error(pooled, len(a), ties=corrected),
+            continuity=corrected,
+            alternative=ask.alternative,
+        ),
+        why=placed.why,
+    )
+
+
+def _error(pooled: Scores, size: int, *, ties: bool) -> float:
+    """Standard deviation of the statistic under the null."""
+    total = len(pooled)
+    spread = total + 1.0
+    if ties:
+        counts = np.unique(pooled, return_counts=True)[1].astype(np.float64)
+        spread -= float(np.sum(counts**3 - counts)) / (total * (total - 1))
+    return math.sqrt(size * (total - size) / 12 * spread)
+
+
+class _Placed(NamedTuple):
+    low: float | None
+    high: float | None
+    why: str | None
+
+
+def _place(a: Scores, b: Scores, ranks: Scores, level: float) -> _Placed:
+    """The interval of P(B > A) - P(A > B)."""
+    if min(len(a), len(b)) < 2:  # noqa: PLR2004 - a variance needs two
+        return _Placed(None, None, "a system has a single score")
+    # The share of the other sample that each score exceeds, ties counting half
+    of_a = (ranks[: len(a)] - midranks(a)) / len(b)
+    of_b = (ranks[len(a) :] - midranks(b)) / len(a)
+    parts = [float(np.var(of, ddof=1)) / len(of) for of in (of_a, of_b)]
+    if not sum(parts):
+        return _Placed(None, None, "the samples do not overlap: no interval")
+    freedom = welch_freedom(parts, (len(a), len(b)))
+    # The shares differ by twice what the placements do
+    half = 2 * float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(sum(parts))
+    centre = float(np.mean(of_b)) - float(np.mean(of_a))
+    return _Placed(max(-1.0, centre - half), min(1.0, centre + half), None)
+
+
+def sign_test(a: Scores, b: Scores, ask: Ask, *, tolerance: float) -> Found:
+    """The sign test: does each system win as often as the other?
+
+    Args:
+        a: scores of A.
+        b: scores of B on the same queries.
+        ask: direction and level.
+        tolerance: differences of at most so much are ties, and dropped.
+    """
+    return compare_wins(*count_signs(differences(a, b), tolerance), ask)
+
+
+def binomial_test(a: Scores, b: Scores, ask: Ask, *, above: float) -> Found:
+    """The exact binomial test on the queries that one system alone answers (McNemar's, exact).
+
+    Args:
+        a: scores of A.
+        b: scores of B on the same queries.
+        ask: direction and level.
+        above: a query is answered by a score above this.
+    """
+    first, second = a > above, b > above
+    return compare_wins(int(np.sum(first & ~second)), int(np.sum(second & ~first)), ask)
+
+
+def count_signs(difference: Scores, tolerance: float) -> tuple[int, int]:
+    """How many queries A wins, and how many B, by more than a tolerance."""
+    sizes = np.round(difference, DECIMALS)
+    return int(np.sum(sizes < -tolerance)), int(np.sum(sizes > tolerance))
+
+
+def compare_wins(a_wins: int, b_wins: int, ask: Ask) -> Found:
+    """The exact binomial test of counts, with the Clopper-Pearson interval.
+
+    Args:
+        a_wins: queries won by A, >= 0.
+        b_wins: queries won by B, >= 0.
+        ask: direction and level.
+
+    Returns:
+        The difference is the share that B won less the share that A won.
+    """
+    used = a_wins + b_wins
+    if not used:
+        return Found(used=0, difference=None, why="no query has a winner")
+    tail = ask.alpha / 2
+    low = float(betaincinv(b_wins, a_wins + 1, tail)) if b_wins else 0.0
+    # The mirrored lower end, so that B against A is A against B with its sign changed
+    high = float(betaincinv(a_wins, b_wins + 1, tail)) if a_wins else 0.0
+    return Found(
+        used=used,
+        difference=(b_wins - a_wins) / used,
+        low=2 * low - 1,
+        high=1 - 2 * high,
+        statistic=float(b_wins),
+        p=wins_p(a_wins, b_wins, share=0.5, ask=ask),
+    )
+
+
+def wins_p(a_wins: int, b_wins: int, *, share: float, ask: Ask) -> float:
+    """The binomial p-value of counts of wins.
+
+    Args:
+        a_wins: queries won by A.
+        b_wins: queries won by B.
+        share: that B wins under the null, 0 < share < 1; 0.5 where `ask` is two-sided.
+        ask: direction.
+    """
+    return choose_tail(
+        greater=float(betainc(b_wins, a_wins + 1, share)) if b_wins else 1.0,
+        less=float(betainc(a_wins, b_wins + 1, 1 - share)) if a_wins else 1.0,
+        alternative=ask.alternative,
+    )

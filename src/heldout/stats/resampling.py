@@ -1,0 +1,382 @@
+"""Random draws in fixed blocks, the bootstrap over queries, and intervals from it.
+
+Each block of draws has a generator of its own: how many workers share the blocks, and in which
+order they finish, changes nothing. The same seed gives the same bytes on one core, on ten, and on a
+cluster.
+
+A trial draws queries with replacement. How often each was drawn, times the scores, gives the sums
+of all systems at once: a product of two matrices and no loop (msmarco-benchmarking, section 3.1).
+Sums are exact (`stats.exact`), so a tie is a tie on every machine.
+
+Assumptions: queries are drawn independently from those that the measure is meant for. Percentile
+and BCa intervals are for one number; looking at many of them needs a correction
+(`stats.sign_flips`). Sources: Efron and Tibshirani 1993, chapters 13 and 14.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from heldout.stats.exact import DECIMALS, Whole, mean_of_sums, whole_numbers
+
+Found = TypeVar("Found")
+Counts = NDArray[np.int64]
+
+_CELLS = 1 << 19
+_DRAWS = 256
+_TASKS = 32
+
+
+def block_size(width: int) -> int:
+    """Draws in a block: 256, fewer where a draw is wide, never fewer than 8.
+
+    Args:
+        width: numbers that a draw takes; a block then needs some 4 MB for each array, which
+            is faster than more.
+    """
+    return min(_DRAWS, max(8, _CELLS // max(width, 1)))
+
+
+def map_blocks(
+    work: Callable[..., Found],
+    *shared: Any,
+    rng: Generator,
+    draws: int,
+    size: int,
+    executor: Executor | None = None,
+) -> list[Found]:
+    """Do all blocks of draws.
+
+    Args:
+        work: called as `work(*shared, generator, draws)` for each block; a function of a module,
+            so that it can be sent to another process.
+        shared: what every block needs.
+        rng: the blocks' generators are spawned from it.
+        draws: how many in all, >= 1.
+        size: how many a block has; the last one may have fewer.
+        executor: where to do it; `None` for here.
+
+    Returns:
+        What each block gave, in the order of the blocks.
+    """
+    shares, ask = _share(rng, draws, size, executor), (work, *shared)
+    if executor is None:
+        return [found for blocks in shares for found in _do(blocks, *ask)]
+    futures = [executor.submit(_do, blocks, *ask) for blocks in shares]
+    return [found for future in futures for found in future.result()]
+
+
+def add_blocks(
+    work: Callable[..., Counts],
+    *shared: Any,
+    rng: Generator,
+    draws: int,
+    size: int,
+    executor: Executor | None = None,
+) -> Counts:
+    """Do all blocks of draws and add up what they give, with no more than one sum in memory.
+
+    Args:
+        work: as for `map_blocks`; gives whole numbers in an array of one shape, whose sum is the
+            same in whatever order.
+        shared: what every block needs.
+        rng: the blocks' generators are spawned from it, as by `map_blocks`.
+        draws: how many in all, >= 1.
+        size: how many a block has; the last one may have fewer.
+        executor: where to do it; `None` for here. Each task sends one sum back.
+    """
+    shares, ask = _share(rng, draws, size, executor), (work, *shared)
+    if executor is None:
+        return _total(_add(blocks, *ask) for blocks in shares)
+    futures = [executor.submit(_add, blocks, *ask) for blocks in shares]
+    futures.reverse()
+    return _total(futures.pop().result() for _ in range(len(futures)))
+
+
+Block = tuple[Generator, int]
+
+
+def _share(
+    rng: Generator, draws: int, size: int, executor: Executor | None
+) -> list[Sequence[Block]]:
+    """The blocks, divided into tasks: few, since each may carry the scores to another process."""
+    counts = [min(size, draws - start) for start in range(0, draws, size)]
+    blocks = list(zip(rng.spawn(len(counts)), counts, strict=True))
+    length = len(blocks) if executor is None else -(-len(blocks) // _TASKS)
+    return [blocks[start : start + length] for start in range(0, len(blocks), length)]
+
+
+def _do(blocks: Sequence[Block], work: Callable[..., Found], *shared: Any) -> list[Found]:
+    return [work(*shared, rng, draws) for rng, draws in blocks]
+
+
+def _add(blocks: Sequence[Block], work: Callable[..., Counts], *shared: Any) -> Counts:
+    return _total(work(*shared, rng, draws) for rng, draws in blocks)
+
+
+def _total(parts: Iterable[Counts]) -> Counts:
+    """The sum, in the place of the first part."""
+    rest: Iterator[Counts] = iter(parts)
+    return reduce(lambda total, part: np.add(total, part, out=total), rest, next(rest))
+
+
+TieRule = Literal["earlier", "shared"]
+"""`earlier`: of equal systems the one that stands first gets the better rank.
+`shared`: all of them get the best of their ranks."""
+
+DIGITS = DECIMALS
+"""Means are rounded to so many digits before they are ranked, where they are not exact."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BootstrapRanks:
+    """Where systems ranked in the trials.
+
+    Attributes:
+        counts: int64, shape (systems, systems): in how many trials a system had rank column + 1.
+        trials: how many there were.
+        tied: trials in which some systems had equal means, so that the rule decided.
+    """
+
+    counts: NDArray[np.int64]
+    trials: int
+    tied: int
+
+
+def bootstrap_ranks(
+    values: NDArray[np.float64],
+    rng: Generator,
+    *,
+    trials: int = 1000,
+    size: int | None = None,
+    ties: TieRule = "earlier",
+    executor: Executor | None = None,
+) -> BootstrapRanks:
+    """Ranks by mean, the highest first, of systems on queries drawn with replacement.
+
+    Args:
+        values: finite scores, shape (systems, queries), both >= 1.
+        rng: where draws come from.
+        trials: how many, >= 1.
+        size: queries that a trial draws; `None` for as many as there are.
+        ties: what equal means get.
+        executor: where to compute; `None` for here.
+
+    Source: msmarco-benchmarking, section 3.1.
+    """
+    size = values.shape[1] if size is None else size
+    whole = whole_numbers(values, summed=size)
+    block = block_size(max(size, values.shape[1]))
+    counts = add_blocks(
+        _rank_block, whole, size, ties, rng=rng, draws=trials, size=block, executor=executor
+    )
+    systems = len(values)
+    table = counts[:-1].reshape(systems, systems)
+    return BootstrapRanks(counts=table, trials=trials, tied=int(counts[-1]))
+
+
+def bootstrap_means(
+    values: NDArray[np.float64],
+    rng: Generator,
+    *,
+    trials: int = 1000,
+    size: int | None = None,
+    executor: Executor | None = None,
+) -> NDArray[np.float64]:
+    """Means of rows over queries drawn with replacement, the same draws for every row.
+
+    Args:
+        values: finite scores, shape (rows, queries), both >= 1.
+        rng: where draws come from.
+        trials: how many, >= 1.
+        size: queries that a trial draws; `None` for as many as there are.
+        executor: where to compute; `None` for here.
+
+    Returns:
+        float64, shape (trials, rows).
+    """
+    size = values.shape[1] if size is None else size
+    whole = whole_numbers(values, summed=size)
+    block = block_size(max(size, values.shape[1]))
+    sums = map_blocks(_sum_block, whole, size, rng=rng, draws=trials, size=block, executor=executor)
+    return mean_of_sums(np.concatenate(sums), whole, size)
+
+
+def rank_rows(means: NDArray[np.float64], ties: TieRule) -> tuple[NDArray[np.int64], int]:
+    """Ranks from 1 within each row, the highest value first.
+
+    Args:
+        means: shape (rows, systems).
+        ties: what equal values get.
+
+    Returns:
+        Ranks in the shape of `means`, and the number of rows with equal values.
+    """
+    order = np.argsort(-means, axis=1, kind="stable")
+    ordered = np.take_along_axis(means, order, axis=1)
+    places = np.broadcast_to(np.arange(1, means.shape[1] + 1), means.shape)
+    equal = ordered[:, 1:] == ordered[:, :-1]
+    if ties == "shared":
+        places = places.copy()
+        places[:, 1:][equal] = 0
+        places = np.maximum.accumulate(places, axis=1)
+    ranks = np.empty(means.shape, np.int64)
+    np.put_along_axis(ranks, order, places, axis=1)
+    return ranks, int(equal.any(axis=1).sum())
+
+
+def _rank_block(
+    whole: Whole, size: int, ties: TieRule, rng: Generator, trials: int
+) -> NDArray[np.int64]:
+    """Trials by system and rank, in one row, with the number of tied trials behind them."""
+    sums = _sum_block(whole, size, rng, trials)
+    ranks, tied = rank_rows(mean_of_sums(sums, whole, size), ties)
+    systems = len(whole.values)
+    cells = np.arange(systems) * systems + ranks - 1
+    counts = np.bincount(cells.ravel(), minlength=systems * systems + 1)
+    counts[-1] = tied
+    return counts
+
+
+def _sum_block(whole: Whole, size: int, rng: Generator, trials: int) -> NDArray[np.float64]:
+    queries = whole.values.shape[1]
+    drawn = rng.integers(0, queries, (trials, size), dtype=np.int32)
+    drawn += np.arange(trials, dtype=np.int32)[:, np.newaxis] * queries
+    counts = np.bincount(drawn.ravel(), minlength=trials * queries).reshape(trials, queries)
+    sums: NDArray[np.floating] = counts.astype(whole.values.dtype) @ whole.values.T
+    return sums.astype(np.float64)
+
+
+IntervalMethod = Literal["percentile", "bca"]
+
+_CONSTANT = "every draw gives the same value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """An interval for one number.
+
+    Attributes:
+        estimate: the number itself.
+        low, high: its ends, `None` where undefined.
+        level: how often such intervals should hold the true value, in (0, 1).
+        method: how it was made.
+        draws: how many draws it is made of.
+        why: why it is undefined, else "".
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    level: float
+    method: IntervalMethod
+    draws: int
+    why: str = ""
+
+
+def mean_interval(
+    values: NDArray[np.float64],
+    rng: Generator,
+    *,
+    level: float = 0.95,
+    method: IntervalMethod = "bca",
+    trials: int = 10_000,
+    executor: Executor | None = None,
+) -> Interval:
+    """An interval for the mean, as of differences between two systems query by query.
+
+    Args:
+        values: one finite number for each query, at least one.
+        rng: where draws come from.
+        level: in (0, 1).
+        method: `bca` corrects for bias and for a variance that grows with the mean.
+        trials: draws of the bootstrap, >= 1.
+        executor: where to compute; `None` for here.
+
+    Returns:
+        An interval that is undefined for one value, and for values that are all equal.
+    """
+    draws = bootstrap_means(values[np.newaxis], rng, trials=trials, executor=executor)[:, 0]
+    estimate = float(values.mean())
+    if method == "percentile":
+        return percentile_interval(draws, estimate, level=level)
+    # The mean without one value, up to what all have in common.
+    jackknife = (values.sum() - values) / max(len(values) - 1, 1)
+    return bca_interval(draws, estimate, jackknife, level=level)
+
+
+def percentile_interval(
+    draws: NDArray[np.float64], estimate: float, *, level: float = 0.95
+) -> Interval:
+    """The quantiles of the draws.
+
+    Args:
+        draws: the number in each trial of a bootstrap, at least one.
+        estimate: the number itself.
+        level: in (0, 1).
+    """
+    tails = ((1 - level) / 2, (1 + level) / 2)
+    if np.ptp(draws) == 0:
+        return _interval(draws, estimate, level, "percentile", why=_CONSTANT)
+    return _interval(draws, estimate, level, "percentile", tails)
+
+
+def bca_interval(
+    draws: NDArray[np.float64],
+    estimate: float,
+    jackknife: NDArray[np.float64],
+    *,
+    level: float = 0.95,
+) -> Interval:
+    """Quantiles of the draws, moved for their bias and for their acceleration.
+
+    Args:
+        draws: the number in each trial of a bootstrap, at least one.
+        estimate: the number itself. Draws equal to it count as half below.
+        jackknife: the number without each query in turn.
+        level: in (0, 1).
+
+    Returns:
+        An interval that is undefined where all draws, or all of the jackknife, are equal, and
+        where no draw lies on one side of the estimate.
+    """
+    if np.ptp(draws) == 0 or np.ptp(jackknife) == 0:
+        return _interval(draws, estimate, level, "bca", why=_CONSTANT)
+    below = (np.mean(draws < estimate) + np.mean(draws <= estimate)) / 2
+    if below in (0, 1):
+        why = "every draw lies on one side of the estimate"
+        return _interval(draws, estimate, level, "bca", why=why)
+    pull = jackknife.mean() - jackknife
+    acceleration = np.sum(pull**3) / (6 * np.sum(pull**2) ** 1.5)
+    bias = ndtri(below)
+    at = bias + ndtri([(1 - level) / 2, (1 + level) / 2])
+    moved = ndtr(bias + at / (1 - acceleration * at))
+    return _interval(draws, estimate, level, "bca", (float(moved[0]), float(moved[1])))
+
+
+def _interval(
+    draws: NDArray[np.float64],
+    estimate: float,
+    level: float,
+    method: IntervalMethod,
+    tails: Sequence[float] = (),
+    *,
+    why: str = "",
+) -> Interval:
+    ends = np.quantile(draws, tails).tolist() if tails else (None, None)
+    return Interval(
+        estimate=estimate,
+        low=ends[0],
+        high=ends[1],
+        level=level,
+        method=method,
+        draws=len(draws),
+        why=why,
+    )

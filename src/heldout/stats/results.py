@@ -1,0 +1,321 @@
+"""What a test is asked and finds, what it may be given, and corrections for a family of tests.
+
+An undefined p stays undefined and counts in its family all the same: that a test could not be made
+is known only after looking, so it makes the family no smaller.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+
+from heldout.errors import InputError, Problem, quote
+
+Alternative = Literal["two-sided", "greater", "less"]
+"""`greater`: B is better, that is B - A is above the null; `less`: below it."""
+
+SMALLEST = sys.float_info.min
+"""A p that is smaller, 2.2e-308, is given as this: no p is 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What is asked of a test.
+
+    Attributes:
+        alternative: the direction.
+        level: of the two-sided interval, 0 < level < 1; 1 - level is alpha.
+    """
+
+    alternative: Alternative
+    level: float
+
+    @property
+    def alpha(self) -> float:
+        """The chance of error that the level leaves."""
+        return 1 - self.level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a test finds; see `TestResult`, which adds what it was asked."""
+
+    used: int
+    difference: float | None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    statistic: float | None = None
+    p: float | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestResult:
+    """What a test says of B against A.
+
+    Attributes:
+        test: its name, a key of `heldout.stats.tests.TESTS`.
+        n: scores given: queries of a paired test, scores of both systems of an unpaired one.
+        used: those that the test counts, without the ties that it drops.
+        difference: B - A in the test's own terms, which `Test.difference` names; `None` without
+            a query, or where every one was dropped.
+        low: lower end of the interval of `difference`; `None` where there is none.
+        high: its upper end.
+        level: of the interval, which is two-sided whatever the alternative.
+        alternative: the direction of p.
+        statistic: the test's own; `None` where undefined.
+        p: in [2.2e-308, 1]; `None` where undefined.
+        why: the reason, where p or the interval is undefined.
+        options: every option with the value it had.
+    """
+
+    __test__: ClassVar[bool] = False  # pytest looks for classes of this name
+
+    test: str
+    n: int
+    used: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    level: float
+    alternative: Alternative
+    statistic: float | None
+    p: float | None
+    why: str | None
+    options: Mapping[str, object]
+
+
+def choose_tail(*, greater: float, less: float, alternative: Alternative) -> float:
+    """The p-value of an alternative, never 0 and at most 1.
+
+    Args:
+        greater: chance of a statistic at least as great as the one observed.
+        less: chance of one at most as great.
+        alternative: which of them; `two-sided` is twice the smaller one.
+    """
+    tails = {"greater": greater, "less": less, "two-sided": 2 * min(greater, less)}
+    return min(1.0, max(SMALLEST, tails[alternative]))
+
+
+def normal_p(
+    deviation: float, *, error: float, continuity: bool, alternative: Alternative
+) -> float:
+    """The p-value of a rank statistic by the normal approximation.
+
+    Args:
+        deviation: the statistic less its mean under the null.
+        error: its standard deviation there, > 0.
+        continuity: whether the deviation is brought half a rank nearer to the null.
+        alternative: the direction.
+    """
+    half = 0.5 if continuity else 0.0
+    return choose_tail(
+        greater=float(ndtr((half - deviation) / error)),
+        less=float(ndtr((half + deviation) / error)),
+        alternative=alternative,
+    )
+
+
+_LARGEST = 1e50  # squares of squares are finite too
+
+
+def check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
+    """Scores as an array that every test can use.
+
+    Args:
+        scores: one dimension.
+        system: whose they are, for errors.
+
+    Raises:
+        InputError: code `not-finite`.
+        ValueError: there is more than one dimension.
+    """
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"scores of {system} have {values.ndim} dimensions, not one")
+    broken = np.flatnonzero(~(np.abs(values) <= _LARGEST))
+    if len(broken):
+        place = int(broken[0])
+        problem = problem_of(
+            "not-finite",
+            f"scores of {system}",
+            f"{values[place]} at place {place + 1}",
+            f"finite numbers, up to {_LARGEST:g}",
+            hint="a score that is missing or undefined is none: leave its query out",
+        )
+        raise InputError(problem)
+    return values
+
+
+def check_ask(
+    test: str,
+    alternatives: tuple[Alternative, ...],
+    alternative: Alternative,
+    *,
+    level: float,
+    least: float,
+) -> Ask:
+    """What is asked of a test, if it can be asked.
+
+    Args:
+        test: its name.
+        alternatives: directions that it knows.
+        alternative: the one asked for.
+        level: of the interval.
+        least: level that it must exceed.
+
+    Raises:
+        InputError: all problems at once. Code `test-option`.
+    """
+    path, problems = f"test {test}", []
+    if alternative not in alternatives:
+        expected = " or ".join(alternatives)
+        problems.append(
+            problem_of("test-option", path, f"alternative {quote(alternative)}", expected)
+        )
+    if not least < level < 1:
+        expected = f"a number between {least:g} and 1"
+        problems.append(problem_of("test-option", path, f"level {level}", expected))
+    if problems:
+        raise InputError(problems)
+    return Ask(alternative=alternative, level=float(level))
+
+
+def problem_of(code: str, path: str, found: str, expected: str, *, hint: str = "") -> Problem:
+    """A problem without a line."""
+    return Problem(code=code, path=path, found=found, expected=expected, hint=hint)
+
+
+def bonferroni(ps: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Each p times the size of the family, at most 1.
+
+    Args:
+        ps: all p-values of the family; `None` where undefined.
+
+    Source:
+        Dunn 1961.
+    """
+    return tuple(None if p is None else min(1.0, p * len(ps)) for p in ps)
+
+
+def holm(ps: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Bonferroni step by step, from the smallest p: never larger, and as safe.
+
+    Args:
+        ps: all p-values of the family; `None` where undefined, which ranks behind all others.
+
+    Source:
+        Holm 1979.
+    """
+    known = sorted((p, place) for place, p in enumerate(ps) if p is not None)
+    corrected: list[float | None] = [None] * len(ps)
+    largest = 0.0
+    for step, (p, place) in enumerate(known):
+        largest = max(largest, min(1.0, p * (len(ps) - step)))
+        corrected[place] = largest
+    return tuple(corrected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An option.
+
+    Attributes:
+        default: its value where none is given; `None` where one must be.
+        meaning: what it does, in a few words.
+        expected: what it may be, in words.
+        allows: whether it may be this.
+    """
+
+    default: object
+    meaning: str
+    expected: str
+    allows: Callable[[object], bool]
+
+
+def choice(*words: str, meaning: str) -> Option:
+    """One of some words; the first is the default."""
+    return Option(
+        default=words[0], meaning=meaning, expected=" or ".join(words), allows=words.__contains__
+    )
+
+
+def switch(*, default: bool, meaning: str) -> Option:
+    """On or off."""
+    return Option(
+        default=default,
+        meaning=meaning,
+        expected="True or False",
+        allows=lambda value: isinstance(value, bool),
+    )
+
+
+def number(
+    *, default: float | None, meaning: str, expected: str, allows: Callable[[float], bool]
+) -> Option:
+    """A finite number."""
+    return Option(
+        default=default,
+        meaning=meaning,
+        expected=expected,
+        allows=lambda value: (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+            and allows(value)
+        ),
+    )
+
+
+def count(*, default: int, meaning: str) -> Option:
+    """A whole number from 1."""
+    return Option(
+        default=default,
+        meaning=meaning,
+        expected="a whole number from 1",
+        allows=lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
+    )
+
+
+def check_options(
+    given: Mapping[str, object], options: Mapping[str, Option], *, test: str
+) -> dict[str, object]:
+    """All options of a test with their values, in the table's order.
+
+    Args:
+        given: those that were given.
+        options: those that the test has.
+        test: its name.
+
+    Raises:
+        InputError: all problems at once. Code `test-option`.
+    """
+    problems = [
+        _problem(test, f"the option {quote(name)}", f"one of {', '.join(options) or 'none'}")
+        for name in given
+        if name not in options
+    ]
+    values = {name: given.get(name, option.default) for name, option in options.items()}
+    for name, value in values.items():
+        if not options[name].allows(value):
+            found = f"{name} {quote(value)}" if name in given else f"no {name}"
+            problems.append(_problem(test, found, options[name].expected))
+    if problems:
+        raise InputError(problems)
+    return values
+
+
+def _problem(test: str, found: str, expected: str) -> Problem:
+    return Problem(
+        code="test-option",
+        path=f"test {test}",
+        found=found,
+        expected=expected,
+        hint="see the test's options in docs/tests.md",
+    )
