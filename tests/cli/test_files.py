@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from heldout.cli.evaluation import evaluate
-from heldout.cli.files import run_name
 from heldout.cli.validation import validate
+from heldout.scoring.run_files import run_name
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\nq3 0 c 1\nq4 0 c 0\n"
 TREC = "q1 Q0 x 1 9.5 t\nq1 Q0 a 2 9.0 t\nq2 Q0 a 1 3 t\nnew Q0 a 1 3 t\n"

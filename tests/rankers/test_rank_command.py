@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 from small_task import ASKED, TEXTS
 
-from heldout.cli import collection_source, ranking
+from heldout.cli import ranking
+from heldout.collections import source as collection_source
 from heldout.collections import stdlib_docs
 from heldout.collections.docstrings import Docstring
 from heldout.rankers.methods import METHODS

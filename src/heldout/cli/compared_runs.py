@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from heldout.cli.files import run_name
-from heldout.cli.run_files import find_runs, name_paths
 from heldout.cli.score_source import (
     Source,
     load_measures,
@@ -16,6 +14,7 @@ from heldout.cli.score_source import (
 )
 from heldout.errors import InputError, Problem
 from heldout.measures.spec import parse_measure
+from heldout.scoring.run_files import find_runs, name_paths, run_name
 from heldout.scoring.scores import Scores
 from heldout.trec.ranking import Order
 from heldout.validity.first_ranks import Side

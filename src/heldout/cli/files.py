@@ -19,7 +19,6 @@ __all__ = [
     "json_option",
     "order_option",
     "read_table_text",
-    "run_name",
     "scan_file",
     "tell_orders",
 ]
@@ -30,8 +29,6 @@ ORDERS = {
     "msmarco": "by rank",
 }
 """Every order in words."""
-
-_SUFFIXES = (".gz", ".bz2", ".zst", ".tsv", ".txt", ".run", ".trec")
 
 order_option = click.option(
     "--order",
@@ -58,14 +55,6 @@ def tell_orders(orders: Iterable[Order], *, given: Order | None) -> list[tuple[s
             columns = 3 if order == "msmarco" else 6
             facts.append(("", f"chosen for files of {columns} columns; --order chooses another"))
     return facts
-
-
-def run_name(path: str) -> str:
-    """A run's name: that of its file, without suffixes like `.tsv.gz`."""
-    name = Path(path).name
-    while Path(name).suffix in _SUFFIXES and Path(name).stem:
-        name = Path(name).stem
-    return name
 
 
 def read_table_text(path: Path) -> str:

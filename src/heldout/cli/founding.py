@@ -25,11 +25,11 @@ from heldout.board.query_sets.describe import (
 from heldout.board.rules.fixed_rules import FIXED_BY_SCORES
 from heldout.board.rules.forge import ForgeSpec, parse_forge
 from heldout.board.rules.template import PRICES, SPLIT_ABOVE, NewBoard, Stake
-from heldout.cli.collection_source import read_whole
 from heldout.cli.context import Place, at_board, json_option, now_option, reports_disk, with_vault
 from heldout.cli.decisions import print_next, rebuilt_facts, released_fact
 from heldout.cli.drafting import read_runs
 from heldout.cli.printing import (
+    TERMINAL,
     answers,
     messages,
     plural,
@@ -38,6 +38,7 @@ from heldout.cli.printing import (
     print_table,
     reports_errors,
 )
+from heldout.collections.source import read_whole
 from heldout.envelope.bundle import Form
 from heldout.errors import InputError, Problem
 from heldout.pipeline.deciding.baseline import add_baseline
@@ -410,7 +411,7 @@ def _print(description: Description) -> None:
 
 
 def _count_documents(place: str) -> CollectionFacts:
-    found, _ = read_whole(place, labelled=False)
+    found, _ = read_whole(place, labelled=False, progress=TERMINAL)
     if not found.documents:
         problem = Problem(
             code="empty-file", path=place, found="no document", expected="at least one"

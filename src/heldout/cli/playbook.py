@@ -15,7 +15,7 @@ from heldout.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from heldout.answers.answer import Answer
-    from heldout.cli.collection_source import SourcedCollection
+    from heldout.collections.source import SourcedCollection
     from heldout.measures.spec import Measure
     from heldout.rankers.fine_tuning import LearningCurve
     from heldout.rankers.label_places import FittedLabels

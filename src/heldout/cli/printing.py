@@ -8,15 +8,18 @@ control and direction-changing characters are printed as escapes.
 import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
-from heldout.cli.console import Console, answers, messages
+from heldout.cli.console import Console, answers, messages, progress, waiting
 from heldout.errors import HeldoutError, InputError, Problem, Severity, plural, printable
+from heldout.progress import Progress
 
 __all__ = [
+    "TERMINAL",
     "Console",
     "ago",
     "answers",
@@ -146,6 +149,24 @@ def print_table(
             f"{text:{align}{width}}" for text, align, width in zip(row, aligns, widths, strict=True)
         )
         console.print(line.rstrip())
+
+
+class _Terminal(Progress):
+    def note(self, name: str, text: str) -> None:
+        print_facts(messages(), [(name, text)])
+
+    def problems(self, found: Sequence[Problem]) -> None:
+        print_problems(messages(), found)
+
+    def steps(self, what: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+        return progress(what, total)
+
+    def waiting(self, what: str) -> AbstractContextManager[None]:
+        return waiting(what)
+
+
+TERMINAL: Progress = _Terminal()
+"""Reports on standard error; bars and clocks only where a person looks."""
 
 
 def print_json(value: Any) -> None:

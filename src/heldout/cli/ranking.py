@@ -19,7 +19,7 @@ from heldout.cli.playbook import (
     playbook_options,
     prepare_questions,
 )
-from heldout.cli.printing import messages, plural, print_json, reports_errors
+from heldout.cli.printing import TERMINAL, messages, plural, print_json, reports_errors
 from heldout.cli.reranking import (
     DEFAULT_FIRST,
     Reranking,
@@ -33,7 +33,7 @@ from heldout.cli.reranking import (
 from heldout.errors import InputError, Problem, StoreError, printable
 
 if TYPE_CHECKING:
-    from heldout.cli.collection_source import QuerySubset
+    from heldout.collections.source import QuerySubset
     from heldout.rankers.run import Run, Task
     from heldout.rankers.runfile import RunForm
 
@@ -162,7 +162,7 @@ def rank(  # noqa: PLR0917 - click passes by keyword
       heldout rank --method bm25 --param k1=0.9 --queries dev --out bm25.dev.run.gz
       heldout rank --method monot5 --first bm25.dev.run.gz --rerank-depth 100 --out t5.run.gz
     """
-    from heldout.cli.collection_source import read_source  # noqa: PLC0415 - heavy
+    from heldout.collections.source import read_source  # noqa: PLC0415 - heavy
     from heldout.rankers.run import Task  # noqa: PLC0415 - heavy
 
     settings = _parameters(parameters)
@@ -170,7 +170,9 @@ def rank(  # noqa: PLR0917 - click passes by keyword
     chosen = _choose(method, settings, reranking, out)
     name = _tag(tag or chosen.name)
     comparing = playbook.compares(method)
-    source = read_source(place, subset, seed, qrels=playbook.qrels, labelled=comparing)
+    source = read_source(
+        place, subset, seed, qrels=playbook.qrels, labelled=comparing, progress=TERMINAL
+    )
     texts = source.collection
     task = Task(documents=texts.documents, queries=texts.queries, depth=depth)
     questions = prepare_questions(playbook, source, task, comparing=comparing)

@@ -13,13 +13,13 @@ from heldout.cli.files import order_option, read_table_text, tell_orders
 from heldout.cli.many_runs import print_notes, refuse_runs, score_all
 from heldout.cli.options import jobs_option, one_argument
 from heldout.cli.printing import messages, plural
-from heldout.cli.run_files import find_runs, name_paths
 from heldout.cli.scoring import Failed, Scored, Work
 from heldout.cli.transforms import Transform, prefer_scores, rank_scores
 from heldout.errors import InputError, Problem
 from heldout.measures.evaluate import prepare
 from heldout.measures.spec import Measure, parse_measure
 from heldout.scores import Better, ScoreTable, parse_scores, table_of
+from heldout.scoring.run_files import find_runs, name_paths
 from heldout.scoring.scores import Scores
 from heldout.store.cache import code_version, find_cache
 from heldout.trec.accelerators import find_accelerators

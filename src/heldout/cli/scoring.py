@@ -10,12 +10,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from heldout.cli.files import run_name, scan_file
+from heldout.cli.files import scan_file
 from heldout.cli.printing import plural
 from heldout.errors import InputError, Problem
 from heldout.ids import Near, find_near, find_surely_near, say_near
 from heldout.measures.evaluate import Evaluation, Judged, score
 from heldout.measures.spec import Measure
+from heldout.scoring.run_files import run_name
 from heldout.store.cache import ScoreCache, digest_file
 from heldout.store.scored import Key, StoredRun
 from heldout.trec.accelerators import Accelerators, Scanner

@@ -10,8 +10,7 @@ import click
 
 from heldout.cli.files import order_option
 from heldout.cli.options import one_argument
-from heldout.cli.printing import messages, plural, print_facts
-from heldout.cli.run_files import name_runs, read_each
+from heldout.cli.printing import TERMINAL, messages, plural, print_facts
 from heldout.errors import InputError, Problem
 from heldout.preferences.contests import PERFECT
 from heldout.preferences.judged_pools import pool_judged
@@ -19,6 +18,7 @@ from heldout.preferences.judgments import Judgment, counted, format_time, parse_
 from heldout.preferences.pools import Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.versions import Rules
+from heldout.scoring.run_files import name_runs, read_each
 from heldout.store.campaign_files import CampaignFolder
 from heldout.trec.qrels import read_qrels
 from heldout.trec.ranking import Order
@@ -217,7 +217,7 @@ def read_first(source: JudgedSource, *, depth: int = 1) -> Mapping[str, Tops]:
         InputError: a run has errors.
     """
     paths = name_judged_runs(source.runs) if source.runs else {}
-    return read_each(paths, depth=depth, order=source.order)
+    return read_each(paths, depth=depth, order=source.order, progress=TERMINAL)
 
 
 def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tuple[Judgment, ...]:

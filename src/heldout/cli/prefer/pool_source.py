@@ -13,9 +13,10 @@ from heldout.cli.context import now_option
 from heldout.cli.files import order_option
 from heldout.cli.options import one_argument
 from heldout.cli.prefer.judged import known_answers
-from heldout.cli.run_files import name_paths, read_each
+from heldout.cli.printing import TERMINAL
 from heldout.collections.tables import parse_documents
 from heldout.preferences.rows import read_text
+from heldout.scoring.run_files import name_paths, read_each
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
@@ -114,7 +115,7 @@ def load_pooled(source: PoolSource, *, depth: int) -> Pooled:
         known = known_answers(read_qrels(file, path=source.qrels).judgments)
     with open_input(Path(source.queries)) as file:
         texts = read_queries(file, path=source.queries).texts
-    tops = read_each(name_paths(source.runs), depth=depth, order=source.order)
+    tops = read_each(name_paths(source.runs), depth=depth, order=source.order, progress=TERMINAL)
     return Pooled(tops=tops, known=known, queries=texts)
 
 

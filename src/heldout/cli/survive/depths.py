@@ -14,7 +14,6 @@ from heldout.cli.files import order_option
 from heldout.cli.options import level_option, one_argument
 from heldout.cli.printing import messages, print_facts
 from heldout.cli.reporting import Output, output_options, print_answer, seed_option
-from heldout.cli.run_files import name_runs
 from heldout.cli.survive.annotation_source import (
     AnnotationSource,
     annotation_options,
@@ -29,6 +28,7 @@ from heldout.rankers.runfile import write_run
 from heldout.report.depth_chart import spec, title
 from heldout.report.depth_json import value
 from heldout.report.depths import facts, tables
+from heldout.scoring.run_files import name_runs
 from heldout.stats.student import Variances
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.depth_study import DepthQuestion, study_depths

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 import numpy as np
 
-from heldout.cli.run_files import name_runs, read_each
+from heldout.cli.printing import TERMINAL
 from heldout.cli.survive.annotation_source import AnnotationSource
 from heldout.collections.wanted_texts import read_wanted_texts
 from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest
+from heldout.scoring.run_files import name_runs, read_each
 from heldout.store.question_folder import PoolRecord, QuestionFolder
 from heldout.survivorship.annotations import Annotation
 from heldout.survivorship.discarded.answerable import SystemTop, pool_questions
@@ -66,7 +67,7 @@ def pool_discarded(
     rng = np.random.default_rng(pool.seed)
     queries = _sample(_queries_of(pool.triage, source), pool.sample, rng)
     paths = name_runs(pool.runs)
-    tops = read_each(paths, depth=pool.depth, order=pool.order)
+    tops = read_each(paths, depth=pool.depth, order=pool.order, progress=TERMINAL)
     own = {name: {query: top.get(query, ()) for query in queries} for name, top in tops.items()}
     documents = _read_texts(source.documents, own)
     questions = pool_questions(own, queries=queries, documents=documents, rng=rng)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from heldout.cli.files import run_name
 from heldout.cli.options import one_argument
 from heldout.cli.printing import messages, plural, print_facts
 from heldout.cli.survive.annotation_source import AnnotationSource
@@ -15,6 +14,7 @@ from heldout.cli.survive.discarded_pool import digest_file, read_discarded
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import digest_bytes
 from heldout.preferences.rows import format_rows
+from heldout.scoring.run_files import run_name
 from heldout.store.question_folder import PoolRecord, QuestionFolder
 from heldout.survivorship.discarded.discarded_labels import (
     PSEUDO,

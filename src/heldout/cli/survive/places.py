@@ -6,9 +6,10 @@ The halves are those of `heldout rank --queries dev` and `eval`, by the same rul
 from functools import lru_cache
 from pathlib import Path
 
-from heldout.cli.collection_source import EMBEDDED, QuerySubset, read_whole, take_subset
+from heldout.cli.printing import TERMINAL
 from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
+from heldout.collections.source import EMBEDDED, QuerySubset, read_whole, take_subset
 from heldout.errors import InputError, Problem, quote
 
 __all__ = ["PLACES", "CollectionReader", "find_first_stage"]
@@ -63,7 +64,7 @@ def _split_place(place: str) -> tuple[str, QuerySubset]:
 
 def _read_whole(place: str) -> Collection:
     if place == EMBEDDED or place.startswith(PREFIX) or Path(place).is_dir():
-        return read_whole(place)[0]
+        return read_whole(place, progress=TERMINAL)[0]
     raise InputError(
         Problem(
             code="collection-place",

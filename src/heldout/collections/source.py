@@ -4,21 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from heldout.cli.printing import messages
 from heldout.collections.catalogue import PREFIX, read_catalogued
 from heldout.collections.collection import Collection, split_queries
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
 from heldout.collections.tables import find_labels, read_labels, read_texts
 from heldout.errors import printable
-
-__all__ = [
-    "EMBEDDED",
-    "QuerySubset",
-    "SourcedCollection",
-    "read_source",
-    "read_whole",
-    "take_subset",
-]
+from heldout.progress import SILENT, Progress
 
 EMBEDDED = "stdlib-docs"
 """Name of the embedded collection."""
@@ -43,7 +34,13 @@ class SourcedCollection:
 
 
 def read_source(
-    place: str, subset: QuerySubset, seed: int, *, qrels: Path | None, labelled: bool
+    place: str,
+    subset: QuerySubset,
+    seed: int,
+    *,
+    qrels: Path | None,
+    labelled: bool,
+    progress: Progress = SILENT,
 ) -> SourcedCollection:
     """Read a collection.
 
@@ -53,13 +50,14 @@ def read_source(
         seed: divides them, as in `take_subset`.
         qrels: labels that go before the collection's own.
         labelled: whether labels are wanted at all.
+        progress: is told what is left out, and that files may be fetched.
 
     Raises:
         InputError: code `collection-name`, those of `collections.tables`.
         SetupError: ir_datasets is missing or could not fetch its files.
     """
     given = read_labels(qrels) if qrels is not None and labelled else None
-    found, labels = read_whole(place, labelled=labelled and given is None)
+    found, labels = read_whole(place, labelled=labelled and given is None, progress=progress)
     found = take_subset(found, subset, seed)
     if given is not None:
         found = Collection(documents=found.documents, queries=found.queries, qrels=given)
@@ -67,20 +65,23 @@ def read_source(
     return SourcedCollection(collection=found, labels=labels if found.qrels else "")
 
 
-def read_whole(place: str, *, labelled: bool = True) -> tuple[Collection, str]:
+def read_whole(
+    place: str, *, labelled: bool = True, progress: Progress = SILENT
+) -> tuple[Collection, str]:
     """A collection with all its queries, and where its labels come from ("" where there are none).
 
     Args:
         place: as for `read_source`.
         labelled: whether labels of a folder are wanted at all.
+        progress: as for `read_source`.
 
     Raises:
         InputError, SetupError: as `read_source`.
     """
     if place == EMBEDDED:
-        return _embedded(), EMBEDDED
+        return _embedded(progress), EMBEDDED
     if place.startswith(PREFIX):
-        messages().print(f"reading {printable(place)} with ir_datasets, which may fetch it ...")
+        progress.note("reading", f"{printable(place)} with ir_datasets, which may fetch it")
         return read_catalogued(place.removeprefix(PREFIX)), place
     folder = Path(place)
     path = find_labels(folder) if labelled else None
@@ -105,8 +106,8 @@ def take_subset(collection: Collection, subset: QuerySubset, seed: int) -> Colle
     return split.dev if subset == "dev" else split.eval
 
 
-def _embedded() -> Collection:
+def _embedded(progress: Progress) -> Collection:
     source = read_docstrings()
     for skipped in source.skipped:
-        messages().print(f"note: {skipped.module} left out: {printable(skipped.reason)}")
+        progress.note("note", f"{skipped.module} left out: {printable(skipped.reason)}")
     return build_collection(source.docstrings)

@@ -3,15 +3,34 @@
 from collections.abc import Mapping, Sequence
 from glob import glob
 from pathlib import Path
+from typing import Annotated
 
-from heldout.cli.console import progress
-from heldout.cli.files import run_name
 from heldout.errors import InputError, Problem, quote
+from heldout.options import Opt
+from heldout.progress import SILENT, Progress
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.tops import Tops, read_tops
 
-__all__ = ["find_runs", "name_paths", "name_runs", "read_each"]
+RunOrder = Annotated[
+    Order | None, Opt("Order of documents in a run [trec for 6 columns, msmarco for 3].")
+]
+"""`--order`; its default is `None`."""
+
+RunPatterns = Annotated[
+    tuple[str, ...], Opt("Run files: a path, or a pattern in quotes. Repeatable.", metavar="'GLOB'")
+]
+"""`--runs`; its default is `()`."""
+
+_SUFFIXES = (".gz", ".bz2", ".zst", ".tsv", ".txt", ".run", ".trec")
+
+
+def run_name(path: str) -> str:
+    """A run's name: that of its file, without suffixes like `.tsv.gz`."""
+    name = Path(path).name
+    while Path(name).suffix in _SUFFIXES and Path(name).stem:
+        name = Path(name).stem
+    return name
 
 
 def find_runs(patterns: Sequence[str], *, place: str = "--runs") -> list[str]:
@@ -56,19 +75,22 @@ def name_paths(paths: Sequence[str]) -> Mapping[str, str]:
     return dict(zip(names if len(set(names)) == len(names) else paths, paths, strict=True))
 
 
-def read_each(paths: Mapping[str, str], *, depth: int, order: Order | None) -> Mapping[str, Tops]:
+def read_each(
+    paths: Mapping[str, str], *, depth: int, order: Order | None, progress: Progress = SILENT
+) -> Mapping[str, Tops]:
     """The first documents of runs.
 
     Args:
         paths: by the run's name.
         depth: how many of each query.
         order: how documents are ordered; `None` for what fits a run's columns.
+        progress: counts the runs.
 
     Raises:
         InputError: a run has errors.
     """
     tops: dict[str, Tops] = {}
-    with progress("reading runs", len(paths)) as done:
+    with progress.steps("reading runs", len(paths)) as done:
         for name, path in paths.items():
             with open_input(Path(path)) as file:
                 tops[name] = read_tops(file, path=path, depth=depth, order=order, limits=OWN_FILES)
