@@ -7,7 +7,8 @@ from textwrap import dedent
 
 import click
 
-from heldout.cli.analysing import ANALYSES, analyse
+from heldout.cli.analysing import COMMANDS as ANALYSE_COMMANDS
+from heldout.cli.analysing import analyse
 from heldout.cli.preferring import PREFER_COMMANDS, prefer
 from heldout.cli.program import BOARD_COMMANDS, COMMANDS, Command, board, main
 from heldout.cli.surviving import SURVIVE_COMMANDS, survive
@@ -27,7 +28,7 @@ def describe_commands() -> str:
     """The whole page."""
     commands = [
         *_group(COMMANDS, main, ""),
-        *_group(ANALYSES, analyse, "analyse "),
+        *_group(ANALYSE_COMMANDS, analyse, "analyse "),
         *_group(BOARD_COMMANDS, board, "board "),
         *_group(PREFER_COMMANDS, prefer, "prefer "),
         *_group(SURVIVE_COMMANDS, survive, "survive "),

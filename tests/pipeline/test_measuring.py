@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heldout.analyses.stability import bootstrap_stability
 from heldout.board.log.figures import Facets, end_bin, find_bin, list_wrong
 from heldout.board.ranking.comparable import FEWEST_DIFFERENT, count_step
 from heldout.board.rules.trust import PARTS, TrustPart
@@ -24,7 +25,6 @@ from heldout.pipeline.ranking.ranked_facets import QueryFacet
 from heldout.scores import table_of
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
 from heldout.validity.ranges import rank_ranges
-from heldout.validity.stability import bootstrap_stability
 
 QUERIES = 60
 START = datetime(2026, 11, 1, tzinfo=UTC)

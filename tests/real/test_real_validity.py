@@ -11,6 +11,7 @@ import pytest
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.stability import bootstrap_stability
 from heldout.cli.score_source import Source, load_measures
 from heldout.scores import ScoreTable
 from heldout.stats.tests import run_test
@@ -19,7 +20,6 @@ from heldout.validity.outcomes import all_pairs, analyse_outcomes
 from heldout.validity.ranges import RankRanges, rank_ranges
 from heldout.validity.reliability import measure_reliability
 from heldout.validity.score_matrix import score_matrix
-from heldout.validity.stability import bootstrap_stability
 from heldout.validity.verdicts import Rules
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.analyses.analysis import Draws
+from heldout.analyses.stability import ANALYSIS, StabilityOptions, bootstrap_stability
 from heldout.cli.analysing import analyse
-from heldout.report.stability import tables, value
 from heldout.report.stability_charts import spec
 from heldout.scores import table_of
+from heldout.scoring.scores import Scores
 from heldout.validity.ranges import rank_ranges
-from heldout.validity.stability import bootstrap_stability
 
 
 @pytest.fixture
@@ -49,11 +50,11 @@ def test_json_has_the_keys_that_scripts_call(scores: Path) -> None:
     assert found["trials"] == 1000
     assert [sum(row) for row in found["rank_probability"]] == pytest.approx([1] * 4)
     assert found["expected_rank"][0] < found["expected_rank"][1] < found["expected_rank"][2]
-    assert (found["rank_low"], found["rank_high"]) == ([1, 2, 3, 3], [1, 2, 4, 4])
-    assert found["lead"] == ["best"]
-    assert found["p_corrected"][0][0] is None
-    assert found["p_corrected"][0][3] == 1 / 1000
-    assert (found["pairs"], found["hypotheses"], found["seed"]) == (6, 12, 0)
+    assert (found["ranges"]["low"], found["ranges"]["high"]) == ([1, 2, 3, 3], [1, 2, 4, 4])
+    assert found["ranges"]["lead"] == ["best"]
+    assert found["ranges"]["p"][0][0] is None
+    assert found["ranges"]["p"][0][3] == 1 / 1000
+    assert (found["ranges"]["pairs"], found["seed"]) == (6, 0)
 
 
 def test_the_same_seed_gives_the_same_bytes_with_any_number_of_jobs(scores: Path) -> None:
@@ -70,7 +71,7 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_jobs(scores: Path
 def test_the_ranges_do_not_depend_on_the_number_of_trials(scores: Path) -> None:
     few, many = (as_json("--scores", scores, "--flips", 999, "--trials", n) for n in (10, 500))
 
-    assert few["p_corrected"] == many["p_corrected"]
+    assert few["ranges"]["p"] == many["ranges"]["p"]
 
 
 def test_the_terminal_says_who_leads_and_which_hypotheses_were_tested(scores: Path) -> None:
@@ -159,8 +160,9 @@ def test_identical_systems_are_one_range_and_no_test(tmp_path: Path) -> None:
     path.write_text("a,b\n0.5,0.5\n0.75,0.75\n")
     found = as_json("--scores", path)
 
-    assert (found["rank_low"], found["rank_high"], found["pairs"]) == ([1, 1], [2, 2], 0)
-    assert found["p_corrected"] == [[None, None], [None, None]]
+    assert (found["ranges"]["low"], found["ranges"]["high"]) == ([1, 1], [2, 2])
+    assert found["ranges"]["pairs"] == 0
+    assert found["ranges"]["p"] == [[None, None], [None, None]]
     assert found["tied_trials"] == found["trials"]
     assert "1 pairs have equal scores" not in run("--scores", path).output
     assert "1 pair has equal scores on every query" in run("--scores", path).output
@@ -168,17 +170,16 @@ def test_identical_systems_are_one_range_and_no_test(tmp_path: Path) -> None:
 
 def test_a_result_knows_its_input_and_options() -> None:
     table = table_of({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 0.0, "y": 0.5}})
-    stability = bootstrap_stability(
-        table, np.random.default_rng(0), trials=7, size=3, ties="shared"
+    options = StabilityOptions(
+        trials=7, size=3, ties="shared", flips=99, level=0.9, single_step=True
     )
-    ranges = rank_ranges(table, np.random.default_rng(0), flips=99, level=0.9, step_down=False)
+    answer = ANALYSIS.answer(Scores(table=table, measure="RR"), options, Draws(seed=3))
+    found = answer.value
 
-    found = value(stability, ranges)
-
-    assert found["digest"] == table.digest == ranges.digest
+    assert found["digest"] == table.digest == found["ranges"]["digest"]
     assert (found["trials"], found["size"], found["ties"]) == (7, 3, "shared")
-    assert (found["level"], found["flips"], found["correction"]) == (0.9, 99, "max-t")
-    assert len(tables(stability, ranges)) == 2
+    assert [found["ranges"][key] for key in ("level", "flips", "step_down")] == [0.9, 99, False]
+    assert (found["measure"], found["seed"], len(answer.tables)) == ("RR", 3, 2)
 
 
 @pytest.mark.real
@@ -190,10 +191,12 @@ def test_trec_covid_round_1_is_told_apart_at_its_ends_only(data: Callable[[str],
     )  # fmt: skip
 
     n = len(found["systems"])
-    assert len(found["lead"]) > 1
-    assert found["rank_high"][0] < n
-    assert found["rank_low"][-1] > 1
-    for rank, low, high in zip(range(1, n + 1), found["rank_low"], found["rank_high"], strict=True):
+    assert len(found["ranges"]["lead"]) > 1
+    assert found["ranges"]["high"][0] < n
+    assert found["ranges"]["low"][-1] > 1
+    for rank, low, high in zip(
+        range(1, n + 1), found["ranges"]["low"], found["ranges"]["high"], strict=True
+    ):
         assert low <= rank <= high
 
 
@@ -206,10 +209,10 @@ def test_the_first_of_dl_2021_is_stable_and_still_not_alone(data: Callable[[str]
     )  # fmt: skip
 
     # the figures of docs/validity.md
-    assert (len(found["systems"]), found["queries"], found["pairs"]) == (45, 53, 990)
+    assert (len(found["systems"]), found["queries"], found["ranges"]["pairs"]) == (45, 53, 990)
     assert found["systems"][0] == "NLE_P_v1"
     assert found["rank_probability"][0][0] > 0.99
-    assert len(found["lead"]) == 7
+    assert len(found["ranges"]["lead"]) == 7
 
 
 @pytest.mark.parametrize("systems", [60, 61, 100])

@@ -12,6 +12,7 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 from simulated_boards import board_of, entries_of, view_of
 
+from heldout.analyses.stability import bootstrap_stability
 from heldout.charts.svg import draw
 from heldout.cli.analysing import analyse
 from heldout.cli.score_source import Source, load_measures
@@ -20,7 +21,6 @@ from heldout.report.view_charts import spec
 from heldout.report.views import facts
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.rank_correlation import kendall
-from heldout.validity.stability import bootstrap_stability
 from heldout.validity.views import View, Views, bootstrap_views
 
 RISING = np.linspace(0, 0.3, 6)

@@ -5,14 +5,12 @@ from importlib import import_module
 
 import click
 
+from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.cli.given_options import Group
 
-__all__ = ["ANALYSES", "analyse"]
-
-ANALYSES: Mapping[str, str] = {
+_OLD: Mapping[str, str] = {
     "outcomes": "what each of two runs finds, how high, and which is the better",
     "reliability": "how often two halves of the queries lead to the same conclusion",
-    "stability": "which ranks a system may have, and has on resampled queries",
     "progress": "how the best score rose, and which steps are more than luck",
     "drift": "whether official scores fall behind dev scores, and whether a ratio explains it",
     "views": "whether the ranking holds on other measures, queries, labels, collections",
@@ -23,7 +21,8 @@ ANALYSES: Mapping[str, str] = {
     "teams": "who submits often, and whether they climb on the public view alone",
     "report": "all of these of a board, the reserve views too, in a private folder",
 }
-"""Every analysis, with what it answers; `heldout.cli.analyses.NAME` has the command."""
+COMMANDS: Mapping[str, str] = {**ANALYSES, **_OLD}
+"""Every command with what it answers: the analyses, and the report of all of them."""
 
 
 class _Analyses(Group):
@@ -31,11 +30,15 @@ class _Analyses(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(ANALYSES)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in ANALYSES:
+        if cmd_name in ANALYSES:
+            from heldout.cli.analyses.command import make_command  # noqa: PLC0415 - heavy, --help is not
+
+            return make_command(load_analysis(cmd_name))
+        if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(
             import_module(f"heldout.cli.analyses.{cmd_name}"), cmd_name
@@ -46,7 +49,7 @@ class _Analyses(Group):
         """List the analyses from the table alone."""
         del ctx
         with formatter.section("Analyses"):
-            formatter.write_dl(list(ANALYSES.items()))
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=_Analyses)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from heldout.analyses.by_facet import check_size
 from heldout.cli.evaluation_kinds import KindScores, kind_json, print_kinds, score_kinds
 from heldout.cli.facet_source import (
     FacetSource,
-    check_size,
     facet_options,
     load_facet,
     load_only,

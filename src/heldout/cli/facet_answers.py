@@ -1,48 +1,15 @@
-"""An analysis of some of the queries, or of each kind of query apart: one way for all commands."""
+"""`--only` and `--facet`: an analysis of some of the queries, or of each kind of query apart."""
 
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeVar
+from collections.abc import Callable
+from dataclasses import replace
 
 import click
 
+from heldout.analyses.by_facet import Loaded, answer_each, check_size
 from heldout.answers.answer import Answer
-from heldout.answers.table import Column, Table
-from heldout.charts.labels import cut as shorten
 from heldout.cli.console import waiting
-from heldout.cli.facet_source import FacetSource, check_size, load_facet, load_only
+from heldout.cli.facet_source import FacetSource, load_facet, load_only
 from heldout.cli.reporting import Output, print_answer
-from heldout.errors import InputError, printable
-
-__all__ = ["Splittable", "keep_only", "print_each"]
-
-_NAME = 32
-
-
-class Splittable(Protocol):
-    """What an analysis looks at."""
-
-    @property
-    def size(self) -> int:
-        """How many queries; of several sets the fewest."""
-        ...
-
-    def cut(self, queries: AbstractSet[str]) -> Self:
-        """The same on some of the queries."""
-        ...
-
-
-Loaded = TypeVar("Loaded", bound=Splittable)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """What there is to say of one kind of query; without an answer there is a reason."""
-
-    size: int
-    answer: Answer | None = None
-    why: str = ""
 
 
 def print_each(
@@ -64,100 +31,24 @@ def print_each(
         raise click.UsageError(
             "a chart shows one kind of query: --only FACET=KIND instead of --facet"
         )
-    kept = keep_only(facets, loaded)
+    part = _keep_only(facets, loaded)
     with waiting("computing"):
-        answer = analyse(kept) if facets.facet is None else _answer_each(facets, kept, analyse)
+        if facets.facet is None:
+            answer = analyse(part)
+        else:
+            kinds = load_facet(facets.facet, facets)
+            answer = answer_each(facets.facet, kinds, part, analyse, least=facets.least)
     if facets.only:
-        told = f"{' and '.join(facets.only)}: {kept.size:,} of {loaded.size:,} queries"
+        told = f"{' and '.join(facets.only)}: {part.size:,} of {loaded.size:,} queries"
         value = {**answer.value, "only": list(facets.only)}
         answer = replace(answer, facts=(*answer.facts, ("only", told)), value=value)
     print_answer(answer, output)
 
 
-def keep_only(facets: FacetSource, loaded: Loaded) -> Loaded:
-    """What was loaded, on the queries of `--only`.
-
-    Raises:
-        click.UsageError: it is not written as it should be.
-        InputError: code `too-few-queries`; or a file has errors.
-    """
+def _keep_only(facets: FacetSource, loaded: Loaded) -> Loaded:
     queries = load_only(facets)
     if queries is None:
         return loaded
     part = loaded.cut(queries)
     check_size(part.size, facets.least, path="--only")
     return part
-
-
-def _answer_each(
-    facets: FacetSource, loaded: Loaded, analyse: Callable[[Loaded], Answer]
-) -> Answer:
-    name = facets.facet or ""
-    parts: dict[str, _Part] = {}
-    errors = []
-    for value, queries in load_facet(name, facets).items():
-        part = loaded.cut(queries)
-        try:
-            check_size(part.size, facets.least, path=f"{name}={value}")
-            parts[value] = _Part(size=part.size, answer=analyse(part))
-        except InputError as error:
-            errors.append(error)
-            parts[value] = _Part(size=part.size, why=_say_why(error))
-    if len(errors) == len(parts):
-        raise errors[0]
-    return _join(name, parts, facets.least)
-
-
-def _say_why(error: InputError) -> str:
-    first = error.problems[0]
-    return f"{first.found}; this needs {first.expected}" if first.expected else first.found
-
-
-def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
-    made = {value: part.answer for value, part in parts.items() if part.answer is not None}
-    undefined = len(parts) - len(made)
-    told = f"{name}: {len(parts):,} kinds of query"
-    return Answer(
-        facts=(("facet", f"{told}, {undefined:,} of them undefined" if undefined else told),),
-        tables=(
-            _overview(name, parts, least),
-            *(
-                replace(table, title=f"{printable(shorten(value, _NAME))}: {table.title}")
-                for value, answer in made.items()
-                for table in answer.tables
-            ),
-        ),
-        value={
-            "facet": name,
-            "least": least,
-            "values": {value: _part_value(part) for value, part in parts.items()},
-        },
-    )
-
-
-def _part_value(part: _Part) -> dict[str, Any]:
-    answer = None if part.answer is None else dict(part.answer.value)
-    return {"queries": part.size, "answer": answer, "why": part.why or None}
-
-
-def _overview(name: str, parts: Mapping[str, _Part], least: int) -> Table:
-    return Table(
-        title=f"Each kind of query by {name}",
-        columns=(Column(name="kind"), Column(name="queries", form="count"), Column(name="answer")),
-        rows=tuple((shorten(value, _NAME), part.size, _say(part)) for value, part in parts.items()),
-        notes=(
-            f"A kind has at least {least} queries, else it is undefined.",
-            (
-                "Each kind is analysed alone, and nothing is corrected over kinds: what stands out "
-                "on one of several may be chance. `heldout analyse facets` compares them."
-            ),
-        ),
-    )
-
-
-def _say(part: _Part) -> str:
-    """What the analysis says first."""
-    if part.answer is None:
-        return f"undefined: {part.why}"
-    name, text = next(iter(part.answer.facts), ("", ""))
-    return f"{name}: {text}" if name else text

@@ -12,7 +12,6 @@ from pathlib import Path
 import click
 
 from heldout.cli.options import one_argument
-from heldout.cli.printing import plural
 from heldout.errors import InputError, Problem, quote
 from heldout.trec.groups import read_facets
 from heldout.trec.queries import read_queries
@@ -20,7 +19,7 @@ from heldout.trec.reading.streams import open_input
 from heldout.trec.word_lists import read_word_list
 from heldout.validity.query_facets import by_length, by_question, by_words
 
-__all__ = ["FacetSource", "check_size", "facet_options", "load_facet", "load_only", "load_texts"]
+__all__ = ["FacetSource", "facet_options", "load_facet", "load_only", "load_texts"]
 
 _WORDS = "words:"
 
@@ -75,24 +74,6 @@ facet_options = one_argument(
     ),
 )
 """`--facet`, `--only`, `--queries` and `--least`, as one `facets` argument."""
-
-
-def check_size(size: int, least: int, *, path: str) -> None:
-    """Refuse a part of the queries that is too small to be looked at.
-
-    Raises:
-        InputError: code `too-few-queries`.
-    """
-    if size < least:
-        raise InputError(
-            Problem(
-                code="too-few-queries",
-                path=path,
-                found=f"{plural(size, 'query', 'queries')} with scores",
-                expected=f"at least {least}",
-                hint="a smaller part says little; --least says how small it may be",
-            )
-        )
 
 
 def load_facet(name: str, source: FacetSource) -> Mapping[str, frozenset[str]]:

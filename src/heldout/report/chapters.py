@@ -12,6 +12,8 @@ from typing import Any
 
 from numpy.random import PCG64, Generator
 
+from heldout.analyses import stability
+from heldout.analyses.stability import bootstrap_stability
 from heldout.answers.table import Table
 from heldout.errors import InputError, Problem
 from heldout.measures.spec import parse_measure
@@ -23,7 +25,6 @@ from heldout.report import (
     progress,
     reliability,
     scales,
-    stability,
     stability_charts,
     team_charts,
     teams,
@@ -43,7 +44,6 @@ from heldout.validity.progress import trace_progress
 from heldout.validity.ranges import rank_ranges
 from heldout.validity.reliability import measure_reliability
 from heldout.validity.scales import describe_scale
-from heldout.validity.stability import bootstrap_stability
 from heldout.validity.teams import AlikeRuns, look_at_teams
 from heldout.validity.verdicts import Rules
 from heldout.validity.views import bootstrap_views, views_of_board

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from heldout.analyses.stability import Stability
 from heldout.charts.labels import cut, text_width
 from heldout.charts.layers import INK, MUTED, RECORD, SIZE
 from heldout.errors import plural
 from heldout.validity.ranges import RankRanges
-from heldout.validity.stability import Stability
 
 __all__ = ["spec", "title"]
 

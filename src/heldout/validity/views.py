@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import PCG64, Generator
 
+from heldout.analyses.stability import Stability, bootstrap_stability
 from heldout.errors import InputError, Problem, quote
 from heldout.scores import Better, ScoreTable, table_of
 from heldout.stats.resampling import TieRule
 from heldout.validity.entries import BoardScores
-from heldout.validity.stability import Stability, bootstrap_stability
 from heldout.validity.transfer import Transfer, compare_rankings
 
 __all__ = ["NamedRanks", "View", "Views", "bootstrap_views", "views_of_board"]

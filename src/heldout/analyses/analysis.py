@@ -1,0 +1,75 @@
+"""What every analysis is: one value with its name, its words, its options and its computation."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+from heldout.answers.answer import Answer
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+Given = TypeVar("Given")
+Options = TypeVar("Options")
+
+Source = Literal[
+    "scores", "kinds", "measure", "views", "dates", "dates-dev", "dates-reserve", "judges"
+]
+"""What an analysis is computed from.
+
+`scores`: a table of scores. `kinds`: the same with the kind of each query. `measure`: a measure
+alone. `views`: several tables of the same systems. `dates`: entries with their days, on one view;
+`dates-dev` and `dates-reserve` on a second view too. `judges`: labels of several judges, or runs.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draws:
+    """How an analysis draws, and where it is computed.
+
+    Attributes:
+        seed: of every analysis, so that each alone gives what it gives among others.
+        executor: where to compute; `None` for here.
+        short: whether tables may end where a terminal does.
+    """
+
+    seed: int = 0
+    executor: Executor | None = None
+    short: bool = False
+
+    def rng(self) -> "Generator":
+        """A generator at its start."""
+        from numpy.random import PCG64, Generator  # noqa: PLC0415 - the table of analyses needs no numpy
+
+        return Generator(PCG64(self.seed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis(Generic[Given, Options]):
+    """An analysis. The command, the chapter of the private report and the tests come from it.
+
+    Attributes:
+        name: as in `heldout analyse NAME`.
+        help: of the command: the question first, an example last.
+        source: what it is computed from.
+        options: class of its options, each with a default.
+        analyse: from what is given to the answer.
+        chapter: heading in the private report; "" where it has no chapter.
+        draws: whether anything is drawn, so that it takes a seed and an executor.
+        measure: what runs are scored by where no measure is named; "" where one must be.
+    """
+
+    name: str
+    help: str
+    source: Source
+    options: type[Options]
+    analyse: Callable[[Given, Options, Draws], Answer]
+    chapter: str = ""
+    draws: bool = True
+    measure: str = ""
+
+    def answer(self, given: Given, options: Options, draws: Draws) -> Answer:
+        """The answer, with the seed of what was drawn."""
+        answer = self.analyse(given, options, draws)
+        return replace(answer, value={**answer.value, "seed": draws.seed}) if self.draws else answer

@@ -1,0 +1,147 @@
+"""An analysis of each kind of query apart: one way for all."""
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self, TypeVar
+
+from heldout.answers.answer import Answer
+from heldout.answers.table import Column, Table
+from heldout.charts.labels import cut as shorten
+from heldout.errors import InputError, Problem, plural, printable
+
+_NAME = 32
+
+
+class Splittable(Protocol):
+    """What an analysis looks at."""
+
+    @property
+    def size(self) -> int:
+        """How many queries; of several sets the fewest."""
+        ...
+
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries."""
+        ...
+
+
+Loaded = TypeVar("Loaded", bound=Splittable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What there is to say of one kind of query; without an answer there is a reason."""
+
+    size: int
+    answer: Answer | None = None
+    why: str = ""
+
+
+def check_size(size: int, least: int, *, path: str) -> None:
+    """Refuse a part of the queries that is too small to be looked at.
+
+    Raises:
+        InputError: code `too-few-queries`.
+    """
+    if size < least:
+        raise InputError(
+            Problem(
+                code="too-few-queries",
+                path=path,
+                found=f"{plural(size, 'query', 'queries')} with scores",
+                expected=f"at least {least}",
+                hint="a smaller part says little; --least says how small it may be",
+            )
+        )
+
+
+def answer_each(
+    name: str,
+    kinds: Mapping[str, AbstractSet[str]],
+    loaded: Loaded,
+    analyse: Callable[[Loaded], Answer],
+    *,
+    least: int,
+) -> Answer:
+    """The answers for each kind of query, as one.
+
+    Args:
+        name: of the facet.
+        kinds: queries by kind.
+        loaded: what is analysed, on all queries.
+        analyse: the analysis; called once for each kind.
+        least: fewest queries of a kind that is analysed.
+
+    Raises:
+        InputError: nothing can be said of any kind.
+    """
+    parts: dict[str, _Part] = {}
+    errors = []
+    for value, queries in kinds.items():
+        part = loaded.cut(queries)
+        try:
+            check_size(part.size, least, path=f"{name}={value}")
+            parts[value] = _Part(size=part.size, answer=analyse(part))
+        except InputError as error:
+            errors.append(error)
+            parts[value] = _Part(size=part.size, why=say_why(error))
+    if len(errors) == len(parts):
+        raise errors[0]
+    return _join(name, parts, least)
+
+
+def say_why(error: InputError) -> str:
+    """Why an analysis cannot be made, in words for a report."""
+    first = error.problems[0]
+    return f"{first.found}; this needs {first.expected}" if first.expected else first.found
+
+
+def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
+    made = {value: part.answer for value, part in parts.items() if part.answer is not None}
+    undefined = len(parts) - len(made)
+    told = f"{name}: {len(parts):,} kinds of query"
+    return Answer(
+        facts=(("facet", f"{told}, {undefined:,} of them undefined" if undefined else told),),
+        tables=(
+            _overview(name, parts, least),
+            *(
+                replace(table, title=f"{printable(shorten(value, _NAME))}: {table.title}")
+                for value, answer in made.items()
+                for table in answer.tables
+            ),
+        ),
+        value={
+            "facet": name,
+            "least": least,
+            "values": {value: _part_value(part) for value, part in parts.items()},
+        },
+    )
+
+
+def _part_value(part: _Part) -> dict[str, Any]:
+    answer = None if part.answer is None else dict(part.answer.value)
+    return {"queries": part.size, "answer": answer, "why": part.why or None}
+
+
+def _overview(name: str, parts: Mapping[str, _Part], least: int) -> Table:
+    return Table(
+        title=f"Each kind of query by {name}",
+        columns=(Column(name="kind"), Column(name="queries", form="count"), Column(name="answer")),
+        rows=tuple((shorten(value, _NAME), part.size, _say(part)) for value, part in parts.items()),
+        notes=(
+            f"A kind has at least {least} queries, else it is undefined.",
+            (
+                "Each kind is analysed alone, and nothing is corrected over kinds: what stands out "
+                "on one of several may be chance. `heldout analyse facets` compares them."
+            ),
+        ),
+    )
+
+
+def _say(part: _Part) -> str:
+    """What the analysis says first."""
+    if part.answer is None:
+        return f"undefined: {part.why}"
+    name, text = next(iter(part.answer.facts), ("", ""))
+    return f"{name}: {text}" if name else text

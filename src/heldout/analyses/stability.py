@@ -1,0 +1,362 @@
+"""Would the ranking look the same on other queries? How often each system gets each rank.
+
+Every trial draws queries with replacement and ranks all systems by their mean
+(msmarco-benchmarking, section 3.1, tables 1 and 2, figure 3). This describes the ranking and is no
+confidence statement: percentiles of these ranks hold far less often than they say where systems
+are close. For ranks that may be believed see `validity.ranges`.
+"""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from math import isnan
+from typing import Annotated
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from heldout.analyses.analysis import Analysis, Draws
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Cell, Column, Table
+from heldout.errors import plural
+from heldout.ids import Digest
+from heldout.options import Opt
+from heldout.scores import Better, ScoreTable
+from heldout.scoring.scores import Scores
+from heldout.stats.resampling import TieRule, bootstrap_ranks
+from heldout.validity.ranges import RankRanges, rank_ranges
+from heldout.validity.score_matrix import score_matrix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stability:
+    """Ranks under the bootstrap.
+
+    Attributes:
+        systems: names, the best first.
+        means: their scores.
+        rank_counts: int64, shape (systems, systems): in how many trials a system had rank
+            column + 1.
+        trials: how many there were.
+        size: queries drawn in each.
+        ties: what equal means got.
+        tied_trials: trials in which some systems had equal means, so that the rule decided.
+        queries: how many there are to draw from.
+        better: which scores are better.
+        digest: of the table of scores.
+    """
+
+    systems: tuple[str, ...]
+    means: tuple[float, ...]
+    rank_counts: NDArray[np.int64]
+    trials: int
+    size: int
+    ties: TieRule
+    tied_trials: int
+    queries: int
+    better: Better
+    digest: Digest
+
+    @property
+    def rank_probability(self) -> NDArray[np.float64]:
+        """Share of trials in which a system had rank column + 1; rows sum to 1."""
+        return self.rank_counts / self.trials
+
+    @property
+    def expected_rank(self) -> NDArray[np.float64]:
+        """Mean rank of each system over the trials, from 1."""
+        ranks = np.arange(1, len(self.systems) + 1)
+        return (self.rank_counts @ ranks) / self.trials
+
+
+def bootstrap_stability(
+    table: ScoreTable,
+    rng: Generator,
+    *,
+    better: Better = "higher",
+    trials: int = 1000,
+    size: int | None = None,
+    ties: TieRule = "earlier",
+    executor: Executor | None = None,
+) -> Stability:
+    """How often each system gets each rank.
+
+    Args:
+        table: at least two systems on at least two queries, none missing; systems in the order
+            of their submission, which decides ties.
+        rng: where draws come from.
+        better: which scores are better.
+        trials: how many, >= 1.
+        size: queries that a trial draws, >= 1; `None` for as many as there are.
+        ties: what equal means get.
+        executor: where to compute; `None` for here.
+
+    Raises:
+        InputError: codes `too-few-systems`, `too-few-queries`, `missing-scores`.
+    """
+    matrix = score_matrix(table, better=better)
+    size = len(matrix.queries) if size is None else size
+    # In the order of the table: there the earlier submission stands first.
+    place = {name: row for row, name in enumerate(matrix.systems)}
+    rows = [place[name] for name in table.systems]
+    found = bootstrap_ranks(
+        matrix.values[rows], rng, trials=trials, size=size, ties=ties, executor=executor
+    )
+    counts = np.empty_like(found.counts)
+    counts[rows] = found.counts
+    return Stability(
+        systems=matrix.systems,
+        means=matrix.means,
+        rank_counts=counts,
+        trials=trials,
+        size=size,
+        ties=ties,
+        tied_trials=found.tied,
+        queries=len(matrix.queries),
+        better=better,
+        digest=matrix.digest,
+    )
+
+
+_MOST = 50
+_TOP = 5
+
+
+_SHOWN = 3
+
+
+_TIES = {
+    "earlier": "of equal means the earlier in the table gets the better rank",
+    "shared": "equal means share the best of their ranks",
+}
+
+
+def facts(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], ...]:
+    """The answer in a few lines: who leads, who cannot be told from whom, how stable the top is."""
+    first, rest = ranges.systems[0], ranges.lead[1:]
+    told = sum(low == high for low, high in zip(ranges.low, ranges.high, strict=True))
+    if not rest:
+        lead = f"{first}, told apart from all others"
+    else:
+        named = ", ".join(rest[:_SHOWN])
+        more = f" and {len(rest) - _SHOWN:,} more" if len(rest) > _SHOWN else ""
+        lead = f"{first}, but {named}{more} can't be told apart from it"
+    return (
+        ("lead", lead),
+        ("first", _say_first(stability, ranges)),
+        ("certain", f"{told:,} of {len(ranges.systems):,} systems have one possible rank"),
+    )
+
+
+def _say_first(stability: Stability, ranges: RankRanges) -> str:
+    """How often the first is first; among equals that is the order of the table."""
+    share = float(stability.rank_probability[0, 0])
+    resampled = f"{share:.1%} of {plural(stability.trials, 'resampling')} of the queries"
+    equals = [name for name, p in zip(ranges.systems[1:], ranges.p[0, 1:], strict=True) if isnan(p)]
+    if not equals:
+        return f"{ranges.systems[0]} in {resampled}"
+    named = ", ".join(equals[:_SHOWN])
+    more = f" and {len(equals) - _SHOWN:,} more" if len(equals) > _SHOWN else ""
+    return (
+        f"{ranges.systems[0]}, first among equals: {named}{more} "
+        f"{'has' if len(equals) == 1 else 'have'} its scores on every query, and which of them is "
+        f"first is the order of the table; one of them in {resampled}"
+    )
+
+
+def tables(
+    stability: Stability, ranges: RankRanges, *, measure: str = "", most: int | None = None
+) -> tuple[Table, ...]:
+    """Every system's ranks, and the top of the table of probabilities.
+
+    Args:
+        stability: ranks under the bootstrap.
+        ranges: of the same table of scores.
+        measure: what was measured, for the heading.
+        most: systems that are shown, the best ones; `None` for all.
+    """
+    return _rank_table(stability, ranges, measure or "score", most), _top_table(stability)
+
+
+def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: int | None) -> Table:
+    own = stability.rank_probability.diagonal().tolist()
+    rows: list[tuple[Cell, ...]] = [
+        (rank, _range(low, high), name, mean, expected, share)
+        for rank, (low, high, name, mean, expected, share) in enumerate(
+            zip(
+                ranges.low,
+                ranges.high,
+                stability.systems,
+                stability.means,
+                stability.expected_rank.tolist(),
+                own,
+                strict=True,
+            ),
+            start=1,
+        )
+    ]
+    return Table(
+        title=f"Ranks of {len(rows):,} systems on {plural(stability.queries, 'query', 'queries')}",
+        columns=(
+            Column(name="rank", form="count"),
+            Column(name="range"),
+            Column(name="system"),
+            Column(name=measure, form="score"),
+            Column(name="expected rank", form="score", decimals=1),
+            Column(name="at this rank", form="share", decimals=3),
+        ),
+        rows=tuple(rows[:most]),
+        notes=(
+            *_cut_notes(len(rows), most),
+            *_range_notes(ranges),
+            *_trial_notes(stability),
+        ),
+    )
+
+
+def _cut_notes(systems: int, most: int | None) -> list[str]:
+    if most is None or systems <= most:
+        return []
+    return [f"the first {most:,} of {systems:,} systems; all of them with --all or --json"]
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
+def _range_notes(ranges: RankRanges) -> list[str]:
+    n = len(ranges.systems)
+    untested = n * (n - 1) // 2 - ranges.pairs
+    steps = "step-down" if ranges.step_down else "single step"
+    notes = [
+        (
+            f"range: from 1 + systems significantly better to {n} − systems significantly worse;"
+            f" all ranges hold together in {ranges.level:.0%} of samples of queries; those that"
+            f" reach 1 are the lead group ({len(ranges.lead)})"
+        ),
+        (
+            f"test: paired sign flips, {ranges.flips:,} drawn, max-t ({steps}) over one family of"
+            f" {2 * ranges.pairs:,} hypotheses: {plural(ranges.pairs, 'pair')} in both directions"
+        ),
+    ]
+    if ranges.doubtful:
+        notes.append(
+            f"warning: of {plural(ranges.told_apart, 'pair')} told apart {ranges.doubtful:,} could "
+            f"be undone by losses of up to {ranges.largest:.2f}, the largest difference in the "
+            f"table, that are too rare to be among {plural(ranges.queries, 'query', 'queries')}; "
+            "where systems fail rarely and badly the ranges are too narrow"
+        )
+    if untested:
+        have = "1 pair has" if untested == 1 else f"{untested:,} pairs have"
+        notes.append(f"{have} equal scores on every query (to 1e-12): no test, never told apart")
+    return notes
+
+
+def _trial_notes(stability: Stability) -> list[str]:
+    tied = f"{stability.tied_trials:,} of {plural(stability.trials, 'trial')} had equal means"
+    return [
+        (
+            f"expected rank and shares: {plural(stability.trials, 'trial')} of "
+            f"{plural(stability.size, 'query', 'queries')}"
+            f" drawn with replacement; {_TIES[stability.ties]}; {tied}"
+        ),
+        "shares describe and are no confidence statement: for that read the ranges",
+    ]
+
+
+def _top_table(stability: Stability) -> Table:
+    top = min(_TOP, len(stability.systems))
+    rows = [
+        (name, *shares[:top])
+        for name, shares in zip(
+            stability.systems[:top], stability.rank_probability.tolist(), strict=False
+        )
+    ]
+    return Table(
+        title=f"Share of trials in which each of the first {top} has rank 1 to {top}",
+        columns=(
+            Column(name="system"),
+            *(Column(name=f"{rank}", form="share", decimals=3) for rank in range(1, top + 1)),
+        ),
+        rows=tuple(rows),
+        notes=(f"{plural(stability.trials, 'trial')}, as above",),
+    )
+
+
+Trials = Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)]
+"""`--trials`."""
+
+Ties = Annotated[
+    TieRule,
+    Opt("Rank of systems with equal means: the earlier one is better, or all share the best."),
+]
+"""`--ties`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StabilityOptions:
+    """Options of `heldout analyse stability`."""
+
+    trials: Trials = 1000
+    size: Annotated[
+        int | None, Opt("Queries in each bootstrap sample [all].", least=1, metavar="N")
+    ] = None
+    ties: Ties = "earlier"
+    flips: Annotated[int, Opt("Sign flips of the tests behind the ranges.", least=1)] = 10_000
+    level: Annotated[float, Opt("Confidence level of all ranges together.", above=0, below=1)] = (
+        0.95
+    )
+    every: Annotated[
+        bool, Opt(f"All systems on the terminal, not the first {_MOST}.", names=("--all",))
+    ] = False
+    single_step: Annotated[bool, Opt("Max-t in one step, without step-down.")] = False
+
+
+def _analyse(scores: Scores, options: StabilityOptions, draws: Draws) -> Answer:
+    from heldout.report.stability_charts import spec, title  # noqa: PLC0415 - it draws this result
+
+    found = bootstrap_stability(
+        scores.table,
+        draws.rng(),
+        better=scores.better,
+        trials=options.trials,
+        size=options.size,
+        ties=options.ties,
+        executor=draws.executor,
+    )
+    ranges = rank_ranges(
+        scores.table,
+        draws.rng(),
+        better=scores.better,
+        level=options.level,
+        flips=options.flips,
+        step_down=not options.single_step,
+        executor=draws.executor,
+    )
+    most = _MOST if draws.short and not options.every else None
+    document = to_document(found, "rank_probability", "expected_rank")
+    return Answer(
+        facts=(*facts(found, ranges), *scores.facts),
+        tables=tables(found, ranges, measure=scores.measure, most=most),
+        value=document | {"ranges": to_document(ranges, "lead", "told_apart")} | scores.value,
+        chart=lambda: spec(found, ranges, measure=scores.measure),
+        title=title(found),
+    )
+
+
+ANALYSIS = Analysis(
+    name="stability",
+    help="""Which ranks may each system have, and how often does it have them on resampled queries?
+
+    The range of ranks holds for all systems at once. The shares of bootstrap samples describe the
+    ranking and are no confidence statement.
+
+    \b
+    Example:
+      heldout analyse stability --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 --chart ranks.svg
+    """,
+    source="scores",
+    options=StabilityOptions,
+    analyse=_analyse,
+    chapter="Ranks",
+)
