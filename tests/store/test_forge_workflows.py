@@ -16,7 +16,7 @@ from heldout.board.rules.forge import ForgeKind, ForgeSpec
 from heldout.board.rules.workflows import WORKFLOW_PATHS, format_workflow, workflow_files
 from heldout.errors import StoreError
 from heldout.ids import SubmissionId
-from heldout.store.forge.form import find_request
+from heldout.store.arrivals import find_request
 from heldout.store.git import Author, Git
 
 AT = datetime(2026, 11, 2, 10, tzinfo=UTC)

@@ -7,8 +7,8 @@ from heldout.cli.context import Place
 from heldout.cli.printing import answers, print_facts, print_json, print_problems, problem_json
 from heldout.errors import InputError, Problem
 from heldout.pipeline.participant.registering import require_registration
-from heldout.store.arrivals import Arrival
-from heldout.store.forge.form import find_registration, find_request
+from heldout.store.arrivals import Arrival, find_request
+from heldout.store.registrations import find_registration
 from heldout.store.repository import Repository
 
 __all__ = ["check_form"]

@@ -30,7 +30,7 @@ from heldout.cli.registering import find_registrations
 from heldout.cli.reviews import waited
 from heldout.errors import StoreError
 from heldout.pipeline.deciding.rebuild import catch_up
-from heldout.pipeline.deciding.receive import Receipt, list_merged, note_told, receive
+from heldout.pipeline.deciding.receive import Receipt, list_merged, note_told, receive, taken_in
 from heldout.pipeline.deciding.registration import receive_registrations
 from heldout.pipeline.organiser.desk import Desk, note_held_out
 from heldout.pipeline.scoring.mixed_labels import find_mixed, say_mixed
@@ -154,7 +154,7 @@ def _arrivals(
         silent += unknown
         found += [
             arrival
-            for arrival in find_in_git(git, form, main=head, unread=unread)
+            for arrival in find_in_git(git, form, main=head, unread=unread, taken=taken_in(desk))
             # What is open there, the forge says better: closed requests keep their refs.
             if hosted is None or arrival.source.startswith("branch ")
         ]

@@ -5,6 +5,7 @@ bytes are read; a branch that touches anything but the files of its own submissi
 """
 
 import hashlib
+import json
 import os
 import re
 from collections import defaultdict
@@ -17,25 +18,9 @@ from typing import BinaryIO
 from heldout.envelope.bundle import METADATA_LIMIT, Form, file_names
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import SubmissionId, digest_bytes, parse_submission_id
-from heldout.store.files import File, Folder
+from heldout.store.files import File, Folder, write_whole
 from heldout.store.git import Change, Git
 from heldout.store.uploads import DELIVERY
-
-__all__ = [
-    "ARRIVALS",
-    "IN_FOLDER",
-    "MAIN_BRANCH",
-    "Arrival",
-    "Seen",
-    "arrival_order",
-    "branch_name",
-    "find_in_folder",
-    "find_in_git",
-    "find_merged",
-    "plain_files",
-    "remove_deliveries",
-    "sealed_owner",
-]
 
 ARRIVALS = ("registrations", "submissions")
 """The folders of the board that strangers may add files to."""
@@ -46,12 +31,20 @@ IN_FOLDER = "a folder"
 MAIN_BRANCH = "the main branch"
 """The source of what was merged before it was taken in."""
 
+Taken = tuple[str, str]
+"""Id and fingerprint of an arrival that was taken in."""
+
 _MOST_BYTES = 1 << 30
 _MOST_KEY = 1 << 16
 _MOST_PROBLEMS = 10
 _CHUNK = 1 << 20
 _SHA1_DIGITS = 40
-_REFS = ("refs/heads/submission/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
+_REFS = (
+    *("refs/heads/submission/", "refs/heads/registration/", "refs/remotes/"),
+    *("refs/pull/", "refs/merge-requests/"),
+)
+_MEMORY = "heldout-arrivals.json"  # commit -> id and fingerprint of what it brings
+_Tip = tuple[str, str, str]  # ref, where it comes from, commit
 _REQUEST = re.compile(r"refs/(pull|merge-requests)/(\d{1,18})/head", re.ASCII)
 _PLAIN = "100644"
 _DELIVERY = re.compile(rf"{DELIVERY}[0-9a-f]{{16}}", re.ASCII)
@@ -87,7 +80,13 @@ def branch_name(submission: SubmissionId) -> str:
 
 
 def find_in_git(
-    git: Git, form: Form, *, main: str, unread: Mapping[str, str] | None = None
+    git: Git,
+    form: Form,
+    *,
+    main: str,
+    unread: Mapping[str, str] | None = None,
+    only: Container[str] | None = None,
+    taken: Container[Taken] | None = None,
 ) -> Iterator[Arrival]:
     """Submissions on branches `submission/*`, here or on a remote, and on pull-request refs.
 
@@ -99,47 +98,135 @@ def find_in_git(
         form: the board's envelope.
         main: the commit that branches are compared with.
         unread: ref -> why it was not fetched; each of them is refused.
+        only: the refs that are looked at; `None` for all.
+        taken: what was taken in before. Commits that brought just that are left out, and git is
+            not asked about them again; `None` leaves nothing out.
     """
     refused = {ref: source for ref in unread or {} if (source := _source(ref)) is not None}
     yield from (_unread(source, (unread or {})[ref]) for ref, source in refused.items())
+    tips = arrival_tips(git, _source, only=only)
+    brought = {} if taken is None else recall(git.path_of(_MEMORY))
+    new = [(ref, source, tip) for ref, source, tip in tips if not _is_in(brought.get(tip), taken)]
     seen: set[tuple[str, bool]] = set()
-    refs = sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0]))
-    named = [(source, commit) for ref, commit in refs if (source := _source(ref)) is not None]
-    every = git.changes(main, *(commit for _, commit in named), within=ARRIVALS)
-    sizes = _sizes(git, form, every.values())
-    for source, commit in named:
-        changes = every[commit]
-        if changes == ():
-            continue
-        if changes is None:
-            arrival = _unrelated(source, commit)
-        elif isinstance(changes, StoreError):
-            arrival = _unread(source, str(changes))
-        else:
-            arrival = _from_changes(git, form, changes, source, sizes)
+    clean = {tip: brought[tip] for _, _, tip in tips if tip in brought}
+    for (_, _, tip), arrival in _read_tips(git, form, new, main=main):
         # What is refused hides nothing: a fingerprint knows no modes, and a name with a line end
         # in it can make several files look like one.
         mark = (arrival.fingerprint, bool(arrival.problems))
+        if not arrival.problems and arrival.id is not None:
+            clean[tip] = f"{arrival.id} {arrival.fingerprint}"
         if mark not in seen:
             seen.add(mark)
             yield arrival
+    if taken is not None and clean != brought:
+        write_whole(git.path_of(_MEMORY), json.dumps(clean, indent=0).encode())
+
+
+def _is_in(brought: str | None, taken: Container[Taken] | None) -> bool:
+    if brought is None or taken is None:
+        return False
+    submission, _, fingerprint = brought.partition(" ")
+    return (submission, fingerprint) in taken
+
+
+def recall(memory: Path) -> dict[str, str]:
+    """What is remembered of commits, by commit; a file that cannot be read remembers nothing."""
+    try:
+        told = json.loads(memory.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}
+
+
+def find_request(git: Git, form: Form, *, base: str, head: str) -> Arrival | None:
+    """What a pull request brings: paths, modes, sizes and id are checked, contents are sealed.
+
+    Args:
+        git: a clone of the board.
+        form: the board's envelope.
+        base: the commit that it is compared with.
+        head: `refs/pull/N/head` or `refs/merge-requests/N/head`, fetched before.
+
+    Returns:
+        `None` where it changes nothing.
+
+    Raises:
+        StoreError: there is no such ref here, or it is none of a pull request.
+    """
+    request_number(git, head)
+    return next(find_in_git(git, form, main=base, only=[head]), None)
+
+
+def fingerprints(git: Git, form: Form, *, base: str, heads: Container[str]) -> Mapping[str, str]:
+    """Ref -> fingerprint of what it brings, of those refs that are here and bring something."""
+    tips = arrival_tips(git, _source, only=heads)
+    return {ref: found.fingerprint for (ref, _, _), found in _read_tips(git, form, tips, main=base)}
+
+
+def request_number(git: Git, head: str) -> str:
+    """The number of the pull request that a ref here is the head of.
+
+    Raises:
+        StoreError: there is no such ref here, or it is none of a pull request.
+    """
+    known = re.fullmatch(r"refs/(?:pull|merge-requests)/([1-9]\d{0,17})/head", head, re.ASCII)
+    if known is None or head not in git.refs(head):
+        raise StoreError(f"no pull request at {quote(head)}; fetch refs/pull/N/head first")
+    return known[1]
+
+
+def arrival_tips(
+    git: Git, source_of: Callable[[str], str | None], *, only: Container[str] | None
+) -> list[_Tip]:
+    """The refs that something may arrive on, in the order in which they are gone through."""
+    refs = sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0]))
+    return [
+        (ref, source, commit)
+        for ref, commit in refs
+        if (only is None or ref in only) and (source := source_of(ref)) is not None
+    ]
+
+
+def _read_tips(
+    git: Git, form: Form, tips: Sequence[_Tip], *, main: str
+) -> Iterator[tuple[_Tip, Arrival]]:
+    """What commits bring; those that change nothing bring nothing."""
+    every = git.changes(main, *(commit for _, _, commit in tips), within=ARRIVALS)
+    sizes = _sizes(git, form, every.values())
+    for tip in tips:
+        _, source, commit = tip
+        changes = every[commit]
+        if changes is None:
+            yield tip, _unrelated(source, commit)
+        elif isinstance(changes, StoreError):
+            yield tip, _unread(source, str(changes))
+        elif changes:
+            yield tip, _from_changes(git, form, changes, source, sizes)
 
 
 def _sizes(
     git: Git, form: Form, every: Iterable[tuple[Change, ...] | StoreError | None]
 ) -> Mapping[str, int]:
     """Bytes of the sealed files among all changes, by blob; those that git lacks are left out."""
-    blobs = dict.fromkeys(
-        change.blob
-        for changes in every
-        if isinstance(changes, tuple)
-        for change in changes
-        if change.mode == _PLAIN and _owner_of_path(change.path, form) is not None
+    return sizes_of(
+        git,
+        (
+            change.blob
+            for changes in every
+            if isinstance(changes, tuple)
+            for change in changes
+            if change.mode == _PLAIN and _owner_of_path(change.path, form) is not None
+        ),
     )
+
+
+def sizes_of(git: Git, blobs: Iterable[str]) -> Mapping[str, int]:
+    """Bytes of each blob; those that git lacks are left out."""
+    asked = dict.fromkeys(blobs)
     with suppress(StoreError):
-        return dict(zip(blobs, git.blob_sizes(*blobs), strict=True))
+        return dict(zip(asked, git.blob_sizes(*asked), strict=True))
     found: dict[str, int] = {}
-    for blob in blobs:
+    for blob in asked:
         with suppress(StoreError):
             found[blob] = git.blob_sizes(blob)[0]
     return found
@@ -355,7 +442,7 @@ def _from_changes(
     submission = next(iter(owners)) if len(owners) == 1 else None
     if not problems and submission is not None:
         lacking = [name for name, blob in blobs.items() if blob not in known]
-        problems += [_lacking(name) for name in lacking]
+        problems += [lacking_file(name) for name in lacking]
         if not lacking:
             sizes = {name: known[blob] for name, blob in blobs.items()}
             problems += _check_files(submission, form, sizes)
@@ -365,11 +452,14 @@ def _from_changes(
         fingerprint=_fingerprint({change.path: change.blob for change in changes}),
         core="" if problems or submission is None else _core(blobs, form, submission),
         problems=tuple(problems[:_MOST_PROBLEMS]),
-        read=lambda: {n: git.read_blob(blob, limit=_MOST_BYTES) for n, blob in blobs.items()},
+        read=lambda: dict(
+            zip(blobs, git.read_blobs(*blobs.values(), limit=_MOST_BYTES), strict=True)
+        ),
     )
 
 
-def _lacking(name: str) -> Problem:
+def lacking_file(name: str) -> Problem:
+    """What is wrong with a branch that names a file which git does not have."""
     return Problem(
         code="missing-file",
         path=name,

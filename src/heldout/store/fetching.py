@@ -10,13 +10,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from heldout.errors import StoreError
+from heldout.store.arrivals import recall
 from heldout.store.files import write_whole
 from heldout.store.git import Bounds, Git, TooMuchError
-
-__all__ = ["BRANCHES", "REQUESTS", "Fetched", "fetch_arrivals", "fetch_requests"]
 
 BRANCHES = ("submission", "registration")
 """What the branches of arrivals begin with."""
@@ -122,7 +120,7 @@ def _bring(
     if not new:
         return Fetched()
     memory = git.path_of(_MEMORY)
-    known = _recall(memory)
+    known = recall(memory)
     refused = {ref: known[one] for ref, (_, one) in new.items() if one in known}
     failed: dict[str, str] = {}
     rest = [(ref, tip) for ref, tip in new.items() if tip[1] not in known]
@@ -209,12 +207,3 @@ def _remove(git: Git, refs: Sequence[str]) -> None:
         for ref in refs:
             with suppress(StoreError):
                 git.set_refs({ref: None})
-
-
-def _recall(memory: Path) -> Mapping[str, str]:
-    """Commits that were refused before, and why; a file that cannot be read remembers nothing."""
-    try:
-        told = json.loads(memory.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}

@@ -19,9 +19,10 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
+from threading import Timer
 from typing import IO
 
-from heldout.errors import SetupError, StoreError
+from heldout.errors import SetupError, StoreError, quote
 from heldout.store.files import write_whole
 
 __all__ = [
@@ -79,7 +80,11 @@ _PROGRAMS: tuple[tuple[str, str], ...] = (
     (r"filter\..+\.required", "false"),
     (r"hook\..+\.command", "true"),
 )
-_ROOTS: set[tuple[Path, tuple[int, int]]] = set()  # that were looked at and are repositories
+# Folder and state of its settings -> where git stores its objects and settings, of repositories.
+_STORAGE: dict[tuple[Path, tuple[int, int]], Path] = {}
+# An empty line for the root of a working tree; in a bare repository it may be missing.
+_ROOT = re.compile(r"(?:\n(?:true|false)|true)\n(.+)\n", re.DOTALL)
+_OBJECT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _LIMITED = re.compile(
     rb"[Oo]ut of memory|died of signal|malloc failed|mmap failed|File too large|not enough memory"
     rb"|invalid index-pack output"  # what fetch says when that ends before it has said anything
@@ -163,14 +168,19 @@ class Git:
 
     def is_repository(self) -> bool:
         """Whether this very folder is the root of a working tree, or a bare repository."""
+        return self._storage() is not None
+
+    def _storage(self) -> Path | None:
+        """Where git stores objects and settings; `None` where it is no repository. Asked once."""
         mark = self.root, _config_mark(self.root)
-        if mark not in _ROOTS:
-            result = self._start(["rev-parse", "--show-cdup", "--is-bare-repository"])
-            lines = result.stdout.decode().splitlines()
-            if result.returncode != 0 or lines not in (["", "false"], ["true"], ["", "true"]):
-                return False
-            _ROOTS.add(mark)
-        return True
+        if mark not in _STORAGE:
+            asked = ["--show-cdup", "--is-bare-repository", "--git-common-dir"]
+            result = self._start(["rev-parse", *asked])
+            told = _ROOT.fullmatch(_name(result.stdout))
+            if result.returncode != 0 or told is None:
+                return None
+            _STORAGE[mark] = self.root / told[1]
+        return _STORAGE[mark]
 
     def init(self, branch: str = "main") -> None:
         """Make it a repository with an empty branch; nothing happens where it is one."""
@@ -216,6 +226,13 @@ class Git:
 
     def head(self) -> str | None:
         """The commit that is checked out; `None` before the first."""
+        with suppress(OSError, UnicodeDecodeError):  # a working tree with plain refs needs no git
+            storage = self.root / ".git"
+            name = (storage / "HEAD").read_text("utf-8").rstrip("\n")
+            if name.startswith(f"ref: {_HEADS}"):
+                name = (storage / name.removeprefix("ref: ")).read_text("utf-8").rstrip("\n")
+            if _OBJECT.fullmatch(name):
+                return name
         result = self._start(["rev-parse", "-q", "--verify", "HEAD^{commit}"])
         return result.stdout.decode().strip() if result.returncode == 0 else None
 
@@ -535,19 +552,66 @@ class Git:
         """A blob's bytes.
 
         Raises:
-            StoreError: it is larger than `limit` bytes.
+            StoreError: git does not have it, or it is larger than `limit` bytes.
         """
-        (size,) = self.blob_sizes(blob)
-        if size > limit:
-            raise StoreError(f"a file of {size:,} bytes in git, at most {limit:,} are taken")
-        return self._run(["cat-file", "blob", blob])
+        (data,) = self.read_blobs(blob, limit=limit)
+        return data
+
+    def read_blobs(self, *blobs: str, limit: int) -> tuple[bytes, ...]:
+        """The bytes of several blobs, by one process.
+
+        Raises:
+            StoreError: git does not have one of them, or it is larger than `limit` bytes.
+        """
+        found = tuple(self._read(blobs, limit=limit))
+        for blob, data in zip(blobs, found, strict=True):
+            if data is None:
+                raise StoreError(f"git does not have the object {blob}; fetch again")
+        return tuple(data for data in found if data is not None)
 
     def read_path(self, commit: str, path: str, *, limit: int) -> bytes | None:
         """A file's bytes at a commit, `None` where there is none."""
-        result = self._start(["rev-parse", "-q", "--verify", f"{commit}:{path}"])
-        if result.returncode != 0:
-            return None
-        return self.read_blob(result.stdout.decode().strip(), limit=limit)
+        if "\n" in path:
+            raise StoreError(f"{quote(path)}: no path in git may hold a line end here")
+        (data,) = self._read([f"{commit}:{path}"], limit=limit)
+        return data
+
+    def _read(self, names: Sequence[str], *, limit: int) -> Iterator[bytes | None]:
+        """What lies under each name: `None` for nothing. No byte of what is too large is read.
+
+        Raises:
+            StoreError: something there is no file, or is larger than `limit` bytes.
+        """
+        if not names:
+            return
+        silent = subprocess.PIPE, subprocess.DEVNULL
+        with (
+            self._running(["cat-file", "--batch"], talk=True, files=silent) as process,
+            _ending(process, seconds=_SECONDS),
+        ):
+            asks, answers = process.stdin, process.stdout
+            assert asks is not None  # noqa: S101 - both are pipes
+            assert answers is not None  # noqa: S101
+            for name in names:
+                with suppress(BrokenPipeError):  # it ended: the answer below is missing
+                    asks.write(name.encode("utf-8", "surrogateescape") + b"\n")
+                    asks.flush()
+                told = answers.readline().decode("utf-8", "surrogateescape")
+                if told.endswith(" missing\n"):
+                    yield None
+                    continue
+                kind, _, size = told.rstrip("\n").rpartition(" ")
+                if not kind.endswith(" blob") or not size.isdigit():
+                    said = told.strip() or "it ended"
+                    raise StoreError(f"git does not have the file {name}: {said}")
+                if int(size) > limit:
+                    raise StoreError(
+                        f"a file of {int(size):,} bytes in git, at most {limit:,} are taken"
+                    )
+                data = answers.read(int(size) + 1)
+                if len(data) <= int(size):
+                    raise StoreError(f"git ended before it had sent the file {name}")
+                yield data[:-1]
 
     def versions(self, path: str, *, most: int) -> tuple[str, ...]:
         """The commits of the branch that changed a file, the newest first."""
@@ -654,8 +718,7 @@ class Git:
 
     def keep_bytes(self) -> None:
         """Let no attribute change a file on its way into this repository or out of it."""
-        path = self._run(["rev-parse", "--git-path", "info/attributes"]).decode().strip()
-        write_whole(self.root / path, _BYTE_FOR_BYTE)
+        write_whole(self.path_of("info/attributes"), _BYTE_FOR_BYTE)
 
     def _put(self, files: Mapping[str, bytes], *, env: Mapping[str, str] | None = None) -> None:
         """Put contents into an index, whatever the working tree has."""
@@ -670,11 +733,10 @@ class Git:
             yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 
     def path_of(self, name: str) -> Path:
-        """Where a file lies that git keeps beside its own."""
-        return self.root / self._line(["rev-parse", "--git-path", name])
-
-    def _line(self, arguments: Sequence[str]) -> str:
-        return _name(self._run(arguments)).removesuffix("\n")
+        """Where a file lies that git stores beside its own, for all working trees."""
+        if (storage := self._storage()) is None:
+            raise StoreError(f"{self.root} is not a git repository")
+        return storage / name
 
     def _run(
         self,
@@ -716,34 +778,56 @@ class Git:
         With bounds it writes into files, whose size the system limits, and never into our memory.
         """
         seconds = _SECONDS if bounds is None else bounds.seconds
-        overrides, environment = _own_settings(self.root, _config_mark(self.root))
         with ExitStack() as stack:
             files = () if bounds is None else [stack.enter_context(TemporaryFile()) for _ in "oe"]
-            out, err = files or (subprocess.PIPE, subprocess.PIPE)
+            running = self._running(arguments, talk=data is not None, files=files, env=env)
+            process = stack.enter_context(running)
+            if bounds is not None:
+                _bound(process.pid, bounds)
             try:
-                process = subprocess.Popen(  # noqa: S603 - fixed program, no shell
-                    ["git", *_SAFE, *overrides, *arguments],  # noqa: S607 - found on the user's PATH by intent
-                    cwd=self.root,
-                    stdin=subprocess.DEVNULL if data is None else subprocess.PIPE,
-                    stdout=out,
-                    stderr=err,
-                    env={**_environment(), **environment, **self.environment, **(env or {})},
-                    # A push, of our own data, may ask for a passphrase on the terminal, which a
-                    # session of its own would not have.
-                    start_new_session=arguments[0] != "push",
-                )
-            except FileNotFoundError:
-                raise SetupError("git is not installed, or the folder is gone") from None
-            try:
-                if bounds is not None:
-                    _bound(process.pid, bounds)
                 told = process.communicate(data, timeout=seconds)
             except subprocess.TimeoutExpired:
                 raise StoreError(f"git {arguments[0]} took over {seconds} s") from None
-            finally:
-                _end_all(process)
             read = [_read_back(file) for file in files] or told
             return subprocess.CompletedProcess(process.args, process.returncode, *read)
+
+    @contextmanager
+    def _running(
+        self,
+        arguments: Sequence[str],
+        *,
+        talk: bool,
+        files: Sequence[IO[bytes] | int] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> Iterator["subprocess.Popen[bytes]"]:
+        """Run git beside us; the end of the block ends it, with all that it started.
+
+        Args:
+            arguments: of git.
+            talk: whether something is written to its standard input.
+            files: where its output and its errors go; without them into pipes.
+            env: beside the caller's and the repository's environment.
+        """
+        overrides, environment = _own_settings(self.root, _config_mark(self.root))
+        out, err = files or (subprocess.PIPE, subprocess.PIPE)
+        try:
+            process = subprocess.Popen(  # noqa: S603 - fixed program, no shell
+                ["git", *_SAFE, *overrides, *arguments],  # noqa: S607 - found on the user's PATH by intent
+                cwd=self.root,
+                stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env={**_environment(), **environment, **self.environment, **(env or {})},
+                # A push, of our own data, may ask for a passphrase on the terminal, which a
+                # session of its own would not have.
+                start_new_session=arguments[0] != "push",
+            )
+        except FileNotFoundError:
+            raise SetupError("git is not installed, or the folder is gone") from None
+        try:
+            yield process
+        finally:
+            _end_all(process)
 
 
 def _bound(pid: int, bounds: Bounds) -> None:
@@ -775,6 +859,18 @@ def _end_all(process: "subprocess.Popen[bytes]") -> None:
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
+
+
+@contextmanager
+def _ending(process: "subprocess.Popen[bytes]", *, seconds: float) -> Iterator[None]:
+    """End a process that takes longer than this."""
+    timer = Timer(seconds, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _read_back(file: IO[bytes]) -> bytes:

@@ -5,35 +5,28 @@ nothing is checked out, and a branch that brings anything else is refused.
 """
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from heldout.errors import Problem, StoreError, quote
+from heldout.errors import Problem, quote
 from heldout.ids import SubmissionId, digest_bytes
 from heldout.store.arrivals import (
     ARRIVALS,
     MAIN_BRANCH,
     Arrival,
     Seen,
-    arrival_order,
+    arrival_tips,
     branch_name,
+    lacking_file,
     plain_files,
+    request_number,
+    sizes_of,
 )
 from heldout.store.git import Change, Git
 
-__all__ = [
-    "arrival_branch",
-    "find_merged_registrations",
-    "find_registrations_in_folder",
-    "find_registrations_in_git",
-    "is_team",
-    "registration_branch",
-    "registration_path",
-]
-
 _MOST_BYTES = 1 << 16
 _FOLDER = "registrations/"
-_REFS = ("refs/heads/registration/", "refs/remotes/", "refs/pull/", "refs/merge-requests/")
+_MOST_TOGETHER = 1 << 26
 _NAME = re.compile(r"team-[0-9a-f]{16}\.json", re.ASCII)
 
 
@@ -58,7 +51,7 @@ def registration_path(team: str) -> str:
 
 
 def find_registrations_in_git(
-    git: Git, *, main: str, requests: Container[str]
+    git: Git, *, main: str, requests: Container[str], only: Container[str] | None = None
 ) -> Iterator[Arrival]:
     """Registrations on branches `registration/*`, here or on a remote, and in pull requests.
 
@@ -66,30 +59,48 @@ def find_registrations_in_git(
         git: the board's repository.
         main: the commit that branches are compared with.
         requests: `pull request N` of those that are open; a closed one keeps its ref.
+        only: the refs that are looked at; `None` for all.
     """
     seen: set[tuple[str, bool]] = set()
-    refs = sorted(git.refs(*_REFS).items(), key=lambda item: arrival_order(item[0]))
     wanted = [
         (source, commit)
-        for ref, commit in refs
-        if (source := _source(ref)) is not None
-        and (not source.startswith("pull request ") or source in requests)
+        for _, source, commit in arrival_tips(git, _source, only=only)
+        if not source.startswith("pull request ") or source in requests
     ]
     every = git.changes(main, *(commit for _, commit in wanted), within=ARRIVALS)
-    for source, commit in wanted:
-        request = source.startswith("pull request ")
-        changes = every[commit]
-        if changes is None or isinstance(changes, StoreError):
-            continue  # as submissions they are refused, with the reason
-        # A request may as well bring a submission: only what touches the folder is meant for us.
-        ours = any(change.path.startswith(_FOLDER) for change in changes)
-        if not changes or (request and not ours):
-            continue
-        arrival = _from_changes(git, changes, source)
+    # A request may as well bring a submission: only what touches the folder is meant for us. What
+    # git cannot look at is refused among the submissions, with the reason.
+    ours = [
+        (source, changes)
+        for source, commit in wanted
+        if isinstance(changes := every[commit], tuple)
+        and changes
+        and (source.startswith("branch ") or any(c.path.startswith(_FOLDER) for c in changes))
+    ]
+    for arrival in _read_all(git, ours):
         mark = (arrival.fingerprint, bool(arrival.problems))  # what is refused hides nothing
         if mark not in seen:
             seen.add(mark)
             yield arrival
+
+
+def find_registration(git: Git, *, base: str, head: str) -> Arrival | None:
+    """The registration that a pull request brings: one file, its name, mode and size are checked.
+
+    Args:
+        git: a clone of the board.
+        base: the commit that it is compared with.
+        head: `refs/pull/N/head` or `refs/merge-requests/N/head`, fetched before.
+
+    Returns:
+        `None` where it touches no registration.
+
+    Raises:
+        StoreError: there is no such ref here, or it is none of a pull request.
+    """
+    requests = [f"pull request {request_number(git, head)}"]
+    found = find_registrations_in_git(git, main=base, requests=requests, only=[head])
+    return next(found, None)
 
 
 def find_merged_registrations(git: Git, *, main: str) -> Iterator[Arrival]:
@@ -99,10 +110,12 @@ def find_merged_registrations(git: Git, *, main: str) -> Iterator[Arrival]:
         git: the board's repository.
         main: the commit of its main branch.
     """
-    for file in git.files(main, "registrations"):
-        folder, _, name = file.path.rpartition("/")
-        if f"{folder}/" == _FOLDER and _NAME.fullmatch(name):
-            yield _from_changes(git, [file], MAIN_BRANCH)
+    named = [
+        (MAIN_BRANCH, (file,))
+        for file in git.files(main, "registrations")
+        if file.path.startswith(_FOLDER) and _NAME.fullmatch(file.path.removeprefix(_FOLDER))
+    ]
+    yield from _read_all(git, named)
 
 
 def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:
@@ -128,11 +141,47 @@ def _source(ref: str) -> str | None:
     return f"branch {registration_branch(team)}"
 
 
-def _from_changes(git: Git, changes: Sequence[Change], source: str) -> Arrival:
+def _read_all(git: Git, found: Sequence[tuple[str, Sequence[Change]]]) -> Iterator[Arrival]:
+    """What each source brings; git is asked for all sizes at once, and for the files together."""
+    problems = [tuple(_check_changes(changes)) for _, changes in found]
+    plain = [one[0].blob for (_, one), wrong in zip(found, problems, strict=True) if not wrong]
+    files = _Files(git, sizes_of(git, plain))
+    for (source, changes), wrong in zip(found, problems, strict=True):
+        yield _from_changes(files, changes, source, wrong)
+
+
+class _Files:
+    """Small files in git: whoever asks for one gets those behind it read with it."""
+
+    def __init__(self, git: Git, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+        self._git = git
+        self._read: Mapping[str, bytes] = {}
+
+    def read(self, blob: str) -> bytes:
+        if blob not in self._read:
+            together: list[str] = []
+            total = 0
+            for other in list(self.sizes)[list(self.sizes).index(blob) :]:
+                total += self.sizes[other]
+                if together and total > _MOST_TOGETHER:
+                    break
+                if self.sizes[other] <= _MOST_BYTES:
+                    together.append(other)
+            read = self._git.read_blobs(*together, limit=_MOST_BYTES)
+            self._read = dict(zip(together, read, strict=True))
+        return self._read[blob]
+
+
+def _from_changes(
+    files: _Files, changes: Sequence[Change], source: str, problems: tuple[Problem, ...]
+) -> Arrival:
     first = changes[0]
-    problems = tuple(_check_changes(changes))
-    if not problems and git.blob_sizes(first.blob)[0] > _MOST_BYTES:
-        problems = (_too_large(quote(first.path), git.blob_sizes(first.blob)[0]),)
+    size = files.sizes.get(first.blob)
+    if not problems and size is None:
+        problems = (lacking_file(quote(first.path)),)
+    elif not problems and size is not None and size > _MOST_BYTES:
+        problems = (_too_large(quote(first.path), size),)
     marks = "\n".join(sorted(f"{change.path} {change.blob}" for change in changes))
     # By its name too: a copy under another name is refused, and may not stand for the team's own.
     return Arrival(
@@ -140,7 +189,7 @@ def _from_changes(git: Git, changes: Sequence[Change], source: str) -> Arrival:
         id=None,
         fingerprint=digest_bytes(marks.encode()),
         problems=problems,
-        read=lambda: {first.path: git.read_blob(first.blob, limit=_MOST_BYTES)},
+        read=lambda: {first.path: files.read(first.blob)},
     )
 
 

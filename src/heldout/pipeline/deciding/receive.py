@@ -20,7 +20,7 @@ from heldout.pipeline.deciding.conflicts import refuse_contested
 from heldout.pipeline.organiser.desk import Desk
 from heldout.pipeline.participant.amending import refuse_changed_terms, refuse_closed_runs
 from heldout.pipeline.scoring.score import check_id, open_manifest, open_own_key, signature_field
-from heldout.store.arrivals import Arrival, find_merged
+from heldout.store.arrivals import Arrival, Taken, find_merged
 
 __all__ = ["Receipt", "list_merged", "note_told", "receive", "refused"]
 
@@ -141,6 +141,15 @@ def _receipt(arrival: Arrival, kind: str, problems: tuple[Problem, ...] = ()) ->
     told = [arrival.fingerprint, *(f"{p.code} {p.path} {p.found}" for p in problems)]
     mark = digest_bytes("\n".join(told).encode()) if kind == "refused" else ""
     return Receipt(source=arrival.source, id=arrival.id, kind=kind, problems=problems, mark=mark)
+
+
+def taken_in(desk: Desk) -> frozenset[Taken]:
+    """Id and fingerprint of all that was taken in, as the log has them."""
+    return frozenset(
+        (str(entry.event.submission), entry.get("fingerprint"))
+        for entry in desk.vault.entries()
+        if entry.event.submission is not None and entry.get("fingerprint")
+    )
 
 
 def _is_known(desk: Desk, arrival: Arrival) -> bool:

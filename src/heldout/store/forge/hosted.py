@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from heldout.envelope.bundle import Form
 from heldout.ids import Digest
-from heldout.store.arrivals import Arrival
+from heldout.store.arrivals import Arrival, find_in_git, fingerprints
 from heldout.store.fetching import fetch_requests
 from heldout.store.forge.api import Api
-from heldout.store.forge.form import find_requests
 from heldout.store.forge.protocol import (
     ForgeError,
     Handle,
@@ -53,8 +52,7 @@ class HostedForge:
         heads = [request.ref for request in self.list_open()]
         done = fetch_requests(self.git, self.clone_url, heads)
         unread = {**done.refused, **done.failed}
-        found = find_requests(self.git, self.form, base=self.main, heads=heads, unread=unread)
-        return tuple(found)
+        return tuple(find_in_git(self.git, self.form, main=self.main, only=heads, unread=unread))
 
     def locate(self, source: str, name: str) -> Handle | None:
         """The number in `pull request N`; for a branch the open request at the same commit."""
@@ -66,7 +64,9 @@ class HostedForge:
 
     def copies(self, handle: Handle) -> tuple[Handle, ...]:
         """By what was fetched last."""
-        marks = {request.handle: self._fingerprint(request.ref) for request in self.list_open()}
+        heads = {request.ref: request.handle for request in self.list_open()}
+        found = fingerprints(self.git, self.form, base=self.main, heads=heads)
+        marks = {heads[ref]: mark for ref, mark in found.items()}
         own = marks.get(handle)
         same = [other for other, mark in marks.items() if mark == own and own is not None]
         return (handle, *sorted(set(same) - {handle}, key=int))
@@ -104,10 +104,6 @@ class HostedForge:
             raise ValueError(f"no label: {wrong}")
         self.api.add_labels(handle, names)
         return "done"
-
-    def _fingerprint(self, ref: str) -> str | None:
-        found = next(find_requests(self.git, self.form, base=self.main, heads=[ref]), None)
-        return None if found is None else found.fingerprint
 
     def _once(self, handle: Handle, stands: Callable[[], bool], act: Callable[[], None]) -> Outcome:
         """Act, unless it stands already; where the answer is lost, look, and never act again."""

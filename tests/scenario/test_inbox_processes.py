@@ -1,0 +1,100 @@
+"""How many git processes `inbox` starts grows neither with what was sent nor with what is new."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from town import Town, found_town, git
+
+NOW = "2026-11-05T12:00:00Z"
+LATER = "2026-11-06T12:00:00Z"
+MOST_WITH_NOTHING_NEW = 13
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Sequence[str]]]:
+    """The git processes that are started meanwhile, by this process."""
+    started: list[Sequence[str]] = []
+    popen = subprocess.Popen
+
+    def start(command: Sequence[str], *rest: Any, **named: Any) -> "subprocess.Popen[Any]":
+        started.append(command)
+        return popen(command, *rest, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", start)
+        yield started
+
+
+def send(town: Town, first: int, last: int) -> None:
+    """Push branches with small files that nobody sealed, all by one process."""
+    main = git(town.clone, "rev-parse", "main")
+    stream = []
+    for number in range(first, last):
+        name = f"20261104-made-{number}"
+        stream.append(
+            f"commit refs/heads/submission/{name}\ncommitter x <x@here> 0 +0000\ndata 0\n"
+        )
+        stream.append(f"from {main}\n")
+        for ending in (".tar.age", "-metadata.json.age", ".key.age"):
+            text = f"{name}{ending}"
+            stream.append(f"M 100644 inline submissions/{name}{ending}\ndata {len(text)}\n{text}\n")
+    git(town.clone, "fast-import", "--quiet", data="".join(stream).encode())
+    git(town.clone, "push", "-q", "origin", "refs/heads/submission/*:refs/heads/submission/*")
+
+
+def processes(
+    town: Town, monkeypatch: pytest.MonkeyPatch, *, now: str
+) -> tuple[int, list[dict[str, Any]]]:
+    with counted(monkeypatch) as started:
+        received = town.take_in(now=now)["received"]
+    return len(started), received
+
+
+def test_the_number_of_processes_is_constant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town = found_town(tmp_path)
+    send(town, 0, 2)
+    few, received = processes(town, monkeypatch, now=NOW)
+    assert len(received) == 2
+    nothing_new, received = processes(town, monkeypatch, now=NOW)
+    assert received == []
+    send(town, 2, 22)
+    many, received = processes(town, monkeypatch, now=NOW)
+    assert len(received) == 20
+    again, received = processes(town, monkeypatch, now=LATER)
+    assert received == []
+    assert again == nothing_new <= MOST_WITH_NOTHING_NEW
+    assert many - few <= 20  # the files of each new submission are read by one process
+    memory = json.loads((town.board / ".git" / "heldout-arrivals.json").read_bytes())
+    assert len(memory) == 22
+
+
+def test_what_is_remembered_counts_only_where_the_log_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town = found_town(tmp_path)
+    send(town, 0, 2)
+    before = (town.vault / "events.jsonl").read_bytes()
+    board = git(town.board, "rev-parse", "HEAD")
+    _, received = processes(town, monkeypatch, now=NOW)
+    assert len(received) == 2
+    memory = town.board / ".git" / "heldout-arrivals.json"
+    remembered = json.loads(memory.read_bytes())
+    # Another branch brings something under the first one's id: it is looked at, and refused.
+    memory.write_text(json.dumps(dict.fromkeys(remembered, "20261104-made-9 x")))
+    _, received = processes(town, monkeypatch, now=NOW)
+    assert received == []
+    assert json.loads(memory.read_bytes()) == remembered
+    # A vault of before knows of none: all are taken in again, whatever is remembered.
+    (town.vault / "events.jsonl").write_bytes(before)
+    git(town.board, "reset", "-q", "--hard", f"{board}")
+    for damaged in (b"", b"[]", b"{", memory.read_bytes()):
+        memory.write_bytes(damaged)
+    _, received = processes(town, monkeypatch, now=NOW)
+    assert len(received) == 2
