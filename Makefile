@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: demo test unit check lint types layers bench-smoke clean
+.PHONY: demo test test-all unit check lint types layers bench-smoke clean
 
 # The compiled scanner is built where a C compiler is.
 SCANNER := $(addprefix src/heldout/trec/scanning/,_scan.c _scan_core.h)
@@ -20,12 +20,21 @@ demo: .venv/ready
 	rm -rf demo
 	$(BIN)/heldout demo demo
 
+# Half of the tests for each of two workers, which keeps what a module prepares in one of them; a
+# worker that is done takes over the last tests of another.
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# Without what is both slow and real or in a browser, and without torch: `make test-all` has these.
 test: .venv/ready
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	$(PYTEST) -m "not neural and not (slow and (real or browser))"
+
+# Everything, and every point at which a command can be killed.
+test-all: .venv/ready
+	HELDOUT_KILL_EVERY_POINT=1 $(PYTEST)
 
 # The quick ones: no real data, no browser, nothing that takes more than a few seconds.
 unit: .venv/ready
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not real and not browser"
+	$(PYTEST) -m "not neural and not slow and not real and not browser"
 
 check: lint types layers test bench-smoke
 

@@ -37,6 +37,14 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for torch has the mark of it."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "neural" in item.fixturenames:
+            item.add_marker("neural")
+
+
 def _need(*, found: bool, what: str, variable: str) -> None:
     """Skip with a reason, or fail where CI demands it."""
     if found:

@@ -249,6 +249,7 @@ def test_hostile_boards_run_nothing(visit: Callable[..., Page], boards: Path) ->
         assert page.locator("script").count() == page.locator("main > h1").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [320, 390, 740, 866, 1024])
 def test_nothing_scrolls_sideways(visit: Callable[..., Page], boards: Path, width: int) -> None:
     page = visit(width=width)
@@ -263,6 +264,7 @@ def test_nothing_scrolls_sideways(visit: Callable[..., Page], boards: Path, widt
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
+@pytest.mark.slow
 @SCREENS
 def test_axe_finds_nothing(
     visit: Callable[..., Page], boards: Path, width: int, theme: str, rules: dict[str, Any]
@@ -281,6 +283,7 @@ def test_axe_finds_nothing(
         assert results.violations_count == 0, f"{path}\n{results.generate_report()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
@@ -374,6 +377,7 @@ def test_headings_do_not_stick_on_a_phone_or_in_print(visit: Callable[..., Page]
     assert visit(width=390).locator("#board thead th").first.evaluate(position) == "static"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", ["busy", "crowded"])
 @pytest.mark.parametrize("width", [866, 1024, 1280])
 def test_the_systems_have_the_widest_column(
@@ -411,6 +415,7 @@ def test_a_wide_heading_breaks_between_its_parts(visit: Callable[..., Page]) -> 
     assert lines in (["RBP(p=0.5,", "max_rel=2)"], ["RBP", "(p=0.5,", "max_rel=2)"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", ["busy", "crowded", "hostile", "many", "one"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_name_in_a_chart_is_on_a_mark_or_another_name(

@@ -175,6 +175,7 @@ def test_a_run_that_is_not_there_cannot_be_split(folder: Path, tmp_path: Path) -
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_the_page_has_no_violation_and_fits_a_phone(
     folder: Path, tmp_path: Path, browser: Browser
 ) -> None:

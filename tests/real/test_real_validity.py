@@ -22,7 +22,7 @@ from heldout.validity.reliability import measure_reliability
 from heldout.validity.score_matrix import score_matrix
 from heldout.validity.verdicts import Rules
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 PAGE = Path(__file__).parents[2] / "docs" / "validity-real.md"
 DL = ("trec-dl-2021-passage/runs/*.gz", "trec-dl-2021-passage/qrels.dl21-passage.txt.gz")

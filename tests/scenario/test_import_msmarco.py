@@ -24,8 +24,6 @@ from heldout.pipeline.auditing.audit import audit_board
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 
-pytestmark = pytest.mark.slow
-
 NOW = "2026-11-20T12:00:00Z"
 HEADER = "id,,description,team,paper,code,type,date,eval,dev,tweet"
 FIGURE_1 = (

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 import chromium
 from chromium import SCREENS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 browser = chromium.browser
 
 PAGES = (

@@ -16,7 +16,7 @@ import chromium
 from chromium import AXE
 from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE, Form, Question
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 browser = chromium.browser
 LONG = " ".join(["An egg that boils for six minutes has a soft yolk."] * 20)

@@ -14,7 +14,7 @@ from playwright.sync_api import (
 
 import chromium
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 browser = chromium.browser
 visit = browser_visit.visit
 

@@ -15,7 +15,7 @@ from playwright.sync_api import (
 import chromium
 from chromium import AXE
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 browser = chromium.browser
 visit = browser_visit.visit
 

@@ -14,7 +14,7 @@ from heldout.preferences.pools import Candidate, Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.tasks import Item, Task
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 browser = chromium.browser
 
 HOSTILE = "<script>document.title='gone'</script>\n=1+1 ${left_2} \u202eabc"
