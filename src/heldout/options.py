@@ -159,3 +159,7 @@ Jobs = Annotated[
     Opt("Number of parallel processes [up to one per core, where it pays].", least=1, metavar="N"),
 ]
 """`--jobs`; its default is `None`."""
+
+
+class OptionError(ValueError):
+    """Options that contradict each other, or one that is missing; says which."""

@@ -4,14 +4,16 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import click
 import pytest
 from click.testing import CliRunner
 from qna_files import as_columns, as_lines, pack, query
 
-from heldout.cli.printing import reports_errors
-from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.cli.options import with_options
+from heldout.cli.printing import TERMINAL, reports_errors
+from heldout.options import Opt
 from heldout.preferences.judgments import Judgment
 from heldout.preferences.pools import Candidate, Pool
 from heldout.store.campaign_files import CampaignFolder
@@ -25,6 +27,7 @@ from heldout.survivorship.discarded.questions import (
     ShownPassage,
 )
 from heldout.survivorship.reading.passage_ids import passage_id
+from heldout.survivorship.reading.source import AnnotationSource, read_source
 
 QUERIES = [query(1, [0, 1]), query(2, [0, 0])]
 IDS = [passage_id(f"passage {place} of 1") for place in (1, 2)]
@@ -39,12 +42,11 @@ SHOWN = {
 
 
 @click.command
-@annotation_options
-@click.option("--texts", is_flag=True)
+@with_options
 @reports_errors
-def tell(*, source: AnnotationSource, texts: bool) -> None:
+def tell(*, source: AnnotationSource, texts: Annotated[bool, Opt()] = False) -> None:
     """What was read, as JSON."""
-    found = source.read(texts=texts)
+    found = read_source(source, texts=texts, progress=TERMINAL)
     rows = [
         [one.query, one.kind, list(one.shown), dict(one.selected), one.text, dict(one.texts)]
         for one in found.records

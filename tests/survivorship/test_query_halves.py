@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from heldout.cli.program import main
-from heldout.cli.survive.places import CollectionReader, find_first_stage
 from heldout.errors import InputError
+from heldout.survivorship.services.collections import CollectionReader, find_first_stage
 
 
 @pytest.fixture

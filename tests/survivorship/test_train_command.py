@@ -17,10 +17,10 @@ from click.testing import CliRunner, Result
 from qna_files import as_columns, pack, query
 
 from heldout.cli.program import main
-from heldout.cli.survive.training_tests import name_of
 from heldout.rankers.devices import import_neural
 from heldout.rankers.fine_tuning import read_learning_curve
 from heldout.store.training_folder import TrainingFolder
+from heldout.survivorship.services.training_tests import name_of
 
 pytestmark = pytest.mark.usefixtures("neural")
 
@@ -401,8 +401,6 @@ def test_one_pass_takes_fewer_steps_where_there_are_fewer_triples(
         (("--learning-curve", "0,1"), "--learning-curve wants"),
         (("--test", "no-such-folder"), "collection-place"),
         (("-m", "no-measure"), "measure"),
-        (("--passage", "10", "--stride", "20"), "rank-passage"),
-        (("--stride", "20"), "rank-passage"),
         (("--collection", "stdlib-docs:third"), "collection-place"),
     ],
 )
@@ -452,7 +450,6 @@ def test_every_label_of_half_a_folder_trains_and_the_other_half_tests(
         (("--all-labels",), "add --learning-curve SHARES"),
         (("--learning-curve", "1", "-r", "2"), "without --within"),
         (("--learning-curve", "1", "--control", "2"), "without --control"),
-        (("--learning-curve", "1", "--family", "all"), "without --family"),
         (("--triples", "x.tsv", "--negatives", "3"), "without --negatives"),
         (("--triples", "x.tsv", "--negatives-from", "3"), "without --negatives-from"),
         (("--skip-unknown",), "without --skip-unknown"),

@@ -5,17 +5,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from qna_files import as_columns, pack, query
 
-from heldout.cli.survive.annotation_source import AnnotationSource
-from heldout.cli.survive.places import CollectionReader
-from heldout.cli.survive.training_material import Material, read_material, tell_unknown
-from heldout.cli.survive.training_options import TripleChoice
+from heldout.cli.printing import TERMINAL
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
+from heldout.options import OptionError
+from heldout.survivorship.reading.source import AnnotationPlace
+from heldout.survivorship.services.collections import CollectionReader
+from heldout.survivorship.services.training_material import Material, note_unknown, read_material
 from heldout.survivorship.training.conditions import paper_conditions, share_conditions
+from heldout.survivorship.training.options import TripleOptions
 from heldout.survivorship.training.selections import select_triples
 from heldout.survivorship.training.triples import Triple
 
@@ -51,18 +52,16 @@ def read(
     all_labels: bool = False,
     **source: Any,
 ) -> Material:
-    choice = TripleChoice(
+    choice = TripleOptions(
         collection=f"{place}{half}",
         triples=None if triples is None else str(place / triples),
         negatives=2,
         negatives_from=10,
         skip_unknown=skip_unknown,
         all_labels=all_labels,
-        split_seed=0,
-        seed=0,
     )
     reader = CollectionReader(choice.split_seed)
-    return read_material(AnnotationSource(**source), choice, reader)
+    return read_material(AnnotationPlace(**source), choice, reader, TERMINAL)
 
 
 def test_passages_of_qna_have_the_ids_of_the_collection_that_is_trained_on(place: Path) -> None:
@@ -95,19 +94,12 @@ def test_a_collection_of_other_texts_is_refused(place: Path) -> None:
         read(place, annotations=place / "train.json")
 
 
-@pytest.mark.parametrize("option", ["qrels", "query_list", "save"])
+@pytest.mark.parametrize("option", ["qrels", "query_list"])
 def test_options_of_annotations_are_refused_where_none_are_named(place: Path, option: str) -> None:
     options: dict[str, Any] = {option: place / "x"}
-    with pytest.raises(click.UsageError, match=f"without --{option.replace('_', '-')}"):
+    with pytest.raises(OptionError, match=f"without --{option.replace('_', '-')}"):
         read(place, **options)
     assert not (place / "x").exists()
-
-
-@pytest.mark.parametrize("option", ["types", "queries", "documents"])
-def test_files_of_texts_are_refused_since_the_collection_has_them(place: Path, option: str) -> None:
-    options: dict[str, Any] = {option: place / "x"}
-    with pytest.raises(click.UsageError, match=f"without --{option}"):
-        read(place, annotations=place / "train.json", **options)
 
 
 def test_of_a_sequence_nothing_stays_but_what_the_steps_take() -> None:
@@ -150,7 +142,7 @@ def test_a_positive_that_nobody_selected_is_an_error_or_left_out_and_counted(
     for _ in range(2):
         assert len(list(found.read())) == 6
     next(iter(found.read()))  # a reading that ends early counts nothing
-    tell_unknown(found)
+    note_unknown(found, TERMINAL)
     assert "1 triple with positives that" in " ".join(capsys.readouterr().err.split())
 
 
@@ -211,8 +203,8 @@ def test_a_file_of_triples_may_have_every_label_of_the_collection(place: Path) -
     assert len(list(read(place, triples="triples.tsv", all_labels=True).read())) == 6
 
 
-@pytest.mark.parametrize("option", ["annotations", "shown", "shown_depth", "qrels", "save"])
+@pytest.mark.parametrize("option", ["annotations", "shown", "shown_depth", "qrels"])
 def test_all_labels_have_no_annotators(place: Path, option: str) -> None:
     options: dict[str, Any] = {option: place / "x"}
-    with pytest.raises(click.UsageError, match="--all-labels has no annotators"):
+    with pytest.raises(OptionError, match="--all-labels has no annotators"):
         read(place, all_labels=True, **options)

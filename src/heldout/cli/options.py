@@ -10,7 +10,16 @@ from typing import Any
 
 import click
 
-from heldout.options import Declared, Jobs, Level, Nested, option_of, options_of, parameters_of
+from heldout.options import (
+    Declared,
+    Jobs,
+    Level,
+    Nested,
+    OptionError,
+    option_of,
+    options_of,
+    parameters_of,
+)
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -75,7 +84,10 @@ def _attach(command: Function, options: Sequence[Declared | Nested]) -> Function
     @functools.wraps(command)
     def called(*args: Any, **given: Any) -> Any:
         own = {option.field: _take(option, given) for option in options}
-        return command(*args, **own, **given)
+        try:
+            return command(*args, **own, **given)
+        except OptionError as error:
+            raise click.UsageError(str(error)) from error
 
     for one in reversed([one for option in options for one in _flat(option)]):
         _parameter(one)(called)

@@ -3,16 +3,13 @@
 import os
 import secrets
 from dataclasses import dataclass
-
-import click
+from typing import Annotated
 
 from heldout.cli.listening import check_port
-from heldout.cli.options import one_argument
 from heldout.cli.printing import messages, plural, print_facts
 from heldout.errors import SetupError
+from heldout.options import Opt
 from heldout.store.question_folder import QuestionFolder
-
-__all__ = ["ServeOptions", "serve_options", "serve_questions"]
 
 _TOKEN = "HELDOUT_ANNOTATOR_TOKEN"  # noqa: S105 - the variable's name
 _GRACE_SECONDS = 10
@@ -20,35 +17,11 @@ _GRACE_SECONDS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """Whether and where pages are served.
+    """Whether and where pages are served."""
 
-    Attributes:
-        serve: whether.
-        host: where to listen.
-        port: the port there.
-    """
-
-    serve: bool
-    host: str
-    port: int
-
-
-serve_options = one_argument(
-    "pages",
-    ServeOptions,
-    click.option("--serve", is_flag=True, help="Serve the pages of the folder's annotators."),
-    click.option(
-        "--host", default="127.0.0.1", show_default=True, help="Where to listen, for --serve."
-    ),
-    click.option(
-        "--port",
-        type=click.IntRange(1, 65_535),
-        default=8000,
-        show_default=True,
-        help="The port there.",
-    ),
-)
-"""`--serve`, `--host` and `--port`, as one `pages` argument."""
+    serve: Annotated[bool, Opt("Pages for annotators, served until interrupted.")] = False
+    host: Annotated[str, Opt("Address to listen at, for --serve.")] = "127.0.0.1"
+    port: Annotated[int, Opt("Port to listen at, for --serve.", least=1, most=65_535)] = 8000
 
 
 def serve_questions(folder: QuestionFolder, pages: ServeOptions) -> None:

@@ -2,34 +2,24 @@
 
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import numpy as np
 
 from heldout.answers.answer import Answer
 from heldout.cli.context import reports_disk
-from heldout.cli.files import order_option
 from heldout.cli.given_options import refuse_other_options
-from heldout.cli.options import level_option, one_argument
+from heldout.cli.options import with_options
+from heldout.cli.printing import TERMINAL, messages, plural, print_facts, print_json, print_problems
 from heldout.cli.printing import answers as answers_console
-from heldout.cli.printing import messages, plural, print_facts, print_json, print_problems
 from heldout.cli.reporting import (
     TableOutput,
     print_answer,
-    seed_option,
-    table_options,
 )
-from heldout.cli.survive.annotating_server import ServeOptions, serve_options, serve_questions
-from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
-from heldout.cli.survive.discarded_pool import PoolOptions, pool_discarded
-from heldout.cli.survive.label_writing import (
-    LabelOptions,
-    check_label_options,
-    label_options,
-    write_discarded_labels,
-)
+from heldout.cli.survive.annotating_server import ServeOptions, serve_questions
 from heldout.errors import printable
+from heldout.options import Level, Opt
 from heldout.report import answerable as report
 from heldout.store.question_folder import QuestionFolder
 from heldout.survivorship.discarded.answerable import (
@@ -43,69 +33,39 @@ from heldout.survivorship.discarded.first_ranks import read_first_ranks
 from heldout.survivorship.discarded.long_passages import note_long_passages
 from heldout.survivorship.discarded.passage_judging import judge_agreement, judged_passages
 from heldout.survivorship.discarded.questions import ANSWERABLE
+from heldout.survivorship.reading.source import AnnotationSource
+from heldout.survivorship.services.discarded import PoolOptions, pool_discarded
+from heldout.survivorship.services.discarded_labels import (
+    LabelOptions,
+    check_label_options,
+    write_discarded_labels,
+)
 from heldout.trec.reading.streams import open_input
-
-__all__ = ["answerable"]
 
 _ALSO = (3,)
 _FORMS = {"as_json", "markdown", "latex"}
 
-_pool_options = one_argument(
-    "pool",
-    PoolOptions,
-    click.option(
-        "--runs",
-        multiple=True,
-        metavar="'GLOB'",
-        help="Runs of the systems to pool; a pattern in quotes, or a path. Can be given many "
-        "times.",
-    ),
-    click.option(
-        "--triage",
-        type=click.Path(path_type=Path, file_okay=False),
-        metavar="FOLDER",
-        help="Only queries that triage found sound and rightly discarded.",
-    ),
-    click.option(
-        "--sample", type=click.IntRange(min=1), metavar="N", help="Queries, at random [50, or all]."
-    ),
-    click.option(
-        "--depth",
-        "-k",
-        type=click.IntRange(1, 100),
-        default=10,
-        show_default=True,
-        help="First passages of each system that are judged.",
-    ),
-    order_option,
-    seed_option,
-)
-
 
 @click.command
-@click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
-@_pool_options
-@annotation_options
-@click.option(
-    "--ranks",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Instead of a folder: scorer, query_id, doc_id, rank of the first passage that answers.",
-)
-@label_options
-@serve_options
-@level_option
-@table_options
+@with_options
 @reports_disk
 def answerable(
     *,
-    folder: Path | None,
+    folder: Annotated[Path | None, Opt(argument=True, path="folder")] = None,
     pool: PoolOptions,
     source: AnnotationSource,
-    ranks: Path | None,
+    ranks: Annotated[
+        Path | None,
+        Opt(
+            "Table instead of a folder: scorer, query_id, doc_id, rank of the first passage that "
+            "answers.",
+            metavar="FILE",
+            path="file",
+        ),
+    ] = None,
     labels: LabelOptions,
     pages: ServeOptions,
-    level: float,
+    level: Level = 0.95,
     output: TableOutput,
 ) -> None:
     """Could other systems have answered discarded queries? Pool them, let people look, count.
@@ -176,7 +136,7 @@ def _names(made_of: type[Any]) -> set[str]:
 def _pool(
     folder: QuestionFolder, pool: PoolOptions, source: AnnotationSource, output: TableOutput
 ) -> None:
-    questions = pool_discarded(folder, pool, source)
+    questions = pool_discarded(folder, pool, source, TERMINAL)
     print_problems(messages(), note_long_passages(questions, path=str(folder.place)))
     passages = sum(len(one.passages) for one in questions)
     if output.as_json:
@@ -212,7 +172,7 @@ def _count(
     questions = folder.questions()
     given = folder.answers()
     judged = judged_passages(questions, given)
-    write_discarded_labels(folder, questions, given, labels, source)
+    write_discarded_labels(folder, questions, given, labels, source, progress=TERMINAL)
     judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
     ranks = first_ranks(judged, folder.tops())
     found = _answer(ranks, depth=folder.pool().depth, level=level)

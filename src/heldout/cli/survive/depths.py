@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import click
 from numpy.random import PCG64, Generator
@@ -10,36 +11,29 @@ from numpy.random import PCG64, Generator
 from heldout.answers.answer import Answer
 from heldout.cli.console import progress
 from heldout.cli.context import reports_disk
-from heldout.cli.files import order_option
-from heldout.cli.options import level_option, one_argument
-from heldout.cli.printing import messages, print_facts
-from heldout.cli.reporting import Output, output_options, print_answer, seed_option
-from heldout.cli.survive.annotation_source import (
-    AnnotationSource,
-    annotation_options,
-    keep_inputs,
-)
-from heldout.cli.survive.common_documents import no_common_document
+from heldout.cli.options import with_options
+from heldout.cli.printing import TERMINAL, messages, print_facts
+from heldout.cli.reporting import Output, print_answer
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import QueryId
 from heldout.measures.spec import parse_measure
+from heldout.options import Level, Opt, Seed
 from heldout.rankers.run import Hit
 from heldout.rankers.runfile import write_run
 from heldout.report.depth_chart import spec, title
 from heldout.report.depth_json import value
 from heldout.report.depths import facts, tables
-from heldout.scoring.run_files import name_runs
-from heldout.stats.student import Variances
+from heldout.scoring.run_files import RunOrder, name_runs
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.depth_study import DepthQuestion, study_depths
 from heldout.survivorship.depths.depth_tests import Family
 from heldout.survivorship.depths.extrapolation import FARTHEST
 from heldout.survivorship.depths.shown import SHOWN, shown_documents
+from heldout.survivorship.reading.common_documents import no_common_document
+from heldout.survivorship.reading.source import AnnotationSource, keep_inputs, read_source
 from heldout.trec.places import Places, read_places
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import OWN_FILES, open_input
-
-__all__ = ["depths"]
 
 _FAMILIES: Mapping[str, Family] = {
     "systems": "systems",
@@ -48,114 +42,71 @@ _FAMILIES: Mapping[str, Family] = {
     "none": "none",
 }
 _DIGITS = 9
-_TRIALS = 1000
 
 
-def _check_family(context: click.Context, option: click.Parameter, given: str) -> Family:
+def _family(given: str) -> Family:
     """One of the named families, or a number of tests."""
-    del context, option
     if given in _FAMILIES:
         return _FAMILIES[given]
     if given.isdecimal() and len(given) <= _DIGITS and int(given):
         return int(given)
-    raise click.BadParameter(f"one of {', '.join(_FAMILIES)}, or a number of tests from 1")
+    raise ValueError(f"one of {', '.join(_FAMILIES)}, or a number of tests from 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What the command was asked beside its annotations.
+    """What the command is asked beside its annotations."""
 
-    Attributes:
-        runs: patterns or paths of run files; none for the order shown.
-        measure: of the runs.
-        order: of documents in a run; `None` for what fits its columns.
-        depth: those that are told; none for all.
-        first_only: whether the first label of a query alone counts.
-        family: what p is corrected over.
-        variances: of the paper's test.
-        to: deepest depth of the extrapolation; `None` for twice the last, 0 for none.
-        write_shown: where the order shown is written as a run.
-        level: of intervals.
-        trials: draws of queries.
-        seed: of the draws.
-    """
-
-    runs: tuple[str, ...]
-    measure: str
-    order: Order | None
-    depth: tuple[int, ...]
-    first_only: bool
-    family: Family
-    variances: Variances
-    to: int | None
-    write_shown: Path | None
-    level: float
-    trials: int
-    seed: int
-
-
-_asked_options = one_argument(
-    "asked",
-    _Asked,
-    click.option(
-        "--runs",
-        multiple=True,
-        metavar="'GLOB'",
-        help="Run files; a pattern in quotes, or a path [the order that annotators saw].",
-    ),
-    click.option("-m", "--measure", default="RR@10", show_default=True, metavar="MEASURE"),
-    order_option,
-    click.option(
-        "--depth",
-        type=click.IntRange(min=1),
-        multiple=True,
-        metavar="K",
-        help="A depth to tell, tested as if all were; repeat the option for more [all].",
-    ),
-    click.option("--first-only", is_flag=True, help="The first label of each query alone."),
-    click.option(
-        "--family",
-        callback=_check_family,
-        default="systems",
-        show_default=True,
-        metavar="systems|depths|all|none|N",
-        help="Bonferroni over the depths of a system, the systems of a depth, or all; or N tests.",
-    ),
-    click.option(
-        "--variances",
-        type=click.Choice(["student", "welch"]),
-        default="student",
-        show_default=True,
-        help="Of the paper's test: pooled, or free to differ.",
-    ),
-    click.option(
-        "--to",
-        type=click.IntRange(min=0),
-        metavar="K",
-        help=f"Extrapolate to this depth, at most {FARTHEST} times the last; 0 for none [twice].",
-    ),
-    click.option(
-        "--write-shown",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="RUN",
-        help="Write the order that annotators saw as a run file.",
-    ),
-    level_option,
-    click.option(
-        "--trials",
-        type=click.IntRange(min=100),
-        default=_TRIALS,
-        show_default=True,
-        help="Draws of queries for the extrapolation.",
-    ),
-    seed_option,
-)
+    runs: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Run files: a path, or a pattern in quotes [the order that annotators saw].",
+            metavar="'GLOB'",
+        ),
+    ] = ()
+    measure: Annotated[
+        str, Opt("Measure of the runs.", names=("-m", "--measure"), metavar="MEASURE")
+    ] = "RR@10"
+    order: RunOrder = None
+    depth: Annotated[
+        tuple[int, ...],
+        Opt("Depth to show, tested as if all were. Repeatable [all].", least=1, metavar="K"),
+    ] = ()
+    first_only: Annotated[bool, Opt("The first label of each query alone.")] = False
+    family: Annotated[
+        str,
+        Opt(
+            "Tests that Bonferroni corrects together: over the depths of a system, the systems of "
+            "a depth, or all; or their number.",
+            metavar="systems|depths|all|none|N",
+            check=_family,
+        ),
+    ] = "systems"
+    variances: Annotated[
+        Literal["student", "welch"],
+        Opt("Variances of the unpaired t test: pooled, or free to differ."),
+    ] = "student"
+    to: Annotated[
+        int | None,
+        Opt(
+            f"Depth to extrapolate to, at most {FARTHEST} times the last; 0 for none [twice].",
+            least=0,
+            metavar="K",
+        ),
+    ] = None
+    write_shown: Annotated[
+        Path | None,
+        Opt("Run file for the order that annotators saw.", metavar="RUN", path="file"),
+    ] = None
+    level: Level = 0.95
+    trials: Annotated[int, Opt("Number of bootstrap samples for the extrapolation.", least=100)] = (
+        1000
+    )
+    seed: Seed = 0
 
 
 @click.command
-@annotation_options
-@_asked_options
-@output_options
+@with_options
 @reports_disk
 def depths(*, source: AnnotationSource, asked: _Asked, output: Output) -> None:
     """Score runs on the labels that a shallower annotation would have left.
@@ -171,7 +122,7 @@ def depths(*, source: AnnotationSource, asked: _Asked, output: Output) -> None:
     """
     if asked.write_shown is not None:
         _check_target(source, asked, asked.write_shown)
-    annotations = source.read()
+    annotations = read_source(source, progress=TERMINAL)
     if asked.write_shown is not None:
         _write_shown(annotations, asked.write_shown)
     question = _question(annotations, asked)
@@ -215,7 +166,7 @@ def _question(annotations: Annotations, asked: _Asked) -> DepthQuestion:
         measure=parse_measure(asked.measure, path="--measure"),
         depths=asked.depth,
         first_only=asked.first_only,
-        family=asked.family,
+        family=_family(asked.family),
         variances=asked.variances,
         to=_steps(last, to) if to else (),
         level=asked.level,

@@ -3,6 +3,7 @@
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Annotated
 
 import click
 import numpy as np
@@ -10,25 +11,22 @@ import numpy as np
 from heldout.answers.answer import Answer
 from heldout.cli.context import reports_disk
 from heldout.cli.given_options import refuse_other_options
-from heldout.cli.options import level_option
+from heldout.cli.options import with_options
+from heldout.cli.printing import TERMINAL, messages, plural, print_facts, print_json, print_problems
 from heldout.cli.printing import answers as answers_console
-from heldout.cli.printing import messages, plural, print_facts, print_json, print_problems
 from heldout.cli.reporting import (
     TableOutput,
     print_answer,
-    seed_option,
-    table_options,
 )
-from heldout.cli.survive.annotating_server import ServeOptions, serve_options, serve_questions
-from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
+from heldout.cli.survive.annotating_server import ServeOptions, serve_questions
 from heldout.errors import quote
+from heldout.options import Level, Opt, Seed
 from heldout.report import triage as report
 from heldout.store.question_folder import QuestionFolder
 from heldout.survivorship.discarded.long_passages import note_long_passages
 from heldout.survivorship.discarded.questions import TRIAGE
 from heldout.survivorship.discarded.triage import count_labels, draw_discarded, triage_agreement
-
-__all__ = ["triage"]
+from heldout.survivorship.reading.source import AnnotationSource, read_source
 
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _TOTAL = "all"
@@ -36,48 +34,29 @@ _SOURCE = {one.name for one in fields(AnnotationSource)}
 _SERVE = {one.name for one in fields(ServeOptions)}
 
 
-def _check_split(context: click.Context, option: click.Parameter, name: str) -> str:
+def _check_split(name: str) -> None:
     """Refuse a name that nobody reads well in a table, or that is that of the total."""
-    del context, option
     if name and (not _SPLIT.fullmatch(name) or name.casefold() == _TOTAL):
-        raise click.BadParameter(
+        raise ValueError(
             f"{quote(name)}: up to 64 letters, digits, dots, hyphens or underscores, and not "
             f"{_TOTAL!r}, which is all splits together"
         )
-    return name
 
 
 @click.command
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@annotation_options
-@click.option(
-    "--sample",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Discarded queries to draw.",
-)
-@click.option(
-    "--split",
-    default="",
-    metavar="NAME",
-    callback=_check_split,
-    help="What they are of, as dev or train.",
-)
-@seed_option
-@serve_options
-@level_option
-@table_options
+@with_options
 @reports_disk
 def triage(
     *,
-    folder: Path,
+    folder: Annotated[Path, Opt(argument=True, path="folder")],
     source: AnnotationSource,
-    sample: int,
-    split: str,
-    seed: int,
+    sample: Annotated[int, Opt("Number of discarded queries to draw.", least=1)] = 100,
+    split: Annotated[
+        str, Opt("Name of their split, such as dev or train.", metavar="NAME", check=_check_split)
+    ] = "",
+    seed: Seed = 0,
     pages: ServeOptions,
-    level: float,
+    level: Level = 0.95,
     output: TableOutput,
 ) -> None:
     """Why were queries discarded? Draw some, let people look, count what they say.
@@ -94,7 +73,7 @@ def triage(
       heldout survive triage triage
     """
     place = QuestionFolder(folder, TRIAGE)
-    drawing = source.annotations is not None or source.shown is not None
+    drawing = source.named
     _check_given(drawing=drawing, serving=pages.serve)
     if drawing:
         _draw(place, source, sample=sample, split=split, seed=seed, output=output)
@@ -130,7 +109,7 @@ def _draw(
     seed: int,
     output: TableOutput,
 ) -> None:
-    annotations = source.read(texts=True)
+    annotations = read_source(source, texts=True, progress=TERMINAL)
     before = folder.questions() if folder.exists() else ()
     drawn = draw_discarded(
         annotations,

@@ -1,22 +1,27 @@
 """`heldout survive triples`: training triples that a shallower annotation would have left."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import click
 import numpy as np
 
 from heldout.answers.answer import Answer
 from heldout.cli.context import reports_disk
-from heldout.cli.reporting import Output, output_options, print_answer
-from heldout.cli.survive.annotation_source import AnnotationSource, annotation_options
-from heldout.cli.survive.common_documents import no_common_document
+from heldout.cli.options import with_options
+from heldout.cli.printing import TERMINAL
+from heldout.cli.reporting import Output, print_answer
 from heldout.errors import StoreError
 from heldout.ids import DocId, QueryId
+from heldout.options import Opt, Seed
 from heldout.report import triples as triple_report
 from heldout.report.triples import TripleReport
 from heldout.store.files import Folder
 from heldout.survivorship.annotations import Annotations
+from heldout.survivorship.reading.common_documents import no_common_document
+from heldout.survivorship.reading.source import AnnotationSource, read_source
 from heldout.survivorship.training.conditions import paper_conditions
 from heldout.survivorship.training.triple_checks import Unknown, known_triples
 from heldout.survivorship.training.triple_files import read_triples
@@ -25,92 +30,60 @@ from heldout.survivorship.training.triples import SelectedPlaces, Triple, make_t
 from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.tops import read_tops
 
-__all__ = ["triples"]
-
 _MOST_DEPTH = 100
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TripleOptions:
+    within: Annotated[
+        tuple[int, ...],
+        Opt(
+            "Number of first documents shown among which the positive was. Repeatable.",
+            names=("-r", "--within"),
+            least=1,
+            metavar="R",
+        ),
+    ] = (1, 5)
+    controls: Annotated[
+        tuple[int, ...],
+        Opt(
+            "Random sample of all, as small as with R documents. Repeatable.",
+            names=("--control",),
+            least=1,
+            metavar="R",
+        ),
+    ] = ()
+    from_run: Annotated[
+        Path | None,
+        Opt(
+            "Run whose first documents are negatives; makes triples where none are named.",
+            metavar="RUN",
+            path="file",
+        ),
+    ] = None
+    negatives: Annotated[int, Opt("Number of negatives for each label.", least=1)] = 8
+    negatives_from: Annotated[
+        int, Opt("Number of first documents of the run to draw from.", least=1, most=_MOST_DEPTH)
+    ] = _MOST_DEPTH
+    skip_unknown: Annotated[bool, Opt("No triples whose positive the annotations do not know.")] = (
+        False
+    )
+    seed: Seed = 0
+    pack: Annotated[Literal["gz", "bz2", "none"], Opt("Compression of the files.")] = "gz"
+    out: Annotated[
+        Path,
+        Opt("Folder for r1.tsv.gz, r5.tsv.gz, all.tsv.gz, …", metavar="DIR", path="folder"),
+    ]
+
+
 @click.command
-@click.argument(
-    "sequence",
-    required=False,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="[TRIPLES]",
-)
-@annotation_options
-@click.option(
-    "-r",
-    "--within",
-    type=click.IntRange(min=1),
-    multiple=True,
-    default=(1, 5),
-    show_default=True,
-    metavar="R",
-    help="Triples whose positive was among the first R shown. Can be given many times.",
-)
-@click.option(
-    "--control",
-    "controls",
-    type=click.IntRange(min=1),
-    multiple=True,
-    metavar="R",
-    help="A random sample of all, as small as with R documents. Can be given many times.",
-)
-@click.option(
-    "--from-run",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="RUN",
-    help="Without TRIPLES: make them, with negatives from the first documents of a run.",
-)
-@click.option(
-    "--negatives",
-    type=click.IntRange(min=1),
-    default=8,
-    show_default=True,
-    help="For each label, with --from-run.",
-)
-@click.option(
-    "--negatives-from",
-    type=click.IntRange(1, _MOST_DEPTH),
-    default=_MOST_DEPTH,
-    show_default=True,
-    help="First documents of the run to draw from.",
-)
-@click.option(
-    "--skip-unknown",
-    is_flag=True,
-    help="Leave out triples whose positive the annotations do not know.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of draws.")
-@click.option(
-    "--pack",
-    type=click.Choice(["gz", "bz2", "none"]),
-    default="gz",
-    show_default=True,
-    help="How the files are compressed.",
-)
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where r1.tsv.gz, r5.tsv.gz, all.tsv.gz, … are written.",
-)
-@output_options
+@with_options
 @reports_disk
 def triples(
     *,
-    sequence: Path | None,
+    sequence: Annotated[Path | None, Opt(argument=True, path="file", metavar="[TRIPLES]")] = None,
     source: AnnotationSource,
-    within: tuple[int, ...],
-    controls: tuple[int, ...],
-    from_run: Path | None,
-    negatives: int,
-    negatives_from: int,
-    skip_unknown: bool,
-    seed: int,
-    pack: str,
-    out: Path,
+    wanted: _TripleOptions,
     output: Output,
 ) -> None:
     """Filter training triples by the place at which their positive was shown.
@@ -126,32 +99,34 @@ def triples(
       heldout survive triples --from-run bm25.gz --shown bm25.gz --qrels dev.qrels \\
           --control 1 --out triples
     """
-    if (sequence is None) == (from_run is None):
+    if (sequence is None) == (wanted.from_run is None):
         raise click.UsageError("which triples? a file of them, or --from-run RUN to make them")
-    annotations = source.read()
+    annotations = read_source(source, progress=TERMINAL)
     places = places_of(annotations)
-    unknown = Unknown() if skip_unknown else None
+    unknown = Unknown() if wanted.skip_unknown else None
     if sequence is not None:
         read = _reader(sequence, places, unknown)
     else:
-        ranked = _read_tops(from_run or Path(), annotations, depth=negatives_from)
-        rng = np.random.default_rng(seed)
-        read = make_triples(places, ranked, negatives=negatives, rng=rng).__iter__
-    suffix = "" if pack == "none" else f".{pack}"
+        ranked = _read_tops(wanted.from_run or Path(), annotations, depth=wanted.negatives_from)
+        rng = np.random.default_rng(wanted.seed)
+        read = make_triples(places, ranked, negatives=wanted.negatives, rng=rng).__iter__
+    suffix = "" if wanted.pack == "none" else f".{wanted.pack}"
     try:
-        with Folder(out).lock(".lock"):
-            Folder(out).sweep("")
+        with Folder(wanted.out).lock(".lock"):
+            Folder(wanted.out).sweep("")
             written = filter_triples(
                 read,
                 places,
-                paper_conditions(within, controls=controls),
-                name_of=lambda condition: out / f"{condition.folder}.tsv{suffix}",
-                seed=seed,
+                paper_conditions(wanted.within, controls=wanted.controls),
+                name_of=lambda condition: wanted.out / f"{condition.folder}.tsv{suffix}",
+                seed=wanted.seed,
             )
     except OSError as error:
-        raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
+        raise StoreError(f"{wanted.out} cannot be written: {error.strerror or error}") from error
     report = TripleReport(
-        source=str(sequence or from_run), written=written, unknown=unknown.triples if unknown else 0
+        source=str(sequence or wanted.from_run),
+        written=written,
+        unknown=unknown.triples if unknown else 0,
     )
     print_answer(
         Answer(

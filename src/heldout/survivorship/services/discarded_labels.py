@@ -4,16 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-import click
-
-from heldout.cli.options import one_argument
-from heldout.cli.printing import messages, plural, print_facts
-from heldout.cli.survive.annotation_source import AnnotationSource
-from heldout.cli.survive.discarded_pool import digest_file, read_discarded
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import digest_bytes
+from heldout.options import Opt, OptionError
 from heldout.preferences.rows import format_rows
+from heldout.progress import SILENT, Progress
 from heldout.scoring.run_files import run_name
 from heldout.store.question_folder import PoolRecord, QuestionFolder
 from heldout.survivorship.discarded.discarded_labels import (
@@ -26,57 +23,37 @@ from heldout.survivorship.discarded.discarded_labels import (
 from heldout.survivorship.discarded.passage_judging import Judged, judged_passages
 from heldout.survivorship.discarded.pseudo_labels import mixed_labels, pseudo_labels
 from heldout.survivorship.discarded.questions import CANNOT, Answer, Question
+from heldout.survivorship.reading.source import AnnotationSource
+from heldout.survivorship.services.discarded import digest_file, read_discarded
 from heldout.trec.reading.streams import OWN_FILES, open_input
 from heldout.trec.tops import Tops, read_tops
-
-__all__ = ["LabelOptions", "check_label_options", "label_options", "write_discarded_labels"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
-    """What labels a command was told to write.
+    """What labels are written."""
 
-    Attributes:
-        labels: their name; `None` for none.
-        pseudo: a run for pseudo-labels; `None` for none.
-        pseudo_depth: so many of its first documents.
-        with_pseudo: also a file that has both.
-    """
-
-    labels: str | None
-    pseudo: Path | None
-    pseudo_depth: int
-    with_pseudo: bool
-
-
-label_options = one_argument(
-    "labels",
-    LabelOptions,
-    click.option(
-        "--labels",
-        metavar="NAME",
-        help="Write what people judged as FOLDER/labels/NAME.qrels, with a record of it.",
-    ),
-    click.option(
-        "--pseudo",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="RUN",
-        help="Also NAME.pseudo.qrels: the first document of this run, for queries nobody judged.",
-    ),
-    click.option(
-        "--pseudo-depth",
-        type=click.IntRange(1, 100),
-        default=1,
-        show_default=True,
-        help="So many of its documents.",
-    ),
-    click.option(
-        "--with-pseudo", is_flag=True, help="Also NAME.with-pseudo.qrels, which has both, marked."
-    ),
-)
-"""`--labels`, `--pseudo`, `--pseudo-depth` and `--with-pseudo`, as one `labels` argument."""
+    labels: Annotated[
+        str | None,
+        Opt("Name of labels of what people judged: FOLDER/labels/NAME.qrels.", metavar="NAME"),
+    ] = None
+    pseudo: Annotated[
+        Path | None,
+        Opt(
+            "Run whose first documents become pseudo-labels of queries nobody judged: "
+            "NAME.pseudo.qrels.",
+            metavar="RUN",
+            path="file",
+        ),
+    ] = None
+    pseudo_depth: Annotated[
+        int, Opt("Number of first documents of that run.", least=1, most=100)
+    ] = 1
+    with_pseudo: Annotated[
+        bool, Opt("A file with both, each line marked: NAME.with-pseudo.qrels.")
+    ] = False
 
 
 def write_discarded_labels(
@@ -85,8 +62,10 @@ def write_discarded_labels(
     answers: Sequence[Answer],
     options: LabelOptions,
     source: AnnotationSource,
+    *,
+    progress: Progress = SILENT,
 ) -> None:
-    """Write labels of what annotators answered, if so asked, and say what was written.
+    """Write labels of what annotators answered, if so asked, and report what was written.
 
     Pseudo-labels are for the discarded queries of the annotations where these are named, else for
     those of the folder.
@@ -109,28 +88,28 @@ def write_discarded_labels(
         )
         tops, open_ = (
             _read(options.pseudo, options.pseudo_depth),
-            _unjudged(questions, judged, source),
+            _unjudged(questions, judged, source, progress),
         )
         made.append(pseudo_labels(tops, open_, system, name=options.labels))
         if options.with_pseudo:
             made.append(mixed_labels(judged, own, tops, open_, system, name=options.labels))
     for place, one in zip(folder.write_labels(made), made, strict=True):
-        _tell(place, one)
+        _report(place, one, progress)
 
 
 def check_label_options(options: LabelOptions) -> None:
     """Refuse what cannot be written before anything is read.
 
     Raises:
-        click.UsageError: pseudo-labels without a name, or both without a run.
+        OptionError: pseudo-labels without a name, or both without a run.
         InputError: code `label-name`: the name is a path, or looks like that of pseudo-labels.
     """
     if options.labels is None:
         if options.pseudo is not None:
-            raise click.UsageError("--labels NAME: what the files are to be called")
+            raise OptionError("--labels NAME: what the files are to be called")
         return
     if options.with_pseudo and options.pseudo is None:
-        raise click.UsageError("--with-pseudo needs --pseudo RUN")
+        raise OptionError("--with-pseudo needs --pseudo RUN")
     _check_name(options.labels)
 
 
@@ -173,12 +152,15 @@ def _source(
 
 
 def _unjudged(
-    questions: Sequence[Question], judged: Mapping[str, Judged], source: AnnotationSource
+    questions: Sequence[Question],
+    judged: Mapping[str, Judged],
+    source: AnnotationSource,
+    progress: Progress,
 ) -> list[str]:
-    if source.annotations is None and source.shown is None:
+    if not source.named:
         names = [one.query for one in questions]
     else:
-        names = [str(one.query) for one in read_discarded(source)]
+        names = [str(one.query) for one in read_discarded(source, progress=progress)]
     return [name for name in names if name not in judged]
 
 
@@ -187,14 +169,14 @@ def _read(path: Path, depth: int) -> Tops:
         return read_tops(file, path=str(path), depth=depth, limits=OWN_FILES)
 
 
-def _tell(path: Path, made: MadeLabels) -> None:
+def _report(path: Path, made: MadeLabels, progress: Progress) -> None:
     record = made.record
     lines = f"{plural(record.human, 'judgment')} by people"
     if record.pseudo:
         lines += f", {plural(record.pseudo, 'pseudo-label')} that nobody judged"
     queries = plural(record.queries, "query", "queries")
-    facts = [("labels", f"{path}: {queries}, {record.answered:,} with an answer"), ("", lines)]
+    progress.note("labels", f"{path}: {queries}, {record.answered:,} with an answer")
+    progress.note("", lines)
     if record.disputed:
         documents = plural(record.disputed, "document")
-        facts.append(("disputed", f"{documents}, ticked by just half of their annotators: no line"))
-    print_facts(messages(), facts)
+        progress.note("disputed", f"{documents}, ticked by just half of their annotators: no line")

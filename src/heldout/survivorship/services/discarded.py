@@ -4,70 +4,79 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
-import click
 import numpy as np
 
-from heldout.cli.printing import TERMINAL
-from heldout.cli.survive.annotation_source import AnnotationSource
 from heldout.collections.wanted_texts import read_wanted_texts
 from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest
-from heldout.scoring.run_files import name_runs, read_each
+from heldout.options import Opt, OptionError, Seed
+from heldout.progress import SILENT, Progress
+from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each
 from heldout.store.question_folder import PoolRecord, QuestionFolder
 from heldout.survivorship.annotations import Annotation
 from heldout.survivorship.discarded.answerable import SystemTop, pool_questions
 from heldout.survivorship.discarded.questions import TRIAGE, Question
 from heldout.survivorship.discarded.triage import count_labels, sound_queries
+from heldout.survivorship.reading.source import AnnotationSource, read_source
 from heldout.trec.queries import read_queries
-from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import Tops
-
-__all__ = ["PoolOptions", "digest_file", "pool_discarded", "read_discarded"]
 
 _SAMPLE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOptions:
-    """What a command was told to pool.
+    """Which discarded queries are pooled, and of which runs."""
 
-    Attributes:
-        runs: patterns or paths of run files; none where nothing is pooled.
-        triage: a folder of triage whose sound queries are taken.
-        sample: queries, at random; `None` for 50, or all where there are fewer.
-        depth: first documents of each run.
-        order: how documents are ordered; `None` for what fits a run's columns.
-        seed: of the sample and of the order.
-    """
-
-    runs: tuple[str, ...]
-    triage: Path | None
-    sample: int | None
-    depth: int
-    order: Order | None
-    seed: int
+    runs: RunPatterns = ()
+    triage: Annotated[
+        Path | None,
+        Opt(
+            "Folder of triage: only queries that are sound and rightly discarded.",
+            metavar="FOLDER",
+            path="folder",
+        ),
+    ] = None
+    sample: Annotated[
+        int | None, Opt("Number of queries, at random [50, or all].", least=1, metavar="N")
+    ] = None
+    depth: Annotated[
+        int,
+        Opt(
+            "Number of first passages of each system to judge.",
+            names=("--depth", "-k"),
+            least=1,
+            most=100,
+        ),
+    ] = 10
+    order: RunOrder = None
+    seed: Seed = 0
 
 
 def pool_discarded(
-    folder: QuestionFolder, pool: PoolOptions, source: AnnotationSource
+    folder: QuestionFolder,
+    pool: PoolOptions,
+    source: AnnotationSource,
+    progress: Progress = SILENT,
 ) -> tuple[Question, ...]:
     """Pool the tops of runs into a new folder; its questions.
 
     Raises:
         StoreError: the folder has questions already, or the one of triage has none.
         InputError: a file has errors; code `too-few-queries`.
-        click.UsageError: neither queries nor texts are named.
+        OptionError: neither queries nor texts are named.
     """
     if folder.exists():
         raise StoreError(f"{folder.place} is there already; name another folder")
     if source.documents is None:
-        raise click.UsageError("--documents FILE: the texts that people look at")
+        raise OptionError("--documents FILE: the texts that people look at")
     rng = np.random.default_rng(pool.seed)
-    queries = _sample(_queries_of(pool.triage, source), pool.sample, rng)
+    queries = _sample(_queries_of(pool.triage, source, progress), pool.sample, rng)
     paths = name_runs(pool.runs)
-    tops = read_each(paths, depth=pool.depth, order=pool.order, progress=TERMINAL)
+    tops = read_each(paths, depth=pool.depth, order=pool.order, progress=progress)
     own = {name: {query: top.get(query, ()) for query in queries} for name, top in tops.items()}
     documents = _read_texts(source.documents, own)
     questions = pool_questions(own, queries=queries, documents=documents, rng=rng)
@@ -77,7 +86,9 @@ def pool_discarded(
     return folder.add(questions)
 
 
-def _queries_of(triage: Path | None, source: AnnotationSource) -> Mapping[str, str]:
+def _queries_of(
+    triage: Path | None, source: AnnotationSource, progress: Progress
+) -> Mapping[str, str]:
     """Texts of discarded queries: those that triage found sound, or all of the annotations.
 
     Without either they are those of `--queries` alone.
@@ -85,17 +96,17 @@ def _queries_of(triage: Path | None, source: AnnotationSource) -> Mapping[str, s
     Raises:
         StoreError: the folder of triage has no questions.
         InputError: a file has errors; codes `too-few-queries`, `no-discarded`, `no-text`.
-        click.UsageError: none of the three is named.
+        OptionError: none of the three is named.
     """
     if triage is not None:
         folder = QuestionFolder(triage, TRIAGE)
         questions = folder.questions()
         found = count_labels(questions, folder.answers())
         return {one.query: one.text for one in sound_queries(questions, found)}
-    if source.annotations is not None or source.shown is not None:
-        return _of_annotations(source)
+    if source.named:
+        return _of_annotations(source, progress)
     if source.queries is None:
-        raise click.UsageError("which queries? --triage FOLDER, --annotations PLACE or --queries")
+        raise OptionError("which queries? --triage FOLDER, --annotations PATH or --queries")
     with open_input(source.queries) as file:
         return read_queries(file, path=str(source.queries)).texts
 
@@ -106,25 +117,28 @@ def digest_file(path: Path) -> Digest:
         return Digest(hashlib.file_digest(file, "sha256").hexdigest())
 
 
-def read_discarded(source: AnnotationSource, *, texts: bool = False) -> Sequence[Annotation]:
+def read_discarded(
+    source: AnnotationSource, *, texts: bool = False, progress: Progress = SILENT
+) -> Sequence[Annotation]:
     """The discarded queries of annotations.
 
     Args:
         source: which annotations.
         texts: whether texts of queries are wanted.
+        progress: gets the notes of the files.
 
     Raises:
         InputError: a file has errors; code `no-discarded`: the source leaves them out.
     """
     # Texts of documents are read later, of those alone that are pooled
-    annotations = replace(source, documents=None).read(texts=texts)
+    annotations = read_source(replace(source, documents=None), texts=texts, progress=progress)
     if not annotations.counts_discarded:
         raise _refused(annotations.source, "no-discarded", "queries with an answer alone")
     return [one for one in annotations.records if not one.selected]
 
 
-def _of_annotations(source: AnnotationSource) -> Mapping[str, str]:
-    discarded = read_discarded(source, texts=True)
+def _of_annotations(source: AnnotationSource, progress: Progress) -> Mapping[str, str]:
+    discarded = read_discarded(source, texts=True, progress=progress)
     lost = [str(one.query) for one in discarded if not one.text]
     if lost:
         place = str(source.queries or source.annotations or source.shown)

@@ -1,4 +1,4 @@
-"""Where annotations lie: a file or folder of one of several forms, told by its content."""
+"""Annotations of a file or folder of one of several formats, recognised by its content."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -22,8 +22,6 @@ from heldout.survivorship.reading.unpacked import unpack_pieces
 from heldout.trec.problems import show
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.streams import open_input
-
-__all__ = ["by_text", "read_annotations"]
 
 _FORMS: Mapping[str, Callable[..., Annotations]] = {
     "own": read_annotation_file,

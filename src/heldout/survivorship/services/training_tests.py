@@ -1,34 +1,38 @@
 """What `heldout survive train` re-ranks: test sets, each with a first run."""
 
-from heldout.cli.console import messages
-from heldout.cli.printing import plural, print_facts
-from heldout.cli.survive.places import CollectionReader, find_first_stage
-from heldout.cli.survive.training_material import need_labels, text_labels
-from heldout.cli.survive.training_options import TestChoice
 from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import DocId
 from heldout.measures.spec import parse_measure
+from heldout.progress import SILENT, Progress
 from heldout.rankers.bm25 import Bm25Settings, rank_bm25
 from heldout.rankers.first_stage import read_run
 from heldout.rankers.run import Run, Task
+from heldout.survivorship.services.collections import CollectionReader, find_first_stage
+from heldout.survivorship.services.training_material import need_labels, text_labels
 from heldout.survivorship.training.experiment import TestSet
 from heldout.survivorship.training.first_checks import check_first
+from heldout.survivorship.training.options import TestOptions
 from heldout.trec.reading.streams import open_input
-
-__all__ = ["name_of", "read_tests"]
 
 _FIRST = 100
 
 
-def read_tests(choice: TestChoice, reader: CollectionReader) -> tuple[TestSet, ...]:
+def read_tests(
+    choice: TestOptions, reader: CollectionReader, progress: Progress = SILENT
+) -> tuple[TestSet, ...]:
     """The test sets, each with the run that is re-ranked.
+
+    Args:
+        choice: which.
+        reader: of their collections.
+        progress: is told how many queries a first run leaves out.
 
     Raises:
         InputError: a file has errors; `collection-without-labels`, `repeated-test`.
     """
-    tests = [_read_test(given, choice, reader) for given in choice.tests]
+    tests = [_read_test(given, choice, reader, progress) for given in choice.tests]
     names = [test.name for test in tests]
     for name in names:
         if names.count(name) > 1:
@@ -55,7 +59,9 @@ def name_of(place: str) -> str:
     return "".join(char if char.isascii() and char.isalnum() else "-" for char in last)
 
 
-def _read_test(given: str, choice: TestChoice, reader: CollectionReader) -> TestSet:
+def _read_test(
+    given: str, choice: TestOptions, reader: CollectionReader, progress: Progress
+) -> TestSet:
     place, _, measures = given.partition("=")
     collection = reader.read(place)
     need_labels(collection, place)
@@ -69,8 +75,8 @@ def _read_test(given: str, choice: TestChoice, reader: CollectionReader) -> Test
         path=str(find_first_stage(place) or place),
     )
     if unanswered:
-        told = f"{unanswered:,} of {plural(len(labels), 'labelled query', 'labelled queries')}"
-        print_facts(messages(), [("note", f"{told} of {place} score 0: {first_name} has none")])
+        queries = f"{unanswered:,} of {plural(len(labels), 'labelled query', 'labelled queries')}"
+        progress.note("note", f"{queries} of {place} score 0: {first_name} has none")
     asked = _split_measures(measures) if measures else choice.measures
     return TestSet(
         name=name_of(place),

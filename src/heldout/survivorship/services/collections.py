@@ -1,34 +1,33 @@
-"""Collections by the place that a training was told: a name or a folder, perhaps half its queries.
+"""Collections by name or folder, perhaps half of their queries.
 
 The halves are those of `heldout rank --queries dev` and `eval`, by the same rule and seed.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
-from heldout.cli.printing import TERMINAL
 from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
 from heldout.collections.source import EMBEDDED, QuerySubset, read_whole, take_subset
 from heldout.errors import InputError, Problem, quote
-
-__all__ = ["PLACES", "CollectionReader", "find_first_stage"]
+from heldout.progress import SILENT, Progress
 
 PLACES = f"{EMBEDDED}, irds:NAME, or a folder; with :dev or :eval behind it, half its queries"
-"""What a place may be, in words."""
+"""What names a collection, in words."""
 
 
 class CollectionReader:
     """Reads collections by their places; the last one stays at hand, for its other half."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, progress: Progress = SILENT) -> None:
         """Nothing is read yet.
 
         Args:
             seed: divides the queries into halves.
+            progress: is told what is fetched and left out.
         """
         self._seed = seed
-        self._whole = lru_cache(maxsize=1)(_read_whole)
+        self._whole = lru_cache(maxsize=1)(partial(_read_whole, progress=progress))
 
     def read(self, place: str) -> Collection:
         """Documents, queries and labels; a collection without labels has none.
@@ -62,9 +61,9 @@ def _split_place(place: str) -> tuple[str, QuerySubset]:
     return (base, "eval") if half == "eval" else (place, "all")
 
 
-def _read_whole(place: str) -> Collection:
+def _read_whole(place: str, *, progress: Progress) -> Collection:
     if place == EMBEDDED or place.startswith(PREFIX) or Path(place).is_dir():
-        return read_whole(place, progress=TERMINAL)[0]
+        return read_whole(place, progress=progress)[0]
     raise InputError(
         Problem(
             code="collection-place",

@@ -3,8 +3,6 @@
 from heldout.errors import InputError, Problem, plural
 from heldout.survivorship.annotations import Annotations
 
-__all__ = ["no_common_document"]
-
 
 def no_common_document(annotations: Annotations, path: str) -> InputError:
     """What is said of a run that lists none of the documents that were annotated.

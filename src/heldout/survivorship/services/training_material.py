@@ -6,17 +6,13 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-import click
 import numpy as np
 
-from heldout.cli.console import messages
-from heldout.cli.printing import plural, print_facts
-from heldout.cli.survive.annotation_source import AnnotationSource
-from heldout.cli.survive.places import CollectionReader
-from heldout.cli.survive.training_options import TripleChoice
 from heldout.collections.collection import Collection
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest, DocId, QueryId
+from heldout.options import OptionError
+from heldout.progress import SILENT, Progress
 from heldout.rankers.bm25 import Bm25Settings, rank_bm25
 from heldout.rankers.run import Run, Task
 from heldout.survivorship.annotations import Annotations
@@ -27,7 +23,10 @@ from heldout.survivorship.reading.passage_names import (
     seen_documents,
 )
 from heldout.survivorship.reading.simulated import simulate_annotations
+from heldout.survivorship.reading.source import AnnotationPlace, read_source
+from heldout.survivorship.services.collections import CollectionReader
 from heldout.survivorship.training.experiment import Cell, TestSet
+from heldout.survivorship.training.options import TripleOptions
 from heldout.survivorship.training.selections import ReadTriples
 from heldout.survivorship.training.trained_on import TrainedOn, find_trained_on
 from heldout.survivorship.training.triple_checks import (
@@ -38,15 +37,6 @@ from heldout.survivorship.training.triple_checks import (
 from heldout.survivorship.training.triple_files import read_triples
 from heldout.survivorship.training.triples import SelectedPlaces, Triple, make_triples, places_of
 from heldout.trec.reading.streams import open_input
-
-__all__ = [
-    "Material",
-    "need_labels",
-    "read_material",
-    "tell_trained_on",
-    "tell_unknown",
-    "text_labels",
-]
 
 _SHOWN = 10
 _PIECE = 1 << 20
@@ -94,18 +84,27 @@ class _Labels:
 
 
 def read_material(
-    source: AnnotationSource, choice: TripleChoice, reader: CollectionReader
+    source: AnnotationPlace,
+    choice: TripleOptions,
+    reader: CollectionReader,
+    progress: Progress = SILENT,
 ) -> Material:
     """Labels with their places, and the triples made of them or read.
 
+    Args:
+        source: annotations; without any they are simulated.
+        choice: where triples come from.
+        reader: of the collection.
+        progress: is text which labels are left.
+
     Raises:
-        click.UsageError: an option that plays no part here.
+        OptionError: an option that plays no part here.
         InputError: a file has errors; `collection-without-labels`, `no-common-document`. Those
             of the triples come when they are read: `unknown-positive`, `triple-without-text`.
     """
     _refuse_others(source, choice)
     collection = reader.read(choice.collection)
-    labels = _read_labels(collection, source, choice)
+    labels = _read_labels(collection, source, choice, progress)
     if choice.triples is not None:
         unknown = Unknown() if choice.skip_unknown else None
         rows: ReadTriples = partial(_read_file, Path(choice.triples), labels.places, unknown)
@@ -128,20 +127,20 @@ def read_material(
     )
 
 
-def tell_unknown(material: Material) -> None:
-    """Say on standard error how many triples were left out, once they were read."""
+def note_unknown(material: Material, progress: Progress) -> None:
+    """Report how many triples were left out, once they were read."""
     unknown = material.unknown
     if unknown is not None and unknown.first is not None:
-        told = (
+        text = (
             f"{plural(unknown.triples, 'triple')} with positives that the annotations do not know"
         )
-        print_facts(messages(), [("left out", f"{told}, first on line {unknown.first.line:,}")])
+        progress.note("left out", f"{text}, first on line {unknown.first.line:,}")
 
 
-def tell_trained_on(
-    material: Material, cells: Sequence[Cell], tests: Sequence[TestSet]
+def note_trained_on(
+    material: Material, cells: Sequence[Cell], tests: Sequence[TestSet], progress: Progress
 ) -> Mapping[str, TrainedOn]:
-    """Say on standard error what of the test sets is seen in some training.
+    """Report what of the test sets is seen in some training.
 
     Returns:
         By the name of the test set.
@@ -153,17 +152,17 @@ def tell_trained_on(
     }
     for name, one in found.items():
         if one.queries:
-            told = (
+            text = (
                 f"{one.queries:,} of {plural(one.labelled, 'query', 'queries')} of {name} are "
                 "trained on, in the same words or nearly so: scores say little of other queries"
             )
-            print_facts(messages(), [("warning", told)])
+            progress.note("warning", text)
         if one.negatives:
-            told = (
+            text = (
                 f"{one.negatives:,} of {plural(one.relevant, 'relevant document')} of {name} are "
                 "negatives of other queries in training"
             )
-            print_facts(messages(), [("note", told)])
+            progress.note("note", text)
     return found
 
 
@@ -193,55 +192,44 @@ def need_labels(collection: Collection, place: str) -> None:
         )
 
 
-def _is_named(source: AnnotationSource) -> bool:
-    return source.annotations is not None or source.shown is not None
-
-
-def _refuse_others(source: AnnotationSource, choice: TripleChoice) -> None:
+def _refuse_others(source: AnnotationPlace, choice: TripleOptions) -> None:
     """Refuse options that would be left aside."""
-    given: dict[str, object] = {
-        "--types": source.types,
-        "--queries": source.queries,
-        "--documents": source.documents,
-    }
-    why = "texts, and ids of passages, come from --collection"
+    given: dict[str, object] = {}
+    why = "no annotations are named, with --annotations or --shown"
     if choice.all_labels:
-        why += "; --all-labels has no annotators"
+        why = "--all-labels has no annotators"
         given |= {
             "--annotations": source.annotations,
             "--shown": source.shown,
             "--shown-depth": source.shown_depth,
         }
-    elif not _is_named(source):
-        why += "; no annotations are named, with --annotations or --shown"
-    if choice.all_labels or not _is_named(source):
-        given |= {
-            "--qrels": source.qrels,
-            "--query-list": source.query_list,
-            "--save": source.save,
-        }
+    if choice.all_labels or not source.named:
+        given |= {"--qrels": source.qrels, "--query-list": source.query_list}
     found = [option for option, value in given.items() if value is not None]
     if found:
-        raise click.UsageError(f"{why}: without {', '.join(found)}")
+        raise OptionError(f"{why}: without {', '.join(found)}")
 
 
-def _read_labels(collection: Collection, source: AnnotationSource, choice: TripleChoice) -> _Labels:
-    named = _is_named(source)
+def _read_labels(
+    collection: Collection, source: AnnotationPlace, choice: TripleOptions, progress: Progress
+) -> _Labels:
+    named = source.named
     needed = 0 if named or choice.all_labels else source.shown_depth or _SHOWN
     if choice.triples is None:
         needed = max(needed, choice.negatives_from)
     ranked = _rank(collection, needed) if needed else {}
     if choice.all_labels:
-        places = _all_labels(collection, choice.collection)
+        places = _all_labels(collection, choice.collection, progress)
         return _Labels(source=f"labels of {choice.collection}", places=places, ranked=ranked)
     if named:
-        annotations = source.read(name=partial(_name, collection, choice.collection))
+        name = partial(_name, collection, choice.collection)
+        annotations = read_source(source, name=name, progress=progress)
     else:
-        annotations = _simulate(collection, ranked, source, choice)
+        annotations = _simulate(collection, ranked, source, choice, progress)
     return _Labels(source=annotations.source, places=places_of(annotations), ranked=ranked)
 
 
-def _all_labels(collection: Collection, place: str) -> SelectedPlaces:
+def _all_labels(collection: Collection, place: str, progress: Progress) -> SelectedPlaces:
     """Each relevant document of each query that has a text; at place 1, as nobody was shown any."""
     need_labels(collection, place)
     relevant = {
@@ -250,15 +238,19 @@ def _all_labels(collection: Collection, place: str) -> SelectedPlaces:
     }
     places = {query: found for query, found in relevant.items() if found}
     known = {query: found for query, found in places.items() if query in collection.queries}
-    told = _amount(known)
+    text = _amount(known)
     if lost := len(places) - len(known):
-        told = f"{told}; {plural(lost, 'labelled query has', 'labelled queries have')} no text"
-    print_facts(messages(), [("labels", told)])
+        text = f"{text}; {plural(lost, 'labelled query has', 'labelled queries have')} no text"
+    progress.note("labels", text)
     return known
 
 
 def _simulate(
-    collection: Collection, ranked: Run, source: AnnotationSource, choice: TripleChoice
+    collection: Collection,
+    ranked: Run,
+    source: AnnotationPlace,
+    choice: TripleOptions,
+    progress: Progress,
 ) -> Annotations:
     need_labels(collection, choice.collection)
     depth = source.shown_depth or _SHOWN
@@ -272,12 +264,12 @@ def _simulate(
     )
     before = sum(grade > 0 for grades in labels.values() for grade in grades.values())
     left = sum(len(record.selected) for record in found.records)
-    told = (
+    text = (
         f"{left:,} of {plural(before, 'label')}, {found.survived:,} of "
         f"{plural(len(found.records), 'query', 'queries')}: what simulated annotators find among "
         f"BM25's first {depth}; --all-labels takes all"
     )
-    print_facts(messages(), [("labels", told)])
+    progress.note("labels", text)
     return found
 
 
@@ -298,7 +290,7 @@ def _rank(collection: Collection, depth: int) -> Run:
     return rank_bm25(task, Bm25Settings())
 
 
-def _make(labels: _Labels, choice: TripleChoice) -> tuple[Triple, ...]:
+def _make(labels: _Labels, choice: TripleOptions) -> tuple[Triple, ...]:
     tops = {
         query: [hit.document for hit in hits[: choice.negatives_from]]
         for query, hits in labels.ranked.items()
@@ -308,7 +300,7 @@ def _make(labels: _Labels, choice: TripleChoice) -> tuple[Triple, ...]:
 
 
 def _read_file(path: Path, places: SelectedPlaces, unknown: Unknown | None) -> Iterator[Triple]:
-    """The triples of a file from its beginning; `unknown` is told at its end."""
+    """The triples of a file from its beginning; `unknown` is text at its end."""
     counted = None if unknown is None else Unknown()
     with open_input(path) as file:
         rows = read_triples(file, path=str(path))

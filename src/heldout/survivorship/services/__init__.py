@@ -1,0 +1,1 @@
+"""What the commands of survivorship do: functions that print nothing."""
