@@ -215,16 +215,16 @@ def test_a_long_header_is_refused_at_once() -> None:
     header = b"age-encryption.org/v1\n" + b"-> a b\n\n" * 20_000
     sound = Sound("age")
     for read in (sound.read_key, sound.read_metadata, sound.read_tar):
-        started = time.monotonic()
+        started = time.process_time()
         with pytest.raises(TrustError):
             read(header)
-        assert time.monotonic() - started < 1
+        assert time.process_time() - started < 1
 
 
 def test_the_longest_header_is_refused_soon() -> None:
     mac = b"--- " + b"A" * 43 + b"\n"
     filler = b"-> a b\n\n" * ((age.HEADER_LIMIT - 22 - len(mac)) // 8)
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(TrustError):
         Sound("age").read_metadata(b"age-encryption.org/v1\n" + filler + mac + bytes(100))
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
