@@ -21,6 +21,7 @@ from heldout.cli.printing import (
     print_table,
     reports_errors,
 )
+from heldout.files.cores import count_cores
 from heldout.installation import (
     Finding,
     Folder,
@@ -30,7 +31,7 @@ from heldout.installation import (
     find_scratch,
     find_unknown_switches,
 )
-from heldout.trec.accelerators import Accelerators, count_cores
+from heldout.trec.accelerators import Accelerators
 
 if TYPE_CHECKING:
     from heldout.speed import Speed

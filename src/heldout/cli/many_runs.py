@@ -8,7 +8,7 @@ from heldout.cli.console import Console, progress
 from heldout.cli.printing import print_problems
 from heldout.cli.scoring import Failed, Outcome, Scored, Work, estimate_seconds, score_run
 from heldout.errors import InputError, Problem
-from heldout.trec.accelerators import count_cores
+from heldout.files.cores import count_cores
 from heldout.trec.qrels import Qrels
 
 __all__ = ["print_notes", "refuse_runs", "score_all"]

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from heldout.errors import SetupError
-from heldout.trec.accelerators import count_cores
+from heldout.files.cores import count_cores
 
 __all__ = ["open_executor"]
 

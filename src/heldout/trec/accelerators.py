@@ -4,7 +4,6 @@ The core needs numpy alone. What else there is, is looked up at the edge of the 
 (`find_accelerators`) and passed on as a value.
 """
 
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,13 +11,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Literal
 
+from heldout.files.cores import count_cores
+
 __all__ = [
     "INTERFACE",
     "Accelerators",
     "Bzip2",
     "Gzip",
     "Scanner",
-    "count_cores",
     "find_accelerators",
     "has_compiled",
     "switched_off",
@@ -49,11 +49,6 @@ class Accelerators:
     bzip2: Bzip2 = "stdlib"
     gzip: Gzip = "stdlib"
     threads: int = 1
-
-
-def count_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def has_compiled() -> bool:

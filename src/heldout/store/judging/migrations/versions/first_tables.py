@@ -156,6 +156,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
     )
     op.create_index(op.f("ix_events_assignment"), "events", ["assignment"], unique=False)
+    op.create_index(op.f("ix_events_kind"), "events", ["kind"], unique=False)
     op.create_table(
         "judgments",
         sa.Column("id", sa.Integer(), nullable=False),

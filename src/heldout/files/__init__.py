@@ -1,0 +1,1 @@
+"""Durable writes, locks, executors: what touches this machine and knows nothing of boards."""
