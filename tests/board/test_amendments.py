@@ -4,7 +4,7 @@ import msgspec
 from boardlog import BoardLog, make_manifest
 
 from heldout.board.log.amendments import last_proposal, list_amendments
-from heldout.board.log.efficiency import Efficiency
+from heldout.board.log.manifest import Efficiency
 
 NAME = "20261101-a"
 

@@ -11,10 +11,9 @@ from boardlog import RULES, START, BoardLog, make_manifest, make_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.log.efficiency import Efficiency
 from heldout.board.log.events import Entry, format_entry, parse_log
-from heldout.board.log.manifest import identity_fields
-from heldout.board.ranking.standings import ANONYMOUS, Row, best_so_far, make_standings, project
+from heldout.board.log.manifest import Efficiency, identity_fields
+from heldout.board.ranking.standings import Row, best_so_far, make_standings, project
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 
@@ -161,14 +160,12 @@ def test_an_embargo_ends_with_the_first_moment_of_its_day() -> None:
     log = embargoed()
     before = datetime(2027, 5, 19, 23, 59, 59, 999_999, tzinfo=UTC)
     (hidden,) = rows_of(log, before)
-    shown_texts = (hidden.institution, hidden.description, hidden.paper, hidden.code)
-    assert (hidden.team, hidden.embargoed, hidden.reveal_due) == (ANONYMOUS, True, False)
-    assert (*shown_texts, hidden.training_data) == ("", "", "", "", "")
+    assert (hidden.identity, hidden.embargoed, hidden.reveal_due) == (None, True, False)
     assert (hidden.scores["eval"], hidden.type) == ("0.397", "full ranking")
     assert hidden.embargo_until == REVEAL
     (shown,) = rows_of(log, datetime(2027, 5, 20, tzinfo=UTC))
-    assert (shown.team, shown.embargoed, shown.reveal_due) == ("Hidden Harbour", False, False)
-    assert (shown.embargo_until, shown.code) == (REVEAL, "https://example.org/code/hidden-harbour")
+    assert (shown.embargoed, shown.reveal_due, shown.embargo_until) == (False, False, REVEAL)
+    assert shown.identity == make_manifest("Hidden Harbour").identity
 
 
 def test_what_a_system_cost_is_sealed_and_revealed_with_the_identity() -> None:
@@ -179,9 +176,10 @@ def test_what_a_system_cost_is_sealed_and_revealed_with_the_identity() -> None:
     public = bytes_of(project(log.entries, now=log.now))
     assert b"kumquat" not in public
     assert b"987654321" not in public
-    assert rows_of(log, log.now)[0].efficiency is None
+    assert rows_of(log, log.now)[0].identity is None
     (row,) = rows_of(log, datetime(2027, 5, 20, tzinfo=UTC))
-    assert row.efficiency == stated
+    assert row.identity is not None
+    assert row.identity.efficiency == stated
 
 
 def test_an_event_from_before_costs_could_be_stated_is_read() -> None:
@@ -192,13 +190,13 @@ def test_an_event_from_before_costs_could_be_stated_is_read() -> None:
     log.receive("20261101-old")
     log.publish("20261101-old", manifest, "0.4", sealed={"identity": identity})
     (row,) = rows_of(log)
-    assert (row.team, row.efficiency) == (manifest.team, None)
+    assert row.identity == manifest.identity
 
 
 def test_a_public_log_past_the_day_says_that_a_reveal_is_due() -> None:
     public = project(embargoed().entries, now=START)
     (row,) = make_standings(public, SPEC, now=datetime(2027, 5, 20, tzinfo=UTC)).rows
-    assert (row.team, row.embargoed, row.reveal_due) == (ANONYMOUS, True, True)
+    assert (row.identity, row.embargoed, row.reveal_due) == (None, True, True)
 
 
 def test_an_extended_embargo_holds_on() -> None:
@@ -224,7 +222,9 @@ def test_findings_and_reason_are_hidden_with_the_identity() -> None:
 def test_an_update_after_publication_is_shown() -> None:
     log = board_of("0.4")
     log.update("20261101-a", make_manifest("Team a, mended", revision=2))
-    assert rows_of(log)[0].team == "Team a, mended"
+    identity = rows_of(log)[0].identity
+    assert identity is not None
+    assert identity.team == "Team a, mended"
 
 
 def test_a_draft_of_the_metadata_is_never_opened() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 from boardlog import RULES, BoardLog, make_manifest
 
-from heldout.board.log.efficiency import Efficiency
+from heldout.board.log.manifest import Efficiency
 from heldout.board.ranking.standings import Row, Standings, make_standings
 from heldout.board.ranking.view_standings import listing_views, rank_listed
 from heldout.board.rules.spec import BoardSpec

@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.efficiency import Efficiency
 from heldout.board.log.figures import FacetRanks, Facets, Figures, Outcome, Ranges, Stability, Step
 from heldout.board.log.final import Final, Naming, OpenedFinal
+from heldout.board.log.manifest import Efficiency, Identity
 from heldout.board.log.measured import Measured
 from heldout.board.ranking.seasons import SeasonStandings
 from heldout.board.ranking.standings import Row, Standings
@@ -183,7 +183,7 @@ def facts(**changes: Any) -> BoardFacts:
 
 
 def row(score: str, dev: str = "", /, *, days: int = 0, **changes: Any) -> Row:
-    """One entry; everything that is not given is plausible."""
+    """One entry; everything that is not given is plausible, and `embargoed` hides who sent it."""
     received = OPENS + timedelta(days=days, hours=days % 9)
     published = received + timedelta(days=2)
     name = changes.get("id") or f"{received:%Y%m%d}-entry-{days:03}"
@@ -192,17 +192,10 @@ def row(score: str, dev: str = "", /, *, days: int = 0, **changes: Any) -> Row:
         "id": name,
         "received": received,
         "published": published,
-        "team": "Lighthouse Institute",
-        "institution": "IR Lab",
-        "description": "monoT5 over BM25 top 100",
-        "paper": "",
-        "code": "",
-        "training_data": "MS MARCO passages, train split",
         "type": "full ranking",
         "scores": {"eval": score} | ({"dev": dev} if dev else {}),
         "counts": {"eval": 1_050} | ({"dev": 1_050} if dev else {}),
         "trophy": False,
-        "embargoed": False,
         "reveal_due": False,
         "embargo_until": None,
         "baseline": False,
@@ -215,7 +208,24 @@ def row(score: str, dev: str = "", /, *, days: int = 0, **changes: Any) -> Row:
             f"submissions/{name}.key.age": _digest(name + "key"),
         },
     }
-    return Row(**(fields | changes))
+    who: dict[str, Any] = {
+        "team": "Lighthouse Institute",
+        "institution": "IR Lab",
+        "description": "monoT5 over BM25 top 100",
+        "paper": "",
+        "code": "",
+        "training_data": "MS MARCO passages, train split",
+    }
+    who |= {n: changes.pop(n) for n in Identity.__struct_fields__ if n in changes}
+    hidden = changes.pop("embargoed", False)
+    identity = None if hidden else Identity(**who)
+    return Row(identity=identity, **(fields | changes))
+
+
+def renamed(one: Row, **who: Any) -> Row:
+    """The row with another identity."""
+    assert one.identity is not None
+    return replace(one, identity=msgspec.structs.replace(one.identity, **who))
 
 
 def baseline(score: str = "0.273", dev: str = "0.280", **changes: Any) -> Row:
@@ -473,7 +483,6 @@ def _entry(n: int, entries: int) -> Row:
     until = {entries - 3: date(2027, 5, 20), entries - 12: date(2026, 11, 18)}.get(n)
     found = {"findings": ("near-variant",)} if variant else {}
     word = "x7f3" if until else team.split()[0].lower()
-    hidden: dict[str, Any] = {"team": "Anonymous", "institution": "", "description": ""}
     return row(
         f"0.{score}",
         "" if n == 9 else f"0.{dev}",
@@ -482,8 +491,8 @@ def _entry(n: int, entries: int) -> Row:
         type="reranking"
         if "over" in _SYSTEMS[system] or ">" in _SYSTEMS[system]
         else "full ranking",
-        paper="https://papers.example.org/2605.01234" if n % 3 == 0 and not until else "",
-        code=f"https://git.example.org/{n}" if n % 4 == 1 and not until else "",
+        paper="https://papers.example.org/2605.01234" if n % 3 == 0 else "",
+        code=f"https://git.example.org/{n}" if n % 4 == 1 else "",
         corrected=True,
         errata=((AS_OF, "The run was scored again after 3 judgments were mended."),)
         if n == 20
@@ -491,17 +500,11 @@ def _entry(n: int, entries: int) -> Row:
         embargoed=until is not None,
         embargo_until=until,
         reveal_due=until is not None and until <= AS_OF.date(),
-        efficiency=None if until else _efficiency(n, score),
-        **found,
-        **(
-            hidden
-            if until
-            else {
-                "team": team,
-                "institution": institution,
-                "description": _SYSTEMS[system] + variant,
-            }
-        ),
+        efficiency=_efficiency(n, score),
+        team=team,
+        institution=institution,
+        description=_SYSTEMS[system] + variant,
+        **({} if until else found),
     )
 
 
@@ -525,11 +528,14 @@ def _run(day: int, n: int) -> Row:
     team, institution = _TEAMS[(n + day) % len(_TEAMS)]
     scores = {"eval": score, "p5": score * 1.15, "rbp": score * 1.04}
     return replace(
-        row("0", id=f"{received:%Y%m%d}-run_{day}_{n}"),
+        row(
+            "0",
+            id=f"{received:%Y%m%d}-run_{day}_{n}",
+            description=f"{team.split()[0]}_run{n}_bm25_{'rm3' if n % 3 else 'manual'}",
+            team=team.replace(" ", "_"),
+            institution=institution,
+        ),
         received=received,
-        description=f"{team.split()[0]}_run{n}_bm25_{'rm3' if n % 3 else 'manual'}",
-        team=team.replace(" ", "_"),
-        institution=institution,
         type=("automatic", "manual")[n % 2],
         scores={view: f"{value:.4f}" for view, value in scores.items()},
         counts=dict.fromkeys(scores, 30),

@@ -1,7 +1,6 @@
 """Columns of costs: what is stated, and a blank for what is not."""
 
 import re
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -11,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_boards import HOSTILE, baseline, facts, row, spec, standings
 
-from heldout.board.log.efficiency import Efficiency
+from heldout.board.log.manifest import Efficiency
 from heldout.board.ranking.standings import Row
-from heldout.site.costs import COSTS, Cost, list_costs, stated_columns
+from heldout.site.columns import STATED as COLUMNS
+from heldout.site.columns import Cell, make_cell, stated_columns
 from heldout.site.render import render_board
 from heldout.site.rows import public_row
 
@@ -28,9 +28,9 @@ NUMBERS = st.integers(0, 10**15) | st.floats(0.0001, 10**9)
 UNITS = {"k": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 
 
-def costs(**changes: Any) -> dict[str, Cost]:
-    one = replace(row("0.4", days=1, efficiency=STATED), **changes)
-    return dict(list_costs(public_row(one)))
+def costs(**changes: Any) -> dict[str, Cell]:
+    one = public_row(row("0.4", days=1, **({"efficiency": STATED} | changes)))
+    return {column.key: make_cell(column, one) for column in COLUMNS}
 
 
 def render(*rows: Row) -> str:
@@ -60,7 +60,7 @@ def test_what_is_not_stated_is_a_blank_and_never_a_zero() -> None:
 
 def test_an_embargo_withholds_every_cost() -> None:
     hidden = costs(embargoed=True, embargo_until=date(2027, 5, 20))
-    assert {cost.whole for cost in hidden.values()} == {"withheld until the embargo ends"}
+    assert {cost.whole for cost in hidden.values()} == {"withheld by an embargo"}
     assert not any(cost.value or cost.text for cost in hidden.values())
 
 
@@ -94,7 +94,7 @@ def test_without_any_cost_there_is_nothing_to_toggle() -> None:
 
 def test_each_column_says_what_it_means() -> None:
     page = render(row("0.4", days=1, efficiency=STATED))
-    for column in COSTS:
+    for column in COLUMNS:
         assert column.means in page
 
 

@@ -15,20 +15,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_boards import HOSTILE, baseline, busy, facts, row, spec, standings
 
-from heldout.board.log.efficiency import LIMITS, Efficiency, check_efficiency, read_efficiency
 from heldout.board.log.manifest import (
+    LIMITS,
+    Efficiency,
     Manifest,
+    check_efficiency,
     empty_manifest,
     format_manifest,
     identity_fields,
     parse_manifest,
+    read_efficiency,
 )
 from heldout.board.ranking.standings import Row
 from heldout.charts.plots import Canvas, Names, Point, cost_spec
 from heldout.charts.svg import draw
 from heldout.charts.ticks import log_ticks
 from heldout.errors import InputError
-from heldout.site.efficiency import make_cost_figures, pareto_front, say_cost
+from heldout.site.columns import STATED, full_text
+from heldout.site.efficiency import make_cost_figures, pareto_front
 from heldout.site.exports import format_csv, format_json
 from heldout.site.figures import Figure
 from heldout.site.render import render_board
@@ -36,7 +40,7 @@ from heldout.site.rows import make_columns, public_rows
 from heldout.site.wording import plain
 
 GOOD: dict[str, Any] = {"team": "Lighthouse", "model_description": "monoT5", "type": "full ranking"}
-STATED = Efficiency(
+COSTS = Efficiency(
     parameters=110_000_000,
     training_pairs=502_939,
     hardware="1 GPU, 24 GB",
@@ -150,20 +154,24 @@ def test_hardware_is_a_text_of_some_length(value: object) -> None:
 
 
 def test_an_entry_s_page_says_what_is_stated_and_nothing_else() -> None:
-    assert say_cost(STATED) == (
-        ("Parameters", "110,000,000"),
-        ("Training pairs", "502,939"),
-        ("Query latency", "12.5 ms"),
-        ("Energy of the runs", "0.35 kWh"),
-        ("Hardware", "1 GPU, 24 GB"),
-    )
-    assert say_cost(Efficiency(parameters=0)) == (("Parameters", "0"),)
-    assert say_cost(None) == say_cost(Efficiency()) == ()
+    def said(efficiency: Efficiency | None) -> dict[str, str]:
+        one = row("0.4", days=1, training_data="", efficiency=efficiency)
+        return {c.title: words for c in STATED if (words := full_text(c, one))}
+
+    assert said(COSTS) == {
+        "Parameters": "110,000,000",
+        "Training pairs": "502,939",
+        "Query latency": "12.5 ms",
+        "Energy": "0.35 kWh",
+        "Hardware": "1 GPU, 24 GB",
+    }
+    assert said(Efficiency(parameters=0)) == {"Parameters": "0"}
+    assert said(None) == said(Efficiency()) == {}
 
 
 def test_an_embargo_hides_what_is_stated() -> None:
-    secret = replace(row("0.4", days=1), efficiency=Efficiency(hardware="Kestrel", parameters=777))
-    hidden = replace(secret, embargoed=True, embargo_until=date(2027, 1, 1))
+    secret = row("0.4", days=1, efficiency=Efficiency(hardware="Kestrel", parameters=777))
+    hidden = replace(secret, identity=None, embargo_until=date(2027, 1, 1))
     for one, shown in ((secret, True), (hidden, False)):
         files = render_board(standings([one]), spec(), facts())
         everything = b"".join(files.values())
@@ -172,14 +180,17 @@ def test_an_embargo_hides_what_is_stated() -> None:
 
 
 def test_json_and_csv_hold_what_is_stated() -> None:
-    board = standings([baseline(), row("0.4", days=1, efficiency=STATED)])
+    board = standings([baseline(), row("0.4", days=1, efficiency=COSTS)])
     first, base = json.loads(format_json(board, spec()))["rows"]
-    assert (first["parameters"], first["latency_ms"]) == (110_000_000, 12.5)
-    assert not {"parameters", "latency_ms"} & set(first["why"])
-    assert (base["parameters"], base["latency_ms"]) == (None, None)
-    assert base["why"]["latency_ms"] == "not stated"
+    assert (first["parameters"], first["query_latency_ms"]) == (110_000_000, 12.5)
+    assert not {"parameters", "query_latency_ms"} & set(first["why"])
+    assert (base["parameters"], base["query_latency_ms"]) == (None, None)
+    assert base["why"]["query_latency_ms"] == "not stated"
     rows = list(csv.DictReader(format_csv(board, spec()).decode().splitlines()))
-    assert [(r["parameters"], r["latency_ms"]) for r in rows] == [("110000000", "12.5"), ("", "")]
+    assert [(r["parameters"], r["query_latency_ms"]) for r in rows] == [
+        ("110000000", "12.5"),
+        ("", ""),
+    ]
 
 
 points = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)
@@ -220,7 +231,7 @@ def test_the_chart_says_who_is_on_the_front() -> None:
         cost("0.300", "beaten", query_latency_ms=5.0),
         cost("0.500", "large", query_latency_ms=50.0),
         cost("0.450", "silent"),
-    )["cost-latency"]
+    )["cost-query_latency_ms"]
     assert plain(found.says) == (
         "3 of 4 entries state their query latency. On the Pareto front, where no other is at least "
         "as good at the same cost or less: large and small. The numbers are the teams' own, each "
@@ -244,7 +255,7 @@ def test_a_system_without_parameters_is_on_the_front_but_not_on_the_axis() -> No
 
 def test_an_embargoed_entry_is_in_no_chart() -> None:
     rows = [cost(f"0.{n}", f"s{n}", parameters=n) for n in (4, 5, 6)]
-    hidden = replace(cost("0.9", "Secret", parameters=1), embargoed=True)
+    hidden = replace(cost("0.9", "Secret", parameters=1), identity=None)
     found = figures(*rows, hidden)["cost-parameters"]
     assert "3 of 4 entries" in plain(found.says)
     assert "Anonymous" not in found.wide
@@ -282,7 +293,7 @@ def test_any_costs_can_be_drawn(pairs: list[tuple[float, float]]) -> None:
 def test_equal_charts_of_costs_are_equal_bytes() -> None:
     shown, columns = public_rows(busy()), make_columns(spec())
     first = make_cost_figures(shown, columns)
-    assert {f.key for f in first} == {"cost-latency", "cost-parameters"}
+    assert {f.key for f in first} == {"cost-query_latency_ms", "cost-parameters"}
     assert first == make_cost_figures(shown, columns)
 
 

@@ -15,7 +15,7 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.log.efficiency import Efficiency
+from heldout.board.log.manifest import Efficiency
 from heldout.site.entries import format_bibtex, make_entry_pages
 from heldout.site.render import render_board
 from heldout.site.rows import make_columns, make_row, public_rows

@@ -10,22 +10,21 @@ from typing import Any
 import pytest
 from sample_boards import baseline, busy, hostile, row, spec, standings
 
-from heldout.board.log.efficiency import Efficiency
+from heldout.board.log.manifest import Efficiency
 from heldout.board.rules.spec import View
 from heldout.preferences.csv_files import defuse
-from heldout.site import costs
 from heldout.site.exports import format_csv, format_json
 from heldout.site.rows import public_rows
 
 COSTS = (
     *("parameters", "training_data", "training_pairs"),
-    *("latency_ms", "energy_kwh", "hardware"),
+    *("query_latency_ms", "energy_kwh", "hardware"),
 )
 COLUMNS = [
-    *("rank", "id", "date", "team", "description", "paper", "code", "type"),
-    *("eval", "dev", "trophy", "embargoed", "baseline", "rank_low", "rank_high"),
+    *("rank", "id", "date", "team", "institution", "description", "paper", "code", "type"),
+    *("eval", "dev", "trophy", "embargoed", "baseline", "rank_low", "rank_high", "seeds"),
     *COSTS,
-    *("seeds", "eval_spread", "dev_spread"),
+    *("eval_spread", "dev_spread"),
 ]
 
 
@@ -42,7 +41,7 @@ def test_csv_has_the_rows_in_their_order() -> None:
     head, *rows = read_csv(format_csv(board, spec()))
     assert head == COLUMNS
     assert [r[1] for r in rows] == [r.id for r in board.rows]
-    assert rows[0][8] == board.rows[0].scores["eval"]
+    assert rows[0][9] == board.rows[0].scores["eval"]
 
 
 def test_csv_lines_end_as_rfc_4180_says() -> None:
@@ -65,13 +64,14 @@ def test_a_view_that_looks_like_a_formula_is_quoted_in_the_head() -> None:
 
 def test_json_has_the_contract_s_keys() -> None:
     document = read_json(format_json(busy(), spec()))
+    assert document["schema"] == 1
     assert document["board"] == "stdlib-docs"
     assert document["as_of"] == "2026-11-20T17:10:00Z"
     first = document["rows"][0]
     assert list(first) == [
-        *("rank", "id", "date", "team", "description", "paper", "code", "type"),
-        *("scores", "seeds", "spreads"),
-        *("trophy", "embargoed", "baseline", "rank_low", "rank_high"),
+        *("rank", "id", "date", "team", "institution", "description", "paper", "code", "type"),
+        *("scores", "spreads"),
+        *("trophy", "embargoed", "baseline", "rank_low", "rank_high", "seeds"),
         *COSTS,
         "why",
     ]
@@ -89,7 +89,8 @@ def test_seeds_are_told_with_the_released_digits_of_their_spread() -> None:
     assert (second["seeds"], second["spreads"]) == (3, {})
     assert (base["seeds"], base["spreads"]) == (1, {})
     rows = read_csv(format_csv(board, spec()))
-    assert [r[-3:] for r in rows[1:]] == [["3", "0.010", "0.000"], ["3", "", ""], ["1", "", ""]]
+    found = [(r[rows[0].index("seeds")], *r[-2:]) for r in rows[1:]]
+    assert found == [("3", "0.010", "0.000"), ("3", "", ""), ("1", "", "")]
 
 
 def test_json_scores_are_numbers_with_the_released_digits() -> None:
@@ -104,11 +105,12 @@ def test_what_is_undefined_is_null_and_says_why() -> None:
     assert entry["scores"]["dev"] is None
     assert entry["why"] == {
         "scores.dev": "not scored on this view",
-        **dict.fromkeys(set(COSTS) - {"training_data"}, "not stated"),
+        **dict.fromkeys({"paper", "code", *COSTS} - {"training_data"}, "not stated"),
     }
     assert entry["training_data"] == "MS MARCO passages, train split"
     assert base["rank"] is None
-    assert set(base["why"]) == {"rank", "rank_low", "rank_high", *COSTS}
+    unsaid = {"institution", "paper", "code", *COSTS}
+    assert set(base["why"]) == {"rank", "rank_low", "rank_high", *unsaid}
 
 
 @pytest.mark.parametrize(
@@ -148,9 +150,10 @@ def test_both_hold_the_same_rows() -> None:
     rows = read_csv(format_csv(board, spec()))[1:]
     for one, cells, shown in zip(document["rows"], rows, public_rows(board), strict=True):
         assert one["id"] == cells[1].removeprefix("'") == shown.id
-        assert one["team"] == shown.team
-        assert cells[3] == defuse(shown.team)
-        assert one["paper"] == cells[5] == shown.paper
+        assert shown.identity is not None
+        assert (one["team"] or "") == shown.identity.team
+        assert cells[3] == defuse(shown.identity.team)
+        assert (one["paper"] or "") == cells[6] == shown.identity.paper
 
 
 def test_every_cost_of_the_table_is_exported_and_none_of_an_embargoed_entry() -> None:
@@ -158,9 +161,9 @@ def test_every_cost_of_the_table_is_exported_and_none_of_an_embargoed_entry() ->
         parameters=7, training_pairs=8, hardware="one GPU", query_latency_ms=2.5, energy_kwh=0.5
     )
     told = {**dict.fromkeys(COSTS), "parameters": 7, "training_data": "dev", "training_pairs": 8}
-    told |= {"latency_ms": 2.5, "energy_kwh": 0.5, "hardware": "one GPU"}
+    told |= {"query_latency_ms": 2.5, "energy_kwh": 0.5, "hardware": "one GPU"}
     shown = row("0.5", days=1, efficiency=stated, training_data="dev")
-    hidden = replace(shown, id="hidden", embargoed=True, embargo_until=date(2027, 5, 20))
+    hidden = replace(shown, id="hidden", identity=None, embargo_until=date(2027, 5, 20))
     board = standings([shown, hidden])
     first, second = read_json(format_json(board, spec()))["rows"]
     assert {name: first[name] for name in COSTS} == told
@@ -169,4 +172,3 @@ def test_every_cost_of_the_table_is_exported_and_none_of_an_embargoed_entry() ->
     head, one, two = read_csv(format_csv(board, spec()))
     assert [one[head.index(name)] for name in COSTS] == [str(told[name]) for name in COSTS]
     assert {two[head.index(name)] for name in COSTS} == {""}
-    assert {column.exported for column in costs.COSTS} == set(COSTS)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 from sample_boards import facts, row, spec, standings
 
-from heldout.board.log.efficiency import Efficiency
+from heldout.board.log.manifest import Efficiency
 from heldout.board.ranking.standings import Row
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.site.pages import make_board_page

@@ -15,6 +15,7 @@ from sample_boards import (
     baseline,
     facts,
     hostile,
+    renamed,
     row,
     spec,
     standings,
@@ -102,7 +103,7 @@ def test_a_hostile_board_has_the_elements_of_a_harmless_one(
 ) -> None:
     board = hostile()
     rows = [
-        replace(r, team="x", institution="x", description="x", type=f"t{n}")
+        replace(renamed(r, team="x", institution="x", description="x"), type=f"t{n}")
         for n, r in enumerate(board.rows)
     ]
     harmless = render_board(replace(board, rows=tuple(rows)), spec(), facts())

@@ -131,13 +131,14 @@ def test_progress_is_linked_where_there_is_any(shown: Callable[[str], Document])
 def test_the_key_speaks_of_baselines_only_where_there_are_some(
     shown: Callable[[str], Document],
 ) -> None:
-    assert "baselines too" in shown("busy/index.html").text
+    said = "Baselines count, whatever their dates."
+    assert said in shown("busy/index.html").text
     document = shown("crowded/index.html")
-    assert "Strictly above everything submitted before it." in document.text
-    assert "A dash is a baseline" not in document.text
+    assert "strictly above every earlier entry." in document.text
+    assert said not in document.text
     free = spec(baselines=Baselines(bar=False))
     page = make_board_page(busy(), free, facts())
-    assert "baselines too" not in render_page(page).text
+    assert said not in render_page(page).text
 
 
 def test_sections_come_in_their_order(shown: Callable[[str], Document]) -> None:

@@ -132,7 +132,8 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
         views = ", ".join(rebuilt.no_baseline)
         facts.append(("note", f"no baseline in {views}: no score can be published there before"))
         facts.append(("", "one is added: heldout board baseline (docs/board.md)"))
-    facts += [("revealed", f"{name}: {rows[name].team}") for name in rebuilt.revealed]
+    who = {name: rows[name].identity for name in rebuilt.revealed}
+    facts += [("revealed", f"{name}: {one.team}") for name, one in who.items() if one is not None]
     baselines = sum(row.baseline for row in rows.values())
     told = plural(len(rows) - baselines, "entry", "entries")
     told += f", {plural(baselines, 'baseline')}" if baselines else ""

@@ -126,8 +126,8 @@ def _print(standings: Standings, scenes: tuple[Scene, ...]) -> None:
             row.scores["eval"],
             row.scores["dev"],
             "trophy" if row.trophy else "baseline" if row.baseline else "",
-            row.team,
-            row.description,
+            "Anonymous" if row.identity is None else row.identity.team,
+            "" if row.identity is None else row.identity.description,
         )
         for row in standings.rows
     ]

@@ -1,73 +1,23 @@
-"""What teams state of their systems' costs: lines of an entry's page, and charts of the board."""
+"""Charts of what teams state of their systems' costs: each column of the table with an axis."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
-from heldout.board.log.efficiency import Efficiency
 from heldout.board.ranking.standings import Row
 from heldout.charts.layers import Canvas
 from heldout.charts.plots import Names, Point, cost_spec
 from heldout.charts.svg import draw
+from heldout.site.columns import COLUMNS, Column
 from heldout.site.figures import Figure
-from heldout.site.rows import Column, TableRow, make_row
+from heldout.site.rows import TableRow, ViewColumn, make_row
 from heldout.site.sentences import name_entry
 from heldout.site.wording import Phrase, count, join_names, phrase
 
-__all__ = ["make_cost_figures", "pareto_front", "say_cost"]
+__all__ = ["make_cost_figures", "pareto_front"]
 
 _CANVASES = (Canvas(width=930, height=300), Canvas(width=292, height=250, left=42, label=24))
 _FEWEST = 3
 _MOST_NAMED = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cost:
-    """A cost that is drawn: id of its figure, field, what a sentence calls it, name of the axis.
-
-    `measured` ends the sentence that says whose numbers they are.
-    """
-
-    key: str
-    field: str
-    title: str
-    axis: str
-    measured: str = ""
-
-    def of(self, row: Row) -> float | None:
-        return getattr(row.efficiency, self.field, None)
-
-
-_COSTS = (
-    _Cost(
-        key="cost-latency",
-        field="query_latency_ms",
-        title="query latency",
-        axis="ms per query",
-        measured=", each measured on hardware of its own",
-    ),
-    _Cost(
-        key="cost-parameters", field="parameters", title="number of parameters", axis="parameters"
-    ),
-)
-
-
-def say_cost(stated: Efficiency | None) -> tuple[tuple[str, str], ...]:
-    """What a team states, as (name, words); nothing for what it does not."""
-    if stated is None:
-        return ()
-    lines = (
-        ("Parameters", _number(stated.parameters, "")),
-        ("Training pairs", _number(stated.training_pairs, "")),
-        ("Query latency", _number(stated.query_latency_ms, " ms")),
-        ("Energy of the runs", _number(stated.energy_kwh, " kWh")),
-        ("Hardware", stated.hardware),
-    )
-    return tuple((name, words) for name, words in lines if words)
-
-
-def _number(value: float | None, unit: str) -> str:
-    return "" if value is None else f"{Decimal(repr(value)).normalize():,f}{unit}"
 
 
 def pareto_front(points: Iterable[tuple[Decimal, Decimal]]) -> frozenset[tuple[Decimal, Decimal]]:
@@ -87,7 +37,7 @@ def pareto_front(points: Iterable[tuple[Decimal, Decimal]]) -> frozenset[tuple[D
     return frozenset(front)
 
 
-def make_cost_figures(rows: Sequence[Row], columns: tuple[Column, ...]) -> tuple[Figure, ...]:
+def make_cost_figures(rows: Sequence[Row], columns: tuple[ViewColumn, ...]) -> tuple[Figure, ...]:
     """A chart for each cost that at least three entries state.
 
     Args:
@@ -95,7 +45,7 @@ def make_cost_figures(rows: Sequence[Row], columns: tuple[Column, ...]) -> tuple
         columns: the public views, the one that ranks first.
     """
     figures = []
-    for cost in _COSTS:
+    for cost in (column for column in COLUMNS if column.axis):
         stated = [row for row in rows if cost.of(row) is not None]
         if sum(bool(cost.of(row)) for row in stated) >= _FEWEST:
             entries = sum(not row.baseline for row in rows)
@@ -104,24 +54,34 @@ def make_cost_figures(rows: Sequence[Row], columns: tuple[Column, ...]) -> tuple
 
 
 def _cost_figure(
-    cost: _Cost, stated: Sequence[Row], columns: tuple[Column, ...], *, entries: int
+    cost: Column, stated: Sequence[Row], columns: tuple[ViewColumn, ...], *, entries: int
 ) -> Figure:
     official = columns[0]
     places = {row.id: _place(cost, row, official) for row in stated}
     best = pareto_front(places.values())
     front = [row for row in stated if places[row.id] in best]
     names = Names(y=official.title, x=cost.axis)
-    points = [_point(cost, row, columns, front=row in front) for row in stated]
+    points = [
+        Point(
+            label=make_row(row, columns).system,
+            day=row.received.date(),
+            score=float(row.scores[official.key]),
+            other=float(places[row.id][0]),
+            record=row in front,
+        )
+        for row in stated
+    ]
     wide, narrow = (draw(cost_spec(points, canvas, names=names)) for canvas in _CANVASES)
     drawn = len([point for point in points if point.other and not point.record])
     return Figure(
-        key=cost.key,
-        title=f"{official.title} against {cost.title}",
+        key=f"cost-{cost.key}",
+        title=f"{official.title} against {cost.title.lower()}",
         says=phrase(
-            f"{len(stated)} of {count(entries, 'entry', 'entries')} state their {cost.title}. ",
+            f"{len(stated)} of {count(entries, 'entry', 'entries')} state their "
+            f"{cost.title.lower()}. ",
             _say_front([make_row(row, columns) for row in front]),
             _say_free(sum(not cost.of(row) for row in stated)),
-            f" The numbers are the teams' own{cost.measured}.",
+            f" The numbers are the teams' own{cost.caveat}.",
         ),
         key_words=(
             ("diamond", "on the Pareto front"),
@@ -133,19 +93,8 @@ def _cost_figure(
     )
 
 
-def _place(cost: _Cost, row: Row, official: Column) -> tuple[Decimal, Decimal]:
+def _place(cost: Column, row: Row, official: ViewColumn) -> tuple[Decimal, Decimal]:
     return Decimal(repr(cost.of(row))), Decimal(row.scores[official.key])
-
-
-def _point(cost: _Cost, row: Row, columns: tuple[Column, ...], *, front: bool) -> Point:
-    line = make_row(row, columns)
-    return Point(
-        label=line.system,
-        day=row.received.date(),
-        score=float(line.primary.text),
-        other=cost.of(row),
-        record=front,
-    )
 
 
 def _say_front(front: Sequence[TableRow]) -> Phrase:

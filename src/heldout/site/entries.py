@@ -7,14 +7,22 @@ from datetime import datetime
 from decimal import Decimal
 
 from heldout.board.log.events import format_time
-from heldout.board.ranking.standings import ANONYMOUS, Row, Standings
+from heldout.board.ranking.standings import Row, Standings
 from heldout.board.rules.spec import BoardSpec
 from heldout.charts.days import day_words
-from heldout.site.efficiency import say_cost
+from heldout.site.columns import COLUMNS, Column, full_text
 from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
 from heldout.site.ranking_trust import OutcomeRow, figures_file, list_neighbours
-from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
+from heldout.site.rows import (
+    ANONYMOUS,
+    TableRow,
+    ViewColumn,
+    make_columns,
+    make_row,
+    name_system,
+    public_rows,
+)
 from heldout.site.wording import clean, count, safe_link
 
 __all__ = [
@@ -46,6 +54,8 @@ HISTORY_WORDS = {
 }
 """What each kind of event says on the page of its entry."""
 
+_IN_HEADINGS = (*("rank", "team", "institution", "description", "trophy", "embargoed", "baseline"),)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
@@ -74,6 +84,14 @@ class Erratum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """What the entry has in a column of the leaderboard, in words."""
+
+    column: Column
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreLine:
     """A released score with what it is a mean over, queries and seeds, in words."""
 
@@ -93,8 +111,8 @@ class EntryPage:
         row: its line of the table.
         place: its rank in words.
         scores: the released scores.
-        training_data: what the team disclosed; "" while withheld.
-        cost: what the team states of the system's cost, as (name, words); empty while withheld.
+        facts: every column of the leaderboard that has something for this entry, and stands in no
+            heading of the page.
         findings: codes of the findings it was accepted with.
         errata: its corrections.
         added: scores on views that came later, with the reason.
@@ -110,8 +128,7 @@ class EntryPage:
     row: TableRow
     place: str
     scores: tuple[ScoreLine, ...]
-    training_data: str
-    cost: tuple[tuple[str, str], ...]
+    facts: tuple[Fact, ...]
     findings: tuple[str, ...]
     errata: tuple[Erratum, ...]
     added: tuple[Erratum, ...]
@@ -152,9 +169,7 @@ def _make_page(
 ) -> EntryPage:
     """The page of one row; `lines` are those of the table, of all rows."""
     short = lines[row.id]
-    line = replace(
-        short, system=row.description or row.id, team=row.team, institution=row.institution
-    )
+    line = replace(short, system=name_system(row), identity=row.identity)
     permalink = _permalink(line, facts)
     title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
     return EntryPage(
@@ -169,8 +184,11 @@ def _make_page(
         row=line,
         place=place,
         scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
-        training_data=row.training_data,
-        cost=say_cost(row.efficiency),
+        facts=tuple(
+            Fact(column=column, words=words)
+            for column in COLUMNS
+            if column.key not in _IN_HEADINGS and (words := full_text(column, row))
+        ),
         findings=tuple(map(clean, row.findings)),
         errata=tuple(_list_errata(row, added=False)),
         added=tuple(_list_errata(row, added=True)),
@@ -194,7 +212,7 @@ def _make_page(
 def format_bibtex(row: TableRow, *, board: str, link: str) -> str:
     """A BibTeX entry whose fields hold the team's words and nothing that TeX would obey."""
     fields = {
-        "author": f"{{{_tex(row.team)}}}",
+        "author": f"{{{_tex(_name_team(row))}}}",
         "title": f"{{{_tex(row.system)}}}",
         "year": row.day[:4],
         "note": f"{_tex_score(row)}{_tex(board)} leaderboard",
@@ -217,6 +235,10 @@ _TEX = {
 }
 
 
+def _name_team(row: TableRow) -> str:
+    return ANONYMOUS if row.identity is None else row.identity.team
+
+
 def _tex_score(row: TableRow) -> str:
     score = row.primary
     return f"{_tex(score.column.title)} {score.text}, " if score.text else ""
@@ -237,7 +259,7 @@ def _list_errata(row: Row, *, added: bool) -> Iterator[Erratum]:
             yield Erratum(when=day_words(at), why=clean(why))
 
 
-def _say_moment(row: Row, column: Column, spec: BoardSpec, at: datetime, kind: str) -> str:
+def _say_moment(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime, kind: str) -> str:
     if kind == "published":
         return _say_published(row, column, spec, at)
     if kind == "corrected" and at in row.added:
@@ -245,7 +267,7 @@ def _say_moment(row: Row, column: Column, spec: BoardSpec, at: datetime, kind: s
     return HISTORY_WORDS.get(kind, clean(kind))
 
 
-def _say_published(row: Row, column: Column, spec: BoardSpec, at: datetime) -> str:
+def _say_published(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime) -> str:
     """What an approval told: a one-shot board keeps its scores, a Ladder may tell none."""
     if spec.kind == "one-shot" and spec.closes is not None and at.date() <= spec.closes:
         return f"Approved and published; all scores are published after {day_words(spec.closes)}"
@@ -259,7 +281,7 @@ def _permalink(line: TableRow, facts: BoardFacts) -> str:
     return f"{home.rstrip('/')}/entries/{line.page}" if home else ""
 
 
-def _say_place(row: Row, rows: Sequence[Row], column: Column) -> str:
+def _say_place(row: Row, rows: Sequence[Row], column: ViewColumn) -> str:
     if row.unranked:
         return f"Without a rank: {row.unranked}"
     if row.rank is None:

@@ -14,7 +14,8 @@ from heldout.board.log.events import format_time
 from heldout.board.ranking.standings import Row, Standings, best_so_far
 from heldout.board.rules.spec import BoardSpec
 from heldout.site.facts import BoardFacts
-from heldout.site.rows import Column, TableRow, make_columns, make_row, public_row, public_rows
+from heldout.site.rows import TableRow, ViewColumn, make_columns, make_row, public_row, public_rows
+from heldout.site.sentences import name_entry
 from heldout.site.wording import clean, count, safe_link
 
 __all__ = ["FEED", "format_feed"]
@@ -62,7 +63,7 @@ class _Item:
     @property
     def title(self) -> str:
         """One line: what happened, to what, at which score."""
-        named = "an anonymous entry" if self.row.embargo else self.row.system
+        named = name_entry(self.row).text
         score = self.final or self.row.primary.text
         told = f"{named}, {score}" if score else named
         if self.kind == "scores":
@@ -131,7 +132,7 @@ def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
     yield from _finals(standings, columns)
 
 
-def _finals(standings: Standings, columns: tuple[Column, ...]) -> Iterator[_Item]:
+def _finals(standings: Standings, columns: tuple[ViewColumn, ...]) -> Iterator[_Item]:
     """Each opening of a final; of a second one the reason says why."""
     lines = {row.id: make_row(public_row(row), columns) for row in standings.finalists}
     openings = () if standings.final is None else standings.final.openings
@@ -147,7 +148,7 @@ def _finals(standings: Standings, columns: tuple[Column, ...]) -> Iterator[_Item
 
 
 def _scores_told(
-    ranked: Sequence[Row], columns: tuple[Column, ...], today: date, spec: BoardSpec
+    ranked: Sequence[Row], columns: tuple[ViewColumn, ...], today: date, spec: BoardSpec
 ) -> Iterator[_Item]:
     """On a one-shot board, the moment from which all scores are shown."""
     if spec.kind != "one-shot" or spec.closes is None or today <= spec.closes:
@@ -193,8 +194,9 @@ def _add_item(root: ET.Element, item: _Item, base: str, *, board: str) -> None:
     _add(entry, "updated", format_time(item.when))
     _add(entry, "published", format_time(item.when))
     whole = item.kind == "scores"  # news of the board and of no one team
-    if item.row.team and not item.row.embargo and not whole:
-        _add(_add(entry, "author"), "name", item.row.team)
+    who = item.row.identity
+    if who is not None and who.team and not whole:
+        _add(_add(entry, "author"), "name", who.team)
     _add(entry, "category", term=item.kind)
     page = f"{base}index.html" if whole else f"{base}entries/{item.row.page}"
     _add(entry, "link", rel="alternate", type="text/html", href=page)

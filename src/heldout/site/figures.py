@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from statistics import median
 
-from heldout.board.ranking.standings import ANONYMOUS, Row, Standings, best_so_far
+from heldout.board.ranking.standings import Row, Standings, best_so_far
 from heldout.charts.plots import Canvas, Names, Point, progress_spec, scatter_spec
 from heldout.charts.svg import draw
 from heldout.site.ranking_marks import stars_of
-from heldout.site.rows import Column, Embargo, TableRow, make_row
+from heldout.site.rows import TableRow, ViewColumn, make_row
 from heldout.site.sentences import name_entry
 from heldout.site.wording import Part, Phrase, count, phrase
 
@@ -54,7 +54,7 @@ class Figure:
 def make_figures(
     standings: Standings,
     rows: Sequence[Row],
-    columns: tuple[Column, ...],
+    columns: tuple[ViewColumn, ...],
     *,
     bar: bool = True,
     one_by_one: bool = True,
@@ -97,7 +97,7 @@ def make_figures(
     return tuple(figures)
 
 
-def _dev_column(columns: tuple[Column, ...]) -> Column | None:
+def _dev_column(columns: tuple[ViewColumn, ...]) -> ViewColumn | None:
     """The public counterpart of the official view: the same measure where there is one."""
     official, *others = columns
     dev = [c for c in others if not c.held_out]
@@ -106,13 +106,16 @@ def _dev_column(columns: tuple[Column, ...]) -> Column | None:
 
 
 def _points(
-    rows: Sequence[Row], columns: tuple[Column, ...], dev: Column | None, records: Sequence[Row]
+    rows: Sequence[Row],
+    columns: tuple[ViewColumn, ...],
+    dev: ViewColumn | None,
+    records: Sequence[Row],
 ) -> list[Point]:
     official = columns[0].key
     ids = {row.id for row in records}
     return [
         Point(
-            label=_label(make_row(row, columns)),
+            label=make_row(row, columns).system,
             day=row.received.date(),
             score=float(row.scores[official]),
             other=float(row.scores[dev.key]) if dev and dev.key in row.scores else None,
@@ -131,15 +134,10 @@ def _add_star(label: str, star: str) -> str:
     return signs.get(star, "") + label
 
 
-def _label(row: TableRow) -> str:
-    embargo: Embargo | None = row.embargo
-    return row.system if embargo is None else ANONYMOUS
-
-
 def _progress(
     points: Sequence[Point],
     records: Sequence[TableRow],
-    official: Column,
+    official: ViewColumn,
     today: date,
     *,
     bar: bool,
@@ -180,7 +178,7 @@ def _record(row: TableRow) -> Record:
     )
 
 
-def _say_progress(records: Sequence[TableRow], column: Column, *, bar: bool) -> Phrase:
+def _say_progress(records: Sequence[TableRow], column: ViewColumn, *, bar: bool) -> Phrase:
     if not records:
         return phrase("No entry is above the best baseline yet.")
     first, last = records[0], records[-1]
@@ -198,7 +196,9 @@ def _say_progress(records: Sequence[TableRow], column: Column, *, bar: bool) -> 
     )
 
 
-def _gap(every: Sequence[Point], official: Column, dev: Column, today: date) -> list[Figure]:
+def _gap(
+    every: Sequence[Point], official: ViewColumn, dev: ViewColumn, today: date
+) -> list[Figure]:
     """Official less dev score over time (fostering-coopetition, figure 3, right)."""
     gaps = [
         Point(label=p.label, day=p.day, score=p.score - p.other)
@@ -234,7 +234,7 @@ def _gap(every: Sequence[Point], official: Column, dev: Column, today: date) -> 
 _RERANKING = "reranking"
 
 
-def _reranking(rows: Sequence[Row], columns: tuple[Column, ...], today: date) -> list[Figure]:
+def _reranking(rows: Sequence[Row], columns: tuple[ViewColumn, ...], today: date) -> list[Figure]:
     """Re-ranking alone, below the best of all others."""
     entries = [row for row in rows if not row.baseline]
     alone = [row for row in entries if row.type == _RERANKING]
@@ -275,7 +275,7 @@ def _reranking(rows: Sequence[Row], columns: tuple[Column, ...], today: date) ->
     ]
 
 
-def _scatter(every: Sequence[Point], official: Column, dev: Column) -> list[Figure]:
+def _scatter(every: Sequence[Point], official: ViewColumn, dev: ViewColumn) -> list[Figure]:
     points = [point for point in every if point.other is not None]
     ratios = [p.score / p.other for p in points if p.other]
     fewest = 3

@@ -15,7 +15,7 @@ from heldout.board.ranking.view_standings import listing_views, rank_listed
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.site.exports import format_csv, format_json
 from heldout.site.label_rankings import say_label_changes
-from heldout.site.rows import Column, TableRow, make_columns, make_row, public_rows
+from heldout.site.rows import TableRow, ViewColumn, make_columns, make_row, public_rows
 from heldout.site.wording import clean
 
 __all__ = [
@@ -38,7 +38,7 @@ class FurtherViews:
         changes: what other labels change in the ranking, in sentences.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ViewColumn, ...]
     rows: tuple[TableRow, ...]
     changes: tuple[str, ...] = ()
 
@@ -58,7 +58,7 @@ class Listing:
 
     anchor: str
     title: str
-    column: Column
+    column: ViewColumn
     rows: tuple[TableRow, ...]
     unranked: tuple[TableRow, ...]
     csv: str
@@ -76,7 +76,7 @@ def further_views(spec: BoardSpec) -> frozenset[str]:
 
 
 def make_further(
-    rows: Sequence[Row], columns: Sequence[Column], spec: BoardSpec
+    rows: Sequence[Row], columns: Sequence[ViewColumn], spec: BoardSpec
 ) -> FurtherViews | None:
     """The table of further views; `None` where there is no score in one.
 

@@ -1,6 +1,6 @@
 """The pages as data: each template receives exactly the fields of its page, and nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -8,7 +8,7 @@ from heldout.board.ranking.standings import Row, Standings
 from heldout.board.rules.spec import BoardSpec, Example
 from heldout.charts.days import day_words
 from heldout.charts.labels import cut
-from heldout.site.costs import CostColumn, stated_columns
+from heldout.site.columns import COLUMNS, Column, stated_columns
 from heldout.site.efficiency import make_cost_figures
 from heldout.site.facts import BoardFacts
 from heldout.site.figures import Figure, make_figures
@@ -23,8 +23,8 @@ from heldout.site.listings import (
 from heldout.site.ranking_marks import add_marks
 from heldout.site.ranking_trust import RankingTrust, make_ranking_trust
 from heldout.site.rows import (
-    Column,
     TableRow,
+    ViewColumn,
     filled_columns,
     make_columns,
     make_row,
@@ -76,6 +76,7 @@ class BoardPage:
         standing: who leads.
         columns: the public views with a score, the one that ranks first.
         costs: what teams state of costs, as columns; none where nobody states any.
+        heads: key -> column, for the headings and explanations of the other columns.
         links: heading of the links to papers and code, "" where no row has one.
         rows: the table.
         unranked: the entries without a rank.
@@ -106,8 +107,9 @@ class BoardPage:
     desk: str
     example: Example | None
     standing: Phrase
-    columns: tuple[Column, ...]
-    costs: tuple[CostColumn, ...]
+    columns: tuple[ViewColumn, ...]
+    costs: tuple[Column, ...]
+    heads: Mapping[str, Column]
     links: str
     rows: tuple[TableRow, ...]
     unranked: tuple[TableRow, ...]
@@ -165,6 +167,7 @@ def make_board_page(standings: Standings, spec: BoardSpec, facts: BoardFacts) ->
         standing=standing,
         columns=columns,
         costs=stated_columns(ranked),
+        heads={column.key: column for column in COLUMNS},
         links=_name_links(rows),
         rows=rows,
         unranked=unranked,
@@ -241,7 +244,7 @@ def _say_open(spec: BoardSpec, today: date, closed: datetime | None) -> str:
 
 def _say_entries(rows: tuple[Row, ...]) -> str:
     entries = [row for row in rows if not row.baseline]
-    teams = {row.team for row in entries if not row.embargoed}
+    teams = {row.identity.team for row in entries if row.identity is not None}
     anonymous = sum(row.embargoed for row in entries)
     parts = [count(len(entries), "entry", "entries")]
     if teams:
@@ -263,7 +266,8 @@ def _say_queries(spec: BoardSpec, facts: BoardFacts) -> list[str]:
 
 
 def _name_links(rows: Sequence[TableRow]) -> str:
-    papers, code = any(row.paper for row in rows), any(row.code for row in rows)
+    shown = [row.identity for row in rows if row.identity is not None]
+    papers, code = any(who.paper for who in shown), any(who.code for who in shown)
     return ", ".join(word for word, there in (("paper", papers), ("code", code)) if there)
 
 

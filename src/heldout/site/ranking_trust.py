@@ -40,6 +40,10 @@ __all__ = [
 ]
 
 
+_SCHEMA = 1
+"""Of trust.json."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """A rank that an entry had in some resamplings: its column from 0, and the share."""
@@ -206,6 +210,7 @@ def format_figures(standings: Standings) -> bytes | None:
     if one is None:
         return None
     document = {
+        "schema": _SCHEMA,
         "event": one.event,
         "view": one.view,
         "season": one.season,

@@ -8,29 +8,34 @@ from urllib.parse import quote
 
 import msgspec
 
-from heldout.board.log.efficiency import Efficiency
-from heldout.board.ranking.standings import ANONYMOUS, Row, Standings
+from heldout.board.log.manifest import Identity
+from heldout.board.ranking.standings import Row, Standings
 from heldout.board.rules.parts import say_part
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.charts.days import day_words
 from heldout.charts.labels import cut
 from heldout.measures.spec import parse_measure
-from heldout.site.costs import Cost, list_costs
+from heldout.site.columns import STATED, Cell, make_cell
 from heldout.site.wording import clean, count, file_stem, safe_link
 
 __all__ = [
-    "Column",
+    "ANONYMOUS",
     "Embargo",
     "Score",
     "TableRow",
+    "ViewColumn",
     "filled_columns",
     "make_columns",
     "make_row",
+    "name_system",
     "public_row",
     "public_rows",
     "released",
     "say_range",
 ]
+
+ANONYMOUS = "Anonymous"
+"""What an entry is called while an embargo hides who sent it."""
 
 _PIECE = re.compile(r"[(]?[^(,]+,?|[(,]")
 _MOST = 120  # characters of a name in a table or a sentence
@@ -38,7 +43,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ViewColumn:
     """A public view as a column.
 
     Attributes:
@@ -94,7 +99,7 @@ class Score:
         spread: standard deviation over the entry's seeds, "" for a single run.
     """
 
-    column: Column
+    column: ViewColumn
     text: str
     spread: str = ""
 
@@ -116,7 +121,7 @@ class Embargo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """One line of the leaderboard, cleaned; nothing of an embargoed identity is in it.
+    """One line of the leaderboard, cleaned.
 
     Attributes:
         rank: `None` for a baseline.
@@ -126,13 +131,13 @@ class TableRow:
         anchor: id of its element.
         day: date of submission, `2026-11-20`.
         day_words: the same to be read.
-        system, team, institution: as the team wrote them; the start of what is long, which the
-            entry's own page has in full.
-        paper, code: http or https addresses, or "".
+        system: the start of the description, which the entry's own page has in full; the id of an
+            entry without one, and "Anonymous" under an embargo.
+        identity: as the team wrote it, long names cut; `None` under an embargo.
         type: submission type.
         primary: the score that ranks.
         scores: the others, in the order of the columns.
-        costs: key of each column of costs -> what the team states.
+        stated: key of each column of `STATED` -> what the team states.
         seeds: "3 seeds" where the scores are means over several, else "".
         trophy: best when it was submitted.
         baseline: an organiser's baseline.
@@ -154,14 +159,11 @@ class TableRow:
     day: str
     day_words: str
     system: str
-    team: str
-    institution: str
-    paper: str
-    code: str
+    identity: Identity | None
     type: str
     primary: Score
     scores: tuple[Score, ...]
-    costs: Mapping[str, Cost]
+    stated: Mapping[str, Cell]
     seeds: str
     trophy: bool
     baseline: bool
@@ -175,7 +177,7 @@ class TableRow:
     lead_end: bool = False
 
 
-def make_columns(spec: BoardSpec) -> tuple[Column, ...]:
+def make_columns(spec: BoardSpec) -> tuple[ViewColumn, ...]:
     """The public views, the one that ranks first, then those that are told after the last day."""
     views = [
         *sorted(spec.public_views, key=lambda view: view.name != spec.primary),
@@ -185,20 +187,17 @@ def make_columns(spec: BoardSpec) -> tuple[Column, ...]:
     return tuple(_column(view, spec, only_set=only_set) for view in views)
 
 
-def filled_columns(columns: tuple[Column, ...], rows: Sequence[Row]) -> tuple[Column, ...]:
+def filled_columns(columns: tuple[ViewColumn, ...], rows: Sequence[Row]) -> tuple[ViewColumn, ...]:
     """The columns in which a row has a score, and the one that ranks."""
     return tuple(c for c in columns if c.primary or any(c.key in row.scores for row in rows))
 
 
 def public_rows(standings: Standings) -> tuple[Row, ...]:
-    """All rows with what an embargo hides taken out, whatever they held, and all text cleaned.
-
-    Those without a rank come last.
-    """
+    """All rows with all text cleaned; those without a rank come last."""
     return tuple(public_row(row) for row in standings.every)
 
 
-def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
+def make_row(row: Row, columns: tuple[ViewColumn, ...]) -> TableRow:
     """One line of the table from a row of `public_rows`."""
     first, *others = (
         Score(
@@ -217,15 +216,12 @@ def make_row(row: Row, columns: tuple[Column, ...]) -> TableRow:
         anchor=f"entry-{stem}",
         day=row.received.date().isoformat(),
         day_words=day_words(row.received),
-        system=cut(row.description or row.id, _MOST),
-        team=cut(row.team, _MOST),
-        institution=cut(row.institution, _MOST),
-        paper=row.paper,
-        code=row.code,
+        system=cut(name_system(row), _MOST),
+        identity=None if row.identity is None else _cut_identity(row.identity),
         type=row.type,
         primary=first,
         scores=tuple(others),
-        costs=list_costs(row),
+        stated={column.key: make_cell(column, row) for column in STATED},
         seeds=count(row.seeds, "seed") if row.seeds > 1 else "",
         trophy=row.trophy,
         baseline=row.baseline,
@@ -249,9 +245,9 @@ def released(scores: Mapping[str, str], view: str) -> str:
     return text
 
 
-def _column(view: View, spec: BoardSpec, *, only_set: bool) -> Column:
+def _column(view: View, spec: BoardSpec, *, only_set: bool) -> ViewColumn:
     kind = parse_measure(view.measure).kind
-    return Column(
+    return ViewColumn(
         key=view.name,
         measure=view.measure,
         set=view.set,
@@ -306,37 +302,35 @@ def _say_part(view: View) -> str:
 
 
 def public_row(row: Row) -> Row:
-    """A row with what an embargo hides taken out, and all text cleaned."""
-    if row.embargoed:
-        row = replace(
-            row,
-            team=ANONYMOUS,
-            institution="",
-            description=ANONYMOUS,
-            paper="",
-            code="",
-            training_data="",
-            efficiency=None,
-            findings=(),
-        )
-    return replace(
-        row,
-        id=clean(row.id),
-        team=clean(row.team),
-        institution=clean(row.institution),
-        description=clean(row.description),
-        paper=safe_link(row.paper),
-        code=safe_link(row.code),
-        training_data=clean(row.training_data),
-        efficiency=_clean_efficiency(row.efficiency),
-        type=clean(row.type),
+    """A row with all text cleaned."""
+    identity = None if row.identity is None else _clean_identity(row.identity)
+    return replace(row, id=clean(row.id), type=clean(row.type), identity=identity)
+
+
+def name_system(row: Row) -> str:
+    """What an entry is called: its description, or its id; an embargo withholds both."""
+    return ANONYMOUS if row.identity is None else row.identity.description or row.id
+
+
+def _clean_identity(who: Identity) -> Identity:
+    stated = who.efficiency
+    if stated is not None:
+        stated = msgspec.structs.replace(stated, hardware=clean(stated.hardware))
+    return msgspec.structs.replace(
+        who,
+        team=clean(who.team),
+        institution=clean(who.institution),
+        description=clean(who.description),
+        paper=safe_link(who.paper),
+        code=safe_link(who.code),
+        training_data=clean(who.training_data),
+        efficiency=stated,
     )
 
 
-def _clean_efficiency(stated: Efficiency | None) -> Efficiency | None:
-    if stated is None:
-        return None
-    return msgspec.structs.replace(stated, hardware=clean(stated.hardware))
+def _cut_identity(who: Identity) -> Identity:
+    team, institution = cut(who.team, _MOST), cut(who.institution, _MOST)
+    return msgspec.structs.replace(who, team=team, institution=institution)
 
 
 def _say_rule(row: Row) -> str:

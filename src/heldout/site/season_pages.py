@@ -12,7 +12,7 @@ from heldout.site.facts import BoardFacts
 from heldout.site.pages import Frame, make_frame
 from heldout.site.ranking_marks import add_marks
 from heldout.site.ranking_trust import RankingTrust, make_ranking_trust
-from heldout.site.rows import Column, TableRow, make_columns, make_row, public_row, public_rows
+from heldout.site.rows import TableRow, ViewColumn, make_columns, make_row, public_row, public_rows
 from heldout.site.wording import clean, count
 
 __all__ = ["OverallLine", "SeasonTable", "SeasonsPage", "make_seasons_page", "season_files"]
@@ -36,7 +36,7 @@ class SeasonTable:
     name: str
     anchor: str
     days: str
-    column: Column
+    column: ViewColumn
     rows: tuple[TableRow, ...]
     unranked: tuple[TableRow, ...]
     csv: str

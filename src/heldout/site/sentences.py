@@ -7,7 +7,7 @@ from decimal import Decimal
 from heldout.board.log.measured import Measured
 from heldout.board.ranking.comparable import read_pairs
 from heldout.charts.days import day_words
-from heldout.site.rows import Column, TableRow
+from heldout.site.rows import TableRow, ViewColumn
 from heldout.site.wording import Part, Phrase, clean, count, join_names, name, phrase
 
 __all__ = ["name_entry", "say_standing"]
@@ -15,7 +15,7 @@ __all__ = ["name_entry", "say_standing"]
 
 def say_standing(
     rows: Sequence[TableRow],
-    column: Column,
+    column: ViewColumn,
     opens: date,
     today: date,
     *,
@@ -53,7 +53,7 @@ def name_entry(row: TableRow) -> Part:
     return name(row.system, href)
 
 
-def _say_empty(baseline: TableRow | None, column: Column, opens: date, today: date) -> Phrase:
+def _say_empty(baseline: TableRow | None, column: ViewColumn, opens: date, today: date) -> Phrase:
     verb = "opened" if opens <= today else "opens"
     opening = f"the board {verb} on {day_words(opens)}."
     if baseline is None:
@@ -73,13 +73,13 @@ def _say_unranked(unranked: Sequence[TableRow]) -> Phrase:
     return phrase(f"{said}, {none} yet: {'; '.join(reasons)}.")
 
 
-def _say_single(entry: TableRow, baseline: TableRow | None, column: Column) -> Phrase:
+def _say_single(entry: TableRow, baseline: TableRow | None, column: ViewColumn) -> Phrase:
     start = phrase(_capital(name_entry(entry)), " is the only entry, with ", _strong(entry))
     on = f" on {clean(column.title)}: too few to compare."
     return phrase(start, on, _say_below(entry, baseline))
 
 
-def _say_lead(entries: Sequence[TableRow], column: Column) -> Phrase:
+def _say_lead(entries: Sequence[TableRow], column: ViewColumn) -> Phrase:
     leader, second = entries[0], entries[1]
     gap = Decimal(leader.primary.text) - Decimal(second.primary.text)
     start = phrase(_capital(name_entry(leader)), " leads with ", _strong(leader))

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 
-from heldout.board.log.efficiency import Efficiency
 from heldout.board.log.events import Entry, redact
 from heldout.board.log.final import Final
 from heldout.board.log.history import History, Submission, read_history
@@ -28,7 +27,6 @@ from heldout.board.rules.spec import BoardSpec, Season
 from heldout.errors import InputError, Problem
 
 __all__ = [
-    "ANONYMOUS",
     "POST_HOC",
     "Row",
     "Standings",
@@ -37,7 +35,6 @@ __all__ = [
     "project",
 ]
 
-ANONYMOUS = "Anonymous"
 POST_HOC = "post hoc"
 """How the reason begins why an entry after the deadline of a one-shot board has no rank."""
 
@@ -52,9 +49,7 @@ class Row:
         received: official time of submission; of an imported entry the day that the old board
             claims.
         published: when it was approved, or imported.
-        team, institution, description, paper, code, training_data: as the team wrote them;
-            "Anonymous" and "" while embargoed.
-        efficiency: what the system cost, as the team states it; `None` while embargoed.
+        identity: who and what, as the team wrote it; `None` while an embargo hides it.
         type: submission type.
         scores: public view -> released score as text.
         counts: public view -> number of queries averaged over.
@@ -62,7 +57,6 @@ class Row:
         spreads: public view -> standard deviation over the seeds as text; empty for one run.
         trophy: strictly above everything submitted before it; baselines too, unless the board
             says otherwise. Of an imported entry as the old board gave it.
-        embargoed: its identity is hidden now.
         reveal_due: the embargo's day has come, but this log does not hold the identity yet.
         embargo_until: the day of the reveal, also after it; `None` without an embargo.
         baseline: an organiser's baseline.
@@ -74,7 +68,7 @@ class Row:
         unlisted: view -> why the view does not list the entry, which then has no score there.
         imported: an old board's entry, as that board published it.
         trophy_by_rule: what `trophy` would be by the rule; differs on imported entries only.
-        findings: codes of the findings it was accepted with.
+        findings: codes of the findings it was accepted with; empty while embargoed.
         errata: (time, reason) of each correction.
         corrected: one of them did more than tell a score on a view that came later.
         added: times of those that did nothing more.
@@ -86,17 +80,11 @@ class Row:
     id: str
     received: datetime
     published: datetime
-    team: str
-    institution: str
-    description: str
-    paper: str
-    code: str
-    training_data: str
+    identity: Identity | None
     type: str
     scores: Mapping[str, str]
     counts: Mapping[str, int]
     trophy: bool
-    embargoed: bool
     reveal_due: bool
     embargo_until: date | None
     baseline: bool
@@ -108,7 +96,6 @@ class Row:
     unranked: str = ""
     imported: bool = False
     trophy_by_rule: bool = False
-    efficiency: Efficiency | None = None
     not_above: Mapping[str, str] = field(default_factory=dict)
     unlisted: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
@@ -117,6 +104,11 @@ class Row:
     added: tuple[datetime, ...] = ()
     events: tuple[tuple[datetime, str, str], ...] = ()
     files: Mapping[str, str]
+
+    @property
+    def embargoed(self) -> bool:
+        """Whether an embargo hides now who sent it."""
+        return self.identity is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -432,10 +424,7 @@ def _trophies(shown: Iterable[Submission], primary: str, *, bar: bool) -> frozen
 def _row(
     submission: Submission, rank: int | None, *, trophy: bool, today: date, rule: RuleName
 ) -> Row:
-    identity = submission.identity or Identity(
-        team=ANONYMOUS, institution="", description="", paper="", code="", training_data=""
-    )
-    until = submission.embargo_until
+    identity, until = submission.identity, submission.embargo_until
     if submission.published is None or submission.type is None:
         raise ValueError(submission.id)
     return Row(
@@ -443,13 +432,7 @@ def _row(
         id=submission.id,
         received=submission.received,
         published=submission.published,
-        team=identity.team,
-        institution=identity.institution,
-        description=identity.description,
-        paper=identity.paper,
-        code=identity.code,
-        training_data=identity.training_data,
-        efficiency=identity.efficiency,
+        identity=identity,
         type=submission.type,
         scores={**submission.scores, **submission.final},
         counts=submission.counts,
@@ -458,14 +441,13 @@ def _row(
         trophy=trophy if submission.old_trophy is None else submission.old_trophy,
         trophy_by_rule=trophy,
         imported=submission.old_trophy is not None,
-        embargoed=submission.identity is None,
-        reveal_due=submission.identity is None and until is not None and today >= until,
+        reveal_due=identity is None and until is not None and today >= until,
         embargo_until=until,
         baseline=submission.baseline,
         not_above={
             view: say_withheld(submission.not_above.get(view), rule) for view in submission.untold
         },
-        findings=submission.findings,
+        findings=() if identity is None else submission.findings,
         errata=submission.errata,
         corrected=bool(submission.mended),
         added=tuple(at for at, _ in submission.errata if at not in submission.mended),
