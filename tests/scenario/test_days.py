@@ -168,7 +168,7 @@ def test_embargo_from_the_first_day_to_the_reveal(town: Town) -> None:
     town.push()
     assert leaks(town) == set()
     (row,) = town.rows()
-    assert (row["team"], row["embargoed"], row["rank"]) == ("Anonymous", True, 1)
+    assert (row["team"], row["embargoed"], row["rank"]) == (None, True, 1)
     assert row["scores"]["eval"] > 0
     eve = "2026-12-09T23:59:59Z"
     soon = town.organiser("inbox", "--json", now=eve).json

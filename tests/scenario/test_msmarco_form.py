@@ -111,7 +111,7 @@ def test_from_pack_to_page(town: Town, desk: Path) -> None:
     why = ("--why", "we know the team")
     assert town.organiser("publish", ID, "--yes", *why, now=LATER).code == 0
     (row,) = town.rows()
-    assert (row["team"], row["embargoed"]) == ("Anonymous", True)
+    assert (row["team"], row["embargoed"]) == (None, True)
     assert row["scores"]["eval"] is not None
     town.push()
     write_metadata(desk, paper="https://example.org/paper", revision=2)
