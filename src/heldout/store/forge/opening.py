@@ -12,10 +12,15 @@ from heldout.envelope.bundle import Form
 from heldout.errors import StoreError
 from heldout.store.forge.access import TOKEN, git_environment, read_token
 from heldout.store.forge.api import Api
-from heldout.store.forge.forgejo import Forgejo, forgejo_headers
-from heldout.store.forge.github import GitHub, github_headers
-from heldout.store.forge.gitlab import GitLab, gitlab_headers
-from heldout.store.forge.hosted import HostedForge
+from heldout.store.forge.hosted import (
+    Forgejo,
+    GitHub,
+    GitLab,
+    HostedForge,
+    forgejo_headers,
+    github_headers,
+    gitlab_headers,
+)
 from heldout.store.forge.local import FolderForge, GitForge
 from heldout.store.forge.protocol import Forge
 from heldout.store.forge.rest import Rest
