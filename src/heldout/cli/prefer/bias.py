@@ -3,20 +3,18 @@
 import click
 
 from heldout.answers.answer import Answer
-from heldout.cli.options import level_option
-from heldout.cli.prefer.judged import JudgedSource, judged_options, load_judged
-from heldout.cli.printing import reports_errors
+from heldout.cli.options import add_options, level_option
+from heldout.cli.prefer.judged import JudgedSource, load_judged
+from heldout.cli.printing import TERMINAL, reports_errors
 from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.preferences.bias import measure_bias, text_lengths
 from heldout.preferences.judge_care import measure_care
 from heldout.preferences.judgments import counted
 from heldout.report import side_bias as report
 
-__all__ = ["bias"]
-
 
 @click.command
-@judged_options
+@add_options("source", JudgedSource)
 @level_option
 @output_options
 @reports_errors
@@ -30,7 +28,7 @@ def bias(*, source: JudgedSource, level: float, output: Output) -> None:
     Example:
       heldout prefer bias campaign
     """
-    judged = load_judged(source)
+    judged = load_judged(source, progress=TERMINAL)
     until = judged.rules.until
     valid = counted(
         judged.judgments,

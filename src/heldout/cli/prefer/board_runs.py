@@ -14,6 +14,7 @@ from heldout.cli.context import now_option
 from heldout.cli.options import one_argument
 from heldout.cli.prefer.judged import Judged, JudgedSource, load_judged
 from heldout.cli.prefer.relabelling import documents_to_find
+from heldout.cli.printing import TERMINAL
 from heldout.trec.places import Places, read_places
 from heldout.trec.ranking import Order
 from heldout.trec.tops import Tops, read_tops
@@ -107,7 +108,7 @@ def load_board_runs(source: JudgedSource, board: PublishedSource) -> tuple[Judge
     name = board.query_set or spec.view(spec.on(desk.now.date()).primary).set
     check_set(spec, name)
     data = load_sets(desk.repository, spec, vault=desk.vault)[name]
-    judged = load_judged(source, labels=data.judgments(None))
+    judged = load_judged(source, labels=data.judgments(None), progress=TERMINAL)
     wanted = documents_to_find(judged)
 
     def read(run: BinaryIO, path: str, order: Order) -> tuple[Tops, Places]:

@@ -3,16 +3,15 @@
 import click
 
 from heldout.answers.answer import Answer
-from heldout.cli.options import level_option
+from heldout.cli.options import add_options, level_option
 from heldout.cli.prefer.judged import (
     Judged,
     JudgedSource,
     count_valid,
-    judged_options,
     load_judged,
     read_first,
 )
-from heldout.cli.printing import reports_errors
+from heldout.cli.printing import TERMINAL, reports_errors
 from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.errors import InputError, Problem
 from heldout.preferences.categories import split_queries
@@ -24,13 +23,11 @@ from heldout.report import categories as category_report
 from heldout.report import contests as contest_report
 from heldout.report.judging import category_chart
 
-__all__ = ["contests"]
-
 _TWO = 2
 
 
 @click.command
-@judged_options
+@add_options("source", JudgedSource)
 @click.option(
     "--split",
     is_flag=True,
@@ -52,12 +49,12 @@ def contests(*, source: JudgedSource, split: bool, level: float, output: Output)
       heldout prefer contests --judgments pairs.gz --runs 'runs/*.gz' --qrels dev.qrels
       heldout prefer contests campaign --split --runs bert.gz --qrels dev.qrels
     """
-    judged = load_judged(source)
+    judged = load_judged(source, progress=TERMINAL)
     votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
     if split:
         print_answer(_split(source, judged, votes, level), output)
         return
-    tops = read_first(source) if source.runs else _pooled(judged)
+    tops = read_first(source, progress=TERMINAL) if source.runs else _pooled(judged)
     first = first_documents(tops, judged.known or None, same=stand_for(judged.pools))
     found = hold_contests(first, votes, level=level)
     print_answer(
@@ -80,7 +77,7 @@ def _pooled(judged: Judged) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def _split(source: JudgedSource, judged: Judged, votes: Votes, level: float) -> Answer:
-    tops = read_first(source, depth=_TWO)
+    tops = read_first(source, depth=_TWO, progress=TERMINAL)
     if len(tops) != 1:
         raise InputError(
             Problem(

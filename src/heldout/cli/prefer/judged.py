@@ -3,59 +3,48 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 
-import click
-
-from heldout.cli.files import order_option
-from heldout.cli.options import one_argument
-from heldout.cli.printing import TERMINAL, messages, plural, print_facts
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
+from heldout.options import Opt
 from heldout.preferences.contests import PERFECT
 from heldout.preferences.judged_pools import pool_judged
 from heldout.preferences.judgments import Judgment, counted, format_time, parse_judgments
 from heldout.preferences.pools import Pool
 from heldout.preferences.settings import Settings
 from heldout.preferences.versions import Rules
-from heldout.scoring.run_files import name_runs, read_each
+from heldout.progress import SILENT, Progress
+from heldout.scoring.run_files import RunOrder, RunPatterns, name_runs, read_each
 from heldout.store.campaign_files import CampaignFolder
 from heldout.trec.qrels import read_qrels
-from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 from heldout.trec.tops import Tops
-
-__all__ = [
-    "Judged",
-    "JudgedSource",
-    "count_valid",
-    "judged_options",
-    "known_answers",
-    "load_judged",
-    "name_judged_runs",
-    "read_first",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSource:
-    """What a command was told of its judgments and runs.
+    """Which judgments, runs and labels are read."""
 
-    Attributes:
-        campaign: its directory; `None` where none was named.
-        judgments: a file instead of the campaign's.
-        runs: patterns or paths of run files.
-        qrels: file of the labels there are.
-        order: how documents are ordered; `None` for what fits a run's columns.
-        until: only answers up to this time.
-    """
-
-    campaign: Path | None = None
-    judgments: Path | None = None
-    runs: tuple[str, ...] = ()
-    qrels: str | None = None
-    order: Order | None = None
-    until: datetime | None = None
+    campaign: Annotated[Path | None, Opt(argument=True, path="folder", metavar="[CAMPAIGN]")] = None
+    judgments: Annotated[
+        Path | None,
+        Opt(
+            "Judgments instead of a campaign: JSON lines, or query, passage, passage, the "
+            "preferred one.",
+            metavar="FILE",
+            path="file",
+        ),
+    ] = None
+    runs: RunPatterns = ()
+    qrels: Annotated[
+        str | None, Opt("Labels there are; a perfect run shows them.", metavar="Q")
+    ] = None
+    order: RunOrder = None
+    until: Annotated[
+        datetime | None, Opt("Last time (UTC) of answers that are used.", metavar="TIME")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,51 +69,20 @@ class Judged:
     known: Mapping[str, Sequence[str]]
 
 
-judged_options = one_argument(
-    "source",
-    JudgedSource,
-    click.argument(
-        "campaign",
-        required=False,
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="[CAMPAIGN]",
-    ),
-    click.option(
-        "--judgments",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Without a campaign: JSON lines, or query, passage, passage, the preferred one.",
-    ),
-    click.option(
-        "--runs",
-        multiple=True,
-        metavar="'GLOB'",
-        help="Run files; a pattern in quotes, or a path. Can be given many times.",
-    ),
-    click.option("--qrels", metavar="Q", help="The labels there are; a perfect run shows them."),
-    order_option,
-    click.option(
-        "--until",
-        type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]),
-        metavar="TIME",
-        help="Only answers up to this time, in UTC.",
-    ),
-)
-"""The options that say what is judged, as one `source` argument."""
-
-
 def load_judged(
     source: JudgedSource,
     *,
     tops: Mapping[str, Tops] | None = None,
     labels: Mapping[str, Mapping[str, int]] | None = None,
+    progress: Progress = SILENT,
 ) -> Judged:
-    """What a command was told of; judgments of what the campaign lacks are left out, and told.
+    """Judgments and what they are of; judgments of what the campaign lacks are left out.
 
     Args:
-        source: what it was told.
+        source: which.
         tops: first documents of runs; without a campaign they say whose passages were judged.
         labels: the labels there are, where no file has them.
+        progress: is told how many judgments are left out.
 
     Raises:
         InputError: a file has errors, or code `no-judgments`: there is none.
@@ -141,7 +99,7 @@ def load_judged(
         pools = pool_judged(judgments, known=answers, tops=tops)
     else:
         pools = folder.pools()
-        judgments = _within(judgments, (*pools, *folder.challengers()), source)
+        judgments = _within(judgments, (*pools, *folder.challengers()), source, progress)
     return Judged(
         folder=folder,
         pools=pools,
@@ -150,7 +108,7 @@ def load_judged(
             algorithm="sequential" if settings.mode == "sequential" else "tournament",
             exclusion=settings.exclusion,
             failures=settings.failures,
-            until=None if source.until is None else format_time(source.until.replace(tzinfo=UTC)),
+            until=None if source.until is None else format_time(source.until),
         ),
         labels=labels,
         known=answers or {one.query: (one.known.doc,) for one in pools if one.known is not None},
@@ -210,14 +168,16 @@ def name_judged_runs(patterns: Sequence[str]) -> Mapping[str, str]:
     return named
 
 
-def read_first(source: JudgedSource, *, depth: int = 1) -> Mapping[str, Tops]:
+def read_first(
+    source: JudgedSource, *, depth: int = 1, progress: Progress = SILENT
+) -> Mapping[str, Tops]:
     """The first documents of each run; none where no run was named.
 
     Raises:
         InputError: a run has errors.
     """
     paths = name_judged_runs(source.runs) if source.runs else {}
-    return read_each(paths, depth=depth, order=source.order, progress=TERMINAL)
+    return read_each(paths, depth=depth, order=source.order, progress=progress)
 
 
 def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tuple[Judgment, ...]:
@@ -244,9 +204,12 @@ def _no_judgments(source: JudgedSource, found: str) -> InputError:
 
 
 def _within(
-    judgments: Sequence[Judgment], pools: Sequence[Pool], source: JudgedSource
+    judgments: Sequence[Judgment],
+    pools: Sequence[Pool],
+    source: JudgedSource,
+    progress: Progress,
 ) -> tuple[Judgment, ...]:
-    """Judgments of what the pools have, and tests; how many others there are is told."""
+    """Judgments of what the pools have, and tests; the number of others is reported."""
     held: defaultdict[str, set[str]] = defaultdict(set)
     for pool in pools:
         for passage in pool.candidates:
@@ -257,8 +220,7 @@ def _within(
         if one.answer is not None or {one.left, one.right} <= held[one.query]
     )
     if left_out := len(judgments) - len(kept):
-        told = f"{plural(left_out, 'judgment')} of passages that no pool has"
-        print_facts(messages(), [("left out", told)])
+        progress.note("left out", f"{plural(left_out, 'judgment')} of passages that no pool has")
     if not kept:
         raise _no_judgments(source, f"no judgment of a pool among {len(judgments):,}")
     return kept

@@ -9,12 +9,12 @@ import click
 import msgspec
 
 from heldout.answers.answer import Answer
+from heldout.cli.options import add_options
 from heldout.cli.prefer.board_runs import PublishedSource, load_board_runs, published_options
 from heldout.cli.prefer.judged import (
     Judged,
     JudgedSource,
     count_valid,
-    judged_options,
     load_judged,
     read_first,
 )
@@ -22,9 +22,16 @@ from heldout.cli.prefer.relabelling import (
     Scoring,
     read_runs,
     relabel,
-    scoring_options,
 )
-from heldout.cli.printing import answers, messages, plural, print_facts, print_json, reports_errors
+from heldout.cli.printing import (
+    TERMINAL,
+    answers,
+    messages,
+    plural,
+    print_facts,
+    print_json,
+    reports_errors,
+)
 from heldout.cli.reporting import Output, output_options, print_answer
 from heldout.preferences.strengths import PASSAGE_PRIOR
 from heldout.preferences.versions import (
@@ -43,11 +50,9 @@ from heldout.store.compute import open_executor
 from heldout.store.label_files import newest_version, read_version, write_version
 from heldout.trec.places import Places
 
-__all__ = ["labels"]
-
 
 @click.command
-@judged_options
+@add_options("source", JudgedSource)
 @published_options
 @click.option(
     "--mode",
@@ -69,7 +74,7 @@ __all__ = ["labels"]
     help="Where versions lie [labels/ of the campaign; nowhere without one].",
 )
 @click.option("--rebuild", metavar="NAME", help="Make a version again and compare the bytes.")
-@scoring_options
+@add_options("scoring", Scoring)
 @output_options
 @click.pass_context
 @reports_errors
@@ -110,14 +115,18 @@ def labels(
     folder = _versions(judged, out)
     made = _make(judged, _choose_rules(judged.rules, algorithm, prior), name, folder)
     written = folder is not None and write_version(folder, made)
-    print_answer(_answer(relabel(judged, made, scoring, runs), scoring), output)
+    print_answer(_answer(relabel(judged, made, scoring, runs, progress=TERMINAL), scoring), output)
     if folder is not None:
         place = folder / f"{made.version.name}.qrels"
         print_facts(messages(), [("written" if written else "as before", str(place))])
 
 
 def _load(source: JudgedSource) -> Judged:
-    return load_judged(source, tops=read_first(source) if source.judgments is not None else {})
+    return load_judged(
+        source,
+        tops=read_first(source, progress=TERMINAL) if source.judgments is not None else {},
+        progress=TERMINAL,
+    )
 
 
 def _load_runs(source: JudgedSource, board: PublishedSource) -> tuple[Judged, Mapping[str, Places]]:
@@ -125,7 +134,7 @@ def _load_runs(source: JudgedSource, board: PublishedSource) -> tuple[Judged, Ma
     if board.folder is None:
         judged = _load(source)
         count_valid(judged)
-        return judged, read_runs(source, judged)
+        return judged, read_runs(source, judged, progress=TERMINAL)
     judged, runs = load_board_runs(source, board)
     count_valid(judged)
     return judged, runs.places

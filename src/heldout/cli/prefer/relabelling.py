@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-import click
 from numpy.random import PCG64, Generator
 
-from heldout.cli.console import progress
-from heldout.cli.options import level_option, one_argument
 from heldout.cli.prefer.judged import Judged, JudgedSource, name_judged_runs
-from heldout.cli.reporting import seed_option
 from heldout.measures.spec import parse_measure
+from heldout.options import Level, Opt, Seed
 from heldout.preferences.contests import PERFECT, stand_for
 from heldout.preferences.label_noise import differs, redraw_labels
 from heldout.preferences.label_scores import (
@@ -26,80 +24,47 @@ from heldout.preferences.leave_out import leave_each_out
 from heldout.preferences.ordering import fold_places, order_agreement
 from heldout.preferences.rescoring import Rescored, rescore
 from heldout.preferences.versions import Made, find_by
+from heldout.progress import SILENT, Progress
 from heldout.report.labels import Relabelled
 from heldout.store.compute import open_executor
 from heldout.trec.places import Places, read_places
 from heldout.trec.reading.streams import OWN_FILES, open_input
-
-__all__ = [
-    "AFTER",
-    "BEFORE",
-    "KNOWN",
-    "Scoring",
-    "documents_to_find",
-    "read_runs",
-    "relabel",
-    "scoring_options",
-]
 
 KNOWN, BEFORE, AFTER = "known answers", "labels before", "preference labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """How runs are scored again.
+    """How runs are scored again."""
 
-    Attributes:
-        measure: on the preference labels, and on the labels before if nothing else is said.
-        measure_before: on the labels before.
-        level: of intervals.
-        trials: draws of queries.
-        redraws: labels of judgments drawn anew, for each query; 0 for none.
-        seed: of every draw.
-    """
-
-    measure: str = "RR@10"
-    measure_before: str | None = None
-    level: float = 0.95
-    trials: int = 2000
-    redraws: int = 100
-    seed: int = 0
-
-
-scoring_options = one_argument(
-    "scoring",
-    Scoring,
-    click.option(
-        "-m", "--measure", default="RR@10", show_default=True, metavar="MEASURE", help="Of runs."
-    ),
-    click.option(
-        "--measure-before",
-        metavar="MEASURE",
-        help="On the labels before [as --measure]: RR(rel=2)@10 for graded ones.",
-    ),
-    click.option(
-        "--trials",
-        type=click.IntRange(min=1),
-        default=2000,
-        show_default=True,
-        help="Draws of queries for intervals.",
-    ),
-    click.option(
-        "--redraws",
-        type=click.IntRange(min=0),
-        default=100,
-        show_default=True,
-        help="Labels of judgments drawn anew, for each query.",
-    ),
-    level_option,
-    seed_option,
-)
-"""The options of scoring again, as one `scoring` argument."""
+    measure: Annotated[
+        str, Opt("Measure of the runs.", names=("-m", "--measure"), metavar="MEASURE")
+    ] = "RR@10"
+    measure_before: Annotated[
+        str | None,
+        Opt(
+            "Measure on the labels before, such as RR(rel=2)@10 for graded ones [--measure].",
+            metavar="MEASURE",
+        ),
+    ] = None
+    trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 2000
+    redraws: Annotated[
+        int, Opt("Number of times that each query's judgments are drawn again.", least=0)
+    ] = 100
+    level: Level = 0.95
+    seed: Seed = 0
 
 
 # Fits are many and small: threads of the linear algebra library would only wait, busily.
 @open_executor(jobs=1)
-def relabel(judged: Judged, made: Made, scoring: Scoring, runs: Mapping[str, Places]) -> Relabelled:
+def relabel(
+    judged: Judged,
+    made: Made,
+    scoring: Scoring,
+    runs: Mapping[str, Places],
+    *,
+    progress: Progress = SILENT,
+) -> Relabelled:
     """What new labels change.
 
     Args:
@@ -108,6 +73,7 @@ def relabel(judged: Judged, made: Made, scoring: Scoring, runs: Mapping[str, Pla
         scoring: how runs are scored.
         runs: where each has the documents that `documents_to_find` names; without any only labels
             are looked at.
+        progress: counts runs and queries.
 
     Raises:
         InputError: as `rescore`.
@@ -119,7 +85,7 @@ def relabel(judged: Judged, made: Made, scoring: Scoring, runs: Mapping[str, Pla
     measure = parse_measure(scoring.measure, path="--measure")
     after = ScoredLabels(name=AFTER, labels=grade(made.labels.labels), measure=measure)
     same = stand_for(judged.pools)
-    with progress("leaving out runs", len(runs)) as done:
+    with progress.steps("leaving out runs", len(runs)) as done:
         left_out = leave_each_out(
             runs,
             judged.pools,
@@ -132,7 +98,7 @@ def relabel(judged: Judged, made: Made, scoring: Scoring, runs: Mapping[str, Pla
         made=made,
         pairings=pairings,
         spread=before,
-        rescored=_rescore(runs, judged, made, (before.labels, after), scoring),
+        rescored=_rescore(runs, judged, made, (before.labels, after), scoring, progress=progress),
         orderings={
             run: order_agreement(fold_places(places, same), made.votes, level=scoring.level)
             for run, places in runs.items()
@@ -147,6 +113,8 @@ def _rescore(
     made: Made,
     labels: tuple[Labels, ScoredLabels],
     scoring: Scoring,
+    *,
+    progress: Progress,
 ) -> Rescored:
     there, after = labels
     measure = parse_measure(scoring.measure_before or scoring.measure, path="--measure-before")
@@ -155,7 +123,7 @@ def _rescore(
     rng = Generator(PCG64(scoring.seed))
     redrawn = None
     if scoring.redraws:
-        with progress("drawing judgments anew", len(judged.pools)) as done:
+        with progress.steps("drawing judgments again", len(judged.pools)) as done:
             redrawn = redraw_labels(
                 judged.pools,
                 made.votes,
@@ -218,7 +186,9 @@ def documents_to_find(judged: Judged) -> Mapping[str, set[str]]:
     return wanted
 
 
-def read_runs(source: JudgedSource, judged: Judged) -> Mapping[str, Places]:
+def read_runs(
+    source: JudgedSource, judged: Judged, *, progress: Progress = SILENT
+) -> Mapping[str, Places]:
     """Where each run file has the documents that scores depend on; none without run files.
 
     Raises:
@@ -228,7 +198,7 @@ def read_runs(source: JudgedSource, judged: Judged) -> Mapping[str, Places]:
         return {}
     paths, wanted = name_judged_runs(source.runs), documents_to_find(judged)
     runs: dict[str, Places] = {}
-    with progress("reading runs", len(paths)) as done:
+    with progress.steps("reading runs", len(paths)) as done:
         for name, path in paths.items():
             with open_input(Path(path)) as file:
                 runs[name] = read_places(

@@ -8,7 +8,7 @@ from typing import get_args
 import click
 
 from heldout.cli.files import json_option
-from heldout.cli.options import one_argument
+from heldout.cli.options import add_options, one_argument
 from heldout.cli.prefer.board_runs import (
     PublishedSource,
     ScoredRuns,
@@ -18,7 +18,6 @@ from heldout.cli.prefer.board_runs import (
 from heldout.cli.prefer.judged import (
     Judged,
     JudgedSource,
-    judged_options,
     load_judged,
     read_first,
 )
@@ -27,9 +26,8 @@ from heldout.cli.prefer.relabelling import (
     Scoring,
     read_runs,
     relabel,
-    scoring_options,
 )
-from heldout.cli.printing import answers, plural, print_facts, print_json, reports_errors
+from heldout.cli.printing import TERMINAL, answers, plural, print_facts, print_json, reports_errors
 from heldout.errors import StoreError
 from heldout.measures.spec import parse_measure
 from heldout.preferences.judged_pools import pooled_tops
@@ -40,8 +38,6 @@ from heldout.report.judging.sections import Given, first_tops, write_sections
 from heldout.site.judging_report import Top, render_judging_report
 from heldout.store.files import Folder
 from heldout.trec.tops import Tops
-
-__all__ = ["report"]
 
 _PRIVATE = 0o600
 
@@ -94,10 +90,10 @@ _wanted_options = one_argument(
 
 
 @click.command
-@judged_options
+@add_options("source", JudgedSource)
 @published_options
 @_wanted_options
-@scoring_options
+@add_options("scoring", Scoring)
 @json_option
 @reports_errors
 def report(
@@ -124,9 +120,9 @@ def report(
     """
     out = _choose_folder(source, wanted.out)
     if board.folder is None:
-        tops = read_first(source, depth=2)
-        judged = load_judged(source, tops=first_tops(tops))
-        runs = ScoredRuns(tops=tops, places=read_runs(source, judged))
+        tops = read_first(source, depth=2, progress=TERMINAL)
+        judged = load_judged(source, tops=first_tops(tops), progress=TERMINAL)
+        runs = ScoredRuns(tops=tops, places=read_runs(source, judged, progress=TERMINAL))
     else:
         judged, runs = load_board_runs(source, board)
     sections = _write(judged, runs, wanted=wanted, scoring=scoring)
@@ -181,7 +177,7 @@ def _write(
         before=None
         if judged.labels is None
         else ScoredLabels(name=BEFORE, labels=judged.labels, measure=measure),
-        relabelled=relabel(judged, made, scoring, runs.places),
+        relabelled=relabel(judged, made, scoring, runs.places, progress=TERMINAL),
         split=wanted.split,
         count=wanted.examples,
         seed=scoring.seed,

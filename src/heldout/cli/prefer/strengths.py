@@ -4,15 +4,14 @@ import click
 import numpy as np
 
 from heldout.answers.answer import Answer
-from heldout.cli.options import DecimalRange, level_option
+from heldout.cli.options import DecimalRange, add_options, level_option
 from heldout.cli.prefer.judged import (
     JudgedSource,
     count_valid,
-    judged_options,
     load_judged,
     read_first,
 )
-from heldout.cli.printing import reports_errors
+from heldout.cli.printing import TERMINAL, reports_errors
 from heldout.cli.reporting import Output, output_options, print_answer, seed_option
 from heldout.preferences.contests import first_documents, stand_for
 from heldout.preferences.judged_pools import pooled_tops
@@ -21,11 +20,9 @@ from heldout.preferences.votes import count_votes
 from heldout.report import strengths as report
 from heldout.stats.bradley_terry import PRIOR
 
-__all__ = ["strengths"]
-
 
 @click.command
-@judged_options
+@add_options("source", JudgedSource)
 @click.option("--ties", is_flag=True, help="Fit ties by Davidson's model, not as half a win each.")
 @click.option(
     "--prior",
@@ -65,12 +62,12 @@ def strengths(
     Example:
       heldout prefer strengths --judgments pairs.gz --runs 'runs/*.gz' --qrels dev.qrels
     """
-    judged = load_judged(source)
+    judged = load_judged(source, progress=TERMINAL)
     valid = count_valid(judged)
     same = stand_for(judged.pools)
     if not source.runs and judged.folder is None:
         raise click.UsageError("which runs? --runs 'GLOB'")
-    tops = read_first(source) if source.runs else pooled_tops(judged.pools)
+    tops = read_first(source, progress=TERMINAL) if source.runs else pooled_tops(judged.pools)
     found = compare_runs(
         first_documents(tops, judged.known or None, same=same),
         count_votes(valid, same=same),
