@@ -15,7 +15,7 @@ import numpy as np
 from interval_worlds import as_board, evolve
 from numpy.random import Generator
 
-from heldout.validity.drift import Drift, Verdict, find_drift
+from heldout.analyses.drift import Drift, Verdict, find_drift
 
 __all__ = ["WORLDS", "World", "judge_board"]
 

@@ -23,12 +23,12 @@ from resampling import (
 from scipy import stats
 from validity_scores import Simulated
 
+from heldout.analyses.reliability import measure_reliability
 from heldout.scores import ScoreTable
 from heldout.stats.all_pairs import count_outcomes
 from heldout.store.compute import open_executor
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.outcomes import all_pairs, analyse_outcomes
-from heldout.validity.reliability import measure_reliability
 from heldout.validity.verdicts import Rules
 
 __all__ = ["ROWS", "Row"]

@@ -11,6 +11,7 @@ import pytest
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.reliability import measure_reliability
 from heldout.analyses.stability import bootstrap_stability
 from heldout.cli.score_source import Source, load_measures
 from heldout.scores import ScoreTable
@@ -18,7 +19,6 @@ from heldout.stats.tests import run_test
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.outcomes import all_pairs, analyse_outcomes
 from heldout.validity.ranges import RankRanges, rank_ranges
-from heldout.validity.reliability import measure_reliability
 from heldout.validity.score_matrix import score_matrix
 from heldout.validity.verdicts import Rules
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from heldout.analyses.facets import compare_facets
+from heldout.analyses.power import plan_power
 from heldout.answers.table import Column, Table
 from heldout.errors import InputError
 from heldout.report import facets as report_facets
@@ -19,8 +21,6 @@ from heldout.report.chapters import Chapter, Draws, Findings, Kinds, write_chapt
 from heldout.scores import table_of
 from heldout.site.private_report import Heading, render_report
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
-from heldout.validity.facets import compare_facets
-from heldout.validity.power import plan_power
 from heldout.validity.ranges import rank_ranges
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heldout.analyses.facets import compare_facets
+from heldout.analyses.power import plan_power
 from heldout.analyses.stability import bootstrap_stability
 from heldout.errors import SetupError
 from heldout.scores import ScoreTable, table_of
 from heldout.store.compute import open_executor
-from heldout.validity.facets import compare_facets
-from heldout.validity.power import plan_power
 from heldout.validity.ranges import rank_ranges
 
 distributed: Any = import_module("distributed")  # it ships only some of its types

@@ -12,11 +12,11 @@ from numpy.random import PCG64, Generator
 from scipy.stats import theilslopes
 from simulated_boards import board_of, entries_of, evolve, means_of, view_of
 
+from heldout.analyses.drift import Drift, find_drift, median_slopes
 from heldout.board.old_boards.legacy import parse_table
 from heldout.errors import InputError
 from heldout.pipeline.scoring.board_scores import scores_of_old_table
 from heldout.report import drift as report
-from heldout.validity.drift import Drift, find_drift, median_slopes
 from heldout.validity.entries import BoardScores
 from heldout.validity.view_pairs import pair_views
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from heldout.analyses.power import plan_power
 from heldout.answers.table import to_latex, to_markdown
 from heldout.board.query_sets.resolution import measure_spread, resolve
-from heldout.cli.analyses.power import power as command
+from heldout.cli.analysing import analyse
 from heldout.errors import InputError
 from heldout.report import power as report
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.power import queries_needed
-from heldout.validity.power import plan_power
 from heldout.validity.power_simulation import MOST_QUERIES, simulate_power
 
 
@@ -133,7 +133,7 @@ def test_pilots_that_say_nothing_are_refused(rows: dict[str, list[float]], code:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(command, [*map(str, arguments)])
+    return CliRunner().invoke(analyse, ["power", *map(str, arguments)])
 
 
 def test_the_command_answers_in_every_form(tmp_path: Path) -> None:

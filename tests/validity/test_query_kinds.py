@@ -12,15 +12,15 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.analyses.facets import Facets, compare_facets
 from heldout.answers.table import to_latex, to_markdown
-from heldout.cli.analyses.facets import facets as command
+from heldout.cli.analysing import analyse
 from heldout.errors import InputError
 from heldout.report import facets as report
 from heldout.scores import ScoreTable, cut_table, parse_scores, table_of
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
 from heldout.validity.entries import ViewScores
-from heldout.validity.facets import Facets, compare_facets
 from heldout.validity.query_facets import by_length, by_question, by_words
 from heldout.validity.subsets import cut_queries, cut_subset, cut_view, format_scores
 
@@ -269,7 +269,7 @@ def test_a_subset_has_pairs_of_relevant_documents_only() -> None:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(command, [*map(str, arguments)])
+    return CliRunner().invoke(analyse, ["facets", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -294,8 +294,8 @@ def test_the_command_prints_draws_and_answers_in_json(scores: Path) -> None:
     found = json.loads(run(*told, "--json").stdout)
     text = run(*told, "--chart", chart).output
 
-    assert [facet["name"] for facet in found["facets"]] == ["all queries", "even", "odd"]
-    assert (found["family"], found["interaction_family"]) == (4, 6)
+    assert [facet["name"] for facet in found["facets"]] == ["even", "odd"]
+    assert (found["family"], len(found["interactions"])) == (4, 6)
     assert "one family of 4 differences" in text
     assert "no evidence that they differ" in text
     drawn = chart.read_text()

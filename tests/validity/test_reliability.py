@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from heldout.analyses import reliability as module
+from heldout.analyses.reliability import COLUMNS, Agreement, Reliability, measure_reliability
 from heldout.answers.table import to_latex, to_markdown
-from heldout.cli.analyses.reliability import reliability
+from heldout.cli.analysing import analyse
 from heldout.errors import InputError
 from heldout.report import reliability as report
 from heldout.scores import ScoreTable, table_of
 from heldout.stats.all_pairs import PairOptions
 from heldout.stats.tests import run_test
-from heldout.validity import reliability as module
-from heldout.validity.reliability import COLUMNS, Agreement, Reliability, measure_reliability
 
 Floats = NDArray[np.float64]
 
@@ -255,7 +255,7 @@ def test_the_headline_says_what_is_equal_and_what_is_undefined() -> None:
 
 
 def call(*arguments: str) -> str:
-    outcome = CliRunner().invoke(reliability, [*arguments])
+    outcome = CliRunner().invoke(analyse, ["reliability", *arguments])
     assert outcome.exit_code == 0, outcome.output
     return outcome.stdout
 
@@ -274,9 +274,9 @@ def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
     assert "signed-rank, by median" in chart.read_text()
     answer = json.loads(call("--scores", str(path), "--splits", "5", "--json", "--jobs", "1"))
     assert answer == json.loads(call("--scores", str(path), "--splits", "5", "--json"))
-    assert {"splits", "pairs", "tests"} <= answer.keys()
-    assert list(answer["tests"]) == list(COLUMNS)
-    for found in answer["tests"].values():
+    assert {"splits", "pairs", "columns"} <= answer.keys()
+    assert list(answer["columns"]) == list(COLUMNS)
+    for found in answer["columns"].values():
         assert {"agree", "partly", "disagree", "significant"} <= found.keys()
         assert found["agree"] + found["partly"] + found["disagree"] == pytest.approx(1)
     assert "| sign | mean |" in call("--scores", str(path), "--splits", "5", "--markdown")
@@ -291,6 +291,6 @@ def test_mean_is_more_reliable_than_median_on_covid_runs(data: Callable[[str], P
         call("--runs", runs, "--qrels", qrels, "-m", "nDCG@10", "--splits", "10", "--json")
     )
     assert (answer["systems"], answer["queries"], answer["pairs"]) == (143, 30, 10153)
-    tests = answer["tests"]
+    tests = answer["columns"]
     for test in ("sign", "rank_sum", "signed_rank"):
         assert tests[test]["agree"] > tests[f"{test}_median"]["agree"]

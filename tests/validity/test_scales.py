@@ -13,9 +13,11 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heldout.analyses.scales import describe_scale
 from heldout.answers.table import to_latex, to_markdown
-from heldout.cli.analyses.scales import scales as command
-from heldout.cli.analyses.stability import stability
+from heldout.cli.analysing import analyse
+
+# CMD scales command
 from heldout.cli.score_source import Source, load_measures, load_scores
 from heldout.errors import InputError
 from heldout.measures.hits import Hits
@@ -25,7 +27,6 @@ from heldout.report import scales as report
 from heldout.scores import table_of
 from heldout.validity.attainable import Universe, find_values, universe_of
 from heldout.validity.interval_transform import to_interval
-from heldout.validity.scales import describe_scale
 
 
 def universe(name: str, length: int, judged: dict[int, int] | None = None) -> Universe:
@@ -166,7 +167,7 @@ def test_scores_of_another_measure_are_refused(name: str, score: float, code: st
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(command, [*map(str, arguments)])
+    return CliRunner().invoke(analyse, ["scales", *map(str, arguments)])
 
 
 def test_the_command_reproduces_table_3_in_every_form(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_the_command_reproduces_table_3_in_every_form(tmp_path: Path) -> None:
 
     assert found["fractions"] == ["1", "1/2", "1/3", "0"]
     assert found["violations"][0]["missing"] == [0.166666666667, 0.833333333333]
-    assert len(found["lists"]) == 8
+    assert len(found["listed"]) == 8
     assert "not an interval scale" in text
     assert "0.1667, 0.8333" in text
     assert ">RR@3</text>" in (tmp_path / "rr.svg").read_text()
@@ -187,7 +188,7 @@ def test_the_command_reproduces_table_3_in_every_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("-m", "RR"), "how long are the lists?"),
+        (("-m", "RR"), "name the length: --length N"),
         (("-m", "RR@3", "--grades", "0,1"), "grades above 0"),
         (("-m", "RR@3", "--grades", "1,1"), "grades above 0"),
         (("-m", "RR@3", "--grades", "x"), "grades above 0"),
@@ -229,11 +230,11 @@ def test_transformed_scores_reach_every_analysis(source: Source) -> None:
     assert scores.table.values.tolist() == [[0.5, 1.0], [1.0, 0.75]]
     assert "transform" in dict(scores.facts)
     done = CliRunner().invoke(
-        stability,
-        ["--runs", source.runs[0], "--qrels", str(source.qrels), "-m", "RR@4", "--transform",
-         "interval", "--flips", "99", "--json"],
+        analyse,
+        ["stability", "--runs", source.runs[0], "--qrels", str(source.qrels), "-m", "RR@4",
+         "--transform", "interval", "--flips", "99", "--json"],
     )  # fmt: skip
-    assert json.loads(done.stdout)["scores"] == [0.875, 0.75]
+    assert json.loads(done.stdout)["means"] == [0.875, 0.75]
 
 
 def test_where_positions_are_read_off_scores_a_transform_is_refused(source: Source) -> None:

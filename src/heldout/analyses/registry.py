@@ -8,6 +8,13 @@ from heldout.analyses.analysis import Analysis
 
 ANALYSES: Mapping[str, str] = {
     "stability": "which ranks a system may have, and has on resampled queries",
+    "reliability": "how often two halves of the queries lead to the same conclusion",
+    "power": "how many queries a difference takes, from pilot runs",
+    "facets": "whether a ranking holds for every kind of query; cuts out a domain",
+    "scales": "which values a measure can take, and whether they are an interval scale",
+    "progress": "how the best score rose, and which steps are more than luck",
+    "drift": "whether official scores fall behind dev scores, and whether a ratio explains it",
+    "teams": "who submits often, and whether they climb on the public view alone",
 }
 """Every analysis with its question, in the order of the help and of the private report.
 

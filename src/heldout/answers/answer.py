@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import isfinite
 from typing import Any
 
@@ -49,9 +50,13 @@ def to_document(result: object, *properties: str) -> dict[str, Any]:
 
 
 def _to_list(value: Any) -> Any:
-    """An array or a number of numpy; it knows itself how."""
+    """What is no plain value: an array, another mapping, a fraction."""
     if hasattr(value, "tolist"):
         return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Fraction):
+        return str(value)
     raise TypeError(f"no JSON form of {type(value).__name__}")
 
 

@@ -10,15 +10,8 @@ from heldout.cli.given_options import Group
 
 _OLD: Mapping[str, str] = {
     "outcomes": "what each of two runs finds, how high, and which is the better",
-    "reliability": "how often two halves of the queries lead to the same conclusion",
-    "progress": "how the best score rose, and which steps are more than luck",
-    "drift": "whether official scores fall behind dev scores, and whether a ratio explains it",
     "views": "whether the ranking holds on other measures, queries, labels, collections",
     "agreement": "how far judges agree beyond chance, and how alike runs rank",
-    "power": "how many queries a difference takes, from pilot runs",
-    "scales": "which values a measure can take, and whether they are an interval scale",
-    "facets": "whether a ranking holds for every kind of query; cuts out a domain",
-    "teams": "who submits often, and whether they climb on the public view alone",
     "report": "all of these of a board, the reserve views too, in a private folder",
 }
 COMMANDS: Mapping[str, str] = {**ANALYSES, **_OLD}

@@ -9,15 +9,13 @@ import click
 
 from heldout.cli.context import now_option
 from heldout.cli.options import one_argument
-from heldout.cli.printing import plural
 from heldout.errors import StoreError
 
 if TYPE_CHECKING:
     from heldout.pipeline.organiser.desk import Desk
-    from heldout.validity.entries import BoardScores, ViewScores
-    from heldout.validity.teams import AlikeRuns
+    from heldout.validity.entries import AlikeRuns, BoardScores
 
-__all__ = ["BoardSource", "board_options", "load_alike", "load_board", "open_desk", "tell_view"]
+__all__ = ["BoardSource", "board_options", "load_alike", "load_board", "open_desk"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,20 +101,3 @@ def open_desk(source: BoardSource) -> "Desk":
     if source.vault is None:
         raise StoreError("which vault? name it: --vault DIR, or set HELDOUT_VAULT")
     return look_at(repository, source.vault.absolute(), now=source.now)
-
-
-def tell_view(board: "BoardScores", view: "ViewScores") -> tuple[tuple[str, str], ...]:
-    """Which entries and queries a view's scores are of, in lines of `name      words`."""
-    entries = board.scored(view)
-    baselines = sum(entry.baseline for entry in entries)
-    unpublished = sum(not entry.published for entry in entries)
-    told = plural(len(entries) - baselines, "entry", "entries")
-    told += f" and {plural(baselines, 'baseline')}" if baselines else ""
-    told += f", {unpublished:,} of them unpublished" if unpublished else ""
-    queries = (
-        "" if view.table is None else f", {plural(len(view.table.queries), 'query', 'queries')}"
-    )
-    lines = [("board", f"{board.board}: {told}"), ("view", f"{view.title}{queries}")]
-    if view.table is None:
-        lines.append(("", "means alone are known, so nothing is tested"))
-    return tuple(lines)

@@ -1,9 +1,7 @@
 """Where an analysis over time gets its scores: a board, an old table, or scores with dates."""
 
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
 
 import click
 
@@ -18,9 +16,8 @@ from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 from heldout.validity.entries import BoardScores, ViewScores
 from heldout.validity.entry_table import parse_entries
-from heldout.validity.subsets import cut_view
 
-__all__ = ["DatedScores", "DatedSource", "DatedViews", "dated_options", "load_dated"]
+__all__ = ["DatedScores", "DatedSource", "dated_options", "load_dated"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,34 +83,9 @@ class DatedScores:
     given: Order | None = None
 
     @property
-    def facts(self) -> list[tuple[str, str]]:
+    def source(self) -> tuple[tuple[str, str], ...]:
         """How documents are ordered, in lines of `name      what there is to say`."""
-        return tell_orders(self.orders, given=self.given)
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """What JSON says of it."""
-        return {"orders": list(self.orders)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatedViews:
-    """The views of a board that an analysis over time looks at."""
-
-    views: tuple[ViewScores, ...]
-
-    @property
-    def size(self) -> int:
-        """Fewest queries of a view; 0 where only means are known."""
-        return min(0 if view.table is None else len(view.table.queries) for view in self.views)
-
-    def cut(self, queries: AbstractSet[str]) -> Self:
-        """The same on some of the queries.
-
-        Raises:
-            InputError: code `no-query-scores`.
-        """
-        return replace(self, views=tuple(cut_view(view, queries) for view in self.views))
+        return tuple(tell_orders(self.orders, given=self.given))
 
 
 def load_dated(

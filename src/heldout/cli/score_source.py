@@ -8,7 +8,8 @@ from typing import get_args
 
 import click
 
-from heldout.cli.board_source import BoardSource, board_options, load_board, tell_view
+from heldout.analyses.dated import tell_view
+from heldout.cli.board_source import BoardSource, board_options, load_board
 from heldout.cli.files import order_option, read_table_text, tell_orders
 from heldout.cli.many_runs import print_notes, refuse_runs, score_all
 from heldout.cli.options import jobs_option, one_argument

@@ -1,44 +1,66 @@
 """Some of the queries as a collection of their own: `heldout analyse facets --write DIR`."""
 
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
+from typing import Annotated, Any
 
 import click
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
 from heldout.cli.facet_source import FacetSource, load_only, load_texts
-from heldout.cli.printing import plural
+from heldout.cli.options import Function, add_options
+from heldout.cli.printing import plural, reports_errors
+from heldout.cli.reporting import print_answer
 from heldout.cli.score_source import Source, load_scores
+from heldout.options import Opt
 from heldout.scores import cut_table
 from heldout.store.files import write_whole
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.streams import open_input
 from heldout.validity.subsets import Subset, cut_subset, format_scores
 
-__all__ = ["Writing", "write_subset"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """What should be written.
+    """What should be written."""
 
-    Attributes:
-        folder: where to.
-        relevant: lowest grade that makes a training pair.
-    """
+    write: Annotated[
+        Path | None,
+        Opt(
+            "Folder for the queries of --only, which are written instead: texts, qrels, training "
+            "pairs, scores.",
+            metavar="DIR",
+            path="folder",
+        ),
+    ] = None
+    relevant: Annotated[int, Opt("Lowest grade that makes a training pair.", least=1)] = 1
 
-    folder: Path
-    relevant: int
+
+def with_writing(analyse: Function) -> Function:
+    """Let a command with a source and facets write a subset instead: `--write`, `--relevant`."""
+
+    @wraps(analyse)
+    @reports_errors
+    def called(*, writing: Writing, **given: Any) -> Any:
+        if writing.write is None:
+            return analyse(**given)
+        answer = write_subset(given["source"], given["facets"], writing, writing.write)
+        print_answer(answer, given["output"])
+        return None
+
+    return add_options("writing", Writing)(called)
 
 
-def write_subset(source: Source, facets: FacetSource, asked: Writing) -> Answer:
+def write_subset(source: Source, facets: FacetSource, asked: Writing, folder: Path) -> Answer:
     """Write the queries of `--only` into a folder: what there is of texts, judgments and scores.
 
     Args:
         source: judgments, and scores where a table or a board is named.
         facets: which queries, and their texts.
-        asked: where to.
+        asked: what.
+        folder: where to.
 
     Returns:
         What was written.
@@ -59,8 +81,8 @@ def write_subset(source: Source, facets: FacetSource, asked: Writing) -> Answer:
     if not files:
         raise click.UsageError("nothing to write: name --queries, --qrels or --scores")
     for file, data in files.items():
-        write_whole(asked.folder / file, data)
-    written = [str(asked.folder / file) for file in files]
+        write_whole(folder / file, data)
+    written = [str(folder / file) for file in files]
     return _tell(" and ".join(facets.only), len(chosen), subset, written)
 
 

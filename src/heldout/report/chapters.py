@@ -13,7 +13,14 @@ from typing import Any
 from numpy.random import PCG64, Generator
 
 from heldout.analyses import stability
+from heldout.analyses.drift import find_drift
+from heldout.analyses.facets import compare_facets
+from heldout.analyses.power import plan_power
+from heldout.analyses.progress import trace_progress
+from heldout.analyses.reliability import measure_reliability
+from heldout.analyses.scales import describe_scale
 from heldout.analyses.stability import bootstrap_stability
+from heldout.analyses.teams import look_at_teams
 from heldout.answers.table import Table
 from heldout.errors import InputError, Problem
 from heldout.measures.spec import parse_measure
@@ -34,17 +41,10 @@ from heldout.report import (
 from heldout.report.outcome_charts import bars_spec, bars_title
 from heldout.scores import ScoreTable
 from heldout.validity.attainable import universe_of
-from heldout.validity.drift import find_drift
-from heldout.validity.entries import BoardScores, ViewScores
-from heldout.validity.facets import compare_facets
+from heldout.validity.entries import AlikeRuns, BoardScores, ViewScores
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.outcomes import analyse_outcomes, pairs_with
-from heldout.validity.power import plan_power
-from heldout.validity.progress import trace_progress
 from heldout.validity.ranges import rank_ranges
-from heldout.validity.reliability import measure_reliability
-from heldout.validity.scales import describe_scale
-from heldout.validity.teams import AlikeRuns, look_at_teams
 from heldout.validity.verdicts import Rules
 from heldout.validity.views import bootstrap_views, views_of_board
 

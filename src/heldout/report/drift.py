@@ -2,11 +2,11 @@
 
 from typing import Any, Literal
 
+from heldout.analyses.drift import Drift, Trend
 from heldout.answers.table import Cell, Column, Table
 from heldout.charts.layers import Canvas
 from heldout.charts.plots import Names, Point, progress_spec, scatter_spec
 from heldout.errors import plural
-from heldout.validity.drift import Drift, Trend
 
 __all__ = ["Plot", "facts", "say_verdict", "spec", "tables", "title", "value"]
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from heldout.analyses.facets import Facet, FacetDifference, Facets, Interaction
 from heldout.answers.table import Cell, Column, Table
 from heldout.charts.labels import Label, cut
 from heldout.charts.layers import (
@@ -18,7 +19,6 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import score_span, score_ticks
 from heldout.errors import plural
-from heldout.validity.facets import Facet, FacetDifference, Facets, Interaction
 
 __all__ = ["facts", "spec", "tables", "title", "value"]
 

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from math import log10
 from typing import Any
 
+from heldout.analyses.power import LADDER, Plan, Power
 from heldout.answers.table import Cell, Column, Table
 from heldout.charts.labels import Label
 from heldout.charts.layers import (
@@ -18,7 +19,6 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import Tick, log_ticks
 from heldout.errors import plural
-from heldout.validity.power import LADDER, Plan, Power
 
 __all__ = ["facts", "spec", "tables", "title", "value"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from heldout.analyses.progress import TESTS, Comparison, Progress
 from heldout.answers.table import Cell, Column, Table
 from heldout.charts.labels import cut
 from heldout.charts.layers import Canvas
 from heldout.charts.plots import Names, Point, progress_spec
-from heldout.validity.progress import TESTS, Comparison, Progress
 
 __all__ = ["spec", "tables", "title", "value"]
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from heldout.analyses.reliability import COLUMNS, FEWEST_SPLITS, Agreement, Reliability
 from heldout.answers.table import UNDEFINED, Cell, Column, Table
 from heldout.charts.boxes import LINK, RULE, draw_box
 from heldout.charts.labels import Label
@@ -21,7 +22,6 @@ from heldout.charts.layers import (
 from heldout.charts.ticks import Tick
 from heldout.errors import plural
 from heldout.measures.spec import parse_measure
-from heldout.validity.reliability import COLUMNS, FEWEST_SPLITS, Agreement, Reliability
 
 __all__ = ["PUBLISHED", "facts", "spec", "tables", "title", "value"]
 

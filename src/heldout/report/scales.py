@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from heldout.analyses.scales import Scale
 from heldout.answers.table import Cell, Column, Table
 from heldout.charts.labels import Label
 from heldout.charts.layers import (
@@ -18,7 +19,6 @@ from heldout.charts.layers import (
     join_layers,
 )
 from heldout.charts.ticks import score_span, score_ticks
-from heldout.validity.scales import Scale
 
 __all__ = ["facts", "spec", "tables", "title", "value"]
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from heldout.analyses.teams import Teams
 from heldout.charts.labels import Label, cut
 from heldout.charts.layers import (
     INK,
@@ -17,7 +18,6 @@ from heldout.charts.layers import (
 )
 from heldout.charts.ticks import score_span, score_ticks
 from heldout.validity.team_slopes import Slope
-from heldout.validity.teams import Teams
 
 __all__ = ["spec", "title"]
 

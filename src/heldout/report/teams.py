@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from heldout.analyses.teams import Group, Teams
 from heldout.answers.table import Cell, Column, Table
 from heldout.charts.labels import cut
 from heldout.errors import plural
 from heldout.validity.team_slopes import Slope
-from heldout.validity.teams import Group, Teams
 
 __all__ = ["tables", "value"]
 

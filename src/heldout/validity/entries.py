@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem
 from heldout.scores import Better, ScoreTable
 
-__all__ = ["BoardEntry", "BoardScores", "ViewScores"]
+__all__ = ["AlikeRuns", "BoardEntry", "BoardScores", "ViewScores"]
 
 _ONLY_SCORES = "with --runs or --scores: --dev-scores TABLE.csv has the scores on dev"
 _ONLY_RESERVE = "with --runs or --scores: --reserve-scores TABLE.csv has the scores on the reserve"
@@ -109,6 +109,20 @@ class ViewScores:
                 )
             )
         return self.table.values[at]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlikeRuns:
+    """Two entries whose runs are nearly the same, by the board's rule for variants.
+
+    Attributes:
+        a, b: their ids.
+        rbo: mean rank-biased overlap of their first ten documents.
+    """
+
+    a: str
+    b: str
+    rbo: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.drift import find_drift
+from heldout.analyses.progress import trace_progress
 from heldout.board.log.figures import Drift, Figures, Outcome, Step, find_bin
 from heldout.board.log.history import Submission
 from heldout.board.ranking.comparable import FEWEST_DIFFERENT, read_pairs
@@ -26,11 +28,9 @@ from heldout.pipeline.ranking.measured_ranks import (
 )
 from heldout.pipeline.ranking.ranked_facets import QueryFacet
 from heldout.scores import Better, ScoreTable, table_of
-from heldout.validity.drift import find_drift
 from heldout.validity.entries import BoardScores
 from heldout.validity.first_ranks import Side, first_ranks
 from heldout.validity.outcomes import analyse_outcomes
-from heldout.validity.progress import trace_progress
 from heldout.validity.verdicts import Judged, Rules
 
 __all__ = [

@@ -27,8 +27,7 @@ from heldout.pipeline.scoring.score import ViewScore
 from heldout.pipeline.scoring.score_files import read_kept
 from heldout.scores import ScoreTable, table_of
 from heldout.trec.scans import Signature
-from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
-from heldout.validity.teams import AlikeRuns
+from heldout.validity.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
 
 __all__ = ["assemble_scores", "find_alike_runs", "read_board_scores", "scores_of_old_table"]
 

@@ -16,21 +16,24 @@ significant on one facet and not on another is no evidence of that.
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.analysis import Analysis, Draws
+from heldout.answers.answer import Answer, to_document
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.ids import Digest
+from heldout.options import Level, Opt
 from heldout.scores import Better, ScoreTable
+from heldout.scoring.scores import Scores
 from heldout.stats.regression import compare_subgroups
 from heldout.stats.tests import run_test
 from heldout.validity.score_matrix import ScoreMatrix, score_matrix
 from heldout.validity.subsets import cut_queries
-
-__all__ = ["Facet", "FacetDifference", "Facets", "Interaction", "compare_facets"]
 
 _SIDES = 2
 
@@ -321,3 +324,87 @@ def _no_facet(sizes: Mapping[str, int], least: int) -> InputError:
             hint="are these the ids of the queries? a smaller facet says little",
         )
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoresByKind:
+    """Scores, and which queries are of which kind.
+
+    Attributes:
+        scores: of all queries.
+        kinds: queries by kind.
+        least: fewest queries of a kind that is looked at.
+    """
+
+    scores: Scores
+    kinds: Mapping[str, AbstractSet[str]]
+    least: int = 20
+
+    @property
+    def size(self) -> int:
+        """How many queries."""
+        return self.scores.size
+
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries."""
+        return replace(self, scores=self.scores.cut(queries))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FacetsOptions:
+    """Options of `heldout analyse facets`."""
+
+    against: Annotated[
+        str | None, Opt("Reference system [the best on all queries].", metavar="SYSTEM")
+    ] = None
+    system: Annotated[
+        str | None,
+        Opt("The only system to compare, if it was declared beforehand [all].", metavar="SYSTEM"),
+    ] = None
+    level: Level = 0.95
+    draws: Annotated[int, Opt("Number of permutations behind the interactions.", least=1)] = 9999
+
+
+def _analyse(given: ScoresByKind, options: FacetsOptions, draws: Draws) -> Answer:
+    from heldout.report.facets import facts, spec, tables, title  # noqa: PLC0415 - it imports this
+
+    result = compare_facets(
+        given.scores.table,
+        given.kinds,
+        draws.rng(),
+        against=options.against,
+        system=options.system,
+        least=given.least,
+        level=options.level,
+        draws=options.draws,
+        better=given.scores.better,
+        executor=draws.executor,
+    )
+    return Answer(
+        facts=(*facts(result), *given.scores.facts),
+        tables=tables(result, measure=given.scores.measure),
+        value=to_document(result) | given.scores.value,
+        chart=lambda: spec(result),
+        title=title(result),
+    )
+
+
+ANALYSIS = Analysis(
+    name="facets",
+    help="""Does a ranking hold for every kind of query?
+
+    Standings and differences on each kind, and whether a system is better on a kind than outside
+    it. With --write the queries of --only become a collection of their own.
+
+    \b
+    Example:
+      heldout analyse facets --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 \\
+        --queries queries.tsv --facet question --chart facets.svg
+      heldout analyse facets --queries train.tsv --qrels train.qrels \\
+        --only words:medical.txt=medical --write med
+    """,
+    source="kinds",
+    options=FacetsOptions,
+    analyse=_analyse,
+    chapter="By kind of query",
+)

@@ -13,18 +13,20 @@ it; its interval resamples queries, since entries share them.
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses.dated import Dated
+from heldout.answers.answer import Answer, to_document
 from heldout.ids import Digest
+from heldout.options import Opt
 from heldout.stats.resampling import percentile_interval
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
 from heldout.validity.view_pairs import ViewPair, pair_views
-
-__all__ = ["Drift", "DriftPoint", "Trend", "Verdict", "find_drift", "median_slopes"]
 
 Verdict = Literal["no drift", "mask or difficulty", "not explained", "undefined"]
 """`no drift`: none is found, for neither the difference nor what the ratio leaves of it has a trend
@@ -307,3 +309,50 @@ def _judge(trends: _Trends | None, level: float, *, resampled: bool) -> tuple[Ve
 def _stands_out(trend: Trend) -> bool | None:
     """Whether a trend is beyond luck; one that is exactly 0 in every draw is not."""
     return False if trend.beyond_zero is None and trend.per_year == 0 else trend.beyond_zero
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftOptions:
+    """Options of `heldout analyse drift`."""
+
+    plot: Annotated[
+        Literal["time", "dev"],
+        Opt("Picture: the difference over time, or official against dev."),
+    ] = "time"
+    trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 1000
+
+
+def _analyse(given: Dated, options: DriftOptions, draws: Draws) -> Answer:
+    from heldout.report.drift import facts, spec, tables, title  # noqa: PLC0415 - it imports this
+
+    official, dev = given.views
+    result = find_drift(
+        given.board,
+        official,
+        dev,
+        rng=draws.rng(),
+        trials=options.trials,
+        executor=draws.executor,
+    )
+    return Answer(
+        facts=(*facts(result), *given.facts),
+        tables=tables(result),
+        value=to_document(result) | given.value,
+        chart=(lambda: spec(result, options.plot)) if result.points else None,
+        title=title(result, options.plot),
+    )
+
+
+ANALYSIS = Analysis(
+    name="drift",
+    help="""Do official scores fall behind dev scores, and does a constant factor explain it?
+
+    \b
+    Example:
+      heldout analyse drift --csv msmarco-doc-leaderboard.csv --plot dev --chart drift.svg
+    """,
+    source="dates-dev",
+    options=DriftOptions,
+    analyse=_analyse,
+    chapter="Drift from dev",
+)

@@ -14,15 +14,19 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from heldout.analyses.analysis import Analysis, Draws
+from heldout.answers.answer import Answer, to_document
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
+from heldout.options import Alpha, Opt
 from heldout.scores import ScoreTable
+from heldout.scoring.scores import Scores
 from heldout.stats.all_pairs import (
     Halves,
     PairedTest,
@@ -32,18 +36,8 @@ from heldout.stats.all_pairs import (
     split_scores,
     tile_pairs,
 )
+from heldout.stats.rank_tests import Corrections, Zeros
 from heldout.validity.score_matrix import score_matrix
-
-__all__ = [
-    "COLUMNS",
-    "FEWEST_SPLITS",
-    "Agreement",
-    "Better",
-    "Column",
-    "Equal",
-    "Reliability",
-    "measure_reliability",
-]
 
 Better = Literal["mean", "median"]
 """What a system must have more of to be better."""
@@ -341,3 +335,69 @@ def _mean_correlation(values: NDArray[np.float64]) -> float | None:
     varying /= np.abs(varying).max(axis=1, keepdims=True)
     between = np.corrcoef(varying)[np.triu_indices(len(varying), 1)]
     return round(float(between.mean()), _ROUNDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityOptions:
+    """Options of `heldout analyse reliability`."""
+
+    splits: Annotated[int, Opt("Number of random splits of the queries.", least=1)] = 100
+    alpha: Alpha = 0.05
+    equal: Annotated[
+        Equal,
+        Opt("Verdict where neither system is better: one of its own, or one that matches either."),
+    ] = "own"
+    rank_sum: Annotated[
+        Corrections,
+        Opt("Rank-sum test: with corrections for ties and continuity, or with neither."),
+    ] = "mann-whitney"
+    zeros: Annotated[Zeros, Opt("Treatment of differences of 0 in the signed-rank test.")] = (
+        "wilcox"
+    )
+    continuity: Annotated[bool, Opt("Continuity correction of the signed-rank test.")] = (
+        PairOptions().continuity
+    )
+    sign_tolerance: Annotated[
+        float, Opt("Largest difference that is a tie for the sign test.", least=0)
+    ] = 0.0
+
+
+def _analyse(scores: Scores, options: ReliabilityOptions, draws: Draws) -> Answer:
+    from heldout.report.reliability import facts, spec, tables, title  # noqa: PLC0415 - it imports this
+
+    result = measure_reliability(
+        scores.table,
+        draws.rng(),
+        splits=options.splits,
+        alpha=options.alpha,
+        equal=options.equal,
+        options=PairOptions(
+            rank_sum=options.rank_sum,
+            zeros=options.zeros,
+            continuity=options.continuity,
+            sign_tolerance=options.sign_tolerance,
+        ),
+        executor=draws.executor,
+    )
+    return Answer(
+        facts=(*facts(result), *scores.facts),
+        tables=tables(result, measure=scores.measure),
+        value=to_document(result) | scores.value,
+        chart=lambda: spec(result),
+        title=title(result),
+    )
+
+
+ANALYSIS = Analysis(
+    name="reliability",
+    help="""How often do two halves of the queries agree on which system is better?
+
+    \b
+    Example:
+      heldout analyse reliability --runs 'runs/*.gz' --qrels dev.qrels -m RR@10 --chart halves.svg
+    """,
+    source="scores",
+    options=ReliabilityOptions,
+    analyse=_analyse,
+    chapter="Halves of the queries",
+)

@@ -15,14 +15,19 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 
+from heldout.analyses.analysis import Analysis, Draws
+from heldout.answers.answer import Answer, to_document
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
+from heldout.measures.spec import parse_measure
+from heldout.options import Alpha, Level, Opt
 from heldout.scores import ScoreTable
+from heldout.scoring.scores import Scores
 from heldout.stats.power import (
     Spread,
     detectable_difference,
@@ -32,8 +37,6 @@ from heldout.stats.power import (
 )
 from heldout.validity.power_simulation import Simulated, SimulatedTest, simulate_power
 from heldout.validity.score_matrix import score_matrix
-
-__all__ = ["LADDER", "Plan", "Power", "plan_power"]
 
 LADDER = (25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 """Numbers of queries that a plan looks at, besides those asked for."""
@@ -303,3 +306,78 @@ def _no_spread() -> InputError:
             hint="leave out runs that are the same",
         )
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOptions:
+    """Options of `heldout analyse power`."""
+
+    differences: Annotated[
+        tuple[float, ...],
+        Opt(
+            "Difference to plan for; can be given many times.",
+            names=("--difference",),
+            metavar="D",
+        ),
+    ] = ()
+    queries: Annotated[
+        tuple[int, ...],
+        Opt(
+            "Number of queries to plan with [as many as the pilot has]; can be given many times.",
+            names=("--size",),
+            metavar="N",
+        ),
+    ] = ()
+    tests: Annotated[
+        tuple[SimulatedTest, ...],
+        Opt("Test to simulate [all three]; can be given many times.", names=("--test",)),
+    ] = ()
+    alpha: Alpha = 0.05
+    power: Annotated[float, Opt("Power to reach.", above=0, below=1)] = 0.8
+    level: Level = 0.95
+    trials: Annotated[
+        int, Opt("Number of bootstrap samples of the pilot, and of simulated query sets.", least=1)
+    ] = 1000
+
+
+def _analyse(scores: Scores, options: PowerOptions, draws: Draws) -> Answer:
+    from heldout.report.power import facts, spec, tables, title  # noqa: PLC0415 - it imports this
+
+    largest = None
+    if scores.measure and not scores.transformed:
+        largest = parse_measure(scores.measure, path="-m").largest
+    result = plan_power(
+        scores.table,
+        draws.rng(),
+        differences=options.differences,
+        queries=options.queries,
+        tests=options.tests or get_args(SimulatedTest),
+        alpha=options.alpha,
+        power=options.power,
+        level=options.level,
+        trials=options.trials,
+        largest=largest,
+        executor=draws.executor,
+    )
+    return Answer(
+        facts=(*facts(result), *scores.facts),
+        tables=tables(result, measure=scores.measure),
+        value=to_document(result) | scores.value,
+        chart=lambda: spec(result),
+        title=title(result),
+    )
+
+
+ANALYSIS = Analysis(
+    name="power",
+    help="""How many queries does a difference take, and what does a number of queries find?
+
+    \b
+    Example:
+      heldout analyse power --runs 'pilot/*.gz' --qrels dev.qrels -m RR@10 --difference 0.02
+    """,
+    source="scores",
+    options=PowerOptions,
+    analyse=_analyse,
+    chapter="How many queries a difference takes",
+)

@@ -11,16 +11,21 @@ The paper's authors hold that users' perception, and not the set of lists, shoul
 spaced; this module computes and takes no side.
 """
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.analyses.analysis import Analysis, Draws
+from heldout.answers.answer import Answer, to_document
+from heldout.errors import InputError, Problem
+from heldout.measures.spec import parse_measure
+from heldout.options import Opt
 from heldout.stats.exact import DECIMALS, scale_of, short_fraction
-from heldout.validity.attainable import Universe, find_values, list_values
-
-__all__ = ["Scale", "Violation", "describe_scale"]
+from heldout.validity.attainable import Universe, find_values, list_values, universe_of
 
 _FEW = 1024
 _COMPARED = 128
@@ -120,3 +125,89 @@ def _violations(values: NDArray[np.float64]) -> tuple[Violation, ...]:
                 )
             )
     return tuple(found)
+
+
+_GRADE = re.compile(r"\s*(\d{1,3})\s*(?::\s*(\d{1,6})\s*)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalesOptions:
+    """Options of `heldout analyse scales`."""
+
+    length: Annotated[
+        int | None,
+        Opt(
+            "Number of documents of each list [the measure's cutoff].",
+            least=1,
+            most=1000,
+            metavar="N",
+        ),
+    ] = None
+    grades: Annotated[
+        str,
+        Opt(
+            "Grades above 0, and how many documents have them [as many as a list is long].",
+            metavar="G[:COUNT],...",
+        ),
+    ] = "1"
+
+
+def _analyse(measure: str, options: ScalesOptions, _: Draws) -> Answer:
+    from heldout.report.scales import facts, spec, tables, title  # noqa: PLC0415 - it imports this
+
+    parsed = parse_measure(measure, path="-m")
+    length = options.length or parsed.cutoff
+    if length is None:
+        raise InputError(
+            Problem(
+                code="no-scale",
+                path=measure,
+                found="no cutoff",
+                expected="lists of one length",
+                hint="name the length: --length N",
+            )
+        )
+    scale = describe_scale(
+        universe_of(parsed, length=length, judged=_read_grades(options.grades, length))
+    )
+    return Answer(
+        facts=facts(scale),
+        tables=tables(scale),
+        value=to_document(scale) | {"measure": str(parsed)},
+        chart=lambda: spec(scale),
+        title=title(scale),
+    )
+
+
+def _read_grades(text: str, length: int) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for part in text.split(","):
+        match = _GRADE.fullmatch(part)
+        if match is None or int(match[1]) == 0 or int(match[1]) in counts:
+            raise InputError(
+                Problem(
+                    code="scale-grades",
+                    path="--grades",
+                    found=text,
+                    expected="different grades above 0, as in 1,2 or 1:5,2:3",
+                )
+            )
+        counts[int(match[1])] = length if match[2] is None else int(match[2])
+    return counts
+
+
+ANALYSIS = Analysis(
+    name="scales",
+    help="""Which values can a measure take, and are they an interval scale?
+
+    \b
+    Example:
+      heldout analyse scales -m RR@3
+      heldout analyse scales -m nDCG@5 --grades 1:4,2:2,3:1 --chart ndcg.svg
+    """,
+    source="measure",
+    options=ScalesOptions,
+    analyse=_analyse,
+    chapter="Scale of",
+    draws=False,
+)

@@ -14,16 +14,19 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
 
 from numpy.random import Generator
 
+from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses.dated import Dated
+from heldout.answers.answer import Answer, to_document
+from heldout.errors import plural
 from heldout.ids import Digest
-from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
+from heldout.options import Opt
+from heldout.validity.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
 from heldout.validity.team_slopes import FEWEST, Slope, fit_slopes
 from heldout.validity.view_pairs import ViewPair, pair_views
-
-__all__ = ["AlikeRuns", "By", "Group", "Teams", "VariantGroup", "look_at_teams"]
 
 By = Literal["team", "institution"]
 
@@ -53,20 +56,6 @@ class Group:
     best_reserve: int | None
     slope: Slope | None
     why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlikeRuns:
-    """Two entries whose runs are nearly the same, by the board's rule for variants.
-
-    Attributes:
-        a, b: their ids.
-        rbo: mean rank-biased overlap of their first ten documents.
-    """
-
-    a: str
-    b: str
-    rbo: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,3 +234,65 @@ def _link(entrants: Sequence[BoardEntry], alike: Iterable[AlikeRuns]) -> tuple[V
             group = VariantGroup(entries=tuple(ids), teams=tuple(names.values()), least_rbo=rbo)
             found.append(group)
     return tuple(sorted(found, key=lambda group: order[group.entries[0]]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamsOptions:
+    """Options of `heldout analyse teams`."""
+
+    by: Annotated[By, Opt("What forms a group.")] = "team"
+    window: Annotated[int, Opt("Days in which submissions are counted together.", least=1)] = 30
+    trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 2000
+
+
+def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
+    from heldout.report.team_charts import spec, title  # noqa: PLC0415 - it imports this
+    from heldout.report.teams import tables  # noqa: PLC0415 - the same
+
+    public, reserve = given.views
+    result = look_at_teams(
+        given.board,
+        public,
+        reserve,
+        rng=draws.rng(),
+        by=options.by,
+        alike=given.alike,
+        window=options.window,
+        trials=options.trials,
+        executor=draws.executor,
+    )
+    drawn = any(group.slope is not None for group in result.groups)
+    return Answer(
+        facts=(("teams", _say(result)), *given.facts),
+        tables=tables(result),
+        value=to_document(result) | given.value,
+        chart=(lambda: spec(result)) if drawn else None,
+        title=title(result),
+    )
+
+
+def _say(result: Teams) -> str:
+    slopes = [group.slope for group in result.groups if group.slope is not None]
+    counts = f"{plural(len(result.groups), result.by)}, {len(slopes)} with a slope"
+    if not result.trials:
+        return counts
+    falling = sum(slope.high_all is not None and slope.high_all < 0 for slope in slopes)
+    return f"{counts}; {falling} climb on {result.public} alone, all slopes at once"
+
+
+ANALYSIS = Analysis(
+    name="teams",
+    help="""Who submits often, and do they climb on the public view alone?
+
+    Of an old table dev, whose labels everybody has, stands for the public view, and eval for the
+    reserve.
+
+    \b
+    Example:
+      heldout analyse teams --board kb --vault ../kb-vault --by institution
+    """,
+    source="dates-reserve",
+    options=TeamsOptions,
+    analyse=_analyse,
+    chapter="Teams",
+)

@@ -13,19 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
+from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses.dated import Dated
+from heldout.answers.answer import Answer, to_document
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
+from heldout.options import Opt
 from heldout.scores import Better
 from heldout.stats.results import TestResult, holm
 from heldout.stats.tests import run_test
 from heldout.validity.entries import BoardEntry, BoardScores, ViewScores
-
-__all__ = ["TESTS", "Comparison", "Decide", "Kind", "Progress", "Step", "trace_progress"]
 
 Decide = Literal["t", "signed-rank", "rank-sum"]
 TESTS: tuple[Decide, ...] = ("rank-sum", "signed-rank", "t")
@@ -273,3 +275,66 @@ def _test(
     a: NDArray[np.float64], b: NDArray[np.float64], level: float
 ) -> Mapping[Decide, TestResult]:
     return {name: run_test(name, a, b, level=level) for name in TESTS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressOptions:
+    """Options of `heldout analyse progress`."""
+
+    decide: Annotated[Decide, Opt("Test whose p-values are corrected.")] = "t"
+    bar: Annotated[bool, Opt("Whether the best baseline stands before all entries.")] = True
+    find: Annotated[
+        str,
+        Opt(
+            "Text of descriptions whose entries the picture marks.",
+            names=("--filter",),
+            metavar="TEXT",
+        ),
+    ] = ""
+
+
+def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
+    from heldout.report.progress import spec, tables, title  # noqa: PLC0415 - it imports this
+
+    (view,) = given.views
+    result = trace_progress(given.board, view, decide=options.decide, bar=options.bar)
+    facts = [("progress", _say(result)), *given.facts]
+    if options.find:
+        wanted = options.find.casefold()
+        matching = sum(wanted in entry.description.casefold() for entry in result.entries)
+        facts.append(("filter", f"{plural(matching, 'entry', 'entries')} with “{options.find}”"))
+    return Answer(
+        facts=facts,
+        tables=tables(result),
+        value=to_document(result) | given.value,
+        chart=lambda: spec(result, find=options.find),
+        title=title(result),
+    )
+
+
+def _say(result: Progress) -> str:
+    if not result.line:
+        return "no entry is above the best baseline yet"
+    first, last = result.line[0], result.line[-1]
+    rise = f"{plural(len(result.line), 'step')} from {first.score:.4f} to {last.score:.4f}"
+    if not result.comparisons:
+        return rise
+    alpha = 1 - result.level
+    beyond = sum(step.p_then is not None and step.p_then < alpha for step in result.line)
+    return f"{rise}; {beyond} of them significant when they came (corrected, below {alpha:.2f})"
+
+
+ANALYSIS = Analysis(
+    name="progress",
+    help="""How did the best score rise, and which steps are more than luck?
+
+    \b
+    Example:
+      heldout analyse progress --board kb --vault ../kb-vault --filter BERT --chart progress.svg
+    """,
+    source="dates",
+    options=ProgressOptions,
+    analyse=_analyse,
+    chapter="Progress",
+    draws=False,
+)
