@@ -3,6 +3,7 @@
     HeldoutError            everything we raise on purpose; never a bug
     +-- InputError          somebody's file is wrong: one or many `Problem`s
     +-- TrustError          a sealed file is not what it claims; says nothing more
+    +-- OptionError         options that do not go together, or one that is missing
     +-- SetupError          something is not installed or not configured; says what to do
     +-- StoreError          a board or vault on disk is damaged, locked or missing
 
@@ -16,6 +17,7 @@ from typing import Literal
 __all__ = [
     "HeldoutError",
     "InputError",
+    "OptionError",
     "Problem",
     "SetupError",
     "Severity",
@@ -93,6 +95,10 @@ class TrustError(HeldoutError):
 
     def __init__(self) -> None:
         super().__init__("this submission cannot be opened")
+
+
+class OptionError(HeldoutError):
+    """What was asked for does not go together, or lacks something; the text names the options."""
 
 
 class SetupError(HeldoutError):

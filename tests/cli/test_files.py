@@ -12,8 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.cli.evaluation import evaluate
-from heldout.cli.validation import validate
+from heldout.cli.evaluation import evaluate, validate
 from heldout.scoring.run_files import run_name
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\nq3 0 c 1\nq4 0 c 0\n"
@@ -259,8 +258,7 @@ def test_help_has_an_example(command: click.Command) -> None:
 
 
 def as_program(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    module = {"evaluate": "evaluation", "validate": "validation"}[name]
-    start = f"from heldout.cli.{module} import {name}; {name}()"
+    start = f"from heldout.cli.evaluation import {name}; {name}()"
     return subprocess.run(
         [sys.executable, "-c", start, *arguments], capture_output=True, text=True, check=False
     )

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from heldout.cli import scoring
-from heldout.cli.scoring import Failed, Outcome, Scored, Work, score_run
-from heldout.cli.workers import spread
 from heldout.measures.evaluate import prepare
 from heldout.measures.spec import parse_measure
+from heldout.scoring import score as scoring
+from heldout.scoring.score import Failed, Outcome, Scored, Work, score_run
+from heldout.scoring.workers import spread
 from heldout.trec.qrels import read_qrels
 
 JUDGED = ("--qrels", "dev.qrels", "-m", "RR@10", "-m", "nDCG@10")

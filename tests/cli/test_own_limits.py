@@ -11,12 +11,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.cli.evaluation import evaluate
-from heldout.cli.files import scan_file
-from heldout.cli.validation import validate
+from heldout.cli.evaluation import evaluate, validate
 from heldout.errors import InputError
 from heldout.rankers.first_stage import read_run
-from heldout.scoring.run_files import read_each
+from heldout.scoring.run_files import read_each, scan_file
 from heldout.trec.places import read_places
 from heldout.trec.reading.streams import OWN_FILES, Limits
 from heldout.trec.runs import scan_run

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from combinations import combinations
 
-from heldout.cli.scoring import Failed, Scored, Work, score_run
 from heldout.measures.evaluate import prepare
 from heldout.measures.spec import parse_measure
+from heldout.scoring.score import Failed, Scored, Work, score_run
 from heldout.trec import gathering, runs
 from heldout.trec.accelerators import Accelerators
 from heldout.trec.gathering import Gathered

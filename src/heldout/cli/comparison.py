@@ -6,19 +6,21 @@ import click
 from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
-from heldout.cli.compared_runs import ComparedScores, find_compared, load_compared
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.files import order_option, tell_orders
+from heldout.cli.files import order_option
 from heldout.cli.options import level_option
 from heldout.cli.outcome_options import rules_options
-from heldout.cli.printing import reports_errors
+from heldout.cli.printing import messages, print_notes, reports_errors
 from heldout.cli.reporting import Output, output_options, seed_option
+from heldout.cli.score_source import find_reading
 from heldout.measures.spec import parse_measure
 from heldout.report.mean_differences import mean_facts, mean_tables, mean_values
 from heldout.report.outcome_charts import curves_spec, curves_title
 from heldout.report.outcomes import compared_facts, fit_facts, tables, value, verdict_facts
+from heldout.scoring.run_files import describe_orders
 from heldout.scoring.scores import Scores
+from heldout.scoring.sources import ComparedScores, find_compared, score_compared
 from heldout.trec.ranking import Order
 from heldout.validity.first_ranks import first_ranks
 from heldout.validity.mean_differences import Measured, compare_means
@@ -136,7 +138,7 @@ def compare(
             # What was asked for leads
             facts=(
                 *((*answer, *compared, *verdict, *fit) if answer else (*fit, *verdict, *compared)),
-                *tell_orders(scores.ranks.orders, given=order),
+                *describe_orders(scores.ranks.orders, given=order),
             ),
             tables=tuple(chain.from_iterable(reversed(evidence) if answer else evidence)),
             value=value(found, curves, several=several)
@@ -146,7 +148,10 @@ def compare(
             title=curves_title(curves),
         )
 
-    loaded = load_compared(runs, qrels=qrels, order=order, rel=rel, k=k, measures=measures)
+    loaded = score_compared(
+        runs, qrels=qrels, order=order, rel=rel, k=k, measures=measures, reading=find_reading()
+    )
+    print_notes(messages(), loaded.ranks.notes)
     print_each(facets, output, loaded, analyse)
 
 

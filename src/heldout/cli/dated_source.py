@@ -7,11 +7,11 @@ import click
 
 from heldout.board.old_boards.legacy import parse_table
 from heldout.cli.board_source import BoardSource, load_board
-from heldout.cli.files import read_table_text, tell_orders
 from heldout.cli.options import one_argument
 from heldout.cli.score_source import Source, load_scores, source_options
 from heldout.pipeline.scoring.board_scores import scores_of_old_table
 from heldout.scores import Better, ScoreTable
+from heldout.scoring.run_files import describe_orders, read_table_text
 from heldout.trec.ranking import Order
 from heldout.trec.reading.streams import open_input
 from heldout.validity.entries import BoardScores, ViewScores
@@ -85,7 +85,7 @@ class DatedScores:
     @property
     def source(self) -> tuple[tuple[str, str], ...]:
         """How documents are ordered, in lines of `name      what there is to say`."""
-        return tuple(tell_orders(self.orders, given=self.given))
+        return tuple(describe_orders(self.orders, given=self.given))
 
 
 def load_dated(

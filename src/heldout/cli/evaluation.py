@@ -1,4 +1,4 @@
-"""`heldout evaluate`: scores of run files."""
+"""`heldout evaluate` and `heldout validate`: scores of run files, and what is wrong with one."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,16 +6,8 @@ from pathlib import Path
 
 import click
 
-from heldout.analyses.by_facet import check_size
-from heldout.cli.evaluation_kinds import KindScores, kind_json, print_kinds, score_kinds
-from heldout.cli.facet_source import (
-    FacetSource,
-    facet_options,
-    load_facet,
-    load_only,
-)
-from heldout.cli.files import json_option, order_option, tell_orders
-from heldout.cli.many_runs import print_notes, score_all
+from heldout.cli.facet_source import facet_options
+from heldout.cli.files import json_option, order_option
 from heldout.cli.options import jobs_option
 from heldout.cli.printing import (
     Console,
@@ -26,24 +18,30 @@ from heldout.cli.printing import (
     plural,
     print_facts,
     print_json,
+    print_notes,
     print_problems,
     print_table,
     problem_json,
     reports_errors,
 )
-from heldout.cli.scoring import Failed, Scored, Work, other_spelling
-from heldout.errors import Problem
+from heldout.cli.score_source import find_reading
+from heldout.errors import InputError, Problem
 from heldout.ids import find_near
-from heldout.measures.evaluate import Evaluation, MeasureScores, prepare
+from heldout.measures.evaluate import Evaluation, MeasureScores
 from heldout.measures.spec import Measure, parse_measure
-from heldout.store.cache import code_version, find_cache
+from heldout.scoring.evaluate import KindScores, score_kinds
+from heldout.scoring.many import collect_notes
+from heldout.scoring.query_facets import FacetSource, check_size, load_facet, load_only
+from heldout.scoring.run_files import ORDERS, describe_orders, scan_file
+from heldout.scoring.score import Failed, Scored, other_spelling
+from heldout.scoring.sources import read_judgments
 from heldout.trec.accelerators import find_accelerators
-from heldout.trec.qrels import Qrels, read_qrels
+from heldout.trec.qrels import Qrels
+from heldout.trec.queries import read_queries
 from heldout.trec.ranking import Order
 from heldout.trec.reading.allocator import keep_freed_memory
 from heldout.trec.reading.streams import open_input
-
-__all__ = ["evaluate"]
+from heldout.trec.runs import Expected, Scan
 
 _SHOWN = 3
 
@@ -99,20 +97,12 @@ def evaluate(
     """
     keep_freed_memory()
     measures = dict.fromkeys(parse_measure(name, path="-m") for name in names)
-    with open_input(Path(qrels_path)) as source:
-        qrels = read_qrels(source, path=qrels_path)
+    qrels = read_judgments(qrels_path)
     kinds = {} if facets.facet is None else load_facet(facets.facet, facets)
     left_out = _left_out(qrels, facets)
-    work = Work(
-        qrels=qrels,
-        judged=prepare(qrels.judgments, measures, excluded=left_out),
-        order=order,
-        accelerators=find_accelerators(os.environ),
-        # Scores are stored for all judged queries, so those of some are not.
-        cache=find_cache(os.environ) if use_cache and not left_out else None,
-        code=code_version() if use_cache else "",
+    outcomes = find_reading(jobs, cached=use_cache).score(
+        runs, qrels, measures, order=order, excluded=left_out
     )
-    outcomes = score_all(runs, work, jobs)
     scored = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     by_kind = [score_kinds(run.evaluation, kinds, least=facets.least) for run in scored if kinds]
@@ -121,10 +111,10 @@ def evaluate(
     else:
         _print_scores(answers(), scored, qrels_path, given=order)
         if by_kind:
-            print_kinds(answers(), _labels(scored), by_kind)
+            _print_kinds(answers(), _labels(scored), by_kind)
         if per_query:
             _print_per_query(answers(), scored)
-        print_notes(messages(), scored, qrels)
+        print_notes(messages(), collect_notes(scored, qrels))
         _print_spelling(messages(), facets.facet or "", kinds, qrels)
         _print_zeros(messages(), scored, qrels_path)
         _print_stored(messages(), scored)
@@ -201,7 +191,7 @@ def _print_scores(
         console,
         [
             *_query_facts(scored, qrels_path),
-            *tell_orders((run.order for run in scored), given=given),
+            *describe_orders((run.order for run in scored), given=given),
         ],
     )
 
@@ -302,7 +292,7 @@ def _print_json(
 ) -> None:
     runs = [_run_json(run, per_query=per_query) for run in scored]
     for value, by_kind in zip(runs, kinds, strict=False):
-        value["facet"] = {kind: kind_json(scores) for kind, scores in by_kind.items()}
+        value["facet"] = {kind: _kind_json(scores) for kind, scores in by_kind.items()}
     print_json(
         {
             "runs": runs,
@@ -336,3 +326,123 @@ def _run_json(run: Scored, *, per_query: bool) -> dict[str, object]:
             for query, row in _by_query(found).items()
         }
     return value
+
+
+def _print_kinds(
+    console: Console, labels: Sequence[str], scored: Sequence[Mapping[str, KindScores]]
+) -> None:
+    """A table for each kind of query."""
+    for kind, first in scored[0].items():
+        console.print()
+        head = f"{kind} ({plural(first.queries, 'query', 'queries')})"
+        if first.queries < first.least:
+            print_facts(console, [(head, f"undefined; this needs {first.least}")])
+            continue
+        rows = [
+            [label, *map(number, run[kind].means.values())]
+            for label, run in zip(labels, scored, strict=True)
+        ]
+        print_table(console, [head, *first.means], rows)
+        undefined = [(label, run[kind].why) for label, run in zip(labels, scored, strict=True)]
+        print_facts(
+            console,
+            [
+                ("", f"{name} of {label}: {why}")
+                for label, of in undefined
+                for name, why in of.items()
+            ],
+        )
+
+
+def _kind_json(scores: KindScores) -> dict[str, object]:
+    return {"queries": scores.queries, "scores": dict(scores.means), "why": dict(scores.why)}
+
+
+@click.command
+@click.argument("run", metavar="RUN")
+@click.option("--queries", "queries_path", required=True, metavar="Q", help="The query set.")
+@click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Most documents of a query.")
+@order_option
+@json_option
+@click.pass_context
+@reports_errors
+def validate(
+    context: click.Context,
+    *,
+    run: str,
+    queries_path: str,
+    depth: int | None,
+    order: Order | None,
+    as_json: bool,
+) -> None:
+    """List every problem of a run file, with its line.
+
+    The run must answer every query of the query set and no other, name each document once, and
+    keep to the depth. Notes are not problems: they say how something odd is read.
+
+    \b
+    Example:
+      heldout validate bm25.tsv --queries dev-queries.tsv --depth 1000
+    """
+    keep_freed_memory()
+    try:
+        with open_input(Path(queries_path)) as source:
+            queries = read_queries(source, path=queries_path)
+        expected = Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)
+        accelerators = find_accelerators(os.environ)
+        scan = scan_file(run, order=order, expected=expected, accelerators=accelerators)
+    except InputError as error:
+        if as_json:
+            print_json(_failed_json(run, error))
+        raise
+    if as_json:
+        print_json(_scan_json(scan))
+    else:
+        _print_scan(answers(), scan, queries=len(queries.texts))
+    if not scan.ok:
+        context.exit(1)
+
+
+def _failed_json(run: str, error: InputError) -> dict[str, object]:
+    return {
+        "path": run,
+        "ok": False,
+        "problems": [problem_json(problem) for problem in error.problems],
+        "counts": dict(error.counts),
+    }
+
+
+def _scan_json(scan: Scan) -> dict[str, object]:
+    return {
+        "path": scan.path,
+        "ok": scan.ok,
+        "order": scan.order,
+        "form": scan.form,
+        "queries": scan.facts.queries,
+        "documents": scan.facts.documents,
+        "problems": [problem_json(problem) for problem in scan.problems],
+        "counts": dict(scan.counts),
+    }
+
+
+def _print_scan(console: Console, scan: Scan, *, queries: int) -> None:
+    notes = sum(problem.severity == "note" for problem in scan.problems)
+    errors = count_errors(scan.problems, scan.counts)
+    verdict = "no problems" if scan.ok else plural(errors, "problem")
+    facts = scan.facts
+    depth = plural(facts.documents, "document")
+    print_facts(
+        console,
+        [
+            ("run", scan.path),
+            ("found", verdict + (f", {plural(notes, 'note')}" if notes else "")),
+            ("read", f"{facts.queries:,} of {plural(queries, 'query', 'queries')}, {depth}"),
+            ("order", f"{scan.order}: {ORDERS[scan.order]}"),
+        ],
+    )
+    if scan.problems:
+        console.print()
+        print_problems(console, scan.problems, counts=scan.counts)
+    if not scan.ok:
+        console.print()
+        console.print("Fix the errors above, then run validate again.")

@@ -7,7 +7,7 @@ control and direction-changing characters are printed as escapes.
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -15,7 +15,15 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import click
 
 from heldout.cli.console import Console, answers, messages, progress, waiting
-from heldout.errors import HeldoutError, InputError, Problem, Severity, plural, printable
+from heldout.errors import (
+    HeldoutError,
+    InputError,
+    OptionError,
+    Problem,
+    Severity,
+    plural,
+    printable,
+)
 from heldout.progress import Progress
 
 __all__ = [
@@ -30,6 +38,7 @@ __all__ = [
     "plural",
     "print_facts",
     "print_json",
+    "print_notes",
     "print_problems",
     "print_table",
     "problem_json",
@@ -93,6 +102,15 @@ def print_problems(
         hidden = count - sum(problem.code == code for problem in problems)
         if hidden > 0:
             console.print(f"{'':{_INDENT}}and {hidden:,} more of {printable(code)}")
+
+
+def print_notes(
+    console: Console, notes: Iterable[tuple[Sequence[Problem], Mapping[str, int]]]
+) -> None:
+    """What is odd about files: problems, and how many there are of each code."""
+    for problems, counts in notes:
+        console.print()
+        print_problems(console, problems, counts=counts)
 
 
 def _alike(one: Problem, other: Problem) -> bool:
@@ -213,6 +231,8 @@ def reports_errors(command: Callable[Arguments, Result]) -> Callable[Arguments, 
     def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         try:
             return command(*args, **kwargs)
+        except OptionError as error:
+            raise click.UsageError(str(error)) from error
         except HeldoutError as error:
             context = click.get_current_context(silent=True)
             if context is not None and context.find_root().params.get("debug"):

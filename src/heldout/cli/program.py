@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, Command] = {
     "doctor": Command("doctor:doctor", "start", "What is installed, what is missing, how fast."),
     "evaluate": Command("evaluation:evaluate", "files", "Score run files."),
     "validate": Command(
-        "validation:validate", "files", "Every problem of a run file, with its line."
+        "evaluation:validate", "files", "Every problem of a run file, with its line."
     ),
     "compare": Command("comparison:compare", "files", "Is one run better than another?"),
     "analyse": Command("analysing:analyse", "files", "Can a ranking be believed?"),

@@ -1,8 +1,8 @@
 """Where an analysis gets its scores: runs with judgments, a table of scores, a board's vault."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -10,26 +10,29 @@ import click
 
 from heldout.analyses.dated import tell_view
 from heldout.cli.board_source import BoardSource, board_options, load_board
-from heldout.cli.files import order_option, read_table_text, tell_orders
-from heldout.cli.many_runs import print_notes, refuse_runs, score_all
+from heldout.cli.files import order_option
 from heldout.cli.options import jobs_option, one_argument
-from heldout.cli.printing import messages, plural
-from heldout.cli.scoring import Failed, Scored, Work
-from heldout.cli.transforms import Transform, prefer_scores, rank_scores
+from heldout.cli.printing import TERMINAL, messages, print_notes
 from heldout.errors import InputError, Problem
-from heldout.measures.evaluate import prepare
-from heldout.measures.spec import Measure, parse_measure
-from heldout.scores import Better, ScoreTable, parse_scores, table_of
-from heldout.scoring.run_files import find_runs, name_paths
+from heldout.scoring.many import Reading
 from heldout.scoring.scores import Scores
+from heldout.scoring.sources import (
+    check_complete,
+    queries_with_several,
+    read_scores,
+    score_runs,
+    transform_scores,
+)
+from heldout.scoring.sources import read_judgments as read_qrels
+from heldout.scoring.transforms import Transform
 from heldout.store.cache import code_version, find_cache
 from heldout.trec.accelerators import find_accelerators
-from heldout.trec.qrels import Qrels, read_qrels
+from heldout.trec.qrels import Qrels
 from heldout.trec.ranking import Order
-from heldout.trec.reading.streams import open_input
 
 __all__ = [
     "Source",
+    "find_reading",
     "load_measures",
     "load_scores",
     "queries_with_several",
@@ -37,7 +40,6 @@ __all__ = [
     "source_options",
 ]
 
-_SHOWN = 3
 _WHICH = "which scores? --runs 'GLOB' --qrels Q -m MEASURE, --scores FILE, or --board DIR"
 
 
@@ -75,42 +77,54 @@ source_options = one_argument(
         "--runs",
         multiple=True,
         metavar="'GLOB'",
-        help="Run files; a pattern in quotes, or a path. Can be given many times.",
+        help="Run files: a path, or a pattern in quotes. Can be given many times.",
     ),
     click.option(
         "--qrels",
         metavar="Q",
-        help="Their judgments.",
+        help="Judgments of the runs.",
     ),
     click.option(
         "-m",
         "--measure",
         metavar="MEASURE",
-        help="For example RR@10 or nDCG@10.",
+        help="Measure, such as RR@10 or nDCG@10.",
     ),
     order_option,
     click.option(
         "--scores",
         "table",
         metavar="TABLE.csv",
-        help="Scores instead of runs: a header of system names, then a row per query; a first "
-        "column named query has the queries' names.",
+        help="Scores instead of runs: a header of system names, then one row per query. A first "
+        "column called query has the query ids.",
     ),
     board_options,
     jobs_option,
     click.option(
         "--transform",
         type=click.Choice(get_args(Transform)),
-        help="Of runs: ranks of scores among all attainable, or what people prefer.",
+        help="Transformation of the scores of runs: interval for ranks among attainable scores, "
+        "preference for what people prefer.",
     ),
     click.option(
         "--preferences",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="For --transform preference: query, item, item, the preferred one.",
+        help="Preference judgments for --transform preference: query, item, item, preferred item.",
     ),
 )
 """The options that say where scores come from, as one `source` argument."""
+
+
+def find_reading(jobs: int | None = None, *, cached: bool = True) -> Reading:
+    """How this machine reads run files, by the environment; progress goes to standard error."""
+    return Reading(
+        accelerators=find_accelerators(os.environ),
+        cache=find_cache(os.environ) if cached else None,
+        code=code_version() if cached else "",
+        jobs=jobs,
+        progress=TERMINAL,
+    )
 
 
 def load_scores(source: Source, *, measure: str | None = None) -> Scores:
@@ -134,13 +148,15 @@ def load_scores(source: Source, *, measure: str | None = None) -> Scores:
     if source.table is not None:
         if source.runs or source.qrels:
             raise click.UsageError("--scores has the scores already: leave --runs and --qrels away")
-        return _read_table(source.table, measure or source.measure)
+        return read_scores(source.table, measure or source.measure)
     name = measure or source.measure
     if name is None:
         raise click.UsageError("which measure? for example -m RR@10" if source.runs else _WHICH)
     qrels = read_judgments(source)
     (scores,) = _load(source, [name], qrels).values()
-    return scores if source.transform is None else _transform(scores, qrels, source)
+    if source.transform is None:
+        return scores
+    return transform_scores(scores, qrels, source.transform, source.preferences)
 
 
 def load_measures(
@@ -173,129 +189,21 @@ def read_judgments(source: Source) -> Qrels:
         raise click.UsageError(_WHICH)
     if source.qrels is None:
         raise click.UsageError("which judgments? --qrels Q")
-    with open_input(Path(source.qrels)) as file:
-        return read_qrels(file, path=source.qrels)
-
-
-def queries_with_several(qrels: Qrels, rel: int) -> frozenset[str]:
-    """The queries with more than one relevant document.
-
-    Args:
-        qrels: the judgments.
-        rel: lowest grade that is relevant.
-    """
-    return frozenset(
-        query
-        for query, grades in qrels.judgments.items()
-        if sum(grade >= rel for grade in grades.values()) > 1
-    )
-
-
-def _transform(scores: Scores, qrels: Qrels, source: Source) -> Scores:
-    measure = parse_measure(scores.measure, path="-m")
-    if source.transform == "interval":
-        table, told = rank_scores(scores.table, measure, qrels)
-    else:
-        table, told = prefer_scores(scores.table, measure, qrels, source.preferences)
-    facts = (*scores.facts, ("transform", told))
-    return replace(scores, table=table, facts=facts, transformed=True)
+    return read_qrels(source.qrels)
 
 
 def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str, Scores]:
-    paths = find_runs(source.runs)
-    _check_apart(paths)
-    names = {path: name for name, path in name_paths(paths).items()}
-    parsed = {name: parse_measure(name, path="-m") for name in measures}
-    runs = _score(paths, source, tuple(parsed.values()), qrels)
-    orders = tuple(dict.fromkeys(run.order for run in runs))
-    told = tell_orders(orders, given=source.order)
-    facts = _tell(runs, source.qrels or "")
-
-    def tabulate(measure: Measure) -> Scores:
-        rows = {names[run.path]: _per_query(run, measure) for run in runs}
-        zeros = tuple(_tell_zeros(runs, measure))
-        lines = (("", line) for line in zeros)
-        return Scores(
-            table=_complete(table_of(rows), str(measure)),
-            measure=str(measure),
-            better=measure.kind.better,
-            facts=(*facts, *lines, ("measure", str(measure)), *told),
-            orders=orders,
-            zeros=zeros,
-            judgments=qrels,
-        )
-
-    return {name: tabulate(measure) for name, measure in parsed.items()}
-
-
-def _score(
-    paths: Sequence[str], source: Source, measures: tuple[Measure, ...], qrels: Qrels
-) -> list[Scored]:
-    work = Work(
-        qrels=qrels,
-        judged=prepare(qrels.judgments, measures),
+    scores = score_runs(
+        source.runs,
+        qrels,
+        measures,
+        find_reading(source.jobs),
+        judgments=source.qrels or "",
         order=source.order,
-        accelerators=find_accelerators(os.environ),
-        cache=find_cache(os.environ),
-        code=code_version(),
     )
-    outcomes = score_all(paths, work, source.jobs)
-    failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
-    if failed:
-        raise refuse_runs(failed)
-    runs = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
-    print_notes(messages(), runs, qrels)
-    return runs
-
-
-def _check_apart(paths: Sequence[str]) -> None:
-    """Refuse a file that is named twice, under two spellings: it would count as two systems."""
-    known: dict[Path, str] = {}
-    for path in paths:
-        first = known.setdefault(Path(path).resolve(), path)
-        if first != path:
-            raise InputError(
-                Problem(
-                    code="repeated-system",
-                    path=path,
-                    found=f"the same file as {first}",
-                    expected="each run once",
-                )
-            )
-
-
-def _per_query(run: Scored, measure: Measure) -> dict[str, float | None]:
-    return {query: row[measure] for query, row in run.evaluation.per_query().items()}
-
-
-def _tell(runs: Sequence[Scored], qrels: str) -> tuple[tuple[str, str], ...]:
-    judged = plural(len(runs[0].evaluation.queries), "query", "queries")
-    return (
-        ("systems", f"{len(runs):,}"),
-        ("queries", f"{judged} with judgments in {qrels}"),
-    )
-
-
-def _tell_zeros(runs: Sequence[Scored], measure: Measure) -> Iterator[str]:
-    unanswered = sum(run.evaluation.unanswered > 0 for run in runs)
-    if unanswered:
-        yield f"{plural(unanswered, 'run')} did not answer all; unanswered ones count 0"
-    empty = runs[0].evaluation.scores[measure].without_relevant
-    if measure.kind.better == "higher" and empty:
-        yield f"{empty:,} without a relevant document count 0"
-
-
-def _read_table(path: str, measure: str | None) -> Scores:
-    table = _complete(parse_scores(read_table_text(Path(path)), path=path), path)
-    wanted = None if measure is None else parse_measure(measure, path="-m")
-    if wanted is not None and wanted.largest is not None:
-        _refuse_range(table, wanted, path)
-    better: Better = "higher" if wanted is None else wanted.kind.better
-    facts = (
-        ("systems", f"{len(table.systems):,}"),
-        ("queries", f"{len(table.queries):,}, in {path}"),
-    )
-    return Scores(table=table, measure=measure or "", facts=facts, better=better)
+    for one in list(scores.values())[:1]:
+        print_notes(messages(), one.notes)
+    return scores
 
 
 def _read_board(source: Source, board: BoardSource, measure: str | None) -> Scores:
@@ -318,61 +226,8 @@ def _read_board(source: Source, board: BoardSource, measure: str | None) -> Scor
             )
         )
     return Scores(
-        table=_complete(view.table, f"view {view.view}"),
+        table=check_complete(view.table, f"view {view.view}"),
         measure=view.measure,
         facts=tell_view(known, view),
         better=view.better,
     )
-
-
-def _complete(table: ScoreTable, where: str) -> ScoreTable:
-    """The table, refused where a system lacks a score: missing is not zero."""
-    lacking = [
-        (system, int((~known).sum()))
-        for system, known in zip(table.systems, table.known, strict=True)
-        if not known.all()
-    ]
-    if not lacking:
-        _refuse_zeros(table, where)
-        return table
-    shown = ", ".join(f"{system} ({count:,})" for system, count in lacking[:_SHOWN])
-    more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
-    raise InputError(
-        Problem(
-            code="missing-scores",
-            path=where,
-            found=f"no score for some queries: {shown}{more}",
-            expected=f"every system on the same {len(table.queries):,} queries",
-            hint="leave out the systems or the queries; a missing score is not 0",
-        )
-    )
-
-
-def _refuse_zeros(table: ScoreTable, where: str) -> None:
-    """Refuse a table without a score other than 0: whoever stands first in it leads nobody."""
-    if table.values.size and not table.values.any():
-        raise InputError(
-            Problem(
-                code="all-zero",
-                path=where,
-                found=f"0 for {plural(len(table.systems), 'system')} on all "
-                f"{plural(len(table.queries), 'query', 'queries')}",
-                expected="another score for some system and query: equal zeros rank nobody",
-                hint="is the grade the last column of the qrels, and are documents named as there?",
-            )
-        )
-
-
-def _refuse_range(table: ScoreTable, measure: Measure, path: str) -> None:
-    """Refuse scores that a measure from 0 to 1 cannot have: tests rely on its range."""
-    low, high = float(table.values.min()), float(table.values.max())
-    if low < 0 or high > 1:
-        raise InputError(
-            Problem(
-                code="scores-range",
-                path=path,
-                found=f"scores from {low:g} to {high:g}",
-                expected=f"{measure} from 0 to 1",
-                hint="divide percentages by 100; leave -m away for scores of another kind",
-            )
-        )

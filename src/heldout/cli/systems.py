@@ -11,13 +11,13 @@ import numpy as np
 
 from heldout.board.ranking.comparable import FEWEST_DIFFERENT
 from heldout.board.rules.spec import BoardSpec
-from heldout.cli.scoring import Failed, Scored, Work, score_run
 from heldout.errors import InputError, Problem, SetupError
 from heldout.measures.evaluate import prepare
 from heldout.measures.spec import Measure, parse_measure
 from heldout.pipeline.scoring.score_files import read_scores
 from heldout.redteam.exchange import Exchange, Scores, exchange
 from heldout.scoring.run_files import run_name
+from heldout.scoring.score import Failed, Scored, Work, score_run
 from heldout.store.repository import Repository
 from heldout.store.vault import Vault
 from heldout.trec.accelerators import find_accelerators

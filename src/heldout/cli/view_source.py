@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from heldout.cli.board_source import BoardSource, board_options, load_board
-from heldout.cli.files import order_option, tell_orders
+from heldout.cli.files import order_option
 from heldout.cli.options import jobs_option, one_argument
 from heldout.cli.score_source import Source, load_measures, load_scores
+from heldout.scoring.run_files import describe_orders
 from heldout.scoring.scores import Scores
 from heldout.trec.ranking import Order
 from heldout.validity.subsets import cut_known
@@ -145,7 +146,7 @@ def _read_files(source: ViewSource) -> LoadedViews:
     shown = ", ".join(view.name for view in views)
     return LoadedViews(
         views=tuple(views),
-        facts=(("views", shown), *tell_orders(orders, given=source.order)),
+        facts=(("views", shown), *describe_orders(orders, given=source.order)),
         orders=orders,
     )
 

@@ -1,12 +1,22 @@
 """A table of scores with where it comes from: what an analysis is computed from."""
 
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from heldout.errors import Problem
 from heldout.scores import Better, ScoreTable, cut_table
 from heldout.trec.qrels import Qrels
 from heldout.trec.ranking import Order
+
+
+class Notes(NamedTuple):
+    """What is odd about files that can be scored."""
+
+    problems: Sequence[Problem]
+    counts: Mapping[str, int]
+    """Code -> how many there are, where not all are among the problems."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +33,7 @@ class Scores:
             anything to be found.
         judgments: that runs were scored by; `None` where scores are no runs'.
         transformed: whether scores were turned into something else than the measure.
+        notes: what is odd about the files that they were read from.
     """
 
     table: ScoreTable
@@ -33,6 +44,7 @@ class Scores:
     zeros: tuple[str, ...] = ()
     judgments: Qrels | None = None
     transformed: bool = False
+    notes: tuple[Notes, ...] = ()
 
     @property
     def value(self) -> dict[str, Any]:

@@ -13,16 +13,16 @@ from heldout.answers.answer import Answer
 from heldout.cli.console import progress
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.files import order_option, scan_file, tell_orders
+from heldout.cli.files import order_option
 from heldout.cli.options import SHARE, level_option, trials_option
 from heldout.cli.printing import messages, print_problems, reports_errors
 from heldout.cli.reporting import Output, output_options, seed_option
-from heldout.cli.scoring import other_spelling
 from heldout.errors import InputError, Problem
 from heldout.ids import find_near
 from heldout.report import agreement as judge_report
 from heldout.report import run_agreement as run_report
-from heldout.scoring.run_files import find_runs, run_name
+from heldout.scoring.run_files import describe_orders, find_runs, run_name, scan_file
+from heldout.scoring.score import other_spelling
 from heldout.stats.agreement import KappaWeights, Scale
 from heldout.stats.rank_correlation import RboTies
 from heldout.trec.preferences import read_preferences
@@ -151,7 +151,7 @@ def agreement(
     def compare_runs(tops: _Tops) -> Answer:
         alike = run_agreement(tops.runs, depth=depth, p=persistence, ties=ties, level=level)
         return Answer(
-            facts=(*run_report.facts(alike), *tell_orders(tops.orders, given=order)),
+            facts=(*run_report.facts(alike), *describe_orders(tops.orders, given=order)),
             tables=run_report.tables(alike),
             value=run_report.value(alike) | {"orders": list(tops.orders)},
             chart=lambda: run_report.spec(alike),

@@ -10,7 +10,6 @@ from heldout.answers.answer import Answer
 from heldout.cli.computing import dask_option
 from heldout.cli.facet_answers import print_each
 from heldout.cli.facet_source import FacetSource, facet_options
-from heldout.cli.files import read_table_text
 from heldout.cli.options import ties_option, trials_option
 from heldout.cli.printing import reports_errors
 from heldout.cli.reporting import Output, output_options, print_answer, seed_option
@@ -18,6 +17,7 @@ from heldout.cli.view_source import LoadedViews, ViewSource, load_views, view_op
 from heldout.report import transfer_charts, view_charts
 from heldout.report import views as report
 from heldout.scores import ScoreTable, parse_scores
+from heldout.scoring.run_files import read_table_text
 from heldout.stats.resampling import TieRule
 from heldout.store.compute import open_executor
 from heldout.validity.transfer import compare_rankings

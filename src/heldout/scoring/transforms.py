@@ -3,15 +3,12 @@
 from pathlib import Path
 from typing import Literal
 
-import click
-
+from heldout.errors import OptionError
 from heldout.measures.spec import Measure
 from heldout.scores import ScoreTable
 from heldout.trec.preferences import read_preferences
 from heldout.trec.qrels import Qrels
 from heldout.trec.reading.streams import open_input
-
-__all__ = ["Transform", "prefer_scores", "rank_scores"]
 
 Transform = Literal["interval", "preference"]
 """`interval`: ranks among attainable scores. `preference`: how surely people prefer a result."""
@@ -35,7 +32,7 @@ def prefer_scores(
     """Scores calibrated on preference judgments, and a word on these.
 
     Raises:
-        click.UsageError: the measure is better where it is lower, or no file is named.
+        OptionError: the measure is better where it is lower, or no file is named.
         InputError: codes `no-preference`, `not-calibrated`, or the file has errors.
     """
     from heldout.validity.preference_transform import (  # noqa: PLC0415 - few ask for it
@@ -44,7 +41,7 @@ def prefer_scores(
     )
 
     if path is None or measure.kind.better == "lower":
-        raise click.UsageError(f"--transform preference needs --preferences FILE; not {measure}")
+        raise OptionError(f"--transform preference needs --preferences FILE; not {measure}")
     with open_input(path) as file:
         preferences = read_preferences(file, path=str(path))
     found = calibrate(table, measure, qrels.judgments, preferences)

@@ -1,6 +1,6 @@
-"""Scores one run file: looked up where they are stored, else read, measured and stored.
+"""One run file scored: looked up where scores are stored, else read, measured and stored.
 
-Knows nothing of the command line, so that any `Executor` can call it.
+`score_run` can be sent to any `Executor`.
 """
 
 import math
@@ -10,13 +10,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from heldout.cli.files import scan_file
-from heldout.cli.printing import plural
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import Near, find_near, find_surely_near, say_near
 from heldout.measures.evaluate import Evaluation, Judged, score
 from heldout.measures.spec import Measure
-from heldout.scoring.run_files import run_name
+from heldout.scoring.run_files import run_name, scan_file
 from heldout.store.cache import ScoreCache, digest_file
 from heldout.store.scored import Key, StoredRun
 from heldout.trec.accelerators import Accelerators, Scanner
@@ -24,16 +22,6 @@ from heldout.trec.problems import show
 from heldout.trec.qrels import Qrels
 from heldout.trec.ranking import Order
 from heldout.trec.runs import Scan
-
-__all__ = [
-    "Failed",
-    "Outcome",
-    "Scored",
-    "Work",
-    "estimate_seconds",
-    "other_spelling",
-    "score_run",
-]
 
 _EXAMPLES = 3
 

@@ -1,7 +1,7 @@
-"""Spreads run files over executors, one file in each at a time.
+"""Run files spread over executors, one file in each at a time.
 
-An executor that breaks then tells which file broke it: the others come out, and another takes its
-place. So many processes are as many pools of one process each.
+Where an executor breaks, the file that broke it is known: the others come out, and another executor
+takes its place. So N processes are N pools of one process each.
 """
 
 import multiprocessing
@@ -15,11 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Thread
 
-from heldout.cli.scoring import Failed, Outcome, Work, score_run
 from heldout.errors import Problem
+from heldout.scoring.score import Failed, Outcome, Work, score_run
 from heldout.trec.reading.allocator import keep_freed_memory
-
-__all__ = ["open_processes", "spread"]
 
 
 def spread(

@@ -1,16 +1,14 @@
-"""Scores of `heldout evaluate` on each kind of query, from the scores of all."""
+"""Means over each query subset, from the scores of all queries."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 
-from heldout.cli.printing import Console, number, plural, print_facts, print_table
+from heldout.errors import plural
 from heldout.measures.evaluate import Evaluation
-
-__all__ = ["KindScores", "kind_json", "print_kinds", "score_kinds"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,40 +54,3 @@ def _score(evaluation: Evaluation, queries: AbstractSet[str], least: int) -> Kin
             few = f"{plural(size, 'query', 'queries')}; this needs {least}"
             why[str(measure)] = few if size < least else "undefined for each of them"
     return KindScores(queries=size, least=least, means=means, why=why)
-
-
-def print_kinds(
-    console: Console, labels: Sequence[str], scored: Sequence[Mapping[str, KindScores]]
-) -> None:
-    """A table for each kind.
-
-    Args:
-        console: where to.
-        labels: names of the runs.
-        scored: their scores, at least one run's.
-    """
-    for kind, first in scored[0].items():
-        console.print()
-        head = f"{kind} ({plural(first.queries, 'query', 'queries')})"
-        if first.queries < first.least:
-            print_facts(console, [(head, f"undefined; this needs {first.least}")])
-            continue
-        rows = [
-            [label, *map(number, run[kind].means.values())]
-            for label, run in zip(labels, scored, strict=True)
-        ]
-        print_table(console, [head, *first.means], rows)
-        undefined = [(label, run[kind].why) for label, run in zip(labels, scored, strict=True)]
-        print_facts(
-            console,
-            [
-                ("", f"{name} of {label}: {why}")
-                for label, of in undefined
-                for name, why in of.items()
-            ],
-        )
-
-
-def kind_json(scores: KindScores) -> dict[str, object]:
-    """The scores of a kind as they stand in JSON output."""
-    return {"queries": scores.queries, "scores": dict(scores.means), "why": dict(scores.why)}

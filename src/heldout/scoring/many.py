@@ -1,17 +1,21 @@
 """Many run files scored, in turn or side by side."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 
-from heldout.cli.console import Console, progress
-from heldout.cli.printing import print_problems
-from heldout.cli.scoring import Failed, Outcome, Scored, Work, estimate_seconds, score_run
 from heldout.errors import InputError, Problem
 from heldout.files.cores import count_cores
+from heldout.measures.evaluate import prepare
+from heldout.measures.spec import Measure
+from heldout.progress import SILENT, Progress
+from heldout.scoring.score import Failed, Outcome, Scored, Work, estimate_seconds, score_run
+from heldout.scoring.scores import Notes
+from heldout.store.cache import ScoreCache
+from heldout.trec.accelerators import Accelerators
 from heldout.trec.qrels import Qrels
-
-__all__ = ["print_notes", "refuse_runs", "score_all"]
+from heldout.trec.ranking import Order
 
 _SHOWN = 3
 
@@ -19,16 +23,66 @@ _WORTH_A_POOL = 0.8
 """Seconds of reading from which two processes end before one: starting them takes 0.3 s."""
 
 
-def score_all(paths: Sequence[str], work: Work, jobs: int | None) -> list[Outcome]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How run files are read, whatever for."""
+
+    accelerators: Accelerators = field(default_factory=Accelerators)
+    cache: ScoreCache | None = None
+    """Where scores are stored, `None` for nowhere."""
+    code: str = ""
+    """Version of the code, part of what scores are stored under."""
+    jobs: int | None = None
+    """Processes side by side; `None` for up to one for each core where that pays."""
+    progress: Progress = SILENT
+
+    def score(
+        self,
+        paths: Sequence[str],
+        qrels: Qrels,
+        measures: Iterable[Measure],
+        *,
+        order: Order | None = None,
+        excluded: AbstractSet[str] = frozenset(),
+    ) -> list[Outcome]:
+        """An outcome for each path, in their order.
+
+        Args:
+            paths: run files.
+            qrels: the judgments.
+            measures: what to compute.
+            order: how documents are ordered; `None` for what fits a run's columns.
+            excluded: judged queries that do not count. Scores are stored for all judged queries, so
+                those of some are not.
+        """
+        work = Work(
+            qrels=qrels,
+            judged=prepare(qrels.judgments, measures, excluded=excluded),
+            order=order,
+            accelerators=self.accelerators,
+            cache=None if excluded else self.cache,
+            code=self.code,
+        )
+        return score_all(paths, work, jobs=self.jobs, progress=self.progress)
+
+
+def score_all(
+    paths: Sequence[str],
+    work: Work,
+    *,
+    jobs: int | None = None,
+    progress: Progress = SILENT,
+) -> list[Outcome]:
     """An outcome for each path, in their order.
 
     Args:
         paths: run files.
         work: what is the same for all.
         jobs: processes side by side; `None` for up to one for each core where that pays.
+        progress: hears of each file.
     """
     lanes = min(len(paths), jobs or _count_jobs(paths, work))
-    with progress("reading runs", len(paths)) as done:
+    with progress.steps("reading runs", len(paths)) as done:
         if lanes == 1:
             outcomes = list(_score_in_turn(paths, work, done))
         else:
@@ -48,13 +102,11 @@ def refuse_runs(failed: Sequence[Failed]) -> InputError:
     return InputError(shown, counts=counts)
 
 
-def print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels) -> None:
-    """What is odd about judgments and runs; what several runs have in common is said once."""
+def collect_notes(scored: Sequence[Scored], qrels: Qrels) -> tuple[Notes, ...]:
+    """What is odd about the judgments, then about runs; what several have in common stands once."""
     notes, counts = _some([(run.notes, run.counts) for run in scored])
-    for problems, known in ((qrels.notes, {}), (_once(scored) if scored[1:] else notes, counts)):
-        if problems:
-            console.print()
-            print_problems(console, problems, counts=known)
+    both = (Notes(qrels.notes, {}), Notes(_once(scored) if scored[1:] else notes, counts))
+    return tuple(one for one in both if one.problems)
 
 
 def _once(scored: Sequence[Scored]) -> list[Problem]:
@@ -107,7 +159,7 @@ def _score_in_turn(paths: Sequence[str], work: Work, done: Callable[[], None]) -
 def _score_at_once(
     paths: Sequence[str], work: Work, jobs: int, done: Callable[[], None]
 ) -> list[Outcome]:
-    from heldout.cli.workers import open_processes, spread  # noqa: PLC0415 - most calls need none
+    from heldout.scoring.workers import open_processes, spread  # noqa: PLC0415 - most calls need none
 
     threads = max(1, count_cores() // jobs)
     shared = replace(work, accelerators=replace(work.accelerators, threads=threads))

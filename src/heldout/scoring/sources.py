@@ -1,0 +1,383 @@
+"""Scores for an analysis: of runs by judgments, or read from a table."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from heldout.errors import InputError, Problem, plural
+from heldout.measures.spec import Measure, parse_measure
+from heldout.scores import Better, ScoreTable, parse_scores, table_of
+from heldout.scoring.many import Reading, collect_notes, refuse_runs
+from heldout.scoring.run_files import (
+    describe_orders,
+    find_runs,
+    name_paths,
+    read_table_text,
+    run_name,
+)
+from heldout.scoring.score import Failed, Scored
+from heldout.scoring.scores import Scores
+from heldout.scoring.transforms import Transform, prefer_scores, rank_scores
+from heldout.trec.qrels import Qrels, read_qrels
+from heldout.trec.ranking import Order
+from heldout.trec.reading.streams import open_input
+from heldout.validity.first_ranks import Side
+
+_SHOWN = 3
+
+
+def read_judgments(path: str) -> Qrels:
+    """The judgments in a file.
+
+    Raises:
+        InputError: the file has errors.
+    """
+    with open_input(Path(path)) as file:
+        return read_qrels(file, path=path)
+
+
+def score_runs(
+    patterns: Sequence[str],
+    qrels: Qrels,
+    measures: Iterable[str],
+    reading: Reading,
+    *,
+    judgments: str,
+    order: Order | None = None,
+) -> Mapping[str, Scores]:
+    """Scores of the same runs by several measures, in one pass over each run.
+
+    Args:
+        patterns: paths of run files, or patterns as a shell has them.
+        qrels: the judgments.
+        measures: names of measures.
+        reading: how runs are read.
+        judgments: what the judgments are called in `Scores.facts`.
+        order: how documents are ordered; `None` for what fits a run's columns.
+
+    Raises:
+        InputError: a file has errors, is named twice, or a system lacks a score.
+    """
+    paths = find_runs(patterns)
+    _refuse_repeated(paths)
+    names = {path: name for name, path in name_paths(paths).items()}
+    parsed = {name: parse_measure(name, path="-m") for name in measures}
+    outcomes = reading.score(paths, qrels, parsed.values(), order=order)
+    if failed := [outcome for outcome in outcomes if isinstance(outcome, Failed)]:
+        raise refuse_runs(failed)
+    runs = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
+    notes = collect_notes(runs, qrels)
+    orders = tuple(dict.fromkeys(run.order for run in runs))
+    judged = plural(len(runs[0].evaluation.queries), "query", "queries")
+    facts = (
+        ("systems", f"{len(runs):,}"),
+        ("queries", f"{judged} with judgments in {judgments}"),
+    )
+
+    def tabulate(measure: Measure) -> Scores:
+        rows = {names[run.path]: _per_query(run, measure) for run in runs}
+        zeros = tuple(_describe_zeros(runs, measure))
+        lines = (("", line) for line in zeros)
+        return Scores(
+            table=check_complete(table_of(rows), str(measure)),
+            measure=str(measure),
+            better=measure.kind.better,
+            facts=(
+                *facts,
+                *lines,
+                ("measure", str(measure)),
+                *describe_orders(orders, given=order),
+            ),
+            orders=orders,
+            zeros=zeros,
+            judgments=qrels,
+            notes=notes,
+        )
+
+    return {name: tabulate(measure) for name, measure in parsed.items()}
+
+
+def read_scores(path: str, measure: str | None = None) -> Scores:
+    """The scores in a CSV table.
+
+    Args:
+        path: the file.
+        measure: the measure that the scores are by, `None` where nobody says.
+
+    Raises:
+        InputError: the file has errors, a system lacks a score, or scores are not in the measure's
+            range.
+    """
+    table = check_complete(parse_scores(read_table_text(Path(path)), path=path), path)
+    wanted = None if measure is None else parse_measure(measure, path="-m")
+    if wanted is not None and wanted.largest is not None:
+        _check_range(table, wanted, path)
+    better: Better = "higher" if wanted is None else wanted.kind.better
+    facts = (
+        ("systems", f"{len(table.systems):,}"),
+        ("queries", f"{len(table.queries):,}, in {path}"),
+    )
+    return Scores(table=table, measure=measure or "", facts=facts, better=better)
+
+
+def transform_scores(
+    scores: Scores, qrels: Qrels, transform: Transform, preferences: Path | None
+) -> Scores:
+    """Scores of runs turned into others.
+
+    Args:
+        scores: of runs.
+        qrels: the judgments that the runs were scored by.
+        transform: what the scores become.
+        preferences: file of the judgments that `preference` is calibrated on.
+
+    Raises:
+        OptionError: `preference` without a file, or for a measure where lower is better.
+        InputError: the measure has no attainable scores to count, or the file has errors.
+    """
+    measure = parse_measure(scores.measure, path="-m")
+    if transform == "interval":
+        table, line = rank_scores(scores.table, measure, qrels)
+    else:
+        table, line = prefer_scores(scores.table, measure, qrels, preferences)
+    return replace(
+        scores, table=table, facts=(*scores.facts, ("transform", line)), transformed=True
+    )
+
+
+def queries_with_several(qrels: Qrels, rel: int) -> frozenset[str]:
+    """The queries with more than one relevant document.
+
+    Args:
+        qrels: the judgments.
+        rel: lowest grade that is relevant.
+    """
+    return frozenset(
+        query
+        for query, grades in qrels.judgments.items()
+        if sum(grade >= rel for grade in grades.values()) > 1
+    )
+
+
+def check_complete(table: ScoreTable, where: str) -> ScoreTable:
+    """The table, refused where a system lacks a score: a missing score is not 0.
+
+    Raises:
+        InputError: code `missing-scores`; `all-zero`: nobody has a score other than 0.
+    """
+    lacking = [
+        (system, int((~known).sum()))
+        for system, known in zip(table.systems, table.known, strict=True)
+        if not known.all()
+    ]
+    if not lacking:
+        _check_zeros(table, where)
+        return table
+    shown = ", ".join(f"{system} ({count:,})" for system, count in lacking[:_SHOWN])
+    more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+    raise InputError(
+        Problem(
+            code="missing-scores",
+            path=where,
+            found=f"no score for some queries: {shown}{more}",
+            expected=f"every system on the same {len(table.queries):,} queries",
+            hint="leave out the systems or the queries; a missing score is not 0",
+        )
+    )
+
+
+def _check_zeros(table: ScoreTable, where: str) -> None:
+    if table.values.size and not table.values.any():
+        raise InputError(
+            Problem(
+                code="all-zero",
+                path=where,
+                found=f"0 for {plural(len(table.systems), 'system')} on all "
+                f"{plural(len(table.queries), 'query', 'queries')}",
+                expected="another score for some system and query: equal zeros rank nobody",
+                hint="is the grade the last column of the qrels, and are documents named as there?",
+            )
+        )
+
+
+def _check_range(table: ScoreTable, measure: Measure, path: str) -> None:
+    """Refuse scores that a measure from 0 to 1 cannot have: tests rely on its range."""
+    low, high = float(table.values.min()), float(table.values.max())
+    if low < 0 or high > 1:
+        raise InputError(
+            Problem(
+                code="scores-range",
+                path=path,
+                found=f"scores from {low:g} to {high:g}",
+                expected=f"{measure} from 0 to 1",
+                hint="divide percentages by 100; leave -m away for scores of another kind",
+            )
+        )
+
+
+def _refuse_repeated(paths: Sequence[str]) -> None:
+    """Refuse a file that is named twice, under two spellings: it would count as two systems."""
+    known: dict[Path, str] = {}
+    for path in paths:
+        first = known.setdefault(Path(path).resolve(), path)
+        if first != path:
+            raise InputError(
+                Problem(
+                    code="repeated-system",
+                    path=path,
+                    found=f"the same file as {first}",
+                    expected="each run once",
+                )
+            )
+
+
+def _per_query(run: Scored, measure: Measure) -> dict[str, float | None]:
+    return {query: row[measure] for query, row in run.evaluation.per_query().items()}
+
+
+def _describe_zeros(runs: Sequence[Scored], measure: Measure) -> Iterator[str]:
+    unanswered = sum(run.evaluation.unanswered > 0 for run in runs)
+    if unanswered:
+        yield f"{plural(unanswered, 'run')} did not answer all; unanswered ones count 0"
+    empty = runs[0].evaluation.scores[measure].without_relevant
+    if measure.kind.better == "higher" and empty:
+        yield f"{empty:,} without a relevant document count 0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRuns:
+    """The files of both sides.
+
+    Attributes:
+        a: what stands as A, by the names of its runs.
+        b: what stands as B.
+        paths: by the run's name.
+    """
+
+    a: Side
+    b: Side
+    paths: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedScores:
+    """The scores of all runs of both sides.
+
+    Attributes:
+        ranks: reciprocal ranks, which outcomes are counted from.
+        measures: by the measures that were asked for, on the same queries.
+        several: queries with more than one relevant document.
+    """
+
+    ranks: Scores
+    measures: tuple[Scores, ...]
+    several: frozenset[str]
+
+    @property
+    def size(self) -> int:
+        """How many queries."""
+        return self.ranks.size
+
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries."""
+        measures = tuple(one.cut(queries) for one in self.measures)
+        return replace(self, ranks=self.ranks.cut(queries), measures=measures)
+
+
+def find_compared(a: str, b: str) -> ComparedRuns:
+    """The files that stand as A and as B.
+
+    Args:
+        a: a path; or patterns and paths with commas between them, for runs that differ by seed.
+        b: the same.
+
+    Returns:
+        Runs go by the names of their files, and by whole paths where names are the same.
+
+    Raises:
+        InputError: code `no-run`: a pattern names nothing; `same-run`: a file is named twice.
+    """
+    first, second = _find_side(a, "A"), _find_side(b, "B")
+    _refuse_same_run({"A": first, "B": second})
+    paths = name_paths((*first, *second))
+    names = {path: name for name, path in paths.items()}
+    titles = _title(a, first), _title(b, second)
+    if titles[0] == titles[1] or any(name != run_name(path) for name, path in paths.items()):
+        titles = a, b
+    return ComparedRuns(
+        a=Side(name=titles[0], runs=tuple(names[path] for path in first)),
+        b=Side(name=titles[1], runs=tuple(names[path] for path in second)),
+        paths=paths,
+    )
+
+
+def score_compared(
+    runs: ComparedRuns,
+    *,
+    qrels: str,
+    order: Order | None,
+    rel: int,
+    k: int,
+    measures: Sequence[str],
+    reading: Reading,
+) -> ComparedScores:
+    """Their scores, in one pass over each file.
+
+    Args:
+        runs: from `find_compared`.
+        qrels: file of the judgments.
+        order: how documents are ordered; `None` for what fits a run's columns.
+        rel: lowest grade that is relevant.
+        k: documents of each list that are looked at.
+        measures: those that were asked for.
+        reading: how runs are read.
+
+    Raises:
+        InputError: a file has errors, or a measure has no value for some query.
+    """
+    judgments = read_judgments(qrels)
+    ranks = str(parse_measure(f"RR(rel={rel})@{k}", path="--rel"))
+    loaded = score_runs(
+        tuple(runs.paths.values()),
+        judgments,
+        dict.fromkeys((ranks, *measures)),
+        reading,
+        judgments=qrels,
+        order=order,
+    )
+    return ComparedScores(
+        ranks=loaded[ranks],
+        measures=tuple(loaded[measure] for measure in measures),
+        several=queries_with_several(judgments, rel),
+    )
+
+
+def _find_side(words: str, side: str) -> tuple[str, ...]:
+    """The files of one side: a path, else patterns and paths between commas."""
+    parts = [part for part in words.split(",") if part]
+    patterns = parts if parts and not Path(words).is_file() else [words]
+    return tuple(find_runs(patterns, place=side))
+
+
+def _refuse_same_run(sides: Mapping[str, Sequence[str]]) -> None:
+    places: dict[Path, str] = {}
+    for side, paths in sides.items():
+        for path in paths:
+            place = Path(path).resolve()
+            if place in places:
+                twice = f"the same run as {places[place]} and as {side}"
+                if places[place] == side:
+                    twice = f"the same run twice in {side}"
+                raise InputError(
+                    Problem(code="same-run", path=path, found=twice, expected="different runs")
+                )
+            places[place] = side
+
+
+def _title(words: str, paths: Sequence[str]) -> str:
+    """The run's name; of a group its patterns without their folders."""
+    if len(paths) == 1:
+        return run_name(paths[0])
+    return ", ".join(Path(part).name for part in words.split(",") if part)
